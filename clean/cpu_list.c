@@ -17,7 +17,7 @@ enum { BLOCK = 1024 };
 /* Candidates on their way: their pixel, values and factor as numbers. */
 static int64_t record_size(const clean_work *work)
 {
-    return 2 + work->setup->images.num_images;
+    return 2 + work->layers.count;
 }
 
 /* ---- this rank's rows ---- */
@@ -73,8 +73,8 @@ static void record_row(const clean_work *work, const int64_t *rows_at, int64_t r
         double *to = record + (rows_at[row] + c) * each;
         to[0] = (double)(images->row_first * images->nx + at);
         to[1] = work->factor ? tess_real_at(work->factor, work->is_double, at) : 1;
-        for (int i = 0; i < images->num_images; ++i)
-            to[2 + i] = work->setup->join.weight[i] > 0
+        for (int i = 0; i < work->layers.count; ++i)
+            to[2 + i] = cpu_layer_has_data(work, i)
                             ? tess_real_at(slot->image[i], work->is_double, at)
                             : 0;
     }
@@ -187,7 +187,7 @@ static void fill(const clean_work *work, const double *record, cpu_list *list)
         const double *from = record + k * each;
         list->index[k] = (int64_t)from[0];
         if (list->factor) list->factor[k] = from[1];
-        for (int i = 0; i < list->num_images; ++i)
+        for (int i = 0; i < list->num_layers; ++i)
             list->value[i * list->count + k] = from[2 + i];
     }
 }
@@ -219,7 +219,7 @@ static tess_status allocate(const clean_work *work, cpu_list *list)
     tess_status status = TESS_OK;
     const int64_t count = list->count;
     list->index = tess_alloc(count, sizeof *list->index);
-    list->value = tess_alloc(count * list->num_images, sizeof *list->value);
+    list->value = tess_alloc(count * list->num_layers, sizeof *list->value);
     list->run = tess_alloc(count, sizeof *list->run);
     list->block = tess_alloc(count / BLOCK + 2, sizeof *list->block);
     if (work->factor) list->factor = tess_alloc(count, sizeof *list->factor);
@@ -237,7 +237,7 @@ tess_status cpu_list_make(const clean_work *work, int scale, double from,
     tess_comm *comm = work->setup->comm;
     double *own = NULL, *record = NULL;
     int64_t count = 0;
-    cpu_list list = {.num_images = work->setup->images.num_images};
+    cpu_list list = {.num_layers = work->layers.count};
     TESS_TRY(tess_comm_agree(comm, own_records(work, scale, from, &own, &count)));
     TESS_TRY(exchange(work, own, count, &list, &record));
     TESS_TRY(tess_comm_agree(comm, allocate(work, &list)));

@@ -12,9 +12,9 @@ typedef struct cpu_list {
     int64_t total; /**< candidates of all ranks */
     int64_t count; /**< here */
     bool divided;  /**< each rank has a share */
-    int num_images;
+    int num_layers;
     int64_t *index; /**< [count] pixel */
-    double *value;  /**< [num_images][count] of the residual at the scale */
+    double *value;  /**< [num_layers][count] of the residual at the scale */
     double *factor; /**< [count] σmin/σ, or NULL */
     cpu_run *run;   /**< neighbouring pixels */
     int64_t *block; /**< [num_blocks + 1] first run of each */

@@ -61,7 +61,7 @@ static bool give_valid(void *context, int64_t row, void *line)
 static void take_spectrum(void *context, int64_t column, void *line)
 {
     const local *job = context;
-    memcpy(cpu_column(job->work, job->work->residual[0], column), line,
+    memcpy(cpu_column(job->work, job->work->layers.residual[0], column), line,
            cpu_line_bytes(job->work));
 }
 
@@ -97,13 +97,14 @@ static void take_gaussian(void *context, int64_t column, void *line)
 {
     const local *job = context;
     (job->work->is_double ? multiply_double : multiply_single)(
-        cpu_column(job->work, job->work->residual[0], column), line, job->work->length);
+        cpu_column(job->work, job->work->layers.residual[0], column), line,
+        job->work->length);
 }
 
 static bool give_product(void *context, int64_t column, void *line)
 {
     const local *job = context;
-    memcpy(line, cpu_column(job->work, job->work->residual[0], column),
+    memcpy(line, cpu_column(job->work, job->work->layers.residual[0], column),
            cpu_line_bytes(job->work));
     return true;
 }

@@ -29,7 +29,7 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* [num_images] */
+    cpu_psf *psf; /* between layers, or [num_layers] of the images */
     int threads;
     double *largest; /* [num_blocks] */
     double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
@@ -37,7 +37,8 @@ typedef struct loop_team {
     best *own;       /* [threads] */
     char *told;      /* [ranks] what each has found */
     int64_t told_bytes;
-    double *flux; /* [num_images] of the component */
+    double *value; /* [num_layers] of the component */
+    double *flux;  /* [num_images] */
     bool done;
     tess_status status;
 } loop_team;
@@ -67,8 +68,9 @@ static const double *metrics(const loop_team *team, int64_t first, int64_t end)
                              .is_double = true,
                              .count = end - first};
     double *joined = team->joined + (int64_t)cpu_thread() * 2 * team->most;
-    if (list->num_images == 1 && !list->factor) return list->value + first;
-    if (list->num_images == 1)
+    const bool first_layer = list->num_layers == 1 || team->work->layers.basis;
+    if (first_layer && !list->factor) return list->value + first;
+    if (first_layer)
         memcpy(joined, list->value + first, (size_t)(end - first) * sizeof *joined);
     else
         cpu_join_lines(&team->work->setup->join, &lines, false, joined,
@@ -112,25 +114,25 @@ static best best_here(const loop_team *team)
     return chosen;
 }
 
-/* Of all ranks: its pixel, and its values into team->flux. Collective where the list is
- * divided. */
+/* Of all ranks: its pixel, and its values into team->value. Collective where the list
+ * is divided. */
 static tess_status choose(loop_team *team, best *chosen)
 {
     tess_status status = TESS_OK;
     const cpu_list *list = team->list;
     tess_comm *comm = team->work->setup->comm;
-    const size_t values = (size_t)list->num_images * sizeof(double);
+    const size_t values = (size_t)list->num_layers * sizeof(double);
     best own = best_here(team);
     if (team->status != TESS_OK) own = (best){0, FAILED};
-    for (int i = 0; i < list->num_images; ++i)
-        team->flux[i] = own.index < 0 ? 0 : list->value[i * list->count + own.index];
+    for (int i = 0; i < list->num_layers; ++i)
+        team->value[i] = own.index < 0 ? 0 : list->value[i * list->count + own.index];
     if (own.index >= 0) own.index = list->index[own.index];
     *chosen = own;
     if (!list->divided) return team->status;
     char *send = team->told + tess_comm_size(comm) * team->told_bytes;
     const char *from = NULL;
     memcpy(send, &own, sizeof own);
-    memcpy(send + sizeof own, team->flux, values);
+    memcpy(send + sizeof own, team->value, values);
     TESS_TRY(tess_comm_allgather(comm, send, team->told_bytes, team->told));
     for (int k = 0; k < tess_comm_size(comm); ++k) {
         const char *told = team->told + k * team->told_bytes;
@@ -141,7 +143,7 @@ static tess_status choose(loop_team *team, best *chosen)
         *chosen = other;
         from = told;
     }
-    memcpy(team->flux, from + sizeof own, values);
+    memcpy(team->value, from + sizeof own, values);
 cleanup:
     return status;
 }
@@ -159,16 +161,15 @@ static bool ends_at(const loop_team *team, const best *chosen)
 static void begin_iteration(loop_team *team)
 {
     clean_loop *loop = team->loop;
-    const clean_setup *setup = team->work->setup;
     best chosen = {0, -1};
     const tess_status status = choose(team, &chosen);
     loop->peak = (clean_peak){chosen.metric, chosen.index};
     team->done = status != TESS_OK || ends_at(team, &chosen);
     if (status != TESS_OK) team->status = status;
     if (team->done) return;
-    for (int i = 0; i < setup->images.num_images; ++i)
-        team->flux[i] *= loop->gain;
-    clean_spectrum_fit(&setup->join.spectrum, team->flux);
+    for (int i = 0; i < team->list->num_layers; ++i)
+        team->value[i] *= loop->gain;
+    cpu_layers_flux(team->work, team->value, team->flux);
     /* the others learn of a failure when they choose again */
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
@@ -176,17 +177,29 @@ static void begin_iteration(loop_team *team)
         loop->progress(loop->context, loop->iterations, fabs(chosen.metric));
 }
 
-static void subtract_block(const loop_team *team, int64_t block)
+/* Subtract a PSF times a value at the candidates of a block, from a layer. */
+static void subtract_psf(const loop_team *team, int64_t block, int psf, double value,
+                         int layer)
 {
     const cpu_list *list = team->list;
     const clean_work *work = team->work;
     const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
-    for (int i = 0; i < list->num_images; ++i)
-        if (work->setup->join.weight[i] > 0)
-            work->vector->subtract[work->is_double](
-                list->run + list->block[block],
-                list->block[block + 1] - list->block[block], &team->psf[i], index % nx,
-                index / nx, team->flux[i], list->value + i * list->count);
+    work->vector->subtract[work->is_double](list->run + list->block[block],
+                                            list->block[block + 1] - list->block[block],
+                                            &team->psf[psf], index % nx, index / nx,
+                                            value, list->value + layer * list->count);
+}
+
+static void subtract_block(const loop_team *team, int64_t block)
+{
+    const clean_work *work = team->work;
+    const int layers = team->list->num_layers;
+    for (int t = 0; t < layers; ++t) {
+        if (!work->layers.basis && cpu_layer_has_data(work, t))
+            subtract_psf(team, block, t, team->value[t], t);
+        for (int u = 0; work->layers.basis && u < layers; ++u)
+            subtract_psf(team, block, cpu_layers_psf(t, u), team->value[t], u);
+    }
 }
 
 static void work_on(loop_team *team, int thread)
@@ -232,20 +245,22 @@ static int64_t most_of_blocks(const cpu_list *list)
 static tess_status team_allocate(loop_team *team)
 {
     tess_status status = TESS_OK;
-    const int images = team->list->num_images;
+    const int layers = team->list->num_layers;
+    const int images = team->work->setup->images.num_images;
     const int ranks = tess_comm_size(team->work->setup->comm);
-    team->told_bytes = (int64_t)(sizeof(best) + (size_t)images * sizeof(double));
-    team->psf = tess_alloc_zero(images, sizeof *team->psf);
+    team->told_bytes = (int64_t)(sizeof(best) + (size_t)layers * sizeof(double));
+    team->psf = tess_alloc_zero(team->work->layers.num_psf, sizeof *team->psf);
     team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);
     team->told = tess_alloc_zero(ranks + 1, (size_t)team->told_bytes);
+    team->value = tess_alloc_zero(layers, sizeof *team->value);
     team->flux = tess_alloc_zero(images, sizeof *team->flux);
     team->most = most_of_blocks(team->list);
     team->joined = tess_alloc(2 * team->threads * team->most, sizeof *team->joined);
     if (!team->psf || !team->largest || !team->own || !team->told || !team->flux ||
-        !team->joined)
+        !team->value || !team->joined)
         TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loop");
-    for (int i = 0; i < images; ++i)
+    for (int i = 0; i < team->work->layers.num_psf; ++i)
         team->psf[i] = cpu_window_psf(team->work->window, i);
 cleanup:
     return status;
@@ -257,6 +272,7 @@ static void team_free(loop_team *team)
     tess_free(team->largest);
     tess_free(team->own);
     tess_free(team->told);
+    tess_free(team->value);
     tess_free(team->flux);
     tess_free(team->joined);
 }

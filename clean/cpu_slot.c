@@ -55,7 +55,11 @@ static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
                              .offset_bytes = (size_t)(row * nx) * work->real_bytes,
                              .is_double = work->is_double,
                              .count = nx};
-    cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
+    if (work->layers.basis) /* the first layer is the mean */
+        for (int64_t k = 0; k < nx; ++k)
+            joined[k] = tess_real_at(slot->image[0], work->is_double, row * nx + k);
+    else
+        cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
     for (int64_t k = 0; factor && k < nx; ++k)
         joined[k] *= tess_real_at(factor, work->is_double, row * nx + k);
     for (int64_t k = 0; k < nx; ++k)

@@ -4,93 +4,27 @@
 #include <string.h>
 
 #include "clean_scales.h"
-#include "cpu_work.h"
+#include "cpu_columns.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* ---- products of columns ---- */
-
-#define PRODUCTS(REAL, SUFFIX)                                                         \
-    static void times_kernel_##SUFFIX(const void *a, const void *b, int power,         \
-                                      int64_t length, void *line)                      \
-    {                                                                                  \
-        const REAL *restrict from = a, *restrict kernel = b;                           \
-        REAL *restrict to = line;                                                      \
-        for (int64_t k = 0; k < length; ++k) {                                         \
-            const REAL by = power == 2 ? kernel[k] * kernel[k] : kernel[k];            \
-            to[2 * k] = from[2 * k] * by;                                              \
-            to[2 * k + 1] = from[2 * k + 1] * by;                                      \
-        }                                                                              \
-    }                                                                                  \
-    /* line := line · psf · kernel */                                                \
-    static void times_psf_##SUFFIX(void *line, const void *psf, const void *b,         \
-                                   int64_t length)                                     \
-    {                                                                                  \
-        const REAL *restrict p = psf, *restrict kernel = b;                            \
-        REAL *restrict to = line;                                                      \
-        for (int64_t k = 0; k < length; ++k) {                                         \
-            const REAL by = kernel ? kernel[k] : 1;                                    \
-            const REAL re = to[2 * k] * by, im = to[2 * k + 1] * by;                   \
-            to[2 * k] = re * p[2 * k] - im * p[2 * k + 1];                             \
-            to[2 * k + 1] = re * p[2 * k + 1] + im * p[2 * k];                         \
-        }                                                                              \
-    }                                                                                  \
-    static void less_##SUFFIX(const void *line, int64_t count, void *from)             \
-    {                                                                                  \
-        const REAL *restrict less = line;                                              \
-        REAL *restrict to = from;                                                      \
-        for (int64_t k = 0; k < count; ++k)                                            \
-            to[k] -= less[k];                                                          \
-    }                                                                                  \
-    static void add_share_##SUFFIX(const void *line, double share, int64_t count,      \
-                                   void *sum)                                          \
-    {                                                                                  \
-        const REAL *restrict from = line, by = (REAL)share;                            \
-        REAL *restrict to = sum;                                                       \
-        for (int64_t k = 0; k < count; ++k)                                            \
-            to[k] += by * from[k];                                                     \
-    }                                                                                  \
-    static void real_parts_##SUFFIX(const void *line, int64_t count, void *to)         \
-    {                                                                                  \
-        const REAL *from = line;                                                       \
-        for (int64_t k = 0; k < count; ++k)                                            \
-            ((REAL *)to)[k] = from[2 * k];                                             \
-    }
-PRODUCTS(float, single)
-PRODUCTS(double, double)
-
-void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
-                      int64_t column, void *line)
-{
-    const char *from = (const char *)a + (size_t)column * cpu_line_bytes(work);
-    if (!b) {
-        memcpy(line, from, cpu_line_bytes(work));
-        return;
-    }
-    const char *kernel = (const char *)b + (size_t)column * cpu_line_bytes(work) / 2;
-    (work->is_double ? times_kernel_double : times_kernel_single)(from, kernel, power,
-                                                                  work->length, line);
-}
-
-static void less(const clean_work *work, const void *line, int64_t count, void *from)
-{
-    (work->is_double ? less_double : less_single)(line, count, from);
-}
-
-/* Column of the mean += factor · share of an image · its column. */
+/* Column of the mean += factor · share of an image · its column. A layer that is the
+ * mean itself needs nothing. */
 static void add_to_mean(const clean_work *work, int image, double factor,
                         int64_t column, const void *line)
 {
+    if (!work->mean.spectrum || work->layers.basis) return;
     const double share = factor * work->setup->join.share[image];
-    if (!work->mean.spectrum || share == 0) return;
-    (work->is_double ? add_share_double : add_share_single)(
-        line, share, 2 * work->length, cpu_column(work, work->mean.spectrum, column));
+    if (share != 0)
+        cpu_column_add(work, line, share,
+                       cpu_column(work, work->mean.spectrum, column));
 }
 
 /* One transform's context. */
 typedef struct transform {
     clean_work *work;
-    int image, scale;
+    int image; /* or layer */
+    int scale;
     const void *rows; /* the caller's */
     cpu_slot *slot;
     const clean_components *found;
@@ -126,9 +60,9 @@ static void take_kernel(void *context, int64_t column, void *line)
 {
     const transform *job = context;
     const clean_work *work = job->work;
-    (work->is_double ? real_parts_double : real_parts_single)(
-        line, work->length,
-        (char *)work->kernel[job->scale] + (size_t)column * cpu_line_bytes(work) / 2);
+    cpu_column_real(work, line,
+                    (char *)work->kernel[job->scale] +
+                        (size_t)column * cpu_line_bytes(work) / 2);
 }
 
 tess_status cpu_make_kernel(clean_work *work, int scale)
@@ -196,7 +130,7 @@ static bool give_slot_row(void *context, int64_t row, void *line)
 static void take_residual(void *context, int64_t column, void *line)
 {
     const transform *job = context;
-    memcpy(cpu_column(job->work, job->work->residual[job->image], column), line,
+    memcpy(cpu_column(job->work, job->work->layers.residual[job->image], column), line,
            cpu_line_bytes(job->work));
     add_to_mean(job->work, job->image, 1, column, line);
 }
@@ -204,10 +138,10 @@ static void take_residual(void *context, int64_t column, void *line)
 tess_status cpu_make_residual(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
-    if (work->mean.spectrum)
+    if (work->mean.spectrum && !work->layers.basis)
         memset(work->mean.spectrum, 0, (size_t)work->columns * cpu_line_bytes(work));
-    for (int k = 0; k < work->setup->images.num_images; ++k) {
-        if (!cpu_has_data(work, k)) continue;
+    for (int k = 0; k < work->layers.count; ++k) {
+        if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
         TESS_TRY(tess_convolve_forward(work->plan, false, give_slot_row, take_residual,
                                        &job));
@@ -219,8 +153,8 @@ cleanup:
 static bool give_scale_column(void *context, int64_t column, void *line)
 {
     const transform *job = context;
-    cpu_times_kernel(job->work, job->work->residual[job->image], kernel_of(job), 1,
-                     column, line);
+    cpu_times_kernel(job->work, job->work->layers.residual[job->image], kernel_of(job),
+                     1, column, line);
     return true;
 }
 
@@ -243,8 +177,8 @@ static void take_slot_row(void *context, int64_t row, void *line)
 static tess_status make_images(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < work->setup->images.num_images; ++k) {
-        if (!cpu_has_data(work, k)) continue;
+    for (int k = 0; k < work->layers.count; ++k) {
+        if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .scale = slot->scale, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
                                        take_slot_row, &job));
@@ -306,7 +240,8 @@ cleanup:
 static bool give_plain_column(void *context, int64_t column, void *line)
 {
     const transform *job = context;
-    cpu_times_kernel(job->work, job->work->residual[job->image], NULL, 1, column, line);
+    cpu_times_kernel(job->work, job->work->layers.residual[job->image], NULL, 1, column,
+                     line);
     return true;
 }
 
@@ -315,8 +250,8 @@ tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
     tess_status status = TESS_OK;
     slot->scale = -1;
     work->mean.scale = -1;
-    for (int k = 0; k < work->setup->images.num_images; ++k) {
-        if (!cpu_has_data(work, k)) continue;
+    for (int k = 0; k < work->layers.count; ++k) {
+        if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_plain_column,
                                        take_slot_row, &job));
@@ -338,19 +273,23 @@ static bool give_component_row(void *context, int64_t row, void *line)
     if (k == found->count || found->index[k] >= begin + images->nx) return false;
     memset(line, 0, (size_t)images->nx * work->real_bytes);
     for (; k < found->count && found->index[k] < begin + images->nx; ++k)
-        tess_real_set(line, work->is_double, found->index[k] - begin,
-                      found->flux[k * found->num_images + job->image]);
+        tess_real_set(
+            line, work->is_double, found->index[k] - begin,
+            cpu_layer_value(work, job->image, found->flux + k * found->num_images));
     return true;
+}
+
+static const void *kernel_column(const transform *job, int64_t column)
+{
+    const char *kernel = kernel_of(job);
+    return kernel ? kernel + (size_t)column * cpu_line_bytes(job->work) / 2 : NULL;
 }
 
 static void times_psf(const transform *job, int64_t column, void *line)
 {
     const clean_work *work = job->work;
-    const char *kernel = kernel_of(job);
-    (work->is_double ? times_psf_double : times_psf_single)(
-        line, cpu_column(work, work->psf[job->image], column),
-        kernel ? kernel + (size_t)column * cpu_line_bytes(work) / 2 : NULL,
-        work->length);
+    cpu_column_times(work, cpu_column(work, work->psf[job->image], column),
+                     kernel_column(job, column), line);
 }
 
 /* Multiscale: the residual's spectrum changes. */
@@ -358,9 +297,14 @@ static void take_less(void *context, int64_t column, void *line)
 {
     const transform *job = context;
     const clean_work *work = job->work;
+    if (work->layers.basis) {
+        cpu_layers_less(job->work, job->image, kernel_column(job, column), column,
+                        line);
+        return;
+    }
     times_psf(job, column, line);
-    less(work, line, 2 * work->length,
-         cpu_column(work, work->residual[job->image], column));
+    cpu_less(work, line, 2 * work->length,
+             cpu_column(work, work->layers.residual[job->image], column));
     add_to_mean(work, job->image, -1, column, line);
 }
 
@@ -376,8 +320,8 @@ static void take_less_row(void *context, int64_t row, void *line)
 {
     const transform *job = context;
     const clean_work *work = job->work;
-    less(work, line, work->setup->images.nx,
-         cpu_row(work, job->slot->image[job->image], row));
+    cpu_less(work, line, work->setup->images.nx,
+             cpu_row(work, job->slot->image[job->image], row));
     note_row(job, row);
 }
 
@@ -401,8 +345,8 @@ tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_comm_agree(work->setup->comm, clean_components_merge(merged)));
-    for (int k = 0; k < work->setup->images.num_images; ++k) {
-        if (!cpu_has_data(work, k)) continue;
+    for (int k = 0; k < work->layers.count; ++k) {
+        if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work,
                          .image = k,
                          .scale = scale,

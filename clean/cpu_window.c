@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cpu_columns.h"
 #include "tess_mem.h"
 
 /* A rank's place among those of its node. */
@@ -18,17 +19,17 @@ struct cpu_window {
     int *neighbor; /* [node's ranks] their numbers among all */
     bool one_node;
     size_t real_bytes;
-    int num_images;
-    const void **row; /* [num_images][most rows] */
+    int num_psf;
+    const void **row; /* [num_psf][most rows] */
     int64_t most_rows;
     /* of the current scale */
     int scale; /* −1: none */
     int64_t half_x, half_y, stride;
     /* being filled */
     const clean_work *work;
-    int image;
+    int psf;
     char *to; /* this rank's rows, made in order */
-    /* [scales][num_images] this rank's rows of the scales so far, in order */
+    /* [scales][num_psf] this rank's rows of the scales so far, in order */
     char **made;
     int num_made;
 };
@@ -79,8 +80,8 @@ static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_
         cpu_window_half(setup, s, &half_x, &half_y);
         const int64_t rows = 2 * half_y + 1;
         bytes =
-            most(bytes, share(rows, size) * stride_of(half_x) *
-                            setup->images.num_images * (setup->opts.is_double ? 8 : 4));
+            most(bytes, share(rows, size) * stride_of(half_x) * cpu_layers_psfs(setup) *
+                            (setup->opts.is_double ? 8 : 4));
         *most_rows = most(*most_rows, rows);
     }
     return bytes;
@@ -93,7 +94,7 @@ double cpu_window_kept_bytes(const clean_setup *setup)
         int64_t half_x, half_y;
         cpu_window_half(setup, s, &half_x, &half_y);
         bytes += (double)((2 * half_y + 1) * stride_of(half_x)) *
-                 setup->images.num_images * (setup->opts.is_double ? 8 : 4);
+                 cpu_layers_psfs(setup) * (setup->opts.is_double ? 8 : 4);
     }
     return bytes;
 }
@@ -142,18 +143,18 @@ tess_status cpu_window_create(clean_work *work, cpu_window **window_out)
     cpu_window *window = tess_alloc_zero(1, sizeof *window);
     TESS_TRY(tess_comm_agree(comm, window ? TESS_OK : TESS_ERR_ALLOC));
     window->real_bytes = work->real_bytes;
-    window->num_images = setup->images.num_images;
+    window->num_psf = cpu_layers_psfs(setup);
     window->scale = -1;
     TESS_TRY(tess_comm_node(comm, &window->node));
     TESS_TRY(find_places(window, comm));
     int64_t bytes = part_bytes(setup, tess_comm_size(window->node), &window->most_rows);
     window->row =
-        tess_alloc_zero(window->most_rows * window->num_images, sizeof *window->row);
-    window->made = tess_alloc_zero((int64_t)setup->num_scales * window->num_images,
+        tess_alloc_zero(window->most_rows * window->num_psf, sizeof *window->row);
+    window->made = tess_alloc_zero((int64_t)setup->num_scales * window->num_psf,
                                    sizeof *window->made);
     TESS_TRY(
         tess_comm_agree(comm, window->row && window->made ? TESS_OK : TESS_ERR_ALLOC));
-    window->num_made = setup->num_scales * window->num_images;
+    window->num_made = setup->num_scales * window->num_psf;
     TESS_TRY(tess_comm_allreduce_i64(comm, &bytes, 1, TESS_MAX));
     TESS_TRY(tess_window_create(comm, bytes, &window->shared));
     TESS_TRY(tess_comm_agree(comm, is_readable(window)));
@@ -187,9 +188,9 @@ void cpu_window_free(cpu_window *window)
     tess_free(window);
 }
 
-cpu_psf cpu_window_psf(const cpu_window *window, int image)
+cpu_psf cpu_window_psf(const cpu_window *window, int psf)
 {
-    return (cpu_psf){window->row + image * window->most_rows, window->half_x,
+    return (cpu_psf){window->row + psf * window->most_rows, window->half_x,
                      window->half_y};
 }
 
@@ -198,15 +199,15 @@ static size_t row_bytes(const cpu_window *window)
     return (size_t)window->stride * window->real_bytes;
 }
 
-/* Where the rows of an image are in the node's parts. */
-static void find_rows(cpu_window *window, int image)
+/* Where the rows of a PSF are in the node's parts. */
+static void find_rows(cpu_window *window, int psf)
 {
     const int64_t rows = 2 * window->half_y + 1;
     const int64_t each = share(rows, tess_comm_size(window->node));
     for (int64_t r = 0; r < rows; ++r) {
         const char *part = tess_window_of(window->shared, window->neighbor[r / each]);
-        window->row[image * window->most_rows + r] =
-            part + (size_t)(image * each + r % each) * row_bytes(window);
+        window->row[psf * window->most_rows + r] =
+            part + (size_t)(psf * each + r % each) * row_bytes(window);
     }
 }
 
@@ -214,7 +215,8 @@ static bool give_column(void *context, int64_t column, void *line)
 {
     const cpu_window *window = context;
     const clean_work *work = window->work;
-    cpu_times_kernel(work, work->psf[window->image],
+    void *const *psf = work->layers.basis ? work->layers.psf : work->psf;
+    cpu_times_kernel(work, psf[window->psf],
                      work->kernel ? work->kernel[window->scale] : NULL, 2, column,
                      line);
     return true;
@@ -278,13 +280,13 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of an image at the current scale, which are made once for a PSF.
+/* This rank's rows of a PSF at the current scale, which are made once for a PSF.
  * They cost a transform, and 1/P of memory for each scale to keep. Collective. */
-static tess_status make_rows(clean_work *work, cpu_window *window, int image,
+static tess_status make_rows(clean_work *work, cpu_window *window, int psf,
                              int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
-    char **kept = &window->made[window->scale * window->num_images + image];
+    char **kept = &window->made[window->scale * window->num_psf + psf];
     const tess_convolve_part part = {-window->half_x, 2 * window->half_x + 1,
                                      first - window->half_y, end - first};
     char *made = NULL;
@@ -293,7 +295,7 @@ static tess_status make_rows(clean_work *work, cpu_window *window, int image,
     made = tess_alloc(end - first, row_bytes(window));
     TESS_TRY(tess_comm_agree(work->setup->comm, made ? TESS_OK : TESS_ERR_ALLOC));
     window->work = work;
-    window->image = image;
+    window->psf = psf;
     window->to = made;
     TESS_TRY(tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
     *kept = made;
@@ -303,23 +305,23 @@ cleanup:
     return status;
 }
 
-/* Put one image's rows where the node's ranks read them. Collective. */
-static tess_status fill_image(clean_work *work, cpu_window *window, int image)
+/* Put the rows of a PSF where the node's ranks read them. Collective. */
+static tess_status fill_psf(clean_work *work, cpu_window *window, int psf)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;
     const int64_t rows = 2 * window->half_y + 1;
     const int64_t each = share(rows, tess_comm_size(window->node));
     char *own = (char *)tess_window_own(window->shared) +
-                (size_t)(image * each) * row_bytes(window);
+                (size_t)(psf * each) * row_bytes(window);
     int64_t first, end;
     share_range(rows, tess_comm_size(comm), tess_comm_rank(comm), &first, &end);
-    TESS_TRY(make_rows(work, window, image, first, end));
+    TESS_TRY(make_rows(work, window, psf, first, end));
     if (window->one_node)
         memcpy(own, window->to, (size_t)(end - first) * row_bytes(window));
     else
         TESS_TRY(spread(window, comm, first, end, own));
-    find_rows(window, image);
+    find_rows(window, psf);
 cleanup:
     return status;
 }
@@ -335,8 +337,8 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     window->scale = scale;
     cpu_window_half(work->setup, scale, &window->half_x, &window->half_y);
     window->stride = stride_of(window->half_x);
-    for (int k = 0; k < window->num_images; ++k) {
-        TESS_TRY(fill_image(work, window, k));
+    for (int k = 0; k < window->num_psf; ++k) {
+        TESS_TRY(fill_psf(work, window, k));
         bytes += (2 * window->half_y + 1) * (int64_t)row_bytes(window);
     }
     TESS_TRY(tess_window_meet(window->shared, bytes));

@@ -1,6 +1,6 @@
 /** @file cpu_window.h  (private to clean/)
- *  The current scale's PSF, convolved twice with the kernel, of each image: one copy in
- *  memory that the ranks of a node share.
+ *  The current scale's PSFs, convolved twice with the kernel: of each image, or of each
+ *  pair of layers (cpu_layers.h). One copy is in memory that the ranks of a node share.
  */
 #ifndef TESS_CLEAN_CPU_WINDOW_H
 #define TESS_CLEAN_CPU_WINDOW_H
@@ -30,7 +30,7 @@ void cpu_window_forget(cpu_window *window);
 /** Fill it for a scale, unless it is. Collective. */
 tess_status cpu_window_fill(clean_work *work, int scale);
 
-/** The PSF of an image. Local. */
-cpu_psf cpu_window_psf(const cpu_window *window, int image);
+/** The PSF of a number. Local. */
+cpu_psf cpu_window_psf(const cpu_window *window, int psf);
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "clean_scales.h"
+#include "cpu_arrays.h"
 #include "cpu_window.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
@@ -53,37 +54,16 @@ static tess_convolve_opts transforms_of(const clean_setup *setup)
 
 /* ---- memory ---- */
 
-static void **allocate_each(int count, int64_t elements, size_t bytes)
-{
-    void **array = tess_alloc_zero(count, sizeof *array);
-    bool failed = !array;
-    for (int k = 0; !failed && k < count; ++k) {
-        array[k] = tess_alloc_zero(elements, bytes);
-        failed = !array[k];
-    }
-    for (int k = 0; array && failed && k < count; ++k)
-        tess_free(array[k]);
-    if (failed) tess_free(array);
-    return failed ? NULL : array;
-}
-
-static void free_each(void **array, int count)
-{
-    for (int k = 0; array && k < count; ++k)
-        tess_free(array[k]);
-    tess_free(array);
-}
-
 static tess_status allocate_slots(clean_work *work)
 {
     tess_status status = TESS_OK;
-    const int images = work->setup->images.num_images;
+    const int layers = work->layers.count;
     for (int k = 0; k < num_slots(work); ++k) {
         cpu_slot *slot = &work->slot[k];
         slot->scale = -1;
         slot->image = k > 0 && cpu_has_mean(work->setup)
                           ? work->slot[0].image
-                          : allocate_each(images, work->pixels, work->real_bytes);
+                          : cpu_arrays_create(layers, work->pixels, work->real_bytes);
         if (!slot->image) TESS_FAIL(TESS_ERR_ALLOC, "residual images to clean");
         slot->mean = has_own_mean(work->setup)
                          ? tess_alloc_zero(work->pixels, work->real_bytes)
@@ -103,10 +83,13 @@ static tess_status allocate(clean_work *work)
     const clean_setup *setup = work->setup;
     const int images = setup->images.num_images;
     const size_t line = cpu_line_bytes(work);
+    TESS_TRY(cpu_layers_create(work));
     TESS_TRY(allocate_slots(work));
-    work->psf = allocate_each(images, work->columns, line);
-    work->residual = allocate_each(images, work->columns, line);
-    if (cpu_has_mean(setup)) work->mean.spectrum = tess_alloc_zero(work->columns, line);
+    work->psf = cpu_arrays_create(images, work->columns, line);
+    if (work->layers.basis)
+        work->mean.spectrum = work->layers.residual[0];
+    else if (cpu_has_mean(setup))
+        work->mean.spectrum = tess_alloc_zero(work->columns, line);
     work->kernel = tess_alloc_zero(setup->num_scales, sizeof *work->kernel);
     work->psf_peak =
         tess_alloc_zero((int64_t)images * setup->num_scales, sizeof(double));
@@ -115,8 +98,8 @@ static tess_status allocate(clean_work *work)
     work->room.allowed = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
     work->room.joined = tess_alloc_zero(2 * setup->opts.threads * setup->images.nx,
                                         sizeof *work->room.joined);
-    if (!work->room.joined || !work->psf || !work->residual || !work->kernel ||
-        !work->psf_peak || !work->allowed || !work->is_nan || !work->room.allowed ||
+    if (!work->room.joined || !work->psf || !work->kernel || !work->psf_peak ||
+        !work->allowed || !work->is_nan || !work->room.allowed ||
         (cpu_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS) {
@@ -135,13 +118,13 @@ static void cpu_destroy(clean_work *work)
     for (int k = 0; k < 2; ++k) {
         if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
         if (k == 0 || !cpu_has_mean(work->setup))
-            free_each(work->slot[k].image, images);
+            cpu_arrays_free(work->slot[k].image, work->layers.count);
         tess_free(work->slot[k].row_peak);
     }
-    free_each(work->psf, images);
-    free_each(work->residual, images);
-    tess_free(work->mean.spectrum);
-    free_each(work->kernel, work->setup->num_scales);
+    cpu_arrays_free(work->psf, images);
+    if (!work->layers.basis) tess_free(work->mean.spectrum);
+    cpu_layers_free(work);
+    cpu_arrays_free(work->kernel, work->setup->num_scales);
     cpu_window_free(work->window);
     tess_convolve_destroy(work->plan);
     tess_free(work->psf_peak);
@@ -184,7 +167,8 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
     const clean_work like = {.setup = setup};
     const tess_convolve_opts transforms = transforms_of(setup);
     const double real_bytes = setup->opts.is_double ? 8 : 4;
-    const double images = setup->images.num_images;
+    const bool sums = cpu_layers_are_sums(setup);
+    const double images = setup->images.num_images, layers = cpu_layers_count(setup);
     const double pixels = (double)(setup->images.num_rows * setup->images.nx);
     double plan, spectrum, kernels = 0;
     tess_convolve_bytes(&transforms, &plan, &spectrum);
@@ -192,9 +176,12 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
         kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
     const double means = has_own_mean(setup) ? num_slots(&like) : 0;
     const double sets = cpu_has_mean(setup) ? 1 : num_slots(&like);
-    const double spectra = 2 * images + (cpu_has_mean(setup) ? 1 : 0) + kernels;
+    const double spectra = images + layers + kernels +
+                           (sums                  ? layers + cpu_layers_psfs(setup)
+                            : cpu_has_mean(setup) ? 1
+                                                  : 0);
     *rank_bytes = plan + spectrum * spectra / num_ranks +
-                  pixels * ((sets * images + means) * real_bytes + 2);
+                  pixels * ((sets * layers + means) * real_bytes + 2);
     if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
     *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
@@ -250,6 +237,7 @@ static tess_status cpu_set_psf(clean_work *work, int image, const void *rows)
     for (int s = 0; s < work->setup->num_scales; ++s)
         TESS_TRY(psf_peak(work, image, s, rows));
     cpu_window_forget(work->window);
+    work->layers.has_psf = false;
 cleanup:
     return status;
 }
@@ -267,6 +255,28 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
 
 /* ---- residuals ---- */
 
+/* A pixel of the caller's images, into the layers of the first slot; whether one is
+ * NaN, which counts as 0. */
+static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t k)
+{
+    const tess_clean_images *images = &work->setup->images;
+    const cpu_layers *layers = &work->layers;
+    double sum[TESS_CLEAN_MOST_TERMS] = {0};
+    bool is_nan = false;
+    for (int i = 0; i < images->num_images; ++i) {
+        if (!cpu_has_data(work, i)) continue;
+        double value = tess_real_at(begin->residual[i], images->rows_are_double, k);
+        if (!isfinite(value)) value = 0, is_nan = true;
+        if (!layers->basis)
+            tess_real_set(work->slot[0].image[i], work->is_double, k, value);
+        for (int t = 0; layers->basis && t < layers->count; ++t)
+            sum[t] += layers->weights[t * images->num_images + i] * value;
+    }
+    for (int t = 0; layers->basis && t < layers->count; ++t)
+        tess_real_set(work->slot[0].image[t], work->is_double, k, sum[t]);
+    return is_nan;
+}
+
 /* The caller's rows into the first slot; NaN is 0 there, and masked. */
 static void take_rows(clean_work *work, const clean_begin *begin)
 {
@@ -275,14 +285,7 @@ static void take_rows(clean_work *work, const clean_begin *begin)
 #pragma omp parallel for schedule(static) num_threads(setup->opts.threads)             \
     reduction(+ : num_valid)
     for (int64_t k = 0; k < work->pixels; ++k) {
-        bool is_nan = false;
-        for (int i = 0; i < setup->images.num_images; ++i) {
-            if (!cpu_has_data(work, i)) continue;
-            double value =
-                tess_real_at(begin->residual[i], setup->images.rows_are_double, k);
-            if (!isfinite(value)) value = 0, is_nan = true;
-            tess_real_set(work->slot[0].image[i], work->is_double, k, value);
-        }
+        const bool is_nan = take_pixel(work, begin, k);
         work->is_nan[k] = is_nan;
         work->allowed[k] = !is_nan && (!begin->mask || begin->mask[k]);
         num_valid += !is_nan;
@@ -296,6 +299,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     tess_status status = TESS_OK;
     cpu_slot *slot = &work->slot[0];
     take_rows(work, begin);
+    cpu_layers_begin(work);
     work->found = begin->found;
     work->version = 0;
     work->slot[1].scale = -1;
@@ -372,7 +376,9 @@ static tess_status cpu_finish(clean_work *work, void *const *residual, double *r
 {
     tess_status status = TESS_OK;
     cpu_slot *slot = &work->slot[0];
-    if (work->version > 0) {
+    if (work->version > 0 && work->layers.basis) {
+        TESS_TRY(cpu_layers_finish(work, residual));
+    } else if (work->version > 0) {
         if (cpu_is_multiscale(work)) { /* scale 0, whether or not it is cleaned */
             slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
             if (slot) {

@@ -6,6 +6,7 @@
 #define TESS_CLEAN_CPU_WORK_H
 
 #include "clean_ops.h"
+#include "cpu_layers.h"
 #include "cpu_thread.h"
 #include "cpu_vector.h"
 #include "tess_convolve.h"
@@ -15,7 +16,7 @@ typedef struct cpu_window cpu_window; /* cpu_window.h */
 /** The residual at one scale: this rank's rows of each image, and of their mean times
  *  the local factor. */
 typedef struct cpu_slot {
-    void **image; /**< [num_images]; slots share them if the mean has a spectrum */
+    void **image; /**< [layers]; slots share them if the mean has a spectrum */
     void *mean;   /**< what a pixel is chosen by, in its own memory, or image[0]
                        where that is the same */
     double
@@ -48,8 +49,8 @@ struct clean_work {
     int64_t pixels;          /**< of this rank's rows */
     int64_t num_valid;       /**< of those, not NaN in the residual */
     int64_t columns, length; /**< of spectra on this rank */
-    void **psf, **residual;  /**< [num_images] spectra; one scale: `residual` is where
-                                  products go */
+    void **psf;              /**< [num_images] spectra */
+    cpu_layers layers;
     cpu_mean mean;
     void **kernel;         /**< [num_scales] real spectra; NULL for scale 0 */
     double *psf_peak;      /**< [num_images][num_scales] (PSF ∗ K)(0) */
@@ -99,10 +100,6 @@ void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
 void cpu_slot_peaks(const clean_work *work, cpu_slot *slot);
 
 /* ---- cpu_spectra.c ---- */
-
-/** line[k] := a[k] · b[k]^power for complex a and real b (NULL: 1). Local. */
-void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
-                      int64_t column, void *line);
 
 /** The spectrum of a scale's kernel, of a PSF and of the residual in a slot; the
  *  residual at a scale, into a slot. Collective. */

@@ -1,0 +1,76 @@
+/** @file cpu_layers.h  (private to clean/)
+ *  What the cpu backend holds images and spectra of. Layers are the residual images, or
+ *  fewer sums of them.
+ *
+ *  The spectrum of a component is a polynomial of T terms, which is fitted to C
+ *  channels of weights w_c. Let b_t be polynomials with Σ_c w_c b_tc b_uc = 1 for
+ *  t = u, else 0. Then a component depends on the T sums g_t = Σ_c w_c b_tc R_c of the
+ *  residuals alone: its value in channel c is Σ_t g_t b_tc, times the gain. It changes
+ *  g_u by the sum over t of g_t times the PSF Σ_c w_c b_tc b_uc PSF_c. The first sum is
+ *  the mean, as b_0 = 1. So for T < C the sums are the layers. Sums and PSFs of this
+ *  kind are those of Rau & Cornwell (2011, A&A 532, A71, sections 3 and 4), with
+ *  orthonormal polynomials for powers.
+ */
+#ifndef TESS_CLEAN_CPU_LAYERS_H
+#define TESS_CLEAN_CPU_LAYERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clean_components.h"
+#include "clean_ops.h"
+
+typedef struct cpu_layers {
+    int count;
+    double *basis;   /**< [count][num_images] b_tc; NULL: layers are images */
+    double *weights; /**< [count][num_images] w_c b_tc */
+    void **residual; /**< [count] spectra; one scale: where products go */
+    int num_psf;
+    void **psf; /**< with `basis`: [num_psf] spectra, of which one layer changes another
+                 */
+    bool has_psf;
+    void **sum; /**< with `basis`: [count] spectra of what was found in this minor loop
+                 */
+} cpu_layers;
+
+/** Number of layers, and of PSFs between them. Local. */
+int cpu_layers_count(const clean_setup *setup);
+int cpu_layers_psfs(const clean_setup *setup);
+
+/** Whether layers are sums of images. Local. */
+bool cpu_layers_are_sums(const clean_setup *setup);
+
+/** The PSF by which layers `a` and `b` change each other. Local. */
+static inline int cpu_layers_psf(int a, int b)
+{
+    return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
+}
+
+/** Memory; TESS_ERR_ALLOC. Local. */
+tess_status cpu_layers_create(clean_work *work);
+void cpu_layers_free(clean_work *work);
+
+/** Whether a layer has data; others stay 0 and are not transformed. Local. */
+bool cpu_layer_has_data(const clean_work *work, int layer);
+
+/** A layer's value of a component's values in images. Local. */
+double cpu_layer_value(const clean_work *work, int layer, const double *flux);
+
+/** A component of these values of layers: its values in images, flux[num_images].
+ *  Where layers are images, spectra are fitted to `value`, too. Local. */
+void cpu_layers_flux(const clean_work *work, double *value, double *flux);
+
+/** Sums only: the PSFs between layers, once for all PSFs; nothing has been found.
+ *  Local. */
+void cpu_layers_begin(clean_work *work);
+
+/** Sums only: a column of a layer's components. It is convolved with the kernel (NULL:
+ *  1), and subtracted from all layers. Local. */
+void cpu_layers_less(clean_work *work, int layer, const void *kernel, int64_t column,
+                     void *line);
+
+/** Sums only: subtract what was found from the caller's rows of all images, but for
+ *  NaN pixels. Collective. */
+tess_status cpu_layers_finish(clean_work *work, void *const *rows);
+
+#endif
