@@ -26,6 +26,11 @@ int clean_join_count(const tess_clean_images *images)
     return cleaned_of(images) * pols_of(images);
 }
 
+static double pol_share_of(const tess_clean_images *images)
+{
+    return images->join.pol_share > 0 ? images->join.pol_share : 1;
+}
+
 static bool is_linked(const tess_clean_images *images, int pol)
 {
     return !images->join.linked || images->join.linked[pol];
@@ -118,7 +123,7 @@ static void find_weights(const tess_clean_images *images, const double *weight,
                          double sum, clean_join *join)
 {
     const int pols = join->num_pol;
-    const double pol_share = images->join.pol_share > 0 ? images->join.pol_share : 1;
+    const double pol_share = pol_share_of(images);
     for (int c = 0; c < join->num_out; ++c)
         for (int p = 0; p < pols; ++p) {
             const int at = clean_join_channel(join, c) * pols + p;
@@ -176,10 +181,23 @@ cleanup:
     return status;
 }
 
-clean_search clean_join_search(const tess_clean_images *images)
+static clean_search search_of(const tess_clean_images *images)
 {
     if (images->join.squared && clean_join_count(images) > 1) return CLEAN_SQUARES;
     return count_linked(images) > 1 ? CLEAN_ROOTS : CLEAN_MEAN;
+}
+
+void clean_join_outline(const tess_clean_images *images, int *terms, clean_join *join)
+{
+    *terms = images->join.num_terms;
+    *join = (clean_join){.search = search_of(images),
+                         .num_pol = pols_of(images),
+                         .num_channels = cleaned_of(images),
+                         .num_out = channels_of(images),
+                         .all = pol_share_of(images),
+                         .spectrum = {.kind = images->join.spectrum,
+                                      .num_terms = *terms,
+                                      .own_terms = terms}};
 }
 
 tess_status clean_join_create(const tess_clean_images *images, clean_join *join_out)
@@ -187,7 +205,7 @@ tess_status clean_join_create(const tess_clean_images *images, clean_join *join_
     tess_status status = TESS_OK;
     const int pols = pols_of(images), count = clean_join_count(images);
     double sum = 0, *weight = NULL;
-    clean_join join = {.search = clean_join_search(images),
+    clean_join join = {.search = search_of(images),
                        .num_pol = pols,
                        .num_channels = cleaned_of(images),
                        .num_out = channels_of(images)};

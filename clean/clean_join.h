@@ -34,8 +34,9 @@ tess_status clean_join_check(const tess_clean_images *images);
 /** Images that are cleaned. Local. */
 int clean_join_count(const tess_clean_images *images);
 
-/** What the search looks at. Local. */
-clean_search clean_join_search(const tess_clean_images *images);
+/** The parts of a join that memory depends on, as if all images had data. `terms`
+ *  becomes a part of it. Local. */
+void clean_join_outline(const tess_clean_images *images, int *terms, clean_join *join);
 
 /** TESS_ERR_INPUT: no image has data. TESS_ERR_ALLOC. Local. */
 tess_status clean_join_create(const tess_clean_images *images, clean_join *join);

@@ -117,8 +117,9 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
                       int num_ranks, double *rank_bytes, double *node_bytes)
 {
     clean_setup setup = {0};
+    int terms;
     setup_fill(&setup, images, opts);
-    setup.join.search = clean_join_search(images); /* the rest is not asked for */
+    clean_join_outline(images, &terms, &setup.join);
     (opts->ops ? opts->ops : &tess_clean_ops_cpu)
         ->bytes(&setup, num_ranks, rank_bytes, node_bytes);
     if (setup.images.num_images != images->num_images)

@@ -384,18 +384,23 @@ static void test_bytes(void **state)
     tess_clean_images images = {
         .nx = NX, .ny = NY, .num_rows = NY, .num_images = NUM_IMAGES};
     tess_clean_opts opts;
-    double mean, squares, roots, node;
+    double mean, terms, squares, roots, node;
     tess_clean_opts_default(&opts);
     opts.multiscale = opts.is_double = true;
     opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
     tess_clean_bytes(&images, &opts, 1, &mean, &node);
-    images.join.squared = true;
+    images.join.spectrum = TESS_CLEAN_POLYNOMIAL;
+    images.join.num_terms = 2;
+    tess_clean_bytes(&images, &opts, 1, &terms, &node);
+    images.join = (tess_clean_join){.squared = true};
     tess_clean_bytes(&images, &opts, 1, &squares, &node);
     images.join = (tess_clean_join){.num_pol = 2};
     tess_clean_bytes(&images, &opts, 1, &roots, &node);
     /* less the mean's spectrum, which is padded to 3 rows at most */
     assert_true(squares - mean > (NUM_IMAGES - 4) * rows);
     assert_true(squares - mean < NUM_IMAGES * rows);
+    /* two terms stand for eight images, and have fewer spectra, too */
+    assert_true(mean - terms > (NUM_IMAGES - 2) * rows);
     assert_true(roots == squares);
 }
 

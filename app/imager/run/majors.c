@@ -40,6 +40,8 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
                                       .num_images = channels * pols,
                                       .join = {.num_pol = pols,
                                                .squared = join->squared,
+                                               .spectrum = join->spectrum,
+                                               .num_terms = join->num_terms,
                                                .num_cleaned = join->num_cleaned},
                                       .rows_are_double = is_double};
     const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
