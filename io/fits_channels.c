@@ -1,16 +1,11 @@
 /* Reads which frequencies the planes of an image have, from its axis or from a table,
  * and which of them were made of data. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "fits_guard.h"
+#include "fits_table.h"
 #include "tess_fits.h"
 #include "tess_fits_cube.h"
 #include "tess_mem.h"
@@ -27,87 +22,19 @@ static double unit_hz(const char *unit)
     return 0;
 }
 
-/* ---- tables ---- */
-
-/* An extension of the file, open at a table. */
-typedef struct table {
-    int fd;
-    fitsfile *fits; /* NULL: there is no such table */
-} table;
-
-static void close_table(table *from)
-{
-    if (from->fits) fits_close_file(from->fits, &(int){0});
-    if (from->fd >= 0) close(from->fd);
-    fits_clear_errmsg();
-    *from = (table){.fd = -1};
-}
-
-/* Whether CFITSIO is at a binary table of this name. */
-static bool is_at(fitsfile *fits, int type, const char *name)
-{
-    char found[FLEN_VALUE] = "";
-    int missing = 0;
-    if (type != BINARY_TBL) return false;
-    fits_read_key(fits, TSTRING, "EXTNAME", found, NULL, &missing);
-    fits_clear_errmsg();
-    return missing == 0 && strcmp(found, name) == 0;
-}
-
-/* Local. */
-static tess_status find_table(const char *path, const char *name, table *out)
-{
-    tess_status status = TESS_OK;
-    struct stat info;
-    bool more = true;
-    int type = IMAGE_HDU;
-    table from = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
-    *out = (table){.fd = -1};
-    if (from.fd < 0 || fstat(from.fd, &info) != 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    TESS_TRY(fits_guard_open(from.fd, info.st_size, path, &from.fits));
-    while (more && !is_at(from.fits, type, name))
-        TESS_TRY(fits_guard_next(from.fits, from.fd, info.st_size, path, &type, &more));
-    if (!more) goto cleanup;
-    *out = from;
-    from = (table){.fd = -1};
-cleanup:
-    close_table(&from);
-    return status;
-}
-
-/* Numbers of a column from the first cell on; false where there are fewer. */
-static bool read_column(const table *from, const char *name, int64_t count, double *out)
-{
-    int number = 0, failed = 0, code = 0, any = 0;
-    long repeat = 0, width = 0, rows = 0;
-    double blank = NAN;
-    char column[FLEN_VALUE];
-    snprintf(column, sizeof column, "%s", name);
-    fits_get_colnum(from->fits, CASESEN, column, &number, &failed);
-    fits_get_coltype(from->fits, number, &code, &repeat, &width, &failed);
-    fits_get_num_rows(from->fits, &rows, &failed);
-    if (failed || code < 0 || code == TSTRING || rows < 0 || repeat < 1 ||
-        (double)rows * (double)repeat < (double)count)
-        failed = BAD_ROW_NUM;
-    fits_read_col(from->fits, TDOUBLE, number, 1, 1, count, &blank, out, &any, &failed);
-    fits_clear_errmsg();
-    return failed == 0;
-}
-
 /* ---- frequencies ---- */
 
 static tess_status read_listed(const tess_fits_model *model, double *freq_hz)
 {
     tess_status status = TESS_OK;
     const tess_fits_axis *axis = &model->array.axis[model->freq_axis];
-    table from = {.fd = -1};
-    TESS_TRY(find_table(model->path, axis->table, &from));
-    if (!from.fits || !read_column(&from, axis->column, model->num_freq, freq_hz))
+    fits_table from = {.fd = -1};
+    TESS_TRY(fits_table_find(model->path, axis->table, &from));
+    if (!from.fits || !fits_table_column(&from, axis->column, model->num_freq, freq_hz))
         TESS_FAIL(TESS_ERR_INPUT, "%s: it has no table '%s' of %d frequencies",
                   model->path, axis->table, model->num_freq);
 cleanup:
-    close_table(&from);
+    fits_table_close(&from);
     return status;
 }
 
@@ -162,19 +89,19 @@ cleanup:
 static tess_status read_data(const tess_fits_model *model, bool *has_data)
 {
     tess_status status = TESS_OK;
-    table from = {.fd = -1};
+    fits_table from = {.fd = -1};
     double *sum = tess_alloc(model->num_freq, sizeof *sum);
     if (!sum) TESS_FAIL(TESS_ERR_ALLOC, "%s: weights of planes", model->path);
     for (int k = 0; k < model->num_freq; ++k)
         sum[k] = model->num_freq == 1 ? model->array.sum_weights : (double)NAN;
-    if (model->num_freq > 1) TESS_TRY(find_table(model->path, "PLANES", &from));
-    if (from.fits && !read_column(&from, "SUMWT", model->num_freq, sum))
+    if (model->num_freq > 1) TESS_TRY(fits_table_find(model->path, "PLANES", &from));
+    if (from.fits && !fits_table_column(&from, "SUMWT", model->num_freq, sum))
         for (int k = 0; k < model->num_freq; ++k)
             sum[k] = (double)NAN; /* another program's table of that name */
     for (int k = 0; k < model->num_freq; ++k)
         has_data[k] = isnan(sum[k]) || sum[k] > 0;
 cleanup:
-    close_table(&from);
+    fits_table_close(&from);
     tess_free(sum);
     return status;
 }

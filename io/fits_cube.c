@@ -2,8 +2,12 @@
 #define _GNU_SOURCE
 #include "tess_fits_cube.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fits_cube.h"
 #include "fits_output.h"
@@ -18,6 +22,7 @@ struct tess_fits_cube {
     tess_cube_axes axes;
     int num_planes;
     fits_plane *plane; /* [num_planes] Stokes by Stokes; each on one rank, else zeros */
+    fits_plane *all;   /* [num_planes] those of all ranks, once they are gathered */
 };
 
 double tess_cube_bytes(const tess_image_meta *meta, bool is_double)
@@ -40,8 +45,10 @@ static tess_status allocate(const char *path, const tess_image_meta *meta,
     cube->meta.cube = &cube->axes;
     cube->num_planes = meta->cube->num_freq * meta->cube->num_stokes;
     cube->plane = tess_alloc_zero(cube->num_planes, sizeof *cube->plane);
+    cube->all = tess_alloc_zero(cube->num_planes, sizeof *cube->all);
     cube->path = tess_strdup(path);
-    if (!cube->plane || !cube->path) TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", path);
+    if (!cube->plane || !cube->all || !cube->path)
+        TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", path);
     cube->file.path = cube->path;
     *cube_out = cube;
     cube = NULL;
@@ -50,16 +57,146 @@ cleanup:
     return status;
 }
 
+/* ---- tables and header ---- */
+
+/* Range and checksum of all planes. Each begins at a whole word of the sum. */
+static tess_fits_stats sum_of(const tess_fits_cube *cube)
+{
+    uint64_t sum = 0;
+    tess_fits_stats all = {.min = INFINITY, .max = -INFINITY};
+    for (int k = 0; k < cube->num_planes; ++k) {
+        if (!(cube->all[k].written > 0)) continue; /* its pixels are 0 */
+        sum += (uint64_t)cube->all[k].data_sum;
+        all.min = fmin(all.min, cube->all[k].min);
+        all.max = fmax(all.max, cube->all[k].max);
+    }
+    all.data_sum = tess_fits_fold(sum);
+    return all;
+}
+
+/* The byte behind the pixels. */
+static int64_t tables_at(const tess_fits_cube *cube)
+{
+    const int64_t used = fits_output_bytes(&cube->meta, cube->is_double);
+    return cube->file.header_bytes +
+           (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
+}
+
+/* Rank 0: the tables, then the header. */
+static tess_status complete(tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_stats stats = sum_of(cube);
+    char *tables = NULL;
+    int64_t bytes;
+    for (int k = 0; k < cube->num_planes; ++k)
+        if (cube->all[k].beam_deg[0] > 0) cube->axes.has_beams = true;
+    TESS_TRY(fits_cube_tables(&cube->meta, cube->all, &tables, &bytes));
+    TESS_TRY(
+        tess_out_file_write(cube->file.fd, cube->path, tables, bytes, tables_at(cube)));
+    TESS_TRY(fits_output_end(&cube->file, &cube->meta, cube->is_double, &stats));
+cleanup:
+    tess_free(tables);
+    return status;
+}
+
+/* ---- the file of a run ---- */
+
+/* Rank 0: what the first channels have, from the table of the file. */
+static tess_status take_planes(int num_done, tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(fits_cube_read_planes(cube->file.temp, cube->num_planes, cube->plane));
+    for (int k = 0; k < cube->num_planes; ++k)
+        if (k % cube->axes.num_freq >= num_done) cube->plane[k] = (fits_plane){0};
+cleanup:
+    return status;
+}
+
+/* Rank 0: the file that the run had begun; one that got its name before the checkpoint
+ * knew is unfinished again. */
+static tess_status go_on(int num_done, tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    fits_output *file = &cube->file;
+    char run[FITS_CUBE_RUN];
+    const char *found = access(file->temp, F_OK) == 0 ? file->temp : cube->path;
+    if (access(found, F_OK) != 0)
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s: is not there, and the checkpoint needs it; start the run anew",
+                  file->temp);
+    TESS_TRY(fits_cube_run_of(found, run));
+    if (strcmp(run, cube->axes.run) != 0)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is of another run than the checkpoint", found);
+    if (found == cube->path && rename(found, file->temp) != 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be renamed: %s", found, strerror(errno));
+    file->fd = open(file->temp, O_RDWR | O_CLOEXEC);
+    if (file->fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->temp,
+                  strerror(errno));
+    TESS_TRY(take_planes(num_done, cube));
+cleanup:
+    return status;
+}
+
+/* Rank 0: a new file, in place of what an earlier run has left. */
+static tess_status start_anew(tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    fits_output *file = &cube->file;
+    char run[FITS_CUBE_RUN] = "";
+    if (access(file->temp, F_OK) == 0) {
+        TESS_TRY(fits_cube_run_of(file->temp, run));
+        if (!*run)
+            TESS_FAIL(TESS_ERR_IO, "%s: exists, and tessera did not make it",
+                      file->temp);
+        unlink(file->temp);
+    }
+    file->fd = open(file->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file->fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->temp,
+                  strerror(errno));
+    TESS_TRY(tess_out_file_reserve(file->fd, cube->path, tables_at(cube)));
+    TESS_TRY(complete(cube)); /* so that it tells whose it is */
+cleanup:
+    return status;
+}
+
+/* As fits_output_begin, of a file that stays. Collective. */
+static tess_status begin_kept(tess_comm *comm, bool overwrite, int num_done,
+                              tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    fits_output *file = &cube->file;
+    const tess_fits_stats none = {0};
+    char *header = NULL;
+    file->fd = -1;
+    if (snprintf(file->temp, sizeof file->temp, "%s.unfinished", cube->path) >=
+        (int)sizeof file->temp)
+        status = TESS_ERR_INPUT;
+    if (status == TESS_OK)
+        status = tess_fits_header_build(cube->path, &cube->meta, cube->is_double, &none,
+                                        &header, &file->header_bytes);
+    tess_free(header);
+    if (cube->root && status == TESS_OK)
+        status = tess_out_check_target(cube->path, overwrite);
+    if (cube->root && status == TESS_OK)
+        status = num_done > 0 ? go_on(num_done, cube) : start_anew(cube);
+    return tess_comm_agree(comm, status);
+}
+
 tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwrite,
-                                  const tess_image_meta *meta, bool is_double,
-                                  tess_fits_cube **cube_out)
+                                  const tess_image_meta *meta, int num_done,
+                                  bool is_double, tess_fits_cube **cube_out)
 {
     tess_status status = TESS_OK;
     tess_fits_cube *cube = NULL;
     TESS_TRY(tess_comm_agree(comm, fits_output_check(path, meta, 0, meta->ny)));
     TESS_TRY(tess_comm_agree(comm, allocate(path, meta, is_double, &cube)));
     cube->root = tess_comm_rank(comm) == 0;
-    TESS_TRY(fits_output_begin(comm, &cube->meta, is_double, overwrite, &cube->file));
+    TESS_TRY(cube->axes.run ? begin_kept(comm, overwrite, num_done, cube)
+                            : fits_output_begin(comm, &cube->meta, is_double, overwrite,
+                                                &cube->file));
     *cube_out = cube;
     cube = NULL;
 cleanup:
@@ -123,53 +260,38 @@ cleanup:
 
 /* ---- the end ---- */
 
-/* All ranks get to know all planes, and that none is missing. Collective. */
+/* All ranks get to know all planes. Collective. */
 static tess_status gather(tess_comm *comm, tess_fits_cube *cube)
 {
-    tess_status status = TESS_OK;
     const int64_t numbers = (int64_t)(sizeof *cube->plane / sizeof(double));
-    TESS_TRY(tess_comm_allreduce_f64(comm, (double *)cube->plane,
-                                     numbers * cube->num_planes, TESS_SUM));
+    memcpy(cube->all, cube->plane, (size_t)cube->num_planes * sizeof *cube->plane);
+    return tess_comm_allreduce_f64(comm, (double *)cube->all,
+                                   numbers * cube->num_planes, TESS_SUM);
+}
+
+static tess_status check_planes(const tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
     for (int k = 0; k < cube->num_planes; ++k)
-        if (!(cube->plane[k].written > 0))
+        if (!(cube->all[k].written > 0))
             TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane %d has not been written",
                       cube->path, k);
 cleanup:
     return status;
 }
 
-/* Range and checksum of all planes. Each begins at a whole word of the sum. */
-static tess_fits_stats sum_of(const tess_fits_cube *cube)
-{
-    uint64_t sum = 0;
-    tess_fits_stats all = {.min = INFINITY, .max = -INFINITY};
-    for (int k = 0; k < cube->num_planes; ++k) {
-        sum += (uint64_t)cube->plane[k].data_sum;
-        all.min = fmin(all.min, cube->plane[k].min);
-        all.max = fmax(all.max, cube->plane[k].max);
-    }
-    all.data_sum = tess_fits_fold(sum);
-    return all;
-}
-
-/* Rank 0: the tables, then the header. */
-static tess_status complete(tess_fits_cube *cube)
+tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
-    const tess_fits_stats stats = sum_of(cube);
-    const int64_t used = fits_output_bytes(&cube->meta, cube->is_double);
-    const int64_t behind = cube->file.header_bytes + (used + TESS_FITS_BLOCK - 1) /
-                                                         TESS_FITS_BLOCK *
-                                                         TESS_FITS_BLOCK;
-    char *tables = NULL;
-    int64_t bytes;
-    for (int k = 0; k < cube->num_planes; ++k)
-        if (cube->plane[k].beam_deg[0] > 0) cube->axes.has_beams = true;
-    TESS_TRY(fits_cube_tables(&cube->meta, cube->plane, &tables, &bytes));
-    TESS_TRY(tess_out_file_write(cube->file.fd, cube->path, tables, bytes, behind));
-    TESS_TRY(fits_output_end(&cube->file, &cube->meta, cube->is_double, &stats));
+    const int fd = cube->file.fd;
+    TESS_TRY(gather(comm, cube));
+    if (cube->root) status = complete(cube);
+    if (status == TESS_OK && fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
+        status =
+            tess_error_record(TESS_ERR_IO, __FILE__, __LINE__, __func__,
+                              "%s: cannot be written: %s", cube->path, strerror(errno));
+    TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
-    tess_free(tables);
     return status;
 }
 
@@ -178,6 +300,7 @@ tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
 {
     tess_status status = TESS_OK;
     TESS_TRY(gather(comm, cube));
+    TESS_TRY(check_planes(cube));
     if (cube->root) status = complete(cube);
     if (status == TESS_OK) status = fits_output_hold(cube->root, &cube->file, held);
     TESS_TRY(tess_comm_agree(comm, status));
@@ -188,8 +311,9 @@ cleanup:
 void tess_fits_cube_destroy(tess_fits_cube *cube)
 {
     if (!cube) return;
-    fits_output_leave(cube->root, &cube->file);
+    fits_output_leave(cube->root && !cube->axes.run, &cube->file);
     tess_free(cube->plane);
+    tess_free(cube->all);
     tess_free(cube->path);
     tess_free(cube);
 }

@@ -27,4 +27,12 @@ typedef struct fits_plane {
 tess_status fits_cube_tables(const tess_image_meta *meta, const fits_plane *plane,
                              char **text, int64_t *bytes);
 
+/** RUN of a cube's table of planes, "" where there is none. TESS_ERR_IO,
+ * TESS_ERR_INPUT. Local. */
+enum { FITS_CUBE_RUN = 32 };
+tess_status fits_cube_run_of(const char *path, char run[FITS_CUBE_RUN]);
+
+/** Read what the table tells of planes, plane[num_planes]. TESS_ERR_INPUT. Local. */
+tess_status fits_cube_read_planes(const char *path, int num_planes, fits_plane *plane);
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "fits_header.h"
+#include "fits_table.h"
 #include "tess_fits_cube.h"
 #include "tess_mem.h"
 
@@ -152,6 +153,9 @@ static void put_planes(table_file *to)
     }
     fits_create_tbl(to->fits, BINARY_TBL, to->num_planes, BEFORE + NUM_COLUMNS, type,
                     form, unit, "PLANES", &to->failed);
+    if (cube->run)
+        fits_write_key_str(to->fits, "RUN", cube->run, "the run that makes it",
+                           &to->failed);
     put_places(to, 1, 2);
     for (int k = 0; k < to->num_planes; ++k) {
         const int c = k % cube->num_freq;
@@ -227,5 +231,59 @@ tess_status fits_cube_tables(const tess_image_meta *meta, const fits_plane *plan
 cleanup:
     if (to.fits) fits_close_file(to.fits, &(int){0});
     free(memory); /* by realloc(), as CFITSIO wants it */
+    return status;
+}
+
+/* ---- of an unfinished cube ---- */
+
+static tess_status read_column(const char *path, const fits_table *from,
+                               const plane_column *column, int num_planes,
+                               fits_plane *plane)
+{
+    tess_status status = TESS_OK;
+    double *value = tess_alloc(num_planes, sizeof *value);
+    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", path);
+    if (!fits_table_column(from, column->name, num_planes, value))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its table of planes is damaged", path);
+    for (int k = 0; k < num_planes; ++k)
+        memcpy((char *)&plane[k] + column->offset, &value[k], sizeof *value);
+cleanup:
+    tess_free(value);
+    return status;
+}
+
+tess_status fits_cube_run_of(const char *path, char run[FITS_CUBE_RUN])
+{
+    tess_status status = TESS_OK;
+    char found[FLEN_VALUE] = "";
+    int missing = 0;
+    fits_table from = {.fd = -1};
+    run[0] = '\0';
+    TESS_TRY(fits_table_find(path, "PLANES", &from));
+    if (!from.fits) goto cleanup;
+    fits_read_key(from.fits, TSTRING, "RUN", found, NULL, &missing);
+    fits_clear_errmsg();
+    if (missing == 0) snprintf(run, FITS_CUBE_RUN, "%.*s", FITS_CUBE_RUN - 1, found);
+cleanup:
+    fits_table_close(&from);
+    return status;
+}
+
+tess_status fits_cube_read_planes(const char *path, int num_planes, fits_plane *plane)
+{
+    tess_status status = TESS_OK;
+    fits_table from = {.fd = -1};
+    TESS_TRY(fits_table_find(path, "PLANES", &from));
+    if (!from.fits) TESS_FAIL(TESS_ERR_INPUT, "%s: it has no table of planes", path);
+    for (int c = 0; c < NUM_COLUMNS; ++c)
+        TESS_TRY(read_column(path, &from, &columns[c], num_planes, plane));
+    for (int k = 0; k < num_planes; ++k) {
+        plane[k].written = 1;
+        if (!isnan(plane[k].min)) continue;
+        plane[k].min = INFINITY; /* no pixel is finite */
+        plane[k].max = -INFINITY;
+    }
+cleanup:
+    fits_table_close(&from);
     return status;
 }

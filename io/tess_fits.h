@@ -61,6 +61,8 @@ typedef struct tess_cube_axes {
     const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending */
     int stokes_step;                  /**< from code to code of the STOKES axis */
     bool has_beams; /**< CASAMBM: a table of beams follows; set by the writer */
+    const char *run; /**< keyword RUN of the table of planes, by which a run knows its
+                          unfinished cubes; NULL: none */
 } tess_cube_axes;
 
 typedef struct tess_image_meta {

@@ -40,15 +40,25 @@ double tess_cube_bytes(const tess_image_meta *meta, bool is_double);
 
 /** Create the file under a temporary name, and reserve its pixels. meta->cube has the
  *  axes; both are copied, and what they point to must outlive the cube. TESS_ERR_IO as
- *  of tess_fits_write. Collective. */
+ *  of tess_fits_write.
+ *
+ *  With axes of a `run`, the file is PATH.unfinished, which stays when the run is
+ *  stopped or killed: tess_fits_cube_save() makes it complete but for planes that are
+ *  not written yet. `num_done` > 0: go on with it, or with a finished PATH of the same
+ *  run, whose first so many channels are kept. TESS_ERR_IO where another run's file, or
+ *  none, is in its place. Collective. */
 tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwrite,
-                                  const tess_image_meta *meta, bool is_double,
-                                  tess_fits_cube **cube);
+                                  const tess_image_meta *meta, int num_done,
+                                  bool is_double, tess_fits_cube **cube);
 
 /** Write a plane, by these ranks, which may be a part of those of the cube; other parts
  *  may write other planes at the same time. TESS_ERR_IO. Collective. */
 tess_status tess_fits_cube_write(tess_comm *comm, const tess_cube_plane *plane,
                                  int threads, tess_fits_cube *cube);
+
+/** Put what is known of the planes so far into the file of a `run`, on all disks.
+ * `comm`: all ranks of the cube. Collective. */
+tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube);
 
 /** All planes are written: add the tables, and have the file wait in `held`. `comm`:
  * all ranks of the cube. Collective. */

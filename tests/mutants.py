@@ -27,6 +27,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
+    ("plane-of-another-place", "io/fits_cube.c",
+     "(int64_t)plane->stokes * cube->axes.num_freq + plane->freq;",
+     "(int64_t)plane->freq * cube->axes.num_stokes + plane->stokes;", "e2e.cubes"),
+    ("planes-of-later-channels", "io/fits_cube.c", ">= num_done)",
+     ">= cube->axes.num_freq)", "e2e.cubes"),
+    ("farthest-plane-of-a-model", "app/imager/engine/model_cube.c",
+     "? high : low;", "? low : high;", "e2e.cubes"),
+    ("terms-of-planes-without-data", "app/imager/engine/model_cube.c",
+     "i < n && cube->has_data[k]; ++i", "i < n; ++i", "e2e.cubes"),
     ("image-sum-of-one-thread", "io/fits_output.c",
      "    file->sum = (uint64_t)tess_fits_fold(file->sum) + tess_fits_fold(part->sum);",
      "    file->sum = part->sum;", "unit.fits"),

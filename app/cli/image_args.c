@@ -489,8 +489,6 @@ static tess_status check_cube(const tess_image_opts *opts)
     tess_status status = TESS_OK;
     if (opts->beside.cube && opts->beside.as_wsclean)
         TESS_FAIL(TESS_ERR_USAGE, "--cube and --wsclean-files exclude each other");
-    if (opts->beside.cube && opts->checkpoint.folder)
-        TESS_FAIL(TESS_ERR_USAGE, "--cube and --checkpoint exclude each other");
 cleanup:
     return status;
 }

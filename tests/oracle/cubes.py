@@ -149,6 +149,56 @@ def check_one_channel(suite, s):
             for p in range(2)))
 
 
+def check_stopped(suite, s):
+    """Stopped again and again, and continued by more ranks; once more from a checkpoint that
+    is older than the finished cubes."""
+    if len(RANKS) == 1:
+        suite.skipped("cubes of runs that are stopped: no mpirun")
+        return
+    args = [s.path, *IMAGE, "--channels-out", str(OUT), "--intervals-out", "2", "--niter", "20",
+            "--cube"]
+    ran, whole = suite.image("unstopped", *args)
+    prefix, saved, older = (suite.path(n) for n in ("stopped", "saved", "older"))
+    kept = [*args, "-o", prefix, "--checkpoint", saved, "--resume"]
+    unfinished = prefix + "-t0000-cube-image.fits.unfinished"
+    stop = ["--max-time", "0.001s"]
+    for k, (ranks, more, left) in enumerate([(2, ["--force-teams", "2"], True),
+                                             (2, ["--force-teams", "2"], False),
+                                             (1, [], False), (1, [], False)]):
+        suite.ran(f"stopped {k}", tessera("image", *kept, *more, *stop, ranks=ranks), 75)
+        suite.true(f"stopped {k}: the first interval's cubes", os.path.exists(unfinished) == left
+                   and os.path.exists(unfinished[:-len(".unfinished")]) != left)
+        if left:
+            shutil.copytree(saved, older)
+    suite.ran("continued", tessera("image", *kept, ranks=RANKS[-1]))
+    check_as_whole(suite, "stopped and continued", prefix, whole)
+    os.rename(older, saved)
+    suite.ran("from an older checkpoint", tessera("image", *kept, "--force-teams", "2",
+                                                  ranks=2))
+    check_as_whole(suite, "from an older checkpoint", prefix, whole)
+    path = suite.path("foreign-t0000-cube-dirty.fits.unfinished")
+    with open(path, "w") as file:
+        file.write("mine")
+    result = tessera("image", *args, "-o", suite.path("foreign"), "--checkpoint", saved)
+    suite.true(f"a file that tessera did not make stays {result.errors()}",
+               result.status == 3 and len(result.errors()) == 1
+               and open(path).read() == "mine")
+
+
+def check_as_whole(suite, label, prefix, whole):
+    for t in range(2):
+        for kind in KINDS:
+            pixels, header, tables = cube(f"{prefix}-t{t:04d}", kind)
+            wanted, head, others = cube(f"{whole}-t{t:04d}", kind)
+            suite.true(f"{label}: {kind} {t}", np.array_equal(pixels, wanted, equal_nan=True)
+                       and header["DATASUM"] == head["DATASUM"]
+                       and all(np.allclose(np.array(tables[n][0].tolist()),
+                                           np.array(others[n][0].tolist()), rtol=1e-6,
+                                           equal_nan=True) for n in others))
+    suite.equal(f"{label}: nothing unfinished", [n for n in os.listdir(suite.work)
+                                                 if "stopped-" in n and "unfinished" in n], [])
+
+
 # ---- readers ----
 
 CASACORE = """
@@ -344,6 +394,13 @@ def check_polynomial(suite, s):
             suite, f"polynomial, {ranks} ranks", s, direct(s, lambda p, f: image(p, f, 2)),
             "--model", line.path, "--fit-spectral-pol", "2", ranks=ranks)
         suite.true("the log says so", "polynomial of 2 terms" in result.err)
+    for p, pol in enumerate("IQ"):
+        path = uvfits.write_model(f"{line.set}-0001-{pol}-model.fits", np.zeros((NY, NX)),
+                                  SCALE, freq_hz=freq[1], stokes=p + 1)
+        fits_module().setval(path, "SUMWT", value=0.0)
+    check_prediction(suite, "polynomial less a channel without data", s,
+                     direct(s, lambda p, f: image(p, f, 2)), "--model", line.set,
+                     "--fit-spectral-pol", "2")
     bent = Model(suite, "bent", freq, [[image(p, f, 3) for f in freq] for p in range(2)])
 
     def fitted(p, f):
@@ -477,6 +534,7 @@ def main():
         check_spectral_cube(suite, prefix)
     check_intervals(suite, s)
     check_one_channel(suite, s)
+    check_stopped(suite, s)
     check_listed(suite, s)
     model, wanted = check_nearest(suite, s)
     check_polynomial(suite, s)

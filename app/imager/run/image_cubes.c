@@ -10,6 +10,7 @@
 #include "image_meta.h"
 #include "image_names.h"
 #include "tess_grid.h"
+#include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -103,6 +104,13 @@ void image_cubes_destroy(image_cubes *cubes)
     tess_free(cubes);
 }
 
+void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_done)
+{
+    const uint64_t hash = tess_hash(TESS_HASH_START, identity, strlen(identity));
+    snprintf(cubes->run, sizeof cubes->run, "%016llx", (unsigned long long)hash);
+    cubes->outputs_done = outputs_done;
+}
+
 /* A PSF that serves all polarisations is the first plane's. */
 static tess_cube_axes axes_of(const image_files *output, image_kind kind)
 {
@@ -111,7 +119,8 @@ static tess_cube_axes axes_of(const image_files *output, image_kind kind)
                             .num_stokes = output->kinds.num[kind],
                             .freq_hz = cubes->freq_hz,
                             .width_hz = cubes->width_hz,
-                            .stokes_step = cubes->stokes_step};
+                            .stokes_step = cubes->stokes_step,
+                            .run = *cubes->run ? cubes->run : NULL};
 }
 
 static bool is_double(const image_files *output)
@@ -154,6 +163,8 @@ static tess_status open_cube(const image_files *output, int64_t interval,
     tess_status status = TESS_OK;
     tess_image_meta meta;
     const tess_cube_axes axes = axes_of(output, made->of);
+    const int64_t channels = output->opts->channels_out;
+    const int64_t done = output->cubes->outputs_done - interval * channels;
     char *path = image_cube_name(output, interval, made->name);
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
     image_meta_of_cube(output, interval, made->of, &meta);
@@ -161,7 +172,7 @@ static tess_status open_cube(const image_files *output, int64_t interval,
                                                      : output->pol[0].code;
     meta.cube = &axes;
     TESS_TRY(tess_fits_cube_create(output->comm, path, output->opts->overwrite, &meta,
-                                   is_double(output), cube));
+                                   done > 0 ? (int)done : 0, is_double(output), cube));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -247,14 +258,29 @@ cleanup:
     return status;
 }
 
+/* What is written stays if the run is stopped now. Collective. */
+static tess_status save_set(const image_files *output, int64_t interval)
+{
+    tess_status status = TESS_OK;
+    const image_cube_set *set = &output->cubes->set[interval];
+    for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
+        if (set->cube[c]) TESS_TRY(tess_fits_cube_save(output->comm, set->cube[c]));
+cleanup:
+    return status;
+}
+
 tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
     const int64_t channels = output->opts->channels_out;
     double mark = tess_time_now();
     if (!output->cubes) return TESS_OK;
-    for (int64_t t = first / channels; (t + 1) * channels <= end; ++t)
-        TESS_TRY(close_set(output, t));
+    for (int64_t t = first / channels; t * channels < end; ++t) {
+        if ((t + 1) * channels <= end)
+            TESS_TRY(close_set(output, t));
+        else if (*output->cubes->run)
+            TESS_TRY(save_set(output, t));
+    }
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:
     return status;

@@ -21,7 +21,9 @@ typedef struct image_cubes {
     double *freq_hz, *width_hz; /**< [channels_out] */
     int stokes, stokes_step;    /**< code of the first plane, and from plane to plane */
     int place[2 * TESS_MAX_POL]; /**< plane of each polarisation */
-    image_cube_set *set;         /**< [intervals_out] */
+    char run[20];         /**< names the run in unfinished cubes; "": none are kept */
+    int64_t outputs_done; /**< before this run went on from a checkpoint */
+    image_cube_set *set;  /**< [intervals_out] */
     int64_t num_sets;
 } image_cubes;
 
@@ -44,6 +46,10 @@ tess_status image_cubes_open(const image_files *output, int64_t first, int64_t e
  * Collective in the team. */
 tess_status image_cubes_write(const image_files *output, int k,
                               const tess_image_product *product);
+
+/** Unfinished cubes of a run with checkpoints stay when it is stopped, after so many
+ *  outputs have been made before; `identity`: of the checkpoints. Local. */
+void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_done);
 
 /** Outputs [first, end) are written: finish the cubes of the intervals that end with
  * one of them, and give them their names. `output`: of all ranks. Collective. */

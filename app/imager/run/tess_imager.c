@@ -592,6 +592,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
+    if (run.means.cubes && own.checkpoint.folder)
+        image_cubes_keep(run.means.cubes, own.checkpoint.identity, outputs_done(&run));
     TESS_TRY(image_files_check(&run.output));
     TESS_TRY(clean_inputs_check(&run));
     TESS_TRY(tess_comm_agree(comm, update_model_check(&run)));
