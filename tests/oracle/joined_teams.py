@@ -79,6 +79,27 @@ def check_reproducible(suite, obs):
             suite.true(f"{what}: the same on all layouts", all(text == texts[0] for text in texts))
 
 
+def check_continued(suite, obs):
+    """Teams begin with residuals of models that one rank has made, and that a mask has bounded."""
+    options = [obs, *GRID, *CLEAN, "--channels-out", "3", "--nmiter", "1", "--reproducible"]
+    good, first = suite.image("first", *options)
+    mask = first + "-MFS-model.fits"
+    prefixes = []
+    for ranks, teams in [(1, 1), *LAYOUTS[1:3]]:
+        prefix = suite.path(f"more-{ranks}-{teams}")
+        for c in ("0000", "0001", "0002"):
+            shutil.copy(f"{first}-{c}-model.fits", f"{prefix}-{c}-model.fits")
+        result = tessera("image", *options, "--continue", "--fits-mask", mask, "--overwrite", "--force-teams", teams,
+                         "-o", prefix, ranks=ranks)
+        if suite.ran(f"continued by {teams} teams of {ranks} ranks", result):
+            prefixes.append(prefix)
+    if good and len(prefixes) == 3:
+        same_files(suite, "continued", prefixes, ["-0000", "-0002", "-MFS"], KINDS)
+        before, after = (read_image(f"{p}-0000-model.fits")[0] for p in (first, prefixes[0]))
+        suite.true("continued: other fluxes in the same pixels",
+                   not np.array_equal(before, after) and not np.any(after[before == 0]))
+
+
 def numbers(header):
     return [header.get(k) for k in ("SUMWT", "BMAJ", "BMIN", "NITER", "NMAJOR", "CRVAL3")]
 
@@ -139,6 +160,7 @@ def main():
     suite = Suite("joined_teams")
     obs = observe(suite)
     check_reproducible(suite, obs)
+    check_continued(suite, obs)
     check_rounding(suite, obs)
     check_choice(suite, obs)
     suite.finish()

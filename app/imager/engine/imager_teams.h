@@ -33,8 +33,8 @@ typedef struct imager_teams_need {
 } imager_teams_need;
 
 /** Number of teams for the planned job, whose communicator has all ranks: forced, or
- *  the fastest that memory allows. TESS_ERR_USAGE for a forced one that cannot be.
- *  Local, the same on all ranks. */
+ *  the fastest that memory allows. TESS_ERR_USAGE for a forced one that cannot be,
+ *  TESS_ERR_ALLOC. Local; but for that the same on all ranks. */
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
                                 int *num);
 
