@@ -176,34 +176,53 @@ cleanup:
     return status;
 }
 
-/* How many of the angles lie around each of `ANGLES` of a circle. */
-static void count_angles(const tess_beam_mean_of *of, int64_t count[ANGLES])
+/* An angle, and how many are around it. */
+typedef struct turn {
+    double sine, cosine, count;
+} turn;
+
+/* The angles that there are, of ANGLES of a circle; their number is returned. */
+static int gather_turns(const tess_beam_mean_of *of, turn turns[ANGLES])
 {
+    int64_t count[ANGLES] = {0};
+    int num = 0;
     for (int64_t k = 0; k < of->num_angles; ++k) {
-        const double turn = of->angle_rad[k] / TESS_TWO_PI;
-        const int64_t at = (int64_t)((turn - floor(turn)) * ANGLES + 0.5);
+        const double turned = of->angle_rad[k] / TESS_TWO_PI;
+        const int64_t at = (int64_t)((turned - floor(turned)) * ANGLES + 0.5);
         ++count[at % ANGLES];
     }
+    for (int k = 0; k < ANGLES; ++k) {
+        const double angle = TESS_TWO_PI * k / ANGLES;
+        if (count[k] > 0)
+            turns[num++] = (turn){sin(angle), cos(angle), (double)count[k]};
+    }
+    return num;
 }
 
 /* Where azimuth and elevation grow on the sky: towards the zenith North and East are
- * cos q and sin q; azimuth grows a quarter of a turn from there through West. */
-static double turned(const beam_map *fixed, double l, double m, double q)
+ * the cosine and the sine; azimuth grows a quarter of a turn from there through West.
+ */
+static double turned_power(const beam_map *fixed, double l, double m, const turn *by)
 {
-    return beam_map_at(fixed, m * sin(q) - l * cos(q), m * cos(q) + l * sin(q));
+    return beam_map_at(fixed, m * by->sine - l * by->cosine,
+                       m * by->cosine + l * by->sine);
 }
 
+/* Each pixel is the sum over the angles in their order, whatever the threads. */
 static void turn_map(const beam_map *fixed, const tess_beam_mean_of *of, beam_map *map)
 {
-    int64_t count[ANGLES] = {0};
-    count_angles(of, count);
-    for (int k = 0; k < ANGLES; ++k)
-        for (int64_t at = 0; count[k] > 0 && at < map->nx * map->ny; ++at) {
-            const double l = ((double)(at % map->nx) - map->x0) * map->dx;
-            const double m = ((double)(at / map->nx) - map->y0) * map->dy;
-            map->value[at] += (double)count[k] / (double)of->num_angles *
-                              turned(fixed, l, m, TESS_TWO_PI * k / ANGLES);
-        }
+    turn turns[ANGLES];
+    const int num = gather_turns(of, turns);
+    const int64_t pixels = map->nx * map->ny;
+#pragma omp parallel for schedule(static) num_threads(of->threads > 0 ? of->threads : 1)
+    for (int64_t at = 0; at < pixels; ++at) {
+        const double l = ((double)(at % map->nx) - map->x0) * map->dx;
+        const double m = ((double)(at / map->nx) - map->y0) * map->dy;
+        double sum = 0;
+        for (int k = 0; k < num; ++k)
+            sum += turns[k].count * turned_power(fixed, l, m, &turns[k]);
+        map->value[at] = sum / (double)of->num_angles;
+    }
 }
 
 static tess_status make_map(const tess_primary_beam *beam, const tess_beam_mean_of *of,
@@ -216,7 +235,9 @@ static tess_status make_map(const tess_primary_beam *beam, const tess_beam_mean_
             beam_cube_mean(&beam->cube, of->num_chan, of->freq_hz, of->weight, &fixed));
     else
         TESS_TRY(formula_map(beam, of, &fixed));
-    const double step = 0.5 * fmin(fabs(fixed.dx), fabs(fixed.dy));
+    /* pixels of a file may be coarse */
+    const double finer = beam->kind == BEAM_CUBE ? 0.5 : 1;
+    const double step = finer * fmin(fabs(fixed.dx), fabs(fixed.dy));
     const double wide = fmax(fabs(fixed.dx) * (double)fixed.nx,
                              fabs(fixed.dy) * (double)fixed.ny); /* middle to corner */
     TESS_TRY(empty_map(fmin(of->reach, wide), step, &mean->map));

@@ -64,6 +64,7 @@ typedef struct tess_beam_mean_of {
     const double *angle_rad; /**< [num_angles] parallactic angles, each of which weighs
                                   the same; a round beam needs none */
     double reach; /**< the largest distance from the pointing centre [sine] */
+    int threads;  /**< 0: one */
 } tess_beam_mean_of;
 
 /** A mean over channels and parallactic angles. */

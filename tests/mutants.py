@@ -357,7 +357,7 @@ TABLE = [Mutant(*entry) for entry in [
     ("beam-squint", "primary_beam/beam_cosine.c",
      "(place[k] - squint) / width", "(place[k] + squint) / width", "unit.primary_beam"),
     ("beam-turns-back", "primary_beam/beam_mean.c",
-     "m * sin(q) - l * cos(q)", "m * sin(q) + l * cos(q)", "unit.primary_beam"),
+     "m * by->sine - l * by->cosine", "m * by->sine + l * by->cosine", "unit.primary_beam"),
     ("beam-no-end", "primary_beam/beam_polynomial.c",
      "if (x > of->end_x) return 0;", "", "unit.primary_beam"),
     ("beam-east-of-west", "primary_beam/beam_turn.c",

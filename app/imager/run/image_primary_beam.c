@@ -221,7 +221,8 @@ static tess_status make_mean(const image_run *run, const image_primary_beam *bea
                             .freq_hz = run->info->freq_hz,
                             .weight = weight,
                             .angle_rad = angle_rad,
-                            .reach = reach_of(run, beam)};
+                            .reach = reach_of(run, beam),
+                            .threads = run->opts->layout.threads};
     if (!weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < num_chan; ++c)
         if (is_of(run, c, output)) all += weight[c] = (double)sum[c];

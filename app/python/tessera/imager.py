@@ -72,7 +72,8 @@ class Image:
         memory, which lives as long as anything refers to it
     kind : "dirty" or "psf"; of runs that clean also "model", "residual", "image" (restored)
         and "first-residual"; of a mean whose spectra were fitted "terms-0",
-        "terms-0-error", ..., "spectral-index" and "spectral-index-error"
+        "terms-0-error", ..., "spectral-index" and "spectral-index-error"; with
+        primary_beam "pb", "weight-pb" and, with pbcor, "image-pb", ...
     polarisation : "I", "Q", ..., "XX", "XYi" (imaginary part of a cross-hand)
     interval, channel : number of the time interval and of the output channel; channel is
         None for the mean over all output channels
