@@ -109,6 +109,7 @@ static tess_grid_plan plan_for(const setting &with)
     plan.w_step_lambda = 31.7;
     plan.w_first_lambda = 3.0 - 0.5 * with.support * plan.w_step_lambda;
     plan.nm1.center = with.do_w ? -9e-4 : 0;
+    plan.phase = tess_geom_phase_of(&plan.geom, plan.nm1.center, with.do_w);
     plan.tiles_u = (plan.nu + TESS_TILE - 1) / TESS_TILE;
     plan.tiles_v = (plan.nv + TESS_TILE - 1) / TESS_TILE;
     plan.chunk = 4096;

@@ -66,6 +66,7 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
                                .w_step_lambda = 0.5,
                                .nm1.center = -0.01};
     s->plan.opts.do_w = do_w;
+    s->plan.phase = tess_geom_phase_of(&s->plan.geom, s->plan.nm1.center, do_w);
     tess_kernel_create(support, 1.5, &s->plan.kernel);
     tile_taps_fill(&s->plan.kernel, &s->taps);
 }

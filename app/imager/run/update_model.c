@@ -31,6 +31,13 @@ tess_status update_model_check(const image_run *run)
     if (strcmp(run->info->data_column, column_of(opts)) == 0 && !opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE, "--update-model would replace %s, which is imaged",
                   column_of(opts));
+    const char *subtracted = opts->selection.subtract_column;
+    if (subtracted && strcmp(subtracted, column_of(opts)) == 0 &&
+        tess_comm_rank(run->comm) == 0)
+        tess_log_warn(
+            "%s, which is subtracted, is replaced by the model of these images "
+            "alone",
+            subtracted);
 cleanup:
     return status;
 }
