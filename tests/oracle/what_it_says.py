@@ -260,7 +260,7 @@ def check_options(suite):
             (["--robust=-0.5"], "did you mean --weight briggs:-0.5?"),
             (["--imsize", "64"], "did you mean --size 64?"),
             (["--SIZE", "64"], "did you mean --size?"),
-            (["--s", "64"], "it may be --size, --scale, --stokes"),
+            (["--s", "64"], "it may be --size, --scale, --shift, --stokes"),
             (["-s", "64"], "one of --size, --scale, --stokes"),
             (["--stoke-s", "I"], "did you mean --stokes?"),
             (["--weight", "briggs", "0"], "did you mean --weight briggs:0?"),
