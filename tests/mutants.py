@@ -354,15 +354,15 @@ TABLE = [Mutant(*entry) for entry in [
      "mpi.comm.np3"),
 
     # ---- primary beams ----
-    ("beam-squint", "primary_beam/beam_cosine.c",
+    ("beam-squint", "app/primary_beam/beam_cosine.c",
      "(place[k] - squint) / width", "(place[k] + squint) / width", "unit.primary_beam"),
-    ("beam-turns-back", "primary_beam/beam_mean.c",
+    ("beam-turns-back", "app/primary_beam/beam_mean.c",
      "m * by->sine - l * by->cosine", "m * by->sine + l * by->cosine", "unit.primary_beam"),
-    ("beam-no-end", "primary_beam/beam_polynomial.c",
+    ("beam-no-end", "app/primary_beam/beam_polynomial.c",
      "if (x > of->end_x) return 0;", "", "unit.primary_beam"),
-    ("beam-east-of-west", "primary_beam/beam_turn.c",
+    ("beam-east-of-west", "app/primary_beam/beam_turn.c",
      "atan2(east, north)", "atan2(-east, north)", "unit.primary_beam"),
-    ("beam-weights", "primary_beam/beam_mean.c",
+    ("beam-weights", "app/primary_beam/beam_mean.c",
      "in.weight[k] / sum * power", "in.weight[0] / sum * power", "unit.primary_beam"),
 
     # ---- reading ----

@@ -7,7 +7,7 @@ import re
 import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "primary_beam", "app")
+MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "app")
 ROOMS = ("samples", "engine", "run")
 HEADER_LINES = 150
 MEMBERS = 25

@@ -1,4 +1,4 @@
-/** @file beam_cosine.h  (private to primary_beam/)
+/** @file beam_cosine.h  (private to app/primary_beam/)
  *  Beams of an aperture whose illumination falls off as a cosine, for two feeds that
  *  have widths and squints of their own.
  */

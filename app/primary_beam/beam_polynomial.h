@@ -1,4 +1,4 @@
-/** @file beam_polynomial.h  (private to primary_beam/)
+/** @file beam_polynomial.h  (private to app/primary_beam/)
  *  Polynomials of power in the square of the distance from the pointing centre.
  *
  *      x = (distance [arcmin] · frequency [GHz])²

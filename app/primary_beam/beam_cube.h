@@ -1,4 +1,4 @@
-/** @file beam_cube.h  (private to primary_beam/)
+/** @file beam_cube.h  (private to app/primary_beam/)
  *  Primary beams from FITS files.
  *
  *  Axis 1 is x and axis 2 is y, in an angle's unit: 'AZ' or 'X' grows with azimuth, 'L'

@@ -1,4 +1,4 @@
-/** @file beam_tables.h  (private to primary_beam/)
+/** @file beam_tables.h  (private to app/primary_beam/)
  *  Numbers of primary beams of telescopes.
  */
 #ifndef BEAM_TABLES_H

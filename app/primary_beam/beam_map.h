@@ -1,4 +1,4 @@
-/** @file beam_map.h  (private to primary_beam/)
+/** @file beam_map.h  (private to app/primary_beam/)
  *  A power pattern on a regular grid.
  */
 #ifndef BEAM_MAP_H

@@ -1,4 +1,4 @@
-/** @file primary_beam.h  (private to primary_beam/)
+/** @file primary_beam.h  (private to app/primary_beam/)
  *  What a primary beam is made of.
  */
 #ifndef PRIMARY_BEAM_H
