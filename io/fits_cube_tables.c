@@ -190,8 +190,8 @@ static void put_frequencies(table_file *to)
     put_sums(to);
 }
 
-/* A copy of the bytes behind the empty primary array. */
-static tess_status take_bytes(table_file *to, const char *memory, char **text,
+/* A copy of the bytes behind the empty primary array. Flushing may move the memory. */
+static tess_status take_bytes(table_file *to, void *const *memory, char **text,
                               int64_t *bytes)
 {
     tess_status status = TESS_OK;
@@ -207,7 +207,7 @@ static tess_status take_bytes(table_file *to, const char *memory, char **text,
     *text = tess_alloc(end - TESS_FITS_BLOCK, 1);
     if (!*text) TESS_FAIL(TESS_ERR_ALLOC, "tables of a cube");
     *bytes = end - TESS_FITS_BLOCK;
-    memcpy(*text, memory + TESS_FITS_BLOCK, (size_t)*bytes);
+    memcpy(*text, (const char *)*memory + TESS_FITS_BLOCK, (size_t)*bytes);
 cleanup:
     return status;
 }
@@ -227,7 +227,7 @@ tess_status fits_cube_tables(const tess_image_meta *meta, const fits_plane *plan
     if (meta->cube->has_beams) put_beams(&to);
     put_planes(&to);
     if (!(tess_cube_step_hz(meta->cube) > 0)) put_frequencies(&to);
-    TESS_TRY(take_bytes(&to, memory, text, bytes));
+    TESS_TRY(take_bytes(&to, &memory, text, bytes));
 cleanup:
     if (to.fits) fits_close_file(to.fits, &(int){0});
     free(memory); /* by realloc(), as CFITSIO wants it */
