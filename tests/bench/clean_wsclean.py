@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Times whole jobs, from a MeasurementSet to restored images, of tessera and WSClean in turns, and
-prints a line of CSV for each run: seconds, residual rms, flux of the model. Both clean multiscale to
-auto-threshold 3 with auto-mask 5, mgain .8. --set makes one of the observations first: 400 point
-sources of .001 to 2 Jy and 25 Gaussians of 15 to 150 arcsec, with noise. --join N: N channels that
-are cleaned together, with spectra of three terms; rms and flux are those of the MFS images. --smoke:
-a small one, to show that it runs. Skipped without WSClean."""
+prints a line of CSV for each run: seconds, those of processors, residual rms, flux of the model.
+Both clean multiscale to auto-threshold 3 with auto-mask 5, mgain .8. --set makes one of the
+observations first: 400 point sources of .001 to 2 Jy and 25 Gaussians of 15 to 150 arcsec, with
+noise. --join N: N channels that are cleaned together, with spectra of three terms; rms and flux are
+those of the MFS images. --smoke: a small one, to show that it runs. Skipped without WSClean."""
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,12 @@ def clean_wsclean(obs, size, pixel, threads, joined):
                     *(word.replace("--", "-") for word in joined), obs]
 
 
+def processor_seconds():
+    """Of all children that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--set", choices=sorted(SETS), default="vla-2M")
@@ -90,16 +97,17 @@ def main():
     if args.join:
         joined = ["--channels-out", str(args.join), "--join-channels", "--fit-spectral-pol", "3"]
         kind = "-MFS"
-    print("CSV program,set,threads,seconds,residual_rms,model_flux", flush=True)
+    print("CSV program,set,threads,seconds,cpu_seconds,residual_rms,model_flux", flush=True)
     for _ in range(repeat):
         for program, clean in (("tessera", clean_tessera), ("wsclean", clean_wsclean)):
             prefix, command = clean(obs, size, pixel, args.threads, joined)
-            begin = time.time()
+            begin, spent = time.time(), processor_seconds()
             subprocess.run(command, check=True, env=mpi_environment(), stdout=subprocess.DEVNULL)
-            seconds = time.time() - begin
+            seconds, spent = time.time() - begin, processor_seconds() - spent
             rms = np.std(read_image(f"{prefix}{kind}-residual.fits")[0])
             flux = np.sum(read_image(f"{prefix}{kind}-model.fits")[0])
-            print(f"CSV {program},{name},{args.threads},{seconds:.2f},{rms:.5g},{flux:.5g}", flush=True)
+            print(f"CSV {program},{name},{args.threads},{seconds:.2f},{spent:.2f},{rms:.5g},{flux:.5g}",
+                  flush=True)
 
 
 if __name__ == "__main__":
