@@ -1,0 +1,236 @@
+/* What is made of the rows of each part, and which of them a rank has. */
+#include "source_private.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tess_hash.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_sky_place.h"
+
+/* ---- what is made of each part ---- */
+
+/* Which of the images a part cannot make, and why; empty when it makes all. */
+static void explain_part(const tess_source *source, const part *p, const tess_pol *pol,
+                         int num_pol, char *text, size_t size)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+    const tess_vis_segment *segment = &meta->segment[p->segment];
+    tess_pol_explain(pol, num_pol, segment->corr, segment->num_corr, text, size);
+}
+
+/* Of several parts, those that lack a correlation are left out. */
+static void warn_left_out(const tess_source *source, const tess_pol *pol, int num_pol)
+{
+    char why[256];
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        if (p->usable) continue;
+        explain_part(source, p, pol, num_pol, why, sizeof why);
+        tess_log_warn("%s: %lld rows are left out: %s",
+                      tess_vis_reader_meta(source->reader[p->obs])->path,
+                      (long long)p->num_rows, why);
+    }
+}
+
+/* Rows that are turned are rotated, too, if by nothing. */
+static void turn_recipe(const tess_source *source, tess_recipe *recipe)
+{
+    for (int k = 0; k < 3 && !recipe->rotate; ++k)
+        recipe->rotation[k][k] = 1;
+    recipe->rotate = recipe->turns = true;
+    memcpy(recipe->turn, source->info.turn, sizeof recipe->turn);
+}
+
+static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int num_pol,
+                        double uv_limit)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+    const tess_vis_segment *segment = &meta->segment[p->segment];
+    const tess_selection *s = &source->selection;
+    tess_recipe *recipe = &p->recipe;
+    *recipe = (tess_recipe){.num_pol = num_pol,
+                            .shared_weight = source->num_weight == 1,
+                            .chan_base = (int32_t)p->chan_base,
+                            .inv_lambda = source->inv_lambda + p->chan_base,
+                            .range = {uv_limit, s->cut_cells ? 0 : s->uv_min_lambda,
+                                      s->cut_cells ? 0 : s->uv_max_lambda, s->uvw_min_m,
+                                      s->uvw_max_m},
+                            .time_first = -INFINITY,
+                            .time_end = INFINITY};
+    if (s->has_center) {
+        recipe->rotate = true;
+        tess_rotation_between(meta->ra_rad, meta->dec_rad, source->info.ra_rad,
+                              source->info.dec_rad, recipe->rotation);
+    }
+    if (s->shift.given) turn_recipe(source, recipe);
+    for (int k = 0; k < num_pol; ++k) {
+        recipe->mix[k] = tess_pol_mix_of(&pol[k], segment->corr, segment->num_corr);
+        if (recipe->mix[k].num == 0) return false;
+    }
+    return true;
+}
+
+/* Rows that are decoded where they lie in the file come in blocks that a core's caches
+ * hold until they are prepared; others as many as fit, which tables like better. */
+enum { CACHED_BLOCK_BYTES = 3 << 20 };
+
+static int64_t block_bytes_for(const tess_source *source, const part *p)
+{
+    tess_vis_raw raw;
+    const int64_t enough = (int64_t)CACHED_BLOCK_BYTES * source->threads;
+    const bool streams = tess_vis_raw_rows(source->reader[p->obs], p->segment, &raw);
+    return streams && enough < source->block_bytes ? enough : source->block_bytes;
+}
+
+tess_status source_make_spans(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(source->comm), size = tess_comm_size(source->comm);
+    int64_t total = 0, capacity = 0, before = 0;
+    for (int k = 0; k < source->num_parts; ++k)
+        if (source->parts[k].usable) total += source->parts[k].num_rows;
+    const int64_t first = total * rank / size, end = total * (rank + 1) / size;
+    tess_free(source->spans);
+    source->spans = NULL;
+    source->num_spans = source->next_span = 0;
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        if (!p->usable) continue;
+        const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+        const int64_t row_bytes =
+            64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
+        const int64_t block_rows = block_bytes_for(source, p) / row_bytes + 1;
+        int64_t row = first > before ? first - before : 0;
+        const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
+        for (; row < stop; row += block_rows) {
+            if (tess_grow((void **)&source->spans, &capacity, source->num_spans + 1,
+                          sizeof *source->spans))
+                TESS_FAIL(TESS_ERR_ALLOC, "list of blocks");
+            source->spans[source->num_spans++] =
+                (span){k, row, stop - row < block_rows ? stop - row : block_rows,
+                       -INFINITY, INFINITY};
+        }
+        before += p->num_rows;
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_pol,
+                              double uv_limit_lambda, bool is_double, int threads,
+                              int64_t block_bytes)
+{
+    tess_status status = TESS_OK;
+    int usable = 0;
+    source->num_pol = num_pol;
+    source->num_weight = num_pol > 1 ? num_pol : 1;
+    source->is_double = is_double;
+    source->threads = threads;
+    for (int k = 0; k < source->num_parts; ++k) {
+        part *p = &source->parts[k];
+        p->usable = make_recipe(source, p, pol, num_pol, uv_limit_lambda);
+        usable += p->usable;
+    }
+    if (usable == 0) {
+        char why[256];
+        explain_part(source, &source->parts[0], pol, num_pol, why, sizeof why);
+        TESS_FAIL(TESS_ERR_USAGE, "%s: %s",
+                  tess_vis_reader_meta(source->reader[0])->path, why);
+    }
+    if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
+    source->block_bytes = block_bytes;
+    TESS_TRY(source_make_spans(source));
+cleanup:
+    return status;
+}
+
+int64_t tess_source_block_bytes(const tess_source *source)
+{
+    int64_t most = 0;
+    for (int k = 0; k < source->num_parts; ++k) {
+        const part *p = &source->parts[k];
+        const int64_t bytes = p->usable ? block_bytes_for(source, p) : 0;
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+void tess_source_trace(tess_source *source, tess_trace *trace)
+{
+    source->trace = trace;
+}
+
+void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
+                        double time_end)
+{
+    for (int k = 0; k < source->num_parts; ++k) {
+        part *p = &source->parts[k];
+        p->recipe.chan_wanted = chan_wanted ? chan_wanted + p->chan_base : NULL;
+        p->recipe.time_first = time_first;
+        p->recipe.time_end = time_end;
+    }
+    source->reading.at_start = false; /* other blocks may be wanted */
+}
+
+tess_samples tess_source_samples(const tess_source *source)
+{
+    return (tess_samples){.is_double = source->is_double,
+                          .num_pol = source->num_pol,
+                          .num_weight = source->num_weight,
+                          .inv_lambda = source->inv_lambda};
+}
+
+void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *num_vis)
+{
+    *num_rows = *num_vis = 0;
+    for (int64_t k = 0; k < source->num_spans; ++k) {
+        *num_rows += source->spans[k].num_rows;
+        *num_vis +=
+            source->spans[k].num_rows * source->parts[source->spans[k].part].num_chan;
+    }
+}
+
+void tess_source_share_weights(tess_source *source)
+{
+    source->num_weight = 1;
+    for (int k = 0; k < source->num_parts; ++k)
+        source->parts[k].recipe.shared_weight = true;
+}
+
+/* ---- rows as they are ---- */
+
+int64_t tess_source_num_spans(const tess_source *source)
+{
+    return source->num_spans;
+}
+
+bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows *rows)
+{
+    const span *s = &source->spans[k];
+    const part *p = &source->parts[s->part];
+    *rows = (tess_source_rows){.recipe = &p->recipe,
+                               .reader = source->reader[p->obs],
+                               .segment = p->segment,
+                               .row_first = s->row_first,
+                               .num_rows = s->num_rows,
+                               .num_chan = p->num_chan};
+    return tess_vis_raw_rows(rows->reader, rows->segment, &rows->raw);
+}
+
+uint64_t tess_source_spans_hash(const tess_source *source)
+{
+    uint64_t hash = TESS_HASH_START;
+    for (int64_t k = 0; k < source->num_spans; ++k) {
+        const span *s = &source->spans[k];
+        const int64_t rows[3] = {s->part, s->row_first, s->num_rows};
+        hash = tess_hash(hash, rows, sizeof rows);
+    }
+    return hash;
+}
+
+void tess_source_count_bytes(tess_source *source, int64_t bytes)
+{
+    source->bytes_read += bytes;
+}

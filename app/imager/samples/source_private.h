@@ -1,0 +1,62 @@
+/** @file source_private.h  (private to app/imager/samples/)
+ *  The object behind source.h: source.c opens it, source_parts.c says what is made of
+ * its rows, source_read.c reads them.
+ */
+#ifndef TESS_SOURCE_PRIVATE_H
+#define TESS_SOURCE_PRIVATE_H
+
+#include "source.h"
+#include "tess_worker.h"
+
+/** The rows of one segment of an observation, and what is made of them. */
+typedef struct part {
+    int obs, segment;
+    int64_t num_rows, num_chan;
+    int64_t chan_base;
+    tess_recipe recipe;
+    bool usable; /* has the correlations asked for */
+} part;
+
+/** A block of a part that this rank reads. */
+typedef struct span {
+    int part;
+    int64_t row_first, num_rows;
+    double time_first, time_last; /* of its rows, known once it has been read */
+} span;
+
+/** The block that is read ahead. */
+typedef struct source_reading {
+    tess_vis_block block[2]; /* the reading thread fills block[turn] */
+    int turn;
+    tess_worker *worker; /* the reading thread, once there is something to read */
+    bool at_start;       /* rewound, and nothing taken or changed since */
+    bool in_turn;        /* blocks are read when they are asked for */
+    tess_status status;  /* of the block that was read last */
+} source_reading;
+
+struct tess_source {
+    tess_comm *comm;
+    tess_selection selection;
+    int num_obs, obs_read; /* obs_read: that the last block came from */
+    int64_t capacity_obs;
+    tess_vis_reader **reader; /* [num_obs] files, or fields of them */
+    tess_source_info info;
+    double *freq_hz, *width_hz, *inv_lambda;
+    int num_parts;
+    part *parts;
+    int num_pol, num_weight, threads;
+    bool is_double;
+    int64_t block_bytes;
+    int64_t num_spans, next_span; /* this rank's blocks */
+    span *spans;
+    const bool *chan_wanted;
+    tess_steps steps; /* with --even-timesteps and --odd-timesteps */
+    source_reading reading;
+    int64_t bytes_read; /* of the blocks handed out */
+    tess_trace *trace;
+};
+
+/** This rank's slice of all usable rows, cut into blocks. TESS_ERR_ALLOC. Local. */
+tess_status source_make_spans(tess_source *source);
+
+#endif
