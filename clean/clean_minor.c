@@ -25,11 +25,6 @@ typedef struct minor {
     double list_s;
 } minor;
 
-static bool is_multiscale(const tess_clean *clean)
-{
-    return clean->setup.num_scales > 1 || clean->setup.scale_px[0] > 0;
-}
-
 static double best_peak(const minor *run)
 {
     return run->best < 0 ? 0 : run->clean->inner.peak[run->best];
@@ -143,7 +138,7 @@ cleanup:
 static tess_status loop_threshold(minor *run, double *threshold)
 {
     const tess_clean *clean = run->clean;
-    if (!is_multiscale(clean)) return single_threshold(run, threshold);
+    if (!clean_is_multiscale(&clean->setup)) return single_threshold(run, threshold);
     *threshold = larger((1 - clean->setup.opts.scale_gain) * best_peak(run),
                         clean->inner.threshold);
     return TESS_OK;
@@ -188,7 +183,7 @@ cleanup:
 static int most_repeats(const tess_clean *clean)
 {
     const int by_scales = 3 * clean->setup.num_scales / 2;
-    if (!is_multiscale(clean)) return 1;
+    if (!clean_is_multiscale(&clean->setup)) return 1;
     return by_scales > 8 ? by_scales : 8;
 }
 
@@ -307,10 +302,11 @@ static tess_clean_end end_of(const minor *run)
         return TESS_CLEAN_NITER;
     if (is_above && run->negative && clean->setup.opts.stop_negative)
         return TESS_CLEAN_NEGATIVE;
-    if (at_final || (best_peak(run) <= inner->final_threshold && !is_multiscale(clean)))
+    if (at_final || (best_peak(run) <= inner->final_threshold &&
+                     !clean_is_multiscale(&clean->setup)))
         return TESS_CLEAN_FINAL_THRESHOLD;
-    return is_above && is_multiscale(clean) ? TESS_CLEAN_LOOPS
-                                            : TESS_CLEAN_MAJOR_THRESHOLD;
+    return is_above && clean_is_multiscale(&clean->setup) ? TESS_CLEAN_LOOPS
+                                                          : TESS_CLEAN_MAJOR_THRESHOLD;
 }
 
 /* Found pixels of a scale, for the automatic mask. */

@@ -21,6 +21,12 @@ typedef struct clean_setup {
     int64_t border_x, border_y; /**< pixels without components at each edge */
 } clean_setup;
 
+/** Whether several scales, or one that is not a point, are cleaned. Local. */
+static inline bool clean_is_multiscale(const clean_setup *setup)
+{
+    return setup->num_scales > 1 || setup->scale_px[0] > 0;
+}
+
 /** Pixels that may have components of a scale: [first, end) of columns and rows, the
  *  user's borders and the scale's applied. Local. */
 void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],

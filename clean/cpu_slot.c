@@ -5,15 +5,9 @@
 #include "cpu_join.h"
 #include "tess_real.h"
 
-bool cpu_is_multiscale(const clean_work *work)
-{
-    return work->setup->num_scales > 1 || work->setup->scale_px[0] > 0;
-}
-
 bool cpu_has_mean(const clean_setup *setup)
 {
-    const bool multiscale = setup->num_scales > 1 || setup->scale_px[0] > 0;
-    return multiscale && setup->images.num_images > 1 &&
+    return clean_is_multiscale(setup) && setup->images.num_images > 1 &&
            clean_join_is_linear(&setup->join);
 }
 

@@ -328,7 +328,7 @@ static void take_less_row(void *context, int64_t row, void *line)
 static tess_status subtract_image(clean_work *work, transform *job)
 {
     tess_status status = TESS_OK;
-    if (cpu_is_multiscale(work)) {
+    if (clean_is_multiscale(work->setup)) {
         TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row, take_less,
                                        job));
         return status;
@@ -355,7 +355,7 @@ tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
         if (merged->count > 0) TESS_TRY(subtract_image(work, &job));
     }
     ++work->version;
-    if (!cpu_is_multiscale(work)) {
+    if (!clean_is_multiscale(work->setup)) {
         work->slot[0].version = work->version;
         cpu_slot_mean(work, &work->slot[0]);
     }

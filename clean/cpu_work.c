@@ -15,7 +15,7 @@ enum { USES = 100 };
 
 static int num_slots(const clean_work *work)
 {
-    return cpu_is_multiscale(work) ? 2 : 1;
+    return clean_is_multiscale(work->setup) ? 2 : 1;
 }
 
 static bool has_own_mean(const clean_setup *setup)
@@ -321,7 +321,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     if (!clean_join_is_linear(&work->setup->join))
         TESS_TRY(cpu_deviation(work, slot->mean, noise));
     if (slot->mean == slot->image[0]) cpu_slot_peaks(work, slot);
-    if (cpu_is_multiscale(work)) TESS_TRY(cpu_make_residual(work, slot));
+    if (clean_is_multiscale(work->setup)) TESS_TRY(cpu_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
 cleanup:
     return status;
@@ -341,7 +341,7 @@ static tess_status cpu_measure(clean_work *work, int scale, clean_peak *peak)
     tess_status status = TESS_OK;
     cpu_slot *slot = slot_with(work, scale);
     if (!slot) {
-        slot = &work->slot[cpu_is_multiscale(work) ? !work->kept : 0];
+        slot = &work->slot[clean_is_multiscale(work->setup) ? !work->kept : 0];
         TESS_TRY(cpu_make_scale(work, scale, slot));
     }
     work->measured = (int)(slot - work->slot);
@@ -379,7 +379,8 @@ static tess_status cpu_finish(clean_work *work, void *const *residual, double *r
     if (work->version > 0 && work->layers.basis) {
         TESS_TRY(cpu_layers_finish(work, residual));
     } else if (work->version > 0) {
-        if (cpu_is_multiscale(work)) { /* scale 0, whether or not it is cleaned */
+        if (clean_is_multiscale(
+                work->setup)) { /* scale 0, whether or not it is cleaned */
             slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
             if (slot) {
                 TESS_TRY(cpu_make_images(work, slot));

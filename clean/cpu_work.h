@@ -74,9 +74,6 @@ static inline bool cpu_has_data(const clean_work *work, int image)
     return work->setup->join.weight[image] > 0;
 }
 
-/** Whether several scales are cleaned. Local. */
-bool cpu_is_multiscale(const clean_work *work);
-
 /** Whether the mean of several images has a spectrum of its own. A scale is then
  *  measured by one transform. The images are made for the scale that is cleaned. Roots
  *  and squares have no such spectrum. Local. */
