@@ -17,11 +17,9 @@
 enum { RING_BUFFERS = 4 };
 static const int64_t RING_BYTES = 16 << 20;
 
-/* The driver stages a copy up to this itself. It waits for the stream where one is larger. */
-static const int64_t TINY_BYTES = 32 << 10;
-
-/* Copies up to this lie one after the other in a buffer. So a table of some kB does not take
- * a buffer of the ring, whose former copy the stream may still have to do. */
+/* Copies up to this lie one after the other in a pinned buffer. So a table of some kB does
+ * not take a buffer of the ring, whose former copy the stream may still have to do; and the
+ * driver, which would wait for the stream with more than 64 kB, does not stage it. */
 static const int64_t SMALL_BYTES = 2 << 20;
 enum { TABLE_BUFFERS = 2 };
 static const int64_t TABLE_BYTES = 8 << 20;
@@ -315,13 +313,7 @@ cleanup:
 tess_status tess_device_upload(void *to, const void *from, int64_t bytes)
 {
     tess_status status = TESS_OK;
-    if (bytes <= TINY_BYTES) {
-        /* returns when the source may be changed, if it is pageable */
-        if (bytes > 0)
-            TESS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyHostToDevice,
-                                      device.stream));
-        return TESS_OK;
-    }
+    if (bytes <= 0) return TESS_OK;
     if (bytes <= SMALL_BYTES) return upload_small(to, from, bytes);
     for (int64_t done = 0; done < bytes; done += RING_BYTES) {
         const int64_t count = bytes - done < RING_BYTES ? bytes - done : RING_BYTES;
