@@ -22,7 +22,8 @@ C,59.96deg,-30.03deg,0.15
 
 
 def simulate(path):
-    """A set whose antennas have phases that wander from minute to minute."""
+    """A set whose antennas have phases that wander from minute to minute. One row in a hundred is
+    lost: its samples are NaN, and flagged."""
     with open(path + ".csv", "w") as file:
         file.write(SKY)
     tessera.simulate(layout="meerkat", antennas=24, sky=path + ".csv", ra="60deg", dec="-30deg",
@@ -34,7 +35,11 @@ def simulate(path):
         phase = 0.5 * steps[0] + np.cumsum(0.1 * steps, axis=0)
         gain = np.exp(1j * phase)
         first, second = (gain[interval, main.getcol(name)] for name in ("ANTENNA1", "ANTENNA2"))
-        main.putcol("DATA", main.getcol("DATA") * (first * second.conj())[:, None, None])
+        data, flags = main.getcol("DATA"), main.getcol("FLAG")
+        data *= (first * second.conj())[:, None, None]
+        data[::100], flags[::100] = np.nan, True
+        main.putcol("DATA", data)
+        main.putcol("FLAG", flags)
 
 
 def stefcal(data, power, rounds=100):
@@ -60,10 +65,10 @@ def solve(path, interval_s):
         vis, model = main.getcol("DATA"), main.getcol("MODEL_DATA")
         good = ~main.getcol("FLAG")
         p, q, time = (main.getcol(name) for name in ("ANTENNA1", "ANTENNA2", "TIME"))
-    weight = good.astype(float)
     corr = [0, vis.shape[-1] - 1]  # the parallel hands
-    row_data = (weight * vis * model.conj())[..., corr].sum((1, 2))
-    row_power = (weight * np.abs(model) ** 2)[..., corr].sum((1, 2))
+    # a flagged sample may be NaN, and a weight of 0 would leave it so
+    row_data = np.where(good, vis * model.conj(), 0)[..., corr].sum((1, 2))
+    row_power = np.where(good, np.abs(model) ** 2, 0)[..., corr].sum((1, 2))
     interval = ((time - time.min()) // interval_s).astype(int)
     antennas = max(p.max(), q.max()) + 1
     gains = np.ones((interval.max() + 1, antennas), complex)

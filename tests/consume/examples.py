@@ -147,7 +147,8 @@ def check_python(suite, obs, env):
 
 
 def check_calibration(suite, env):
-    """Self-calibration raises the dynamic range from round to round, by a factor of 10 and more."""
+    """Self-calibration raises the dynamic range from round to round, by a factor of 10 and more,
+    although samples that are flagged are NaN."""
     python = casacore_python()
     if not have_ms() or not python:
         return
