@@ -31,19 +31,20 @@ SETS = {"vla-2M": (["--layout", "vla-a", "--freq", "1.4GHz", "--chan-width", "4M
                    "--integration", "300s", "--noise", "0.05Jy"], 512, 3.0)}
 
 
-def make_sky(path, size, pixel):
-    """Sources inside the middle two thirds of the image; Gaussians within what pixels resolve."""
+def make_sky(path, size, pixel, points=400, gaussians=25, flux=(-3, .3), width=(15 / 1.1, 150 / 1.1)):
+    """Points and then Gaussians inside the middle two thirds of the image, of fluxes [log10 Jy] and
+    widths [pixels] in these ranges."""
     rng = np.random.default_rng(5)
     half = size * pixel / 3 * np.pi / 648000
     with open(path, "w") as file:
         file.write("ra,dec,flux_jy,major,minor,pa\n")
-        for k in range(425):
+        for k in range(points + gaussians):
             ra, dec = offset_radec(RA, DEC, *rng.uniform(-half, half, 2))
             shape = ",,"
-            if k >= 400:
-                major = rng.uniform(15, 150) * pixel / 1.1
+            if k >= points:
+                major = rng.uniform(*width) * pixel
                 shape = f"{major:.2f}asec,{major * rng.uniform(.4, 1):.2f}asec,{rng.uniform(0, 180):.1f}deg"
-            file.write(f"{ra:.9f}deg,{dec:.9f}deg,{10 ** rng.uniform(-3, .3):.5f},{shape}\n")
+            file.write(f"{ra:.9f}deg,{dec:.9f}deg,{10 ** rng.uniform(*flux):.5f},{shape}\n")
 
 
 def observe(name):

@@ -35,10 +35,10 @@ sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 import module  # noqa: E402, F401, finds tessera
 import tessera  # noqa: E402
 import clean_scene as scene  # noqa: E402
-from e2e import BIN, data_folder, mpi_environment, offset_radec  # noqa: E402
+from clean_wsclean import DEC, RA, make_sky  # noqa: E402
+from e2e import BIN, data_folder, mpi_environment  # noqa: E402
 
 WORK = os.environ.get("TESS_WORK", "/tmp/major_acceleration")
-RA, DEC = 60.0, -30.0
 FOLDERS = ("data", "uvfits")
 # options of simulate; size, pixel [arcsec], points, Gaussians, fluxes of these [log10 Jy]
 SIMULATED = {
@@ -51,23 +51,9 @@ SIMULATED = {
                 "--integration", "120s", "--noise", "0.01Jy"], 256, 4., 5, 12, (-1, .3)),
     "smoke": (["--layout", "meerkat", "--antennas", "16", "--freq", "1.28GHz", "--duration", "30min",
                "--integration", "300s", "--noise", "0.05Jy"], 128, 4., 5, 3, (-1, .3))}
+WIDTHS = (14, 140)  # of Gaussians [pixels]
 # files of reference data; size, pixel, weights
 REAL = {"m87": ("mojave-M87-8GHz.uvfits", 512, "0.1mas", "briggs:0")}
-
-
-def make_sky(path, size, pixel, points, gaussians, flux):
-    """Sources inside the middle two thirds of the image."""
-    rng = np.random.default_rng(5)
-    half = size * pixel / 3 * np.pi / 648000
-    with open(path, "w") as file:
-        file.write("ra,dec,flux_jy,major,minor,pa\n")
-        for k in range(points + gaussians):
-            ra, dec = offset_radec(RA, DEC, *rng.uniform(-half, half, 2))
-            shape = ",,"
-            if k >= points:
-                major = rng.uniform(14, 140) * pixel
-                shape = f"{major:.2f}asec,{major * rng.uniform(.4, 1):.2f}asec,{rng.uniform(0, 180):.1f}deg"
-            file.write(f"{ra:.9f}deg,{dec:.9f}deg,{10 ** rng.uniform(*flux):.5f},{shape}\n")
 
 
 def observation(name):
@@ -78,7 +64,7 @@ def observation(name):
     options, size, pixel, points, gaussians, flux = SIMULATED[name]
     obs, sky = (os.path.join(WORK, name + end) for end in (".uvfits", ".csv"))
     if not os.path.exists(obs):
-        make_sky(sky, size, pixel, points, gaussians, flux)
+        make_sky(sky, size, pixel, points, gaussians, flux, WIDTHS)
         subprocess.run([BIN, "simulate", *options, "--sky", sky, "--ra", f"{RA}deg", f"--dec={DEC}deg",
                         "-o", obs, "-q"], check=True, env=mpi_environment())
     return obs, size, f"{pixel}asec", "briggs:0"
