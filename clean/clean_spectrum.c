@@ -9,6 +9,9 @@
 
 enum { MOST = TESS_CLEAN_MOST_TERMS };
 
+/* Places that are one: no terms can be told apart by so little of the band. */
+static const double SAME_PLACE = 1e-6;
+
 /* ---- small systems of equations ---- */
 
 /* Solve the symmetric, positive definite a x = b by Cholesky's decomposition; false
@@ -334,13 +337,23 @@ static void find_places(clean_spectrum *s, const clean_spectrum_need *need)
         s->at_out[c] = place_of(s, need->out_freq_hz[c]) / s->unit;
 }
 
-/* A polarisation has no more terms than channels. */
+/* Whether an earlier channel with data has the frequency of this one. */
+static bool is_repeated(const clean_spectrum *s, int pol, int channel)
+{
+    for (int c = 0; c < channel; ++c)
+        if (s->weight[c * s->num_pol + pol] > 0 &&
+            fabs(s->at[c] - s->at[channel]) <= SAME_PLACE)
+            return true;
+    return false;
+}
+
+/* A polarisation has no more terms than frequencies with data. */
 static void count_terms(const clean_spectrum *s, int pol)
 {
-    int with_data = 0;
+    int known = 0;
     for (int c = 0; c < s->num_channels; ++c)
-        with_data += s->weight[c * s->num_pol + pol] > 0;
-    s->own_terms[pol] = with_data < s->num_terms ? with_data : s->num_terms;
+        known += s->weight[c * s->num_pol + pol] > 0 && !is_repeated(s, pol, c);
+    s->own_terms[pol] = known < s->num_terms ? known : s->num_terms;
 }
 
 tess_status clean_spectrum_create(const clean_spectrum_need *need, clean_spectrum *out)

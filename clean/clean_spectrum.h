@@ -15,7 +15,7 @@ typedef struct clean_spectrum {
     int num_pol, num_channels; /**< that are fitted */
     int num_out;               /**< channels to which the function is spread */
     double nu0_hz, unit;
-    int *own_terms;   /**< [num_pol] no more than channels with data */
+    int *own_terms;   /**< [num_pol] no more than frequencies with data */
     double *at;       /**< [num_channels] */
     double *at_out;   /**< [num_out] */
     double *weight;   /**< [num_channels][num_pol] */

@@ -15,7 +15,7 @@ bool cpu_layers_are_sums(const clean_setup *setup)
     const clean_join *join = &setup->join;
     return cpu_has_mean(setup) && join->num_pol == 1 &&
            join->spectrum.kind == TESS_CLEAN_POLYNOMIAL &&
-           join->spectrum.own_terms[0] < setup->images.num_images &&
+           join->spectrum.num_terms < setup->images.num_images &&
            fabs(join->all - 1) < 1e-9;
 }
 

@@ -244,6 +244,39 @@ static void test_components(void **state)
     drop_joined(&other);
 }
 
+/* Channels of one frequency tell no further term of a spectrum. */
+static void test_same_frequencies(void **state)
+{
+    enum { SAME = 4 };
+    static const double pairs_hz[SAME] = {1e9, 1e9, 1.2e9, 1.2e9};
+    field f[SAME];
+    void *residual[SAME];
+    double *model[SAME];
+    tess_clean_report report;
+    for (int c = 0; c < SAME; ++c) {
+        make(&f[c], 0, true);
+        tess_clean_destroy(f[c].clean);
+        f[c].clean = NULL;
+        residual[c] = f[c].residual;
+        model[c] = f[c].model;
+    }
+    tess_clean_images images = f[0].images;
+    images.num_images = SAME;
+    images.join = (tess_clean_join){
+        .spectrum = TESS_CLEAN_POLYNOMIAL, .num_terms = 3, .freq_hz = pairs_hz};
+    assert_int_equal(tess_clean_create(world, &images, &f[0].opts, &f[0].clean),
+                     TESS_OK);
+    for (int c = 0; c < SAME; ++c)
+        assert_int_equal(tess_clean_set_psf(f[0].clean, c, f[c].psf), TESS_OK);
+    assert_int_equal(tess_clean_minor(f[0].clean, residual, model, &report), TESS_OK);
+    assert_true(report.peak_end < report.peak_start);
+    for (int64_t k = 0; k < images.num_rows * NX; ++k)
+        for (int c = 0; c < SAME; ++c)
+            assert_true(fabs(f[c].model[k] - f[0].model[k]) < 1e-9);
+    for (int c = 0; c < SAME; ++c)
+        drop(&f[c]);
+}
+
 /* What cannot be joined is refused. */
 static void test_joins(void **state)
 {
@@ -410,10 +443,11 @@ int main(int argc, char **argv)
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_components), cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_restore),    cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_options),    cmocka_unit_test(test_bytes)};
+        cmocka_unit_test(test_state),           cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_components),      cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_restore),         cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_options),         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_same_frequencies)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;
