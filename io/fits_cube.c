@@ -7,10 +7,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "fits_cube.h"
 #include "fits_output.h"
+#include "out_held.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
@@ -24,12 +26,6 @@ struct tess_fits_cube {
     fits_plane *plane; /* [num_planes] Stokes by Stokes; each on one rank, else zeros */
     fits_plane *all;   /* [num_planes] those of all ranks, once they are gathered */
 };
-
-double tess_cube_bytes(const tess_image_meta *meta, bool is_double)
-{
-    return (double)meta->nx * (double)meta->ny * meta->cube->num_freq *
-           meta->cube->num_stokes * (is_double ? 8 : 4);
-}
 
 /* Local. */
 static tess_status allocate(const char *path, const tess_image_meta *meta,
@@ -113,6 +109,17 @@ cleanup:
     return status;
 }
 
+/* Rank 0: nobody else may write the file while this run does, where the file system
+ * can tell. */
+static tess_status lock(int fd, const char *path)
+{
+    tess_status status = TESS_OK;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        TESS_FAIL(TESS_ERR_IO, "%s: another run is writing it", path);
+cleanup:
+    return status;
+}
+
 /* Rank 0: the file that the run had begun; one that got its name before the checkpoint
  * knew is unfinished again. */
 static tess_status go_on(int num_done, tess_fits_cube *cube)
@@ -134,30 +141,45 @@ static tess_status go_on(int num_done, tess_fits_cube *cube)
     if (file->fd < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->temp,
                   strerror(errno));
+    TESS_TRY(lock(file->fd, file->temp));
     TESS_TRY(take_planes(num_done, cube));
 cleanup:
     return status;
 }
 
-/* Rank 0: a new file, in place of what an earlier run has left. */
+/* Rank 0: remove what an earlier run has left that is no more. */
+static tess_status remove_left(const char *path)
+{
+    tess_status status = TESS_OK;
+    char run[FITS_CUBE_RUN] = "";
+    int fd = -1;
+    if (access(path, F_OK) != 0) return TESS_OK;
+    TESS_TRY(fits_cube_run_of(path, run));
+    if (!*run) TESS_FAIL(TESS_ERR_IO, "%s: exists, and tessera did not make it", path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0) TESS_TRY(lock(fd, path));
+    unlink(path);
+cleanup:
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+/* Rank 0: a new file. It goes if it cannot tell whose it is: the next run would not
+ * dare to replace it. */
 static tess_status start_anew(tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
     fits_output *file = &cube->file;
-    char run[FITS_CUBE_RUN] = "";
-    if (access(file->temp, F_OK) == 0) {
-        TESS_TRY(fits_cube_run_of(file->temp, run));
-        if (!*run)
-            TESS_FAIL(TESS_ERR_IO, "%s: exists, and tessera did not make it",
-                      file->temp);
-        unlink(file->temp);
-    }
+    TESS_TRY(remove_left(file->temp));
     file->fd = open(file->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file->fd < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->temp,
                   strerror(errno));
-    TESS_TRY(tess_out_file_reserve(file->fd, cube->path, tables_at(cube)));
-    TESS_TRY(complete(cube)); /* so that it tells whose it is */
+    status = lock(file->fd, file->temp);
+    if (status == TESS_OK)
+        status = tess_out_file_reserve(file->fd, cube->path, tables_at(cube));
+    if (status == TESS_OK) status = complete(cube); /* so that it tells whose it is */
+    if (status != TESS_OK) unlink(file->temp);
 cleanup:
     return status;
 }
@@ -173,7 +195,8 @@ static tess_status begin_kept(tess_comm *comm, bool overwrite, int num_done,
     file->fd = -1;
     if (snprintf(file->temp, sizeof file->temp, "%s.unfinished", cube->path) >=
         (int)sizeof file->temp)
-        status = TESS_ERR_INPUT;
+        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                   "%s: the name is too long", cube->path);
     if (status == TESS_OK)
         status = tess_fits_header_build(cube->path, &cube->meta, cube->is_double, &none,
                                         &header, &file->header_bytes);
@@ -295,6 +318,17 @@ cleanup:
     return status;
 }
 
+/* A run can go on with a file of its own whatever happens to the others. */
+static tess_status hold(tess_fits_cube *cube, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    const bool is_open = cube->file.fd >= 0;
+    TESS_TRY(fits_output_hold(cube->root, &cube->file, held));
+    if (cube->axes.run && is_open) tess_held_keep(held);
+cleanup:
+    return status;
+}
+
 tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
                                   tess_fits_cube *cube)
 {
@@ -302,7 +336,7 @@ tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
     TESS_TRY(gather(comm, cube));
     TESS_TRY(check_planes(cube));
     if (cube->root) status = complete(cube);
-    if (status == TESS_OK) status = fits_output_hold(cube->root, &cube->file, held);
+    if (status == TESS_OK) status = hold(cube, held);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     return status;

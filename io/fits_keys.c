@@ -15,7 +15,7 @@
 /* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
  * offsets of the file itself, so only plain FITS will do. `*fd_out` is the open file.
  */
-static tess_status open_plain(const char *path, int64_t *file_bytes, int *fd_out)
+tess_status fits_open_plain(const char *path, int64_t *file_bytes, int *fd_out)
 {
     tess_status status = TESS_OK;
     char start[10] = "";
@@ -96,7 +96,7 @@ tess_status fits_image_open(const char *path, fits_image_file *file)
 {
     tess_status status = TESS_OK;
     *file = (fits_image_file){.fd = -1};
-    TESS_TRY(open_plain(path, &file->bytes, &file->fd));
+    TESS_TRY(fits_open_plain(path, &file->bytes, &file->fd));
     TESS_TRY(fits_guard_open(file->fd, file->bytes, path, &file->fits));
     TESS_TRY(find_image(file->fits, file->fd, file->bytes, path));
 cleanup:

@@ -10,6 +10,10 @@
 
 #include "tess_status.h"
 
+/** Open a plain FITS file for reading: not a folder or a pipe, not compressed.
+ *  TESS_ERR_IO, TESS_ERR_INPUT. Local. */
+tess_status fits_open_plain(const char *path, int64_t *file_bytes, int *fd_out);
+
 /** A file at its first image. */
 typedef struct fits_image_file {
     fitsfile *fits; /**< NULL: it is not open */

@@ -2,15 +2,13 @@
 #define _GNU_SOURCE
 #include "fits_table.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fits_guard.h"
+#include "fits_keys.h"
 
 void fits_table_close(fits_table *from)
 {
@@ -34,16 +32,15 @@ static bool is_at(fitsfile *fits, int type, const char *name)
 tess_status fits_table_find(const char *path, const char *name, fits_table *out)
 {
     tess_status status = TESS_OK;
-    struct stat info;
+    int64_t bytes;
     bool more = true;
     int type = IMAGE_HDU;
-    fits_table from = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    fits_table from = {.fd = -1};
     *out = (fits_table){.fd = -1};
-    if (from.fd < 0 || fstat(from.fd, &info) != 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    TESS_TRY(fits_guard_open(from.fd, info.st_size, path, &from.fits));
+    TESS_TRY(fits_open_plain(path, &bytes, &from.fd));
+    TESS_TRY(fits_guard_open(from.fd, bytes, path, &from.fits));
     while (more && !is_at(from.fits, type, name))
-        TESS_TRY(fits_guard_next(from.fits, from.fd, info.st_size, path, &type, &more));
+        TESS_TRY(fits_guard_next(from.fits, from.fd, bytes, path, &type, &more));
     if (!more) goto cleanup;
     *out = from;
     from = (fits_table){.fd = -1};

@@ -1,6 +1,7 @@
 /* Keeps finished files under their temporary names until all files of a run are
  * complete. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,15 +17,18 @@ struct tess_held_file {
     char *temp, *path; /* owned; temp "": another rank names it */
     bool overwrite;
     bool published;
-    int fd; /* -1: synchronised */
+    int fd;     /* -1: synchronised */
+    bool keeps; /* its temporary name, when it is not published */
 };
 
 tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
                           const char *path, bool overwrite, int fd)
 {
     tess_status status = TESS_OK;
-    struct tess_held_file file = {tess_strdup(temp), tess_strdup(path), overwrite,
-                                  false, fd};
+    struct tess_held_file file = {.temp = tess_strdup(temp),
+                                  .path = tess_strdup(path),
+                                  .overwrite = overwrite,
+                                  .fd = fd};
     if (!file.temp || !file.path ||
         tess_grow((void **)&held->file, &held->capacity, held->num + 1, sizeof file))
         TESS_FAIL(TESS_ERR_ALLOC, "%s: list of files", path);
@@ -35,6 +39,11 @@ cleanup:
     tess_free(file.temp);
     tess_free(file.path);
     return status;
+}
+
+void tess_held_keep(tess_held_files *held)
+{
+    held->file[held->num - 1].keeps = true;
 }
 
 tess_status tess_held_text(tess_held_files *held, const char *path, const char *text)
@@ -80,6 +89,15 @@ cleanup:
     return status;
 }
 
+/* A file is as it was before it was published. */
+static void take_back(const struct tess_held_file *file)
+{
+    if (file->keeps)
+        rename(file->path, file->temp);
+    else
+        unlink(file->path);
+}
+
 /* All or none. A file that was replaced is gone all the same: names are checked first,
  * so that only a failing file system comes to that. */
 static tess_status publish_all(tess_held_files *held)
@@ -96,7 +114,7 @@ static tess_status publish_all(tess_held_files *held)
 cleanup:
     if (status != TESS_OK)
         for (int64_t k = 0; k < done; ++k)
-            unlink(held->file[k].path);
+            take_back(&held->file[k]);
     return status;
 }
 
@@ -119,7 +137,8 @@ void tess_held_free(tess_held_files *held)
 {
     for (int64_t k = 0; k < held->num; ++k) {
         if (held->file[k].fd >= 0) close(held->file[k].fd);
-        if (!held->file[k].published) tess_out_file_discard(held->file[k].temp);
+        if (!held->file[k].published && !held->file[k].keeps)
+            tess_out_file_discard(held->file[k].temp);
         tess_free(held->file[k].temp);
         tess_free(held->file[k].path);
     }

@@ -14,4 +14,8 @@
 tess_status tess_held_add(tess_held_files *held, char temp[TESS_OUT_FILE_NAME],
                           const char *path, bool overwrite, int fd);
 
+/** A run can go on with the file that was added last: unless all files are published,
+ *  it stays under its temporary name. Local. */
+void tess_held_keep(tess_held_files *held);
+
 #endif

@@ -35,9 +35,6 @@ typedef struct tess_cube_plane {
  */
 double tess_cube_step_hz(const tess_cube_axes *cube);
 
-/** Bytes of the pixels of a cube. Local. */
-double tess_cube_bytes(const tess_image_meta *meta, bool is_double);
-
 /** Create the file under a temporary name, and reserve its pixels. meta->cube has the
  *  axes; both are copied, and what they point to must outlive the cube. TESS_ERR_IO as
  *  of tess_fits_write.
@@ -45,8 +42,9 @@ double tess_cube_bytes(const tess_image_meta *meta, bool is_double);
  *  With axes of a `run`, the file is PATH.unfinished, which stays when the run is
  *  stopped or killed: tess_fits_cube_save() makes it complete but for planes that are
  *  not written yet. `num_done` > 0: go on with it, or with a finished PATH of the same
- *  run, whose first so many channels are kept. TESS_ERR_IO where another run's file, or
- *  none, is in its place. Collective. */
+ *  run, whose first so many channels are kept. TESS_ERR_IO where no file is in its
+ * place, or one that another run writes; TESS_ERR_INPUT where the file is of another
+ * run. Collective. */
 tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwrite,
                                   const tess_image_meta *meta, int num_done,
                                   bool is_double, tess_fits_cube **cube);
@@ -65,7 +63,8 @@ tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube);
 tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
                                   tess_fits_cube *cube);
 
-/** Free it; a file that is not finished is removed. NULL is fine. Local. */
+/** Free it. A file that is not finished is removed, unless it is of a `run`. NULL is
+ *  fine. Local. */
 void tess_fits_cube_destroy(tess_fits_cube *cube);
 
 #ifdef __cplusplus

@@ -6,6 +6,8 @@ casacore and, where it is installed, spectral_cube find frequencies, Stokes para
 the beam of each plane. Predictions of cubes, sets and polynomials are compared with direct
 sums, at --accuracy 1e-8.
 """
+import contextlib
+import fcntl
 import os
 import shutil
 import warnings
@@ -170,6 +172,17 @@ def check_stopped(suite, s):
                    and os.path.exists(unfinished[:-len(".unfinished")]) != left)
         if left:
             shutil.copytree(saved, older)
+            with contextlib.ExitStack() as other_run:
+                for kind in KINDS:
+                    file = open(unfinished.replace("image", kind), "rb")
+                    fcntl.flock(other_run.enter_context(file), fcntl.LOCK_EX)
+                for label, other in (("anew", suite.path("own")), ("resumed", saved)):
+                    result = tessera("image", *args, "-o", prefix, "--checkpoint", other, *(
+                        ["--resume"] if other == saved else ["--overwrite"]))
+                    suite.true(f"{label} beside a run that writes {result.errors()}",
+                               result.status == 3 and len(result.errors()) == 1
+                               and "another run is writing it" in result.errors()[0]
+                               and os.path.exists(unfinished))
     suite.ran("continued", tessera("image", *kept, ranks=RANKS[-1]))
     check_as_whole(suite, "stopped and continued", prefix, whole)
     os.rename(older, saved)
