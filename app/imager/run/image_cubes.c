@@ -16,13 +16,15 @@
 
 /* ---- axes ---- */
 
-/* Planes in the order of codes away from 0: 1 to 4, −1 to −4, −5 to −8. */
+/* Planes in the order of codes away from 0: 1 to 4, −1 to −4, −5 to −8. Of I and RR,
+ * or the like, the one that was listed first is first. */
 static void order_planes(const tess_pol *pol, int num_pol, int *place)
 {
     for (int k = 0; k < num_pol; ++k) {
         place[k] = 0;
         for (int j = 0; j < num_pol; ++j)
-            place[k] += abs(pol[j].code) < abs(pol[k].code);
+            place[k] += abs(pol[j].code) < abs(pol[k].code) ||
+                        (abs(pol[j].code) == abs(pol[k].code) && j < k);
     }
 }
 
