@@ -456,6 +456,7 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
 {
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
+    if (job->plan || job->layout->reproducible) return TESS_OK;
     imager_extent extent = extent_in_w(samples);
     double most[3] = {-INFINITY, -INFINITY, -INFINITY}; /* −|w| [m], |w|, −1/λ [1/m] */
     for (int64_t row = 0; row < samples->num_rows; ++row) {
@@ -467,7 +468,7 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
     }
     TESS_TRY(tess_comm_allreduce_f64(job->comm, most, 3, TESS_MAX));
     TESS_TRY(imager_extent_sum(job->comm, &extent, 1));
-    if (job->plan || job->layout->reproducible || extent.num_vis == 0) return TESS_OK;
+    if (extent.num_vis == 0) return TESS_OK;
     imager_extent_join(&job->extent, &extent);
     job->extent.w_span_lambda = (most[1] + most[0]) * -most[2];
 cleanup:

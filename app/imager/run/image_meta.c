@@ -73,16 +73,22 @@ static tess_image_meta meta_of(const image_files *output, int k,
 
 /* What the header says of an image of a kind: models and residuals, too, tell how they
  * were cleaned. */
+/* What a kind of image is, and its unit. */
+static void set_kind(image_kind kind, tess_image_meta *meta)
+{
+    meta->is_psf = kind == IMAGE_PSF;
+    if (kind == IMAGE_MODEL) snprintf(meta->unit, sizeof meta->unit, "Jy/pixel");
+    if (kind == IMAGE_PRIMARY_BEAM) meta->unit[0] = '\0';
+}
+
 tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, int k,
                                    const imager_product *product,
                                    const tess_image_meta *shared,
                                    const struct imager_found *found)
 {
     tess_image_meta meta = meta_of(output, k, product, shared);
-    meta.is_psf = kind == IMAGE_PSF;
+    set_kind(kind, &meta);
     meta.caption = image_kind_caption(kind);
-    if (kind == IMAGE_MODEL) snprintf(meta.unit, sizeof meta.unit, "Jy/pixel");
-    if (kind == IMAGE_PRIMARY_BEAM) meta.unit[0] = '\0';
     if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || kind == IMAGE_PRIMARY_BEAM ||
         !(found->majors > 0))
         return meta;
@@ -108,7 +114,5 @@ void image_meta_of_cube(const image_files *output, int64_t interval, image_kind 
 {
     const imager_extent none = imager_extent_empty();
     image_meta_fill(output, interval, 0, &none, meta);
-    meta->is_psf = kind == IMAGE_PSF;
-    if (kind == IMAGE_MODEL) snprintf(meta->unit, sizeof meta->unit, "Jy/pixel");
-    if (kind == IMAGE_PRIMARY_BEAM) meta->unit[0] = '\0';
+    set_kind(kind, meta);
 }

@@ -8,23 +8,24 @@
 /* Pixels of a file may lie so far from the image's [pixels]. */
 static const double MOST_OFFSET = 0.1;
 
-/* How far the file's pixel of a direction lies from the image's 0-based pixel x, y. */
+/* How far the file's pixel of a direction lies from the image's 0-based pixel x, y;
+ * INFINITY where it is below the file's horizon, 0 where it is below the image's. */
 static double offset_at(const tess_fits_model *file, const tess_fits_model *image,
                         double x, double y)
 {
     double ra, dec, there[3];
     const double l = (x + 1 - image->crpix_x) * image->scale_x_rad;
     const double m = (y + 1 - image->crpix_y) * image->scale_y_rad;
-    const double lmn1[3] = {l, m, sqrt(fmax(1 - l * l - m * m, 0)) - 1};
+    if (l * l + m * m > 1) return 0;
+    const double lmn1[3] = {l, m, sqrt(1 - l * l - m * m) - 1};
     tess_sky_place(lmn1, image->ra_rad, image->dec_rad, &ra, &dec);
-    tess_sky_project(ra, dec, file->ra_rad, file->dec_rad, there);
+    if (!tess_sky_project(ra, dec, file->ra_rad, file->dec_rad, there)) return INFINITY;
     const double x_file = file->crpix_x - 1 + there[0] / file->scale_x_rad;
     const double y_file = file->crpix_y - 1 + there[1] / file->scale_y_rad;
     return fmax(fabs(x_file - x), fabs(y_file - y));
 }
 
-/* The largest offset of the centre and of points near the four edges, all of which are
- * above the horizon. */
+/* The largest offset of the centre and of points near the four edges. */
 static double largest_offset(const tess_fits_model *file, const tess_fits_model *image)
 {
     static const double place[5][2] = {{0, 0}, {.7, 0}, {-.7, 0}, {0, .7}, {0, -.7}};
