@@ -1,4 +1,4 @@
-/* Angles in FITS headers: their units, and which axes are longitudes. */
+/* Units of angles and frequencies in FITS headers, and which axes are longitudes. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -37,6 +37,17 @@ double tess_fits_unit_rad(const char *unit)
                  {"uas", 1e-6 * TESS_RAD_PER_ASEC}};
     for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
         if (strcasecmp(unit, units[k].name) == 0) return units[k].rad;
+    return 0;
+}
+
+double tess_fits_unit_hz(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double hz;
+    } units[] = {{"", 1}, {"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
+    for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
+        if (strcasecmp(unit, units[k].name) == 0) return units[k].hz;
     return 0;
 }
 

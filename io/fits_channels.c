@@ -10,18 +10,6 @@
 #include "tess_fits_cube.h"
 #include "tess_mem.h"
 
-/* Size of a frequency's unit, 0 for others. */
-static double unit_hz(const char *unit)
-{
-    static const struct {
-        const char *name;
-        double hz;
-    } units[] = {{"", 1}, {"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
-    for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
-        if (strcasecmp(unit, units[k].name) == 0) return units[k].hz;
-    return 0;
-}
-
 /* ---- frequencies ---- */
 
 static tess_status read_listed(const tess_fits_model *model, double *freq_hz)
@@ -47,7 +35,7 @@ static tess_status read_axis(const tess_fits_model *model, double *freq_hz)
         return TESS_OK;
     }
     const tess_fits_axis *axis = &model->array.axis[model->freq_axis];
-    const double hz = unit_hz(axis->unit);
+    const double hz = tess_fits_unit_hz(axis->unit);
     if (!(hz > 0))
         TESS_FAIL(TESS_ERR_INPUT, "%s: unit of the FREQ axis is '%s'; it must be Hz",
                   model->path, axis->unit);

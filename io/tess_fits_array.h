@@ -66,6 +66,10 @@ double tess_fits_longitude(double rad);
  *  unit is not one of an angle. Local. */
 double tess_fits_unit_rad(const char *unit);
 
+/** Size of a frequency's unit (CUNIT) in Hz; "" is Hz, as FITS says; 0 when the unit is
+ *  not one of a frequency. Local. */
+double tess_fits_unit_hz(const char *unit);
+
 /** A whole turn in the unit of a longitude's axis (RA, GLON, ELON, ...), for which
  *  values that differ by it are the same; 0 for every other axis. Local. */
 double tess_fits_turn(const tess_fits_axis *axis);

@@ -76,12 +76,22 @@ cleanup:
 static tess_status get_frequencies(const tess_fits_axis *axis, beam_cube *cube)
 {
     tess_status status = TESS_OK;
-    cube->freq_step_hz = axis->step;
-    cube->freq_hz = axis->value + (1 - axis->pixel) * axis->step;
+    const double hz = tess_fits_unit_hz(axis->unit);
+    if (!(hz > 0))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: unit of the beam's FREQ axis is '%s'; it must be Hz",
+                  cube->array.path, axis->unit);
+    if (axis->length > 1 && axis->type[4] == '-')
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: frequency axis '%s' of the beam is not linear; write one with "
+                  "CTYPE 'FREQ'",
+                  cube->array.path, axis->type);
+    cube->freq_step_hz = axis->step * hz;
+    cube->freq_hz = axis->value * hz + (1 - axis->pixel) * cube->freq_step_hz;
     cube->num_freq = (int)axis->length;
-    const double last = cube->freq_hz + (cube->num_freq - 1) * axis->step;
+    const double last = cube->freq_hz + (cube->num_freq - 1) * cube->freq_step_hz;
     if (axis->length > INT32_MAX || !(cube->freq_hz > 0) || !(last > 0) ||
-        !isfinite(last) || !(fabs(axis->step) > 0))
+        !isfinite(last) || !(fabs(cube->freq_step_hz) > 0))
         TESS_FAIL(TESS_ERR_INPUT, "%s: the FREQ axis of the beam is not usable",
                   cube->array.path);
 cleanup:

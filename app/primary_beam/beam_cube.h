@@ -3,7 +3,8 @@
  *
  *  Axis 1 is x and axis 2 is y, in an angle's unit: 'AZ' or 'X' grows with azimuth, 'L'
  *  against it (to the East, where the zenith is North); 'EL', 'Y' or 'M' grows with
- *  elevation. Further axes, in any order: 'FREQ', 'STOKES', and 'COMPLEX' of length 2.
+ *  elevation. Further axes, in any order: 'FREQ' (linear, in a frequency's unit),
+ *  'STOKES', and 'COMPLEX' of length 2.
  *  With COMPLEX, pixels are real and imaginary parts of voltages, whose squares are
  *  summed over the STOKES axis (feeds, or elements of a Jones matrix); without it they
  *  are powers, of which that of Stokes I counts, or else the sum of those of XX and YY,
