@@ -363,7 +363,7 @@ TABLE = [Mutant(*entry) for entry in [
     ("beam-east-of-west", "app/primary_beam/beam_turn.c",
      "atan2(east, north)", "atan2(-east, north)", "unit.primary_beam"),
     ("beam-weights", "app/primary_beam/beam_mean.c",
-     "in.weight[k] / sum * power", "in.weight[0] / sum * power", "unit.primary_beam"),
+     "in->weight[k] / sum *", "in->weight[0] / sum *", "unit.primary_beam"),
 
     # ---- reading ----
     ("uvfits-blank", "io/vis_uvfits.c",

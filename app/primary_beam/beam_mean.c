@@ -39,18 +39,12 @@ static double highest(const tess_beam_mean_of *of)
 }
 
 /* Distance at which the power has fallen to one half; of beams that are wider, 0.1. */
-static tess_status half_width(const tess_primary_beam *beam, double freq_hz,
-                              double *width)
+static double half_width(const tess_primary_beam *beam, double freq_hz)
 {
-    tess_status status = TESS_OK;
-    double power = 1, at = 1e-6;
-    for (; at < 1; at *= 1.05) {
-        TESS_TRY(tess_primary_beam_power(beam, freq_hz, at, 0, &power));
-        if (power < 0.5) break;
-    }
-    *width = fmin(at, 0.1);
-cleanup:
-    return status;
+    double at = 1e-6;
+    while (at < 1 && !(beam_formula_power(beam, freq_hz, at, 0) < 0.5))
+        at *= 1.05;
+    return fmin(at, 0.1);
 }
 
 static double sum_of(const tess_beam_mean_of *of)
@@ -63,34 +57,27 @@ static double sum_of(const tess_beam_mean_of *of)
 
 /* ---- round beams ---- */
 
-static tess_status add_channel(const tess_primary_beam *beam, double freq_hz,
-                               double share, tess_beam_mean *mean)
+static void add_channel(const tess_primary_beam *beam, double freq_hz, double share,
+                        tess_beam_mean *mean)
 {
-    tess_status status = TESS_OK;
     for (int64_t k = 0; k < mean->num; ++k) {
-        double power;
         const double at = fmin(1, fabs((double)(k - 1) * mean->step));
-        TESS_TRY(tess_primary_beam_power(beam, freq_hz, at, 0, &power));
-        mean->profile[k] += share * power;
+        mean->profile[k] += share * beam_formula_power(beam, freq_hz, at, 0);
     }
-cleanup:
-    return status;
 }
 
 static tess_status make_profile(const tess_primary_beam *beam,
                                 const tess_beam_mean_of *of, tess_beam_mean *mean)
 {
     tess_status status = TESS_OK;
-    double width;
-    const double sum = sum_of(of);
-    TESS_TRY(half_width(beam, highest(of), &width));
+    const double sum = sum_of(of), width = half_width(beam, highest(of));
     mean->step = fmax(width / PROFILE_STEPS, of->reach / PROFILE_MOST);
     mean->num = (int64_t)ceil(of->reach / mean->step) + 4;
     mean->profile = tess_alloc_zero(mean->num, sizeof *mean->profile);
     if (!mean->profile) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < of->num_chan; ++c)
         if (of->weight[c] > 0)
-            TESS_TRY(add_channel(beam, of->freq_hz[c], of->weight[c] / sum, mean));
+            add_channel(beam, of->freq_hz[c], of->weight[c] / sum, mean);
 cleanup:
     return status;
 }
@@ -152,26 +139,33 @@ cleanup:
     return status;
 }
 
-/* A formula in azimuth and elevation, averaged over channels. */
+/* Mean over the groups, in their order, in a direction. */
+static double mean_power(const tess_primary_beam *beam, const groups *in, double sum,
+                         double x, double y)
+{
+    double mean = 0;
+    for (int k = 0; k < in->num; ++k) {
+        if (!(in->weight[k] > 0)) continue;
+        mean += in->weight[k] / sum * beam_formula_power(beam, in->freq_hz[k], x, y);
+    }
+    return mean;
+}
+
+/* A formula in azimuth and elevation, averaged over channels: the same pixels on any
+ * number of threads. */
 static tess_status formula_map(const tess_primary_beam *beam,
                                const tess_beam_mean_of *of, beam_map *map)
 {
     tess_status status = TESS_OK;
-    double width;
     const groups in = group_channels(of);
-    const double sum = sum_of(of);
-    TESS_TRY(half_width(beam, highest(of), &width));
+    const double sum = sum_of(of), width = half_width(beam, highest(of));
     TESS_TRY(empty_map(fmin(of->reach, MAP_REACH * width), width / MAP_STEPS, map));
+#pragma omp parallel for schedule(static) num_threads(of->threads > 0 ? of->threads : 1)
     for (int64_t j = 0; j < map->ny; ++j)
         for (int64_t i = 0; i < map->nx; ++i)
-            for (int k = 0; k < in.num; ++k) {
-                double power;
-                if (!(in.weight[k] > 0)) continue;
-                TESS_TRY(tess_primary_beam_power(
-                    beam, in.freq_hz[k], ((double)i - map->x0) * map->dx,
-                    ((double)j - map->y0) * map->dy, &power));
-                map->value[j * map->nx + i] += in.weight[k] / sum * power;
-            }
+            map->value[j * map->nx + i] =
+                mean_power(beam, &in, sum, ((double)i - map->x0) * map->dx,
+                           ((double)j - map->y0) * map->dy);
 cleanup:
     return status;
 }

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "primary_beam.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +22,7 @@ static const double ALMA_M = 10.7, ACA_M = 6.25, ALMA_BLOCKAGE_M = 0.75;
 /* A beam of a telescope. */
 typedef struct canned {
     const char *model;
-    const char *telescopes; /* names in observations begin with one of these */
+    const char *telescopes; /* names in observations are one of these */
     const char *name;
     const beam_band *band;
     const int *num_bands;
@@ -182,8 +181,7 @@ static tess_status take_polynomials(tess_comm *comm, const char *path,
     snprintf(beam->name, sizeof beam->name, "polynomial of %s", path);
     beam->kind = BEAM_POLYNOMIAL;
     TESS_TRY(tess_text_file_read(comm, path, "a text file of polynomials", &text));
-    status = beam_polynomials_parse(path, text, &beam->polynomials);
-    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(beam_polynomials_parse(path, text, &beam->polynomials));
 cleanup:
     tess_free(text);
     return status;
@@ -327,31 +325,15 @@ static double airy_power(const tess_primary_beam *beam, double freq_hz, double s
     return field * field;
 }
 
-tess_status tess_primary_beam_power(const tess_primary_beam *beam, double freq_hz,
-                                    double x, double y, double *power)
+double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
+                          double y)
 {
-    tess_status status = TESS_OK;
     const double sine = fmin(1, sqrt(x * x + y * y));
-    beam_map map = {0};
-    switch (beam->kind) {
-    case BEAM_AIRY:
-        *power = airy_power(beam, freq_hz, sine);
-        break;
-    case BEAM_POLYNOMIAL:
-        *power = beam_polynomial_power(beam_band_of(&beam->polynomials, freq_hz),
-                                       freq_hz, asin(sine));
-        break;
-    case BEAM_COSINE:
-        *power = beam_cosine_power(beam->cosine, freq_hz, x, y);
-        break;
-    case BEAM_CUBE:
-        TESS_TRY(beam_cube_mean(&beam->cube, 1, &freq_hz, &(double){1}, &map));
-        *power = beam_map_at(&map, x, y);
-        break;
-    }
-cleanup:
-    tess_free(map.value);
-    return status;
+    if (beam->kind == BEAM_AIRY) return airy_power(beam, freq_hz, sine);
+    if (beam->kind == BEAM_COSINE)
+        return beam_cosine_power(beam->cosine, freq_hz, x, y);
+    return beam_polynomial_power(beam_band_of(&beam->polynomials, freq_hz), freq_hz,
+                                 asin(sine));
 }
 
 void tess_primary_beam_close(tess_primary_beam *beam)

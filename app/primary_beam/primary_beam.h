@@ -20,4 +20,10 @@ struct tess_primary_beam {
     beam_cube cube;
 };
 
+/** Power of a formula, which is every beam but BEAM_CUBE, in a direction at a frequency
+ *  in its range; 0 beyond the end of the formula, which counts as the main lobe does.
+ *  Thread-safe. */
+double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
+                          double y);
+
 #endif

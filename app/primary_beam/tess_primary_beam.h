@@ -1,11 +1,12 @@
 /** @file tess_primary_beam.h
  *  Primary beams: the power with which the antennas of an array receive from a
- *  direction, in proportion to that from the pointing centre. (tess_beam.h is of the
+ *  direction, in proportion to that from the pointing centre. Only MeerKAT's is in
+ *  proportion to each feed's own peak, as katbeam has it. (tess_beam.h is of the
  *  restoring beam.)
  *
  *  Directions are direction cosines from the pointing centre: x grows with azimuth and
- * y with elevation. A beam that is not round turns on the sky with the parallactic
- * angle. docs/manual/beams.md lists formulas, ranges of frequency and sources.
+ *  y with elevation. A beam that is not round turns on the sky with the parallactic
+ *  angle. docs/manual/beams.md lists formulas, ranges of frequency and sources.
  */
 #ifndef TESS_PRIMARY_BEAM_H
 #define TESS_PRIMARY_BEAM_H
@@ -46,11 +47,6 @@ const char *tess_primary_beam_name(const tess_primary_beam *beam);
 /** Whether it is not round, so that it turns on the sky. Local. */
 bool tess_primary_beam_turns(const tess_primary_beam *beam);
 
-/** Power in a direction at a frequency in its range; 0 beyond the end of the formula or
- *  of the file, which counts as the main lobe does. TESS_ERR_IO for a file. Local. */
-tess_status tess_primary_beam_power(const tess_primary_beam *beam, double freq_hz,
-                                    double x, double y, double *power);
-
 void tess_primary_beam_close(tess_primary_beam *beam); /**< NULL is fine. Local. */
 
 /* ---- means ---- */
@@ -67,10 +63,12 @@ typedef struct tess_beam_mean_of {
     int threads;  /**< 0: one */
 } tess_beam_mean_of;
 
-/** A mean over channels and parallactic angles. */
+/** A mean over channels and parallactic angles; 0 beyond its reach, and beyond the end
+ *  of a formula or of a file. */
 typedef struct tess_beam_mean tess_beam_mean;
 
-/** TESS_ERR_ALLOC; TESS_ERR_IO for a file. The same on every rank. Local. */
+/** TESS_ERR_ALLOC; TESS_ERR_IO and TESS_ERR_INPUT for a file. The same on every
+ *  rank. Local. */
 tess_status tess_beam_mean_create(const tess_primary_beam *beam,
                                   const tess_beam_mean_of *of, tess_beam_mean **mean);
 

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "primary_beam.h"
 #include "tess_comm.h"
 #include "tess_const.h"
-#include "tess_primary_beam.h"
 
 #define AMIN (60 * TESS_RAD_PER_ASEC)
 
@@ -57,9 +57,8 @@ static tess_primary_beam *opened(const char *model, double mhz)
 
 static double power_of(const char *model, double mhz, double x, double y)
 {
-    double power = -1;
     tess_primary_beam *beam = opened(model, mhz);
-    assert_int_equal(tess_primary_beam_power(beam, mhz * 1e6, x, y, &power), TESS_OK);
+    const double power = beam_formula_power(beam, mhz * 1e6, x, y);
     tess_primary_beam_close(beam);
     return power;
 }
@@ -263,6 +262,15 @@ static void test_text(void **state)
     }
 }
 
+static tess_beam_mean *mean_of(const tess_primary_beam *beam,
+                               const tess_beam_mean_of *of)
+{
+    tess_beam_mean *mean = NULL;
+    if (tess_beam_mean_create(beam, of, &mean) != TESS_OK)
+        fail_msg("%s", tess_error_message());
+    return mean;
+}
+
 /* ---- cubes ---- */
 
 enum { NX = 64, NY = 60, FREQS = 3, MOST = NX * NY * FREQS * 4 };
@@ -286,6 +294,7 @@ typedef struct cube_axes {
     const char *type[2];
     double sign; /* of x */
     bool is_voltage, has_stokes;
+    const char *freq_type, *freq_unit; /* "FREQ" and "Hz" by default */
 } cube_axes;
 
 /* A plane has its middle at pixel (30.5, 31), counted from 1. */
@@ -313,6 +322,14 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
     fits_write_key(fits, TSTRING, key, (char *)unit, NULL, failed);
 }
 
+static void put_freq(fitsfile *fits, const cube_axes *axes, int *failed)
+{
+    const char *type = axes->freq_type ? axes->freq_type : "FREQ";
+    const char *unit = axes->freq_unit ? axes->freq_unit : "Hz";
+    const double hz = strcmp(unit, "MHz") == 0 ? 1e6 : 1;
+    put_axis(fits, 4, type, unit, (double[]){2, 1e9 / hz, 0.1e9 / hz}, failed);
+}
+
 static void write_cube(const cube_axes *axes)
 {
     static double pixel[MOST];
@@ -337,12 +354,30 @@ static void write_cube(const cube_axes *axes)
              &failed);
     put_axis(fits, 2, axes->type[1], "arcmin", (double[]){31, 0, 6}, &failed);
     put_axis(fits, 3, "STOKES", "", (double[]){1, 1, 1}, &failed);
-    put_axis(fits, 4, "FREQ", "Hz", (double[]){2, 1e9, 0.1e9}, &failed);
+    put_freq(fits, axes, &failed);
     put_axis(fits, 5, axes->is_voltage ? "COMPLEX" : "X", "", (double[]){1, 1, 1},
              &failed);
     fits_write_img(fits, TDOUBLE, 1, at, pixel, &failed);
     fits_close_file(fits, &failed);
     assert_int_equal(failed, 0);
+}
+
+/* In the mean over one channel and one angle, in which East is against azimuth. */
+static double cube_power(double mhz, double x, double y)
+{
+    const double hz = mhz * 1e6, weight = 1, angle = 0;
+    const tess_beam_mean_of of = {.num_chan = 1,
+                                  .freq_hz = &hz,
+                                  .weight = &weight,
+                                  .num_angles = 1,
+                                  .angle_rad = &angle,
+                                  .reach = 0.3};
+    tess_primary_beam *beam = opened("cube.fits", mhz);
+    tess_beam_mean *mean = mean_of(beam, &of);
+    const double power = tess_beam_mean_power(mean, -x, y);
+    tess_beam_mean_destroy(mean);
+    tess_primary_beam_close(beam);
+    return power;
 }
 
 /* Between pixels of a tenth of the width cubic interpolation is right to 1e-3. */
@@ -352,7 +387,7 @@ static void check_cube(const cube_axes *axes)
     for (double y = -1.2; y < 1.3; y += 0.37)
         for (double x = -1.2; x < 1.3; x += 0.43) {
             const double got =
-                power_of("cube.fits", 1000, x * TESS_RAD_PER_DEG, y * TESS_RAD_PER_DEG);
+                cube_power(1000, x * TESS_RAD_PER_DEG, y * TESS_RAD_PER_DEG);
             if (fabs(got - power_in(x, y, 1e9)) > 1e-3)
                 fail_msg("%s: %g at %g, %g, not %g", axes->type[0], got, x, y,
                          power_in(x, y, 1e9));
@@ -361,33 +396,33 @@ static void check_cube(const cube_axes *axes)
 
 static void test_cubes(void **state)
 {
-    check_cube(&(cube_axes){{"AZ", "EL"}, 1, false, false});
-    check_cube(&(cube_axes){{"X", "Y"}, -1, true, false});
-    check_cube(&(cube_axes){{"L", "M"}, -1, true, true});
-    check_cube(&(cube_axes){{"AZ---SIN", "EL---SIN"}, 1, false, true});
+    check_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1});
+    check_cube(&(cube_axes){.type = {"X", "Y"}, .sign = -1, .is_voltage = true});
+    check_cube(&(cube_axes){
+        .type = {"L", "M"}, .sign = -1, .is_voltage = true, .has_stokes = true});
+    check_cube(
+        &(cube_axes){.type = {"AZ---SIN", "EL---SIN"}, .sign = 1, .has_stokes = true});
+    check_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1, .freq_unit = "MHz"});
     /* half way between planes */
     const double x = 0.6 * TESS_RAD_PER_DEG;
-    assert_float_equal(power_of("cube.fits", 1050, x, 0),
+    assert_float_equal(cube_power(1050, x, 0),
                        0.5 * (power_in(0.6, 0, 1e9) + power_in(0.6, 0, 1.1e9)), 1e-3);
-    assert_float_equal(power_of("cube.fits", 1000, 0.2, 0), 0, 0); /* outside */
+    /* outside of the file, and of the mean's map, too */
+    assert_float_equal(cube_power(1000, 0.09, 0), 0, 0);
+    assert_float_equal(cube_power(1000, 0.2, 0), 0, 0);
     refused("cube.fits", 880, TESS_ERR_INPUT,
             "known at 900 to 1100 MHz, not at 880 MHz");
-    write_cube(&(cube_axes){{"RA---SIN", "DEC--SIN"}, 1, false, false});
+    write_cube(&(cube_axes){.type = {"RA---SIN", "DEC--SIN"}, .sign = 1});
     refused("cube.fits", 1000, TESS_ERR_INPUT, "axis 1 of a beam must be AZ, X or L");
-    write_cube(&(cube_axes){{"AZ", "FREQ"}, 1, false, false});
+    write_cube(&(cube_axes){.type = {"AZ", "FREQ"}, .sign = 1});
     refused("cube.fits", 1000, TESS_ERR_INPUT, "axis 2 of a beam must be EL, Y or M");
+    write_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1, .freq_type = "FREQ-LOG"});
+    refused("cube.fits", 1000, TESS_ERR_INPUT, "'FREQ-LOG' of the beam is not linear");
+    write_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1, .freq_unit = "m"});
+    refused("cube.fits", 1000, TESS_ERR_INPUT, "FREQ axis is 'm'; it must be Hz");
 }
 
 /* ---- means ---- */
-
-static tess_beam_mean *mean_of(const tess_primary_beam *beam,
-                               const tess_beam_mean_of *of)
-{
-    tess_beam_mean *mean = NULL;
-    if (tess_beam_mean_create(beam, of, &mean) != TESS_OK)
-        fail_msg("%s", tess_error_message());
-    return mean;
-}
 
 /* A profile is interpolated to a millionth of the peak. */
 static void test_round_mean(void **state)
@@ -398,9 +433,8 @@ static void test_round_mean(void **state)
         .num_chan = 3, .freq_hz = hz, .weight = weight, .reach = 0.05};
     tess_beam_mean *mean = mean_of(beam, &of);
     for (double l = -0.03; l < 0.031; l += 0.0007) {
-        double a, c;
-        assert_int_equal(tess_primary_beam_power(beam, hz[0], l, 0.001, &a), TESS_OK);
-        assert_int_equal(tess_primary_beam_power(beam, hz[2], l, 0.001, &c), TESS_OK);
+        const double a = beam_formula_power(beam, hz[0], l, 0.001);
+        const double c = beam_formula_power(beam, hz[2], l, 0.001);
         assert_float_equal(tess_beam_mean_power(mean, l, 0.001), 0.25 * a + 0.75 * c,
                            1e-6);
     }
@@ -422,7 +456,7 @@ static void test_turning_mean(void **state)
 {
     const double hz[2] = {0.95e9, 1.1e9}, weight[2] = {1, 2},
                  angle[3] = {-0.5, 0.3, 2.8};
-    write_cube(&(cube_axes){{"AZ", "EL"}, 1, false, false});
+    write_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1});
     tess_primary_beam *beam = opened("cube.fits", 1000);
     assert_true(tess_primary_beam_turns(beam));
     const tess_beam_mean_of of = {.num_chan = 2,
@@ -465,13 +499,9 @@ static void test_turning_formula(void **state)
     for (double l = -0.014; l < 0.015; l += 0.0031)
         for (double m = -0.014; m < 0.015; m += 0.0029) {
             double wanted = 0;
-            for (int k = 0; k < 2; ++k) {
-                double power;
-                assert_int_equal(tess_primary_beam_power(beam, hz[k], c * (m - l),
-                                                         c * (m + l), &power),
-                                 TESS_OK);
-                wanted += weight[k] / 4 * power;
-            }
+            for (int k = 0; k < 2; ++k)
+                wanted += weight[k] / 4 *
+                          beam_formula_power(beam, hz[k], c * (m - l), c * (m + l));
             assert_float_equal(tess_beam_mean_power(mean, l, m), wanted, 1e-4);
         }
     tess_beam_mean_destroy(mean);
