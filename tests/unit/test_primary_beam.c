@@ -483,19 +483,22 @@ static void test_turning_mean(void **state)
     tess_primary_beam_close(beam);
 }
 
-/* A formula that turns, as katbeam's: a map of it is right to 1e-4 of the peak. */
+/* A formula that turns, as katbeam's: a map of it is right to 1e-4 of the peak, and the
+ * same on three threads. */
 static void test_turning_formula(void **state)
 {
     const double hz[2] = {1400e6, 1600e6}, weight[2] = {1, 3};
     const double angle = 0.25 * TESS_PI, c = sqrt(0.5);
     tess_primary_beam *beam = opened("meerkat", 1450);
-    const tess_beam_mean_of of = {.num_chan = 2,
-                                  .freq_hz = hz,
-                                  .weight = weight,
-                                  .num_angles = 1,
-                                  .angle_rad = &angle,
-                                  .reach = 0.05};
+    tess_beam_mean_of of = {.num_chan = 2,
+                            .freq_hz = hz,
+                            .weight = weight,
+                            .num_angles = 1,
+                            .angle_rad = &angle,
+                            .reach = 0.05};
     tess_beam_mean *mean = mean_of(beam, &of);
+    of.threads = 3;
+    tess_beam_mean *threaded = mean_of(beam, &of);
     for (double l = -0.014; l < 0.015; l += 0.0031)
         for (double m = -0.014; m < 0.015; m += 0.0029) {
             double wanted = 0;
@@ -503,7 +506,10 @@ static void test_turning_formula(void **state)
                 wanted += weight[k] / 4 *
                           beam_formula_power(beam, hz[k], c * (m - l), c * (m + l));
             assert_float_equal(tess_beam_mean_power(mean, l, m), wanted, 1e-4);
+            assert_float_equal(tess_beam_mean_power(threaded, l, m),
+                               tess_beam_mean_power(mean, l, m), 0);
         }
+    tess_beam_mean_destroy(threaded);
     tess_beam_mean_destroy(mean);
     tess_primary_beam_close(beam);
 }
