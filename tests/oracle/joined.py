@@ -10,6 +10,7 @@ import numpy as np
 from cleaned import images, lines, refused, restored, same_files
 from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, fits_module, mpiexec, offset_radec, read_image, simulate,
                  tessera, write_sky)
+from restore import check_log
 import uvfits
 
 RA, DEC, N, SCALE = 60.0, -30.0, 256, 5.0
@@ -236,13 +237,19 @@ def weighting(suite, obs):
 
 
 def told(suite, obs):
-    """The log has a line for each major iteration of all channels."""
+    """The log has a line for each major iteration of all channels, and measures their mean. Of few
+    images each has lines of its own."""
     log = tessera("image", obs, *GRID, *CLEAN, "--channels-out", "4", "--nmiter", "2", "-o",
                   suite.path("told"))
     if suite.ran("the log", log):
         suite.equal("a line for each major iteration",
                     len(lines(log, r"major \d+: .* 4 channels joined")), 2)
         suite.true("and why cleaning ended", lines(log, r"cleaned: .* in 2 majors, .* until the number of major"))
+        check_log(suite, suite.path("told") + ".log", suite.path("told-MFS"))
+    log = tessera("image", obs, *GRID, *CLEAN, "--channels-out", "2", "--nmiter", "1", "-o", suite.path("few"))
+    if suite.ran("two channels and their mean", log):
+        found = [float(line[1]) for line in lines(log, r"residual: .*1\.4826 MAD ([-+.e0-9]+)")]
+        suite.true(f"residuals of each image are told: {found}", len(found) == 3 and min(found) > 0)
     log = tessera("image", obs, *GRID, *CLEAN, "--nmiter", "1", "-o", suite.path("single"))
     if suite.ran("one channel", log):
         suite.true("a join of one channel is noted", lines(log, r"--join-channels: there is one channel"))

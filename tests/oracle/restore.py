@@ -111,9 +111,9 @@ def check_run(suite, made):
                        np.array_equal(read_image(paths[3])[0], image))
 
 
-def check_log(suite, made):
-    """What the log says of residual and restored image, against numpy."""
-    with open(made + ".log", encoding="utf-8") as file:
+def check_log(suite, log, made):
+    """What a log says of the residual and the restored image of a name, against numpy."""
+    with open(log, encoding="utf-8") as file:
         text = file.read()
     units = {"Jy": 1, "mJy": 1e-3, "uJy": 1e-6, "nJy": 1e-9}
     wanted = {}
@@ -258,7 +258,7 @@ def main():
     obs, made = make_images(suite)
     if made:
         check_run(suite, made)
-        check_log(suite, made)
+        check_log(suite, made + ".log", made)
         check_sources(suite, made)
         check_drawn(suite, obs, made)
         check_terms(suite)

@@ -65,9 +65,10 @@ static void finish(imager_product *mean, const image_kinds *kinds)
     }
 }
 
-/* Restored images of the mean models; found[] gets what these have. Collective. */
-static tess_status restore(const image_run *run, struct imager_found *found,
-                           channel_mean *mean)
+/* Restored images of the mean models; found[] gets what these and the mean residuals
+ * have. Collective. */
+static tess_status restore(const image_run *run, int64_t interval,
+                           struct imager_found *found, channel_mean *mean)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
@@ -77,14 +78,15 @@ static tess_status restore(const image_run *run, struct imager_found *found,
     const imager_product *image =
         mean->product + image_kinds_place(kinds, IMAGE_RESTORED);
     for (int p = 0; p < run->num_pol; ++p) {
-        struct imager_found left = {0};
+        const bool wants_deviation =
+            imager_summary_tells_deviation(&run->means, interval, -1, p);
         if (!(image[p].sum_weights > 0)) continue;
         TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows, &residual[p].rows,
                                 &image[p].rows));
         TESS_TRY(majors_flux(run->comm, &model[p].rows, &found[p].flux_jy));
-        TESS_TRY(imager_summary_measure(run->comm, &residual[p].rows,
-                                        run->opts->layout.threads, &left));
-        found[p].residual_rms_jy = left.rms_jy;
+        TESS_TRY(imager_summary_measure_residual(run->comm, &residual[p].rows,
+                                                 run->opts->layout.threads,
+                                                 wants_deviation, &found[p]));
     }
 cleanup:
     return status;
@@ -102,7 +104,7 @@ static void take_variances(const image_run *run, channel_mean *mean)
                 run->densities.scale;
 }
 
-tess_status channel_mean_finish(image_run *run, channel_mean *mean,
+tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *mean,
                                 struct imager_found *found)
 {
     tess_status status = TESS_OK;
@@ -117,7 +119,7 @@ tess_status channel_mean_finish(image_run *run, channel_mean *mean,
         found[k].beam_failure = found[0].beam_failure;
         found[k].beam_expected = found[0].beam_expected;
     }
-    if (found[0].majors > 0) TESS_TRY(restore(run, found, mean));
+    if (found[0].majors > 0) TESS_TRY(restore(run, interval, found, mean));
 cleanup:
     return status;
 }

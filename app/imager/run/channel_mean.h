@@ -27,7 +27,7 @@ void channel_mean_add(const image_run *run, const imager_product *product,
 /** The mean of an interval is complete: divide by weights and find the beam,
  *  found[num_pol]. Where these tell how channels were cleaned together, restored images
  *  are those of the mean model, with the beam of the mean PSF. Collective. */
-tess_status channel_mean_finish(image_run *run, channel_mean *mean,
+tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *mean,
                                 struct imager_found *found);
 
 /** Write it, and begin anew. Collective. */

@@ -336,20 +336,20 @@ static tess_status find_all(const image_files *output, int64_t interval,
 {
     tess_status status = TESS_OK;
     const bool cleaned = output->kinds.num[IMAGE_RESTORED] > 0;
-    const int main =
+    const imager_product *image =
+        product +
         image_kinds_place(&output->kinds, cleaned ? IMAGE_RESTORED : IMAGE_DIRTY);
-    const int residual = image_kinds_place(&output->kinds, IMAGE_RESIDUAL);
-    const int threads = output->opts->layout.threads;
     if (!cleaned && output->kinds.num[IMAGE_DIRTY] == 0) return TESS_OK;
     for (int k = 0; k < output->num_pol; ++k) {
         struct imager_found all = found[k];
+        const bool wants_deviation =
+            all.majors > 0 &&
+            imager_summary_tells_deviation(output, interval, channel, k);
         all.made = 1;
-        all.noise_jy = expected_noise(output, k, &product[main + k]);
-        const imager_rows *rows = &product[main + k].rows;
-        const imager_rows *left = &product[residual + k].rows;
-        TESS_TRY(cleaned ? imager_summary_measure_cleaned(output->comm, rows, left,
-                                                          threads, &all)
-                         : imager_summary_measure(output->comm, rows, threads, &all));
+        all.noise_jy = expected_noise(output, k, &image[k]);
+        TESS_TRY(imager_summary_measure(output->comm, &image[k].rows,
+                                        output->opts->layout.threads, wants_deviation,
+                                        &all));
         if (tess_comm_rank(output->comm) == 0)
             *imager_summary_at(output->summary, interval, channel, k) = all;
     }

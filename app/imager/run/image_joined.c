@@ -333,7 +333,7 @@ static tess_status write_all(joined *all, channel_mean *mean)
     }
     TESS_TRY(image_cubes_close(&run->means, first, end));
     memcpy(found, first_found(all), (size_t)run->num_pol * sizeof *found);
-    TESS_TRY(channel_mean_finish(run, mean, found));
+    TESS_TRY(channel_mean_finish(run, all->interval, mean, found));
     if (found[0].majors > 0)
         TESS_TRY(spectral_maps_make(run, all->cleaned, all->num_channels, found,
                                     &run->means));

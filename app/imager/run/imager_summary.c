@@ -18,7 +18,7 @@
 #include "tess_sky_place.h"
 #include "tess_words.h"
 
-/* Up to so many images have a line each. */
+/* The most images that have lines of their own, and the most files that are named. */
 enum { MOST_LINES = 4, MOST_FILES = 8 };
 
 /* ---- what is found ---- */
@@ -53,63 +53,80 @@ struct imager_found *imager_summary_at(const imager_summary *summary, int64_t in
            (interval * summary->num_channels + place) * summary->num_pol + pol;
 }
 
-/* The largest absolute value, of equal ones the first, so that the number of ranks and
- * threads does not matter. */
-static void take_peak(const tess_row_stats *stats, struct imager_found *found)
+static int64_t num_images(const imager_summary *summary)
 {
-    const double most = fabs(stats->most), least = fabs(stats->least);
-    const bool is_most =
-        most > least || (!(most < least) && stats->most_at <= stats->least_at);
-    if (!(stats->count > 0)) return;
-    found->peak_jy = is_most ? stats->most : stats->least;
-    found->peak_pixel = is_most ? stats->most_at : stats->least_at;
+    return summary->num_intervals * summary->num_channels * summary->num_pol;
 }
 
-static tess_stat_rows stat_rows(const imager_rows *rows, int threads)
+/* Whether each image has lines of its own; of many images only ranges are told. */
+static bool has_own_lines(const imager_summary *summary)
 {
-    return (tess_stat_rows){.value = rows->value,
-                            .is_double = rows->is_double,
-                            .nx = rows->nx,
-                            .row_first = rows->row_first,
-                            .num_rows = rows->num_rows,
-                            .threads = threads};
+    return num_images(summary) <= MOST_LINES;
+}
+
+bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
+                                    int64_t channel, int pol)
+{
+    const bool is_first_mean = interval == 0 && channel < 0 && pol == 0;
+    return has_own_lines(output->summary) ||
+           (is_first_mean && image_joins_channels(output->opts));
+}
+
+/* Whether the peak is the largest value, and not the least: it is the one of larger
+ * absolute value, of equal ones the first pixel, so that the number of ranks and
+ * threads does not matter. */
+static bool peak_is_most(const tess_row_stats *stats)
+{
+    const double most = fabs(stats->most), least = fabs(stats->least);
+    return most > least || (!(most < least) && stats->most_at <= stats->least_at);
+}
+
+static double peak_of(const tess_row_stats *stats)
+{
+    if (!(stats->count > 0)) return 0;
+    return peak_is_most(stats) ? stats->most : stats->least;
+}
+
+/* Collective. */
+static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads,
+                           bool wants_deviation, tess_row_stats *stats)
+{
+    const tess_stat_rows own = {.value = rows->value,
+                                .is_double = rows->is_double,
+                                .nx = rows->nx,
+                                .row_first = rows->row_first,
+                                .num_rows = rows->num_rows,
+                                .threads = threads};
+    return tess_row_stats_measure(comm, &own, wants_deviation, stats);
 }
 
 tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
-                                   int threads, struct imager_found *found)
+                                   int threads, bool wants_deviation,
+                                   struct imager_found *found)
 {
     tess_status status = TESS_OK;
-    const tess_stat_rows own = stat_rows(rows, threads);
     tess_row_stats stats;
-    TESS_TRY(tess_row_stats_measure(comm, &own, false, &stats));
+    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
     found->has_data = stats.count > 0;
-    found->peak_pixel = -1;
-    take_peak(&stats, found);
+    found->peak_jy = peak_of(&stats);
+    found->peak_pixel = peak_is_most(&stats) ? stats.most_at : stats.least_at;
     found->rms_jy = stats.rms;
+    found->deviation_jy = stats.noise;
+    found->sum_jy = stats.sum;
 cleanup:
     return status;
 }
 
-tess_status imager_summary_measure_cleaned(tess_comm *comm, const imager_rows *restored,
-                                           const imager_rows *residual, int threads,
-                                           struct imager_found *found)
+tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
+                                            int threads, bool wants_deviation,
+                                            struct imager_found *found)
 {
     tess_status status = TESS_OK;
-    const tess_stat_rows rows = stat_rows(restored, threads),
-                         left = stat_rows(residual, threads);
-    struct imager_found of_residual = {0};
-    tess_row_stats stats, residual_stats;
-    TESS_TRY(tess_row_stats_measure(comm, &rows, true, &stats));
-    TESS_TRY(tess_row_stats_measure(comm, &left, true, &residual_stats));
-    found->has_data = stats.count > 0;
-    found->peak_pixel = -1;
-    take_peak(&stats, found);
-    take_peak(&residual_stats, &of_residual);
-    found->rms_jy = stats.rms;
-    found->deviation_jy = stats.noise;
-    found->sum_jy = stats.sum;
-    found->residual_peak_jy = of_residual.peak_jy;
-    found->residual_deviation_jy = residual_stats.noise;
+    tess_row_stats stats;
+    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
+    found->residual_peak_jy = peak_of(&stats);
+    found->residual_rms_jy = stats.rms;
+    found->residual_deviation_jy = stats.noise;
 cleanup:
     return status;
 }
@@ -242,11 +259,6 @@ static void image_name(const image_files *output, int64_t number, char text[64])
         add(text, 64, "%s%04lld", text[0] ? "-" : "", (long long)place);
     tess_pol_name(&output->pol[pol], name);
     if (summary->num_pol > 1) add(text, 64, "%s%s", text[0] ? "-" : "", name);
-}
-
-static int64_t num_images(const imager_summary *summary)
-{
-    return summary->num_intervals * summary->num_channels * summary->num_pol;
 }
 
 /* Extremes of a number over the images. */
@@ -485,7 +497,7 @@ static void tell_images(const image_files *output)
     tell_beams(output);
     if (num_images(summary) == 1) {
         tell_only_image(output, &summary->image[last]);
-    } else if (made <= MOST_LINES) {
+    } else if (has_own_lines(summary)) {
         tell_each_image(output);
     } else {
         const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),

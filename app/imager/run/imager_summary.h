@@ -27,10 +27,11 @@ struct imager_found {
     double flux_jy;       /**< of the model */
     double num_scales;
     double nu0_hz;       /**< of the spectrum that was fitted; 0: none */
-    double deviation_jy; /**< 1.4826 MAD of the restored image */
+    double deviation_jy; /**< 1.4826 MAD of the restored image; 0: it is not told */
     double sum_jy;       /**< of its pixels [Jy/beam] */
-    double residual_rms_jy, residual_peak_jy, residual_deviation_jy;
-    double clean_end; /**< a majors_end: why it was cleaned no further */
+    double residual_rms_jy, residual_peak_jy;
+    double residual_deviation_jy; /**< 1.4826 MAD of the residual; 0: it is not told */
+    double clean_end;             /**< a majors_end: why it was cleaned no further */
 };
 
 typedef struct imager_summary {
@@ -50,15 +51,22 @@ void imager_summary_free(imager_summary *summary); /**< Local. */
 struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
                                        int64_t channel, int pol);
 
-/** Peak and rms of an image from its rows on all ranks. Collective. */
-tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
-                                   int threads, struct imager_found *found);
+/** Whether the last lines tell the deviations of a cleaned image of an output channel
+ *  (-1: the mean) and of its residual. They do where each image has lines of its own,
+ *  and for the first mean of channels that were cleaned together. Local. */
+bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
+                                    int64_t channel, int pol);
 
-/** The same of a restored image, and what is told of it and its residual besides.
- *  Collective. */
-tess_status imager_summary_measure_cleaned(tess_comm *comm, const imager_rows *restored,
-                                           const imager_rows *residual, int threads,
-                                           struct imager_found *found);
+/** Measure peak, rms and sum of an image that is distributed by rows, and its deviation
+ *  where that is wanted, because it takes several times as long. Collective. */
+tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
+                                   int threads, bool wants_deviation,
+                                   struct imager_found *found);
+
+/** Measure the same of the residual of an image, but for the sum. Collective. */
+tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
+                                            int threads, bool wants_deviation,
+                                            struct imager_found *found);
 
 /** Visibilities of the run, over all ranks. */
 typedef struct imager_counts {

@@ -620,11 +620,14 @@ static tess_status note(const majors *all, int channel, int pol)
     tess_status status = TESS_OK;
     const majors_channel *c = &all->channel[channel];
     const cleaned *group = &all->group[pol / joined_pols(all->run)];
-    struct imager_found *found = &c->found[pol], residual = {0};
+    const int64_t channels = all->run->outputs.num_channels;
+    const bool wants_deviation = imager_summary_tells_deviation(
+        &all->run->output, c->output / channels, c->output % channels, pol);
+    struct imager_found *found = &c->found[pol];
     TESS_TRY(majors_flux(all->run->comm, &c->model[pol], &found->flux_jy));
-    TESS_TRY(imager_summary_measure(all->run->comm, &c->residual[pol],
-                                    all->run->opts->layout.threads, &residual));
-    found->residual_rms_jy = residual.rms_jy;
+    TESS_TRY(imager_summary_measure_residual(all->run->comm, &c->residual[pol],
+                                             all->run->opts->layout.threads,
+                                             wants_deviation, found));
     found->majors = (double)group->num_majors;
     found->iterations = (double)group->iterations;
     found->threshold_jy = group->report.final_threshold;

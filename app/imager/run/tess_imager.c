@@ -422,7 +422,7 @@ static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean
 {
     tess_status status = TESS_OK;
     struct imager_found found[TESS_MAX_POL] = {0};
-    TESS_TRY(channel_mean_finish(run, mean, found));
+    TESS_TRY(channel_mean_finish(run, interval, mean, found));
     TESS_TRY(channel_mean_write(run, interval, mean, found));
 cleanup:
     return status;
