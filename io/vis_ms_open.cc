@@ -520,7 +520,7 @@ void check_filled(const Reader &reader, const ArrayColumn<Complex> &column,
                 reader.path.c_str(), name);
 }
 
-void choose_data_column(Reader &reader, const char *wanted, tess_vis_meta &meta)
+const char *choose_data_column(const Reader &reader, const char *wanted)
 {
     const Table &table = reader.table();
     const char *name = wanted ? wanted : "DATA";
@@ -530,19 +530,26 @@ void choose_data_column(Reader &reader, const char *wanted, tess_vis_meta &meta)
     }
     check_data_column(reader, name, wanted ? TESS_ERR_USAGE : TESS_ERR_INPUT,
                       "--datacolumn");
-    reader.data_column = name;
-    attach_data(*reader.views[0], reader);
-    check_filled(reader, reader.views[0]->data, name);
-    snprintf(meta.data_column, sizeof meta.data_column, "%s", name);
-    tess_log_debug("%s: reading column %s", reader.path.c_str(), name);
+    return name;
 }
 
-void choose_subtracted(Reader &reader, const char *name)
+/* Choose the column of visibilities, and the one that is subtracted if there is one;
+ * attach them to the first view. */
+void choose_columns(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta)
 {
-    check_data_column(reader, name, TESS_ERR_USAGE, "--subtract-column");
-    reader.subtract_column = name;
-    attach_data(*reader.views[0], reader);
-    check_filled(reader, reader.views[0]->subtract, name);
+    const char *data = choose_data_column(reader, select.data_column);
+    const char *subtract = select.subtract_column;
+    View &view = *reader.views[0];
+    reader.data_column = data;
+    if (subtract) {
+        check_data_column(reader, subtract, TESS_ERR_USAGE, "--subtract-column");
+        reader.subtract_column = subtract;
+    }
+    attach_data(view, reader);
+    check_filled(reader, view.data, data);
+    if (subtract) check_filled(reader, view.subtract, subtract);
+    snprintf(meta.data_column, sizeof meta.data_column, "%s", data);
+    tess_log_debug("%s: reading column %s", reader.path.c_str(), data);
 }
 
 } // namespace
@@ -571,8 +578,7 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     reader.uvw_only = select.uvw_only;
     reader.model_only = select.model_only || select.uvw_only;
     if (reader.model_only) return;
-    choose_data_column(reader, select.data_column, meta);
-    if (select.subtract_column) choose_subtracted(reader, select.subtract_column);
+    choose_columns(reader, select, meta);
 }
 
 } // namespace tess_ms
