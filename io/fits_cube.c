@@ -184,28 +184,38 @@ cleanup:
     return status;
 }
 
+/* Rank 0: the size of the header, and the file. */
+static tess_status open_kept(bool overwrite, int num_done, tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    fits_output *file = &cube->file;
+    const tess_fits_stats none = {0};
+    char *header = NULL;
+    if (snprintf(file->temp, sizeof file->temp, "%s.unfinished", cube->path) >=
+        (int)sizeof file->temp)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: the name is too long", cube->path);
+    TESS_TRY(tess_fits_header_build(cube->path, &cube->meta, cube->is_double, &none,
+                                    &header, &file->header_bytes));
+    TESS_TRY(tess_out_check_target(cube->path, overwrite));
+    TESS_TRY(num_done > 0 ? go_on(num_done, cube) : start_anew(cube));
+cleanup:
+    tess_free(header);
+    return status;
+}
+
 /* As fits_output_begin, of a file that stays. Collective. */
 static tess_status begin_kept(tess_comm *comm, bool overwrite, int num_done,
                               tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
     fits_output *file = &cube->file;
-    const tess_fits_stats none = {0};
-    char *header = NULL;
     file->fd = -1;
-    if (snprintf(file->temp, sizeof file->temp, "%s.unfinished", cube->path) >=
-        (int)sizeof file->temp)
-        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
-                                   "%s: the name is too long", cube->path);
-    if (status == TESS_OK)
-        status = tess_fits_header_build(cube->path, &cube->meta, cube->is_double, &none,
-                                        &header, &file->header_bytes);
-    tess_free(header);
-    if (cube->root && status == TESS_OK)
-        status = tess_out_check_target(cube->path, overwrite);
-    if (cube->root && status == TESS_OK)
-        status = num_done > 0 ? go_on(num_done, cube) : start_anew(cube);
-    return tess_comm_agree(comm, status);
+    if (cube->root) status = open_kept(overwrite, num_done, cube);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_bcast(comm, file->temp, sizeof file->temp, 0));
+    TESS_TRY(tess_comm_bcast(comm, &file->header_bytes, sizeof file->header_bytes, 0));
+cleanup:
+    return status;
 }
 
 tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwrite,
