@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "fits_guard.h"
@@ -16,6 +17,15 @@
 #include "tess_mem.h"
 
 enum { PIECE = 1 << 18 };
+
+bool tess_fits_is_name(const char *path)
+{
+    static const char *const endings[] = {".fits", ".fit", ".fts"};
+    const char *dot = strrchr(path, '.');
+    for (size_t k = 0; dot && k < sizeof endings / sizeof *endings; ++k)
+        if (strcasecmp(dot, endings[k]) == 0) return true;
+    return false;
+}
 
 static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
 {

@@ -45,6 +45,10 @@ typedef struct tess_fits_array {
     int64_t blank;
 } tess_fits_array;
 
+/** Whether a file is named as FITS images are: .fits, .fit or .fts, in letters of
+ * either case. Local. */
+bool tess_fits_is_name(const char *path);
+
 /** Read the header of a file's first image. TESS_ERR_IO (missing, unreadable);
  *  TESS_ERR_INPUT (not FITS, truncated, no image in it, compressed); `*array` is
  *  untouched on failure. Local. */

@@ -287,9 +287,7 @@ static void take(const tess_compare_opts *opts, tess_compare_result *found,
 
 static int is_fits_name(const struct dirent *entry)
 {
-    const size_t length = strlen(entry->d_name);
-    return length > 5 && entry->d_name[0] != '.' &&
-           strcasecmp(entry->d_name + length - 5, ".fits") == 0;
+    return entry->d_name[0] != '.' && tess_fits_is_name(entry->d_name);
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

@@ -9,6 +9,7 @@
 
 #include "beam_tables.h"
 #include "tess_const.h"
+#include "tess_fits_array.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
 #include "tess_text_file.h"
@@ -95,17 +96,10 @@ static const char *after(const char *text, const char *with)
     return strncasecmp(text, with, length) == 0 ? text + length : NULL;
 }
 
-static bool is_fits(const char *model)
-{
-    const char *dot = strrchr(model, '.');
-    return dot && (strcasecmp(dot, ".fits") == 0 || strcasecmp(dot, ".fit") == 0 ||
-                   strcasecmp(dot, ".fts") == 0);
-}
-
 const char *tess_primary_beam_file(const char *model)
 {
     const char *poly = model ? after(model, "poly:") : NULL;
-    return poly ? poly : model && is_fits(model) ? model : NULL;
+    return poly ? poly : model && tess_fits_is_name(model) ? model : NULL;
 }
 
 /* "DIAMETER[,BLOCKAGE]" in metres. */
@@ -131,8 +125,8 @@ tess_status tess_primary_beam_check_model(const char *model)
     const char *airy = after(model, "airy:"), *poly = after(model, "poly:");
     double unused[2];
     if (airy) return parse_airy(airy, &unused[0], &unused[1]);
-    if (strcasecmp(model, "auto") == 0 || find_model(model) || is_fits(model) ||
-        (poly && *poly))
+    if (strcasecmp(model, "auto") == 0 || find_model(model) ||
+        tess_fits_is_name(model) || (poly && *poly))
         return TESS_OK;
     TESS_FAIL(TESS_ERR_USAGE, "'%s' is no primary beam; write " MODELS, model);
 cleanup:
@@ -225,7 +219,7 @@ static tess_status take(tess_comm *comm, const tess_primary_beam_request *reques
     if (poly) return take_polynomials(comm, poly, beam);
     if (airy) return take_airy(airy, beam);
     if (known) return take_model(known, lowest(request), beam);
-    if (is_fits(model)) return take_cube(model, beam);
+    if (tess_fits_is_name(model)) return take_cube(model, beam);
     TESS_FAIL(
         TESS_ERR_INPUT,
         "no primary beam of telescope '%s' is known; write --primary-beam " MODELS,

@@ -2,11 +2,9 @@
  * of a FITS model image. */
 #include "sim_sky.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "sim_csv.h"
 #include "tess_const.h"
@@ -370,12 +368,6 @@ cleanup:
     return status;
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    const size_t a = strlen(text), b = strlen(suffix);
-    return a >= b && strcasecmp(text + a - b, suffix) == 0;
-}
-
 tess_status tess_sky_read(tess_comm *comm, const char *path, double ra_rad,
                           double dec_rad, double ref_freq_hz, tess_sky *sky)
 {
@@ -386,8 +378,7 @@ tess_status tess_sky_read(tess_comm *comm, const char *path, double ra_rad,
     TESS_TRY(tess_source_list_is(comm, path, &is_list));
     if (is_list)
         status = read_list(comm, path, center, ref_freq_hz, &read);
-    else if (has_suffix(path, ".fits") || has_suffix(path, ".fit") ||
-             has_suffix(path, ".fts"))
+    else if (tess_fits_is_name(path))
         status = read_fits(path, center, &read);
     else
         status = read_csv(comm, path, center, ref_freq_hz, &read);

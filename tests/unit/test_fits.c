@@ -833,17 +833,37 @@ static void previews(void **state)
     assert_int_equal(empty_folder(with), 1);
 }
 
+static void names(void **state)
+{
+    static const char *const good[] = {"a.fits", "b.uv/c.FIT", "d.e.fts", ".fits"};
+    static const char *const bad[] = {"a.uvfits", "fits", "a.fits.gz", "a.fits/b", ""};
+    (void)state;
+    for (size_t k = 0; k < sizeof good / sizeof *good; ++k)
+        assert_true(tess_fits_is_name(good[k]));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k)
+        assert_false(tess_fits_is_name(bad[k]));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip_float), cmocka_unit_test(round_trip_double),
-        cmocka_unit_test(header_survives),  cmocka_unit_test(reference_pixels),
-        cmocka_unit_test(keywords),         cmocka_unit_test(places),
-        cmocka_unit_test(columns),          cmocka_unit_test(dates),
-        cmocka_unit_test(empty_image),      cmocka_unit_test(writing_refused),
-        cmocka_unit_test(disk_full),        cmocka_unit_test(integers_and_axis_order),
-        cmocka_unit_test(models_in_memory), cmocka_unit_test(models_refused),
-        cmocka_unit_test(headers_back),     cmocka_unit_test(diagonal_matrices),
-        cmocka_unit_test(previews),         cmocka_unit_test(several_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip_float),
+                                       cmocka_unit_test(round_trip_double),
+                                       cmocka_unit_test(header_survives),
+                                       cmocka_unit_test(reference_pixels),
+                                       cmocka_unit_test(keywords),
+                                       cmocka_unit_test(places),
+                                       cmocka_unit_test(columns),
+                                       cmocka_unit_test(dates),
+                                       cmocka_unit_test(empty_image),
+                                       cmocka_unit_test(writing_refused),
+                                       cmocka_unit_test(disk_full),
+                                       cmocka_unit_test(integers_and_axis_order),
+                                       cmocka_unit_test(models_in_memory),
+                                       cmocka_unit_test(models_refused),
+                                       cmocka_unit_test(headers_back),
+                                       cmocka_unit_test(diagonal_matrices),
+                                       cmocka_unit_test(previews),
+                                       cmocka_unit_test(several_threads),
+                                       cmocka_unit_test(names)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -247,9 +247,8 @@ cleanup:
 static char *name_of_term(const char *output, int term)
 {
     char *path = NULL;
-    const char *dot = strrchr(output, '.');
-    const bool is_fits = dot && strcasecmp(dot, ".fits") == 0;
-    const int length = (int)(is_fits ? (size_t)(dot - output) : strlen(output));
+    const int length = tess_fits_is_name(output) ? (int)(strrchr(output, '.') - output)
+                                                 : (int)strlen(output);
     return asprintf(&path, "%.*s-term-%d.fits", length, output, term) < 0 ? NULL : path;
 }
 
