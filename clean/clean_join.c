@@ -241,12 +241,23 @@ void clean_join_free(clean_join *join)
 
 /* ---- means ---- */
 
-double clean_join_mean(const clean_join *join, const double *value, int64_t stride)
+double clean_join_mean(const clean_join *join, const double *value)
 {
     double sum = 0;
     for (int k = 0; k < join->num_channels * join->num_pol; ++k)
-        sum += join->share[k] * value[k * stride];
+        sum += join->share[k] * value[k];
     return sum;
+}
+
+double clean_join_mean_of_pol(const clean_join *join, const double *value, int pol)
+{
+    double sum = 0, weights = 0;
+    for (int c = 0; c < join->num_channels; ++c) {
+        const int k = c * join->num_pol + pol;
+        sum += join->weight[k] * value[k];
+        weights += join->weight[k];
+    }
+    return weights > 0 ? sum / weights : 0;
 }
 
 double clean_join_largest_weight(const clean_join *join, int channel)

@@ -63,7 +63,11 @@ static inline bool clean_join_is_linear(const clean_join *join)
 /** The weight of a channel, of whichever polarisation that has data. Local. */
 double clean_join_largest_weight(const clean_join *join, int channel);
 
-/** Σ share · value over images, value[num_images] at distance `stride`. Local. */
-double clean_join_mean(const clean_join *join, const double *value, int64_t stride);
+/** Σ share · value over images, value[num_images]. Local. */
+double clean_join_mean(const clean_join *join, const double *value);
+
+/** The mean over channels of a polarisation by weight, of value[num_images]; 0: the
+ *  polarisation has no data. Local. */
+double clean_join_mean_of_pol(const clean_join *join, const double *value, int pol);
 
 #endif

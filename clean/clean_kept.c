@@ -27,18 +27,6 @@ cleanup:
     return status;
 }
 
-/* The mean over channels of a polarisation, by weight. */
-static double mean_of(const clean_join *join, const double *flux, int pol)
-{
-    double sum = 0, weights = 0;
-    for (int c = 0; c < join->num_channels; ++c) {
-        const double weight = join->weight[c * join->num_pol + pol];
-        sum += weight * flux[c * join->num_pol + pol];
-        weights += weight;
-    }
-    return weights > 0 ? sum / weights : 0;
-}
-
 tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
                                   tess_clean_list *list_out)
 {
@@ -64,7 +52,7 @@ tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
         if (fits)
             clean_spectrum_terms(&join->spectrum, flux, pol, term);
         else
-            *term = mean_of(join, flux, pol);
+            *term = clean_join_mean_of_pol(join, flux, pol);
     }
     *list_out = list;
     list = (tess_clean_list){0};

@@ -332,7 +332,7 @@ static tess_status add_found(minor *run, double *const *model)
         TESS_TRY(clean_log_of_scale(&clean->log, s, &merged));
         for (int64_t c = 0; c < merged.count; ++c)
             run->report->scale_flux_jy[s] +=
-                clean_join_mean(&setup->join, merged.flux + c * merged.num_images, 1);
+                clean_join_mean(&setup->join, merged.flux + c * merged.num_images);
         run->report->flux_jy += run->report->scale_flux_jy[s];
         if (merged.count == 0) continue;
         if (clean->average)
