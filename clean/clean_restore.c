@@ -22,12 +22,9 @@ typedef struct restoring {
 
 static void find_shape(restoring *job, const tess_clean_beam *beam)
 {
-    const double aspect = beam->pixel_aspect > 0 ? beam->pixel_aspect : 1;
     const clean_widths widths =
         clean_widths_of(beam->major_px, beam->minor_px, beam->angle_rad);
     job->exponent = clean_exponent_of(&widths);
-    job->exponent.along_y *= aspect * aspect;
-    job->exponent.across *= aspect;
 }
 
 static bool give_beam(void *context, int64_t row, void *line)

@@ -6,7 +6,7 @@
 
 #include "tess_clean.h"
 
-/** The beam [pixels along l] that scales go by. Local. */
+/** The width of the beam [pixels] that scales go by. Local. */
 double clean_beam_px(const tess_clean_opts *opts);
 
 /** Half the width of the box [pixels] that holds the kernel of scale α: it reaches from

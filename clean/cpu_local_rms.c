@@ -15,11 +15,11 @@ static const double OF_MINIMUM = 0.3;
 typedef struct local {
     clean_work *work;
     const void *rows;
-    double along_x, along_y; /* of the Gaussian's exponent */
-    double height;           /* for a unit sum */
+    double steepness; /* the window is height · exp(−steepness · r²), r in pixels */
+    double height;    /* for a unit sum */
 } local;
 
-/* Width of the window [pixels along l]. */
+/* Width of the window (FWHM) [pixels]. */
 static double window_px(const clean_work *work)
 {
     const tess_clean_opts *opts = &work->setup->opts;
@@ -28,12 +28,9 @@ static double window_px(const clean_work *work)
 
 static void find_shape(local *job)
 {
-    const tess_clean_beam *beam = &job->work->setup->opts.beam;
-    const double aspect = beam->pixel_aspect > 0 ? beam->pixel_aspect : 1;
     const double width_px = window_px(job->work);
-    job->along_x = 4 * log(2) / (width_px * width_px);
-    job->along_y = job->along_x * aspect * aspect;
-    job->height = job->along_x * aspect / TESS_PI;
+    job->steepness = 4 * log(2) / (width_px * width_px);
+    job->height = job->steepness / TESS_PI;
 }
 
 static bool give_square(void *context, int64_t row, void *line)
@@ -73,8 +70,7 @@ static bool give_gaussian(void *context, int64_t row, void *line)
     for (int64_t k = 0; k < images->nx; ++k) {
         const double x = (double)(k - images->nx / 2);
         tess_real_set(line, job->work->is_double, k,
-                      job->height *
-                          exp(-(job->along_x * x * x + job->along_y * y * y)));
+                      job->height * exp(-job->steepness * (x * x + y * y)));
     }
     return true;
 }

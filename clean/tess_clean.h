@@ -85,11 +85,10 @@ typedef struct tess_clean_images {
     bool rows_are_double; /**< residual and PSF rows are arrays of double, not float */
 } tess_clean_images;
 
-/** A Gaussian beam: FWHM along both axes [pixels along l], position angle from North
- *  through East [rad], and the height of a pixel over its width. */
+/** A Gaussian beam: FWHM along both axes [pixels, which are square], and position angle
+ *  from North through East [rad]. */
 typedef struct tess_clean_beam {
     double major_px, minor_px, angle_rad;
-    double pixel_aspect; /**< 0: 1 */
 } tess_clean_beam;
 
 /** What tess_clean_create wants to know. Thresholds are of |peak|, in multiscale of the

@@ -1,5 +1,6 @@
 /** @file tess_draw.h
- *  Sources drawn into images that are distributed by rows.
+ *  Sources drawn into images that are distributed by rows. Pixels are square: callers
+ *  refuse images whose pixels are not, as tess_fits_meta_read does.
  */
 #ifndef TESS_DRAW_H
 #define TESS_DRAW_H
@@ -13,22 +14,23 @@
 extern "C" {
 #endif
 
-/** A source at a place of the image: 0-based pixels, with fractions, and beyond the
- *  image, too. */
+/** A source at a place of the image: 0-based pixels, with fractions. The place may lie
+ *  beyond the image. */
 typedef struct tess_drawn_source {
     double x, y;
     double flux_jy;
     bool is_gaussian;
-    double major_px, minor_px, angle_rad; /**< FWHM, and from North through East */
+    double major_px, minor_px; /**< FWHM of a Gaussian */
+    double angle_rad;          /**< of its major axis from North through East */
 } tess_drawn_source;
 
 /** Add sources to rows of a model [Jy/pixel], images->num_rows of them. A point between
  *  pixels becomes sinc functions below a Hann window of 32 pixels to each side, so that
  *  its visibilities are right up to 0.9 of the uv range that pixels of this size
- *  sample. A Gaussian is sampled at the pixels, and one of less than two pixels across
- *  becomes points, as above. The sum of the pixels is the flux, but for what lies
- * beyond the image. Pixels do not depend on how rows are divided, nor on threads.
- * Local. */
+ *  sample. A Gaussian is sampled at the pixels. One of less than two pixels across
+ *  becomes such points. The sum of the pixels is the flux, but for the part that lies
+ *  beyond the image. Pixels depend neither on how rows are divided nor on the number of
+ *  threads. Local. */
 void tess_draw_model(const tess_clean_images *images, const tess_drawn_source *source,
                      int64_t num_sources, int threads, double *rows);
 

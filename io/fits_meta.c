@@ -8,8 +8,8 @@
 #include "fits_keys.h"
 #include "tess_const.h"
 
-/* Pixels may be so little square: a corner of a 16384-pixel image stays within 1e-3
- * pixel. */
+/* The sides of a pixel may differ by this share: a corner of a 16384-pixel image then
+ * stays within 1e-3 pixel. */
 static const double MOST_UNEVEN = 1e-7;
 
 /* ---- times ---- */

@@ -337,7 +337,7 @@ static void test_divergence(void **state)
 
 static void test_restore(void **state)
 {
-    const tess_clean_beam beam = {4, 2.5, 0.6, 0};
+    const tess_clean_beam beam = {4, 2.5, 0.6};
     field f;
     make(&f, 1, false);
     double *image = tess_alloc(f.images.num_rows * NX, sizeof *image);

@@ -227,21 +227,26 @@ def check_bad(suite, made):
     with fits_module().open(residual) as hdus:
         cube = np.repeat(hdus[0].data, 2, axis=1)
         fits_module().writeto(suite.path("cube.fits"), cube, hdus[0].header)
+        hdus[0].header["CDELT1"] *= 1.01
+        hdus[0].writeto(suite.path("oblong.fits"))
     where = ("--size", 64, "--scale", "4asec", "--center", "60deg,-30deg")
     cases = [("other shape", ("restore", residual, small), 3, "64 x 64 pixels, the residual"),
              ("other place", ("restore", residual, moved), 3, "pixels from those of the residual"),
              ("no beam", ("restore", moved, text), 3, "has no beam"),
              ("planes", ("restore", suite.path("cube.fits"), model), 3, "2 planes"),
+             ("pixels that are not square", ("restore", suite.path("oblong.fits"), text), 3, "pixels are not square"),
              ("a list that does not parse", ("restore", residual, broken), 3, "line 3, column 'I'"),
              ("no list", ("draw", suite.path("sky.csv"), *where), 3, "no header of a list"),
              ("no residual", ("restore", suite.path("none.fits"), model), 3, "none.fits"),
              ("no model", ("restore", residual), 2, "are needed"),
              ("a beam that is none", ("restore", residual, model, "--beam-shape", "6asec"), 2, "is not a beam"),
              ("no frequency", ("draw", text, *where), 3, "the image no frequency"),
+             ("like pixels that are not square", ("draw", text, "--like", suite.path("oblong.fits")), 3,
+              "pixels are not square"),
              ("no pixels", ("draw", text, "--size", 64), 2, "--center are needed"),
              ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
     for ranks in (1, 3) if mpiexec() else (1,):
-        for what, args, status, words in cases if ranks == 1 else cases[:5]:
+        for what, args, status, words in cases if ranks == 1 else cases[:6]:
             result = tessera(*args, "-o", out, ranks=ranks)
             suite.equal(f"{what}, {ranks} ranks: status", result.status, status)
             suite.true(f"{what}, {ranks} ranks: one line says so: {result.errors()}",
