@@ -18,7 +18,7 @@ tess_status clean_log_close(clean_log *log, int scale)
         TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loops");
     log->loop = loop;
     log->loop[log->num_loops] =
-        (clean_past){scale, log->found.count - closed_count(log)};
+        (clean_logged_loop){scale, log->found.count - closed_count(log)};
     ++log->num_loops;
 cleanup:
     return status;

@@ -27,7 +27,7 @@ typedef struct minor {
 
 static double best_peak(const minor *run)
 {
-    return run->best < 0 ? 0 : run->clean->inner.peak[run->best];
+    return run->best < 0 ? 0 : run->clean->minor.peak[run->best];
 }
 
 /* ---- thresholds ---- */
@@ -41,15 +41,15 @@ static void find_thresholds(minor *run, const clean_noise *noise)
 {
     tess_clean *clean = run->clean;
     const tess_clean_opts *opts = &clean->setup.opts;
-    clean_inner *inner = &clean->inner;
-    const double share = clean->facts.majors == 0 && opts->first_mgain > 0
+    clean_minor_state *state = &clean->minor;
+    const double share = clean->major.majors == 0 && opts->first_mgain > 0
                              ? opts->first_mgain
                              : opts->mgain;
     const double times = clean_records(clean) ? opts->auto_mask : opts->auto_threshold;
     const double by_noise = times > 0 ? noise->median + times * noise->sigma : 0;
-    inner->final_threshold = larger(by_noise, opts->threshold_jy);
-    inner->peak_start = best_peak(run);
-    inner->threshold = larger(inner->peak_start * (1 - share), inner->final_threshold);
+    state->final_threshold = larger(by_noise, opts->threshold_jy);
+    state->peak_start = best_peak(run);
+    state->threshold = larger(state->peak_start * (1 - share), state->final_threshold);
 }
 
 /* ---- scales ---- */
@@ -60,17 +60,17 @@ static tess_status measure(minor *run)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
-    clean_inner *inner = &clean->inner;
+    clean_minor_state *state = &clean->minor;
     run->best = -1;
     for (int s = 0; s < clean->setup.num_scales; ++s) {
         clean_peak peak;
-        if (!inner->active[s]) continue;
+        if (!state->active[s]) continue;
         TESS_TRY(clean->ops->measure(clean->work, s, &peak));
-        inner->peak[s] = peak.index < 0 ? 0 : fabs(peak.value) * clean->setup.bias[s];
-        if (!(inner->peak[s] > best_peak(run))) continue;
+        state->peak[s] = peak.index < 0 ? 0 : fabs(peak.value) * clean->setup.bias[s];
+        if (!(state->peak[s] > best_peak(run))) continue;
         run->best = s;
         run->negative = peak.value < 0;
-        if (inner->loops == 0) inner->peak_index = peak.index;
+        if (state->loops == 0) state->peak_index = peak.index;
         clean->ops->keep(clean->work);
     }
 cleanup:
@@ -80,11 +80,11 @@ cleanup:
 /* Which scales are to be measured after a sub-minor loop at scale `cleaned`. */
 static void activate(minor *run, int cleaned)
 {
-    clean_inner *inner = &run->clean->inner;
-    const double least = (1 - run->clean->setup.opts.gain) * inner->peak[cleaned];
+    clean_minor_state *state = &run->clean->minor;
+    const double least = (1 - run->clean->setup.opts.gain) * state->peak[cleaned];
     for (int s = 0; s < run->clean->setup.num_scales; ++s)
-        inner->active[s] =
-            s == cleaned || (run->psf_peak[s] > 0 && inner->peak[s] > least);
+        state->active[s] =
+            s == cleaned || (run->psf_peak[s] > 0 && state->peak[s] > least);
 }
 
 /* ---- sub-minor loops ---- */
@@ -93,13 +93,13 @@ static void activate(minor *run, int cleaned)
 static void tell_peak(const minor *run, int64_t iterations, double peak)
 {
     const tess_clean *clean = run->clean;
-    const clean_inner *inner = &clean->inner;
+    const clean_minor_state *state = &clean->minor;
     const tess_clean_progress progress = {
-        .iterations = inner->iterations + iterations,
-        .total_iterations = clean->facts.iterations + inner->iterations + iterations,
+        .iterations = state->iterations + iterations,
+        .total_iterations = clean->major.iterations + state->iterations + iterations,
         .peak = peak,
-        .peak_start = inner->peak_start,
-        .threshold = inner->threshold,
+        .peak_start = state->peak_start,
+        .threshold = state->threshold,
         .scale_px = clean->setup.scale_px[run->best]};
     if (clean->calls.progress) clean->calls.progress(clean->calls.context, &progress);
 }
@@ -120,14 +120,14 @@ static tess_status single_threshold(minor *run, double *threshold)
     const tess_clean_images *images = &clean->setup.images;
     const double most =
         larger(LONG_LIST, (double)images->nx * (double)images->ny / SHARE_OF_IMAGE);
-    double from = clean->inner.threshold;
+    double from = clean->minor.threshold;
     int64_t pixels;
     TESS_TRY(clean->ops->count(clean->work, run->best, from, &pixels));
     for (double next = STEP * best_peak(run); (double)pixels > most; next *= STEP) {
-        if (next <= clean->inner.threshold) break;
+        if (next <= clean->minor.threshold) break;
         int64_t fewer;
         TESS_TRY(clean->ops->count(clean->work, run->best, next, &fewer));
-        if ((double)fewer > most && from > clean->inner.threshold) break;
+        if ((double)fewer > most && from > clean->minor.threshold) break;
         from = next;
     }
     *threshold = from;
@@ -140,7 +140,7 @@ static tess_status loop_threshold(minor *run, double *threshold)
     const tess_clean *clean = run->clean;
     if (!clean_is_multiscale(&clean->setup)) return single_threshold(run, threshold);
     *threshold = larger((1 - clean->setup.opts.scale_gain) * best_peak(run),
-                        clean->inner.threshold);
+                        clean->minor.threshold);
     return TESS_OK;
 }
 
@@ -149,7 +149,7 @@ static tess_status sub_minor(minor *run, double threshold)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
-    clean_inner *inner = &clean->inner;
+    clean_minor_state *state = &clean->minor;
     const clean_setup *setup = &clean->setup;
     const int scale = run->best;
     const double bias = setup->bias[scale];
@@ -159,14 +159,14 @@ static tess_status sub_minor(minor *run, double threshold)
                        .list_from = threshold / bias,
                        .until = threshold / bias,
                        .gain = setup->opts.gain / run->psf_peak[scale],
-                       .diverged = DIVERGED * inner->peak_start / bias,
-                       .most = setup->opts.niter - clean->facts.iterations -
-                               inner->iterations,
+                       .diverged = DIVERGED * state->peak_start / bias,
+                       .most = setup->opts.niter - clean->major.iterations -
+                               state->iterations,
                        .progress = tell,
                        .context = run};
     TESS_TRY(clean->ops->loop(clean->work, &loop, &clean->log.found));
-    inner->iterations += loop.iterations;
-    inner->scale_iterations[scale] += loop.iterations;
+    state->iterations += loop.iterations;
+    state->scale_iterations[scale] += loop.iterations;
     run->list_s += loop.seconds;
     run->diverged = fabs(loop.peak.value) > loop.diverged;
     status = clean_log_close(&clean->log, scale);
@@ -180,7 +180,7 @@ cleanup:
     return status;
 }
 
-static int most_repeats(const tess_clean *clean)
+static int most_threshold_loops(const tess_clean *clean)
 {
     const int by_scales = 3 * clean->setup.num_scales / 2;
     if (!clean_is_multiscale(&clean->setup)) return 1;
@@ -190,12 +190,12 @@ static int most_repeats(const tess_clean *clean)
 static bool goes_on(const minor *run)
 {
     const tess_clean *clean = run->clean;
-    const clean_inner *inner = &clean->inner;
+    const clean_minor_state *state = &clean->minor;
     if (run->diverged || run->stopped || run->best < 0) return false;
-    if (inner->repeats >= most_repeats(clean)) return false;
+    if (state->threshold_loops >= most_threshold_loops(clean)) return false;
     if (run->negative && clean->setup.opts.stop_negative) return false;
-    return best_peak(run) > inner->threshold &&
-           clean->facts.iterations + inner->iterations < clean->setup.opts.niter;
+    return best_peak(run) > state->threshold &&
+           clean->major.iterations + state->iterations < clean->setup.opts.niter;
 }
 
 static tess_status look(minor *run)
@@ -208,20 +208,20 @@ static tess_status look(minor *run)
 static tess_status all_loops(minor *run)
 {
     tess_status status = TESS_OK;
-    clean_inner *inner = &run->clean->inner;
+    clean_minor_state *state = &run->clean->minor;
     while (goes_on(run)) {
         const int scale = run->best;
-        const int64_t before = inner->iterations;
+        const int64_t before = state->iterations;
         double threshold;
         TESS_TRY(loop_threshold(run, &threshold));
         TESS_TRY(sub_minor(run, threshold));
         if (run->diverged) break;
-        ++inner->loops;
-        if (threshold == inner->threshold || inner->iterations == before)
-            ++inner->repeats;
+        ++state->loops;
+        if (threshold == state->threshold || state->iterations == before)
+            ++state->threshold_loops;
         activate(run, scale);
         TESS_TRY(measure(run));
-        if (best_peak(run) > DIVERGED * inner->peak_start) run->diverged = true;
+        if (best_peak(run) > DIVERGED * state->peak_start) run->diverged = true;
         if (!goes_on(run)) continue;
         tell_peak(run, 0, best_peak(run));
         TESS_TRY(look(run));
@@ -274,9 +274,9 @@ static tess_status begin(minor *run, void *const *residual)
         TESS_TRY(measure(run));
         return status;
     }
-    clean->inner = (clean_inner){.sigma = noise.sigma, .peak_index = -1};
+    clean->minor = (clean_minor_state){.sigma = noise.sigma, .peak_index = -1};
     for (int s = 0; s < clean->setup.num_scales; ++s)
-        clean->inner.active[s] = run->psf_peak[s] > 0;
+        clean->minor.active[s] = run->psf_peak[s] > 0;
     TESS_TRY(measure(run));
     find_thresholds(run, &noise);
 cleanup:
@@ -291,18 +291,18 @@ cleanup:
 static tess_clean_end end_of(const minor *run)
 {
     const tess_clean *clean = run->clean;
-    const clean_inner *inner = &clean->inner;
-    const bool at_final = inner->threshold == inner->final_threshold;
-    const bool is_above = best_peak(run) > inner->threshold;
+    const clean_minor_state *state = &clean->minor;
+    const bool at_final = state->threshold == state->final_threshold;
+    const bool is_above = best_peak(run) > state->threshold;
     if (run->diverged) return TESS_CLEAN_DIVERGED;
     if (run->stopped) return TESS_CLEAN_STOPPED;
     if (run->best < 0) return TESS_CLEAN_NOTHING;
     if (is_above &&
-        clean->facts.iterations + inner->iterations >= clean->setup.opts.niter)
+        clean->major.iterations + state->iterations >= clean->setup.opts.niter)
         return TESS_CLEAN_NITER;
     if (is_above && run->negative && clean->setup.opts.stop_negative)
         return TESS_CLEAN_NEGATIVE;
-    if (at_final || (best_peak(run) <= inner->final_threshold &&
+    if (at_final || (best_peak(run) <= state->final_threshold &&
                      !clean_is_multiscale(&clean->setup)))
         return TESS_CLEAN_FINAL_THRESHOLD;
     return is_above && clean_is_multiscale(&clean->setup) ? TESS_CLEAN_LOOPS
@@ -351,23 +351,23 @@ cleanup:
 static void fill_report(const minor *run)
 {
     const tess_clean *clean = run->clean;
-    const clean_inner *inner = &clean->inner;
+    const clean_minor_state *state = &clean->minor;
     tess_clean_report *report = run->report;
     report->end = end_of(run);
-    report->phase = clean->facts.phase;
-    report->iterations = inner->iterations;
-    report->loops = inner->loops;
+    report->phase = clean->major.phase;
+    report->iterations = state->iterations;
+    report->loops = state->loops;
     report->num_scales = clean->setup.num_scales;
     for (int s = 0; s < clean->setup.num_scales; ++s) {
         report->scale_px[s] = clean->setup.scale_px[s];
-        report->scale_iterations[s] = inner->scale_iterations[s];
+        report->scale_iterations[s] = state->scale_iterations[s];
     }
-    report->peak_start = inner->peak_start;
-    report->peak_index = inner->peak_index;
+    report->peak_start = state->peak_start;
+    report->peak_index = state->peak_index;
     report->peak_end = best_peak(run);
-    report->sigma = inner->sigma;
-    report->threshold = inner->threshold;
-    report->final_threshold = inner->final_threshold;
+    report->sigma = state->sigma;
+    report->threshold = state->threshold;
+    report->final_threshold = state->final_threshold;
     report->list_s = run->list_s;
 }
 
@@ -375,7 +375,7 @@ static void fill_report(const minor *run)
 static bool goes_on_after(tess_clean *clean, tess_clean_end end)
 {
     if (end == TESS_CLEAN_FINAL_THRESHOLD && clean_records(clean)) {
-        clean->facts.phase = 2;
+        clean->major.phase = 2;
         return true;
     }
     return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS;
@@ -387,17 +387,17 @@ static tess_status finish(minor *run, void *const *residual, double *const *mode
     tess_clean *clean = run->clean;
     fill_report(run);
     if (run->diverged || run->stopped) {
-        run->report->iterations = run->stopped ? clean->inner.iterations : 0;
+        run->report->iterations = run->stopped ? clean->minor.iterations : 0;
         run->report->total_iterations =
-            clean->facts.iterations + run->report->iterations;
+            clean->major.iterations + run->report->iterations;
         if (run->diverged) clean_log_clear(&clean->log);
         return TESS_OK;
     }
     TESS_TRY(tess_comm_agree(clean->setup.comm, add_found(run, model)));
     TESS_TRY(clean->ops->finish(clean->work, residual, &run->report->rms));
-    clean->facts.iterations += clean->inner.iterations;
-    ++clean->facts.majors;
-    run->report->total_iterations = clean->facts.iterations;
+    clean->major.iterations += clean->minor.iterations;
+    ++clean->major.majors;
+    run->report->total_iterations = clean->major.iterations;
     run->report->again = goes_on_after(clean, run->report->end);
     clean_log_clear(&clean->log);
 cleanup:

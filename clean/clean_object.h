@@ -6,32 +6,36 @@
 
 #include "clean_ops.h"
 
-/** What lasts from one minor loop to the next. */
-typedef struct clean_facts {
-    int32_t phase; /**< 1; 2 when auto-masking is over */
-    int32_t majors;
-    int64_t iterations;
-} clean_facts;
+/** What lasts from one major iteration to the next. */
+typedef struct clean_major_state {
+    int32_t phase;      /**< 1; 2 when auto-masking is over */
+    int32_t majors;     /**< major iterations so far */
+    int64_t iterations; /**< minor iterations so far, of all these */
+} clean_major_state;
 
-/** What lasts from one sub-minor loop to the next. */
-typedef struct clean_inner {
-    double sigma, threshold, final_threshold, peak_start;
-    int64_t peak_index, iterations;
-    int32_t loops, repeats;              /**< repeats: of loops at the threshold */
+/** What lasts from one sub-minor loop of a minor loop to the next. */
+typedef struct clean_minor_state {
+    double sigma, threshold, final_threshold;
+    double peak_start;       /**< the largest |biased peak| at the start */
+    int64_t peak_index;      /**< its pixel; −1: there is none */
+    int64_t iterations;      /**< of this minor loop */
+    int32_t loops;           /**< sub-minor loops so far */
+    int32_t threshold_loops; /**< those of them that ended at the threshold or found no
+                                  component */
     double peak[TESS_CLEAN_MOST_SCALES]; /**< last measured |biased peak| */
     uint8_t active[TESS_CLEAN_MOST_SCALES];
     int64_t scale_iterations[TESS_CLEAN_MOST_SCALES];
-} clean_inner;
+} clean_minor_state;
 
-/** A sub-minor loop that was: its components follow those of the loop before. */
-typedef struct clean_past {
+/** A sub-minor loop in the log: its components follow those of the loop before. */
+typedef struct clean_logged_loop {
     int64_t scale, count;
-} clean_past;
+} clean_logged_loop;
 
 /** The components of a minor loop, in the order in which they were found. */
 typedef struct clean_log {
     int64_t num_loops, room;
-    clean_past *loop;
+    clean_logged_loop *loop;
     clean_components found;
 } clean_log;
 
@@ -47,8 +51,8 @@ struct tess_clean {
                         where channels are averaged, or NULL */
     clean_components
         *kept; /* [num_scales] of all minor loops before, merged, or NULL */
-    clean_facts facts;
-    clean_inner inner; /* with log.num_loops > 0, or inside a minor loop */
+    clean_major_state major;
+    clean_minor_state minor; /* with log.num_loops > 0, or inside a minor loop */
     clean_log log;
 };
 

@@ -10,8 +10,8 @@ typedef struct state_head {
     char name[8]; /* and version */
     int64_t nx, ny, num_images, num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES];
-    clean_facts facts;
-    clean_inner inner;
+    clean_major_state major;
+    clean_minor_state minor;
     int64_t num_loops, count;
     int64_t kept[TESS_CLEAN_MOST_SCALES]; /* components of each scale */
 } state_head;
@@ -28,11 +28,11 @@ static void fill_head(const tess_clean *clean, state_head *head)
     head->num_images = setup->images.num_images;
     head->num_scales = setup->num_scales;
     memcpy(head->scale_px, setup->scale_px, sizeof head->scale_px);
-    head->facts = clean->facts;
+    head->major = clean->major;
     for (int s = 0; clean->kept && s < setup->num_scales; ++s)
         head->kept[s] = clean->kept[s].count;
     if (clean->log.num_loops == 0) return;
-    head->inner = clean->inner;
+    head->minor = clean->minor;
     head->num_loops = clean->log.num_loops;
     head->count = clean->log.found.count;
 }
@@ -42,7 +42,8 @@ static int64_t bytes_of(const state_head *head)
     int64_t components = head->count;
     for (int s = 0; s < TESS_CLEAN_MOST_SCALES; ++s)
         components += head->kept[s];
-    return (int64_t)sizeof *head + head->num_loops * (int64_t)sizeof(clean_past) +
+    return (int64_t)sizeof *head +
+           head->num_loops * (int64_t)sizeof(clean_logged_loop) +
            components * (1 + head->num_images) * 8;
 }
 
@@ -99,7 +100,7 @@ static bool is_of(const tess_clean *clean, const tess_clean_state *state,
         head->num_scales != own.num_scales ||
         memcmp(head->scale_px, own.scale_px, sizeof own.scale_px) != 0)
         return false;
-    if (head->facts.phase < 1 || head->facts.phase > 2 || head->facts.iterations < 0 ||
+    if (head->major.phase < 1 || head->major.phase > 2 || head->major.iterations < 0 ||
         head->num_loops < 0 || head->count < 0 || head->count > INT64_MAX / 1024 ||
         head->num_loops > INT64_MAX / 1024 || !state->found != !clean->found)
         return false;
@@ -115,17 +116,17 @@ static tess_status take_log(const state_head *head, const char *from, clean_log 
 {
     tess_status status = TESS_OK;
     int64_t loops = 0, all = 0;
-    const char *index = from + head->num_loops * (int64_t)sizeof(clean_past);
+    const char *index = from + head->num_loops * (int64_t)sizeof(clean_logged_loop);
     const char *flux = index + head->count * 8;
     double *values = tess_alloc(head->num_images, sizeof *values);
     if (!values) TESS_FAIL(TESS_ERR_ALLOC, "components of a state");
     for (; loops < head->num_loops; ++loops) {
-        clean_past past;
-        memcpy(&past, from + loops * (int64_t)sizeof past, sizeof past);
-        if (past.scale < 0 || past.scale >= head->num_scales || past.count < 0 ||
-            past.count > head->count - all)
+        clean_logged_loop logged;
+        memcpy(&logged, from + loops * (int64_t)sizeof logged, sizeof logged);
+        if (logged.scale < 0 || logged.scale >= head->num_scales || logged.count < 0 ||
+            logged.count > head->count - all)
             TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
-        for (int64_t c = all; c < all + past.count; ++c) {
+        for (int64_t c = all; c < all + logged.count; ++c) {
             int64_t pixel;
             memcpy(&pixel, index + c * 8, sizeof pixel);
             memcpy(values, flux + c * head->num_images * 8,
@@ -134,8 +135,8 @@ static tess_status take_log(const state_head *head, const char *from, clean_log 
                 TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
             TESS_TRY(clean_components_add(&log->found, pixel, values));
         }
-        TESS_TRY(clean_log_close(log, (int)past.scale));
-        all += past.count;
+        TESS_TRY(clean_log_close(log, (int)logged.scale));
+        all += logged.count;
     }
     if (all != head->count) TESS_FAIL(TESS_ERR_INPUT, "the state of CLEAN is damaged");
 cleanup:
@@ -180,11 +181,11 @@ static tess_status put_state(tess_clean *clean, const tess_clean_state *state)
     TESS_TRY(take_log(&head, (const char *)state->bytes + sizeof head, &clean->log));
     TESS_TRY(take_kept(&head,
                        (const char *)state->bytes + sizeof head +
-                           head.num_loops * (int64_t)sizeof(clean_past) +
+                           head.num_loops * (int64_t)sizeof(clean_logged_loop) +
                            head.count * (1 + head.num_images) * 8,
                        clean));
-    clean->facts = head.facts;
-    clean->inner = head.inner;
+    clean->major = head.major;
+    clean->minor = head.minor;
     if (clean->found)
         put((char *)clean->found, state->found, pixels, sizeof *clean->found);
 cleanup:

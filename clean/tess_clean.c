@@ -9,12 +9,12 @@
 
 bool clean_records(const tess_clean *clean)
 {
-    return clean->setup.opts.auto_mask > 0 && clean->facts.phase == 1;
+    return clean->setup.opts.auto_mask > 0 && clean->major.phase == 1;
 }
 
 bool clean_is_masked(const tess_clean *clean)
 {
-    return clean->setup.opts.auto_mask > 0 && clean->facts.phase == 2;
+    return clean->setup.opts.auto_mask > 0 && clean->major.phase == 2;
 }
 
 /* Everything but the communicator, the join and the backend's memory. */
@@ -84,7 +84,7 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     setup_fill(&clean->setup, images, opts);
     clean->setup.comm = comm;
     clean->ops = opts->ops ? opts->ops : &tess_clean_ops_cpu;
-    clean->facts.phase = 1;
+    clean->major.phase = 1;
     TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
     *clean_out = clean;
