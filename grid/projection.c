@@ -305,7 +305,8 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     const bool predicts = plan->opts.worst_pixel;
     tess_gcf_grid_opts opts;
     tess_gcf_grid_opts_default(&opts);
-    opts.backend = projection_on_device(plan) ? TESS_GCF_CUDA : TESS_GCF_CPU;
+    /* a GPU grids samples by tess_projection_cuda.h */
+    opts.backend = plan->backend->start ? TESS_GCF_CUDA : TESS_GCF_CPU;
     opts.strategy = projection->opts.strategy;
     if (projection->opts.choose_strategy) choose_strategy(plan, &opts);
     projection->opts.strategy = opts.strategy;
@@ -650,11 +651,6 @@ int projection_outer_threads(const tess_grid_plan *plan)
     const bool inside =
         plan->projection && plan->projection->opts.strategy == TESS_GCF_ATOMIC;
     return inside ? 1 : plan->opts.threads;
-}
-
-bool projection_on_device(const tess_grid_plan *plan)
-{
-    return plan->backend->start != NULL;
 }
 
 void projection_phase(const tess_projection *projection, double w_lambda,

@@ -39,9 +39,6 @@ double projection_cost_vis(const tess_grid_plan *plan);
 double projection_cells(const tess_grid_plan *plan);
 void projection_text(const tess_grid_plan *plan, char *text, int size);
 
-/** Are samples gridded on a GPU (tess_projection_cuda.h)? */
-bool projection_on_device(const tess_grid_plan *plan);
-
 /** exp(2πi · turns) that a visibility of this w (≥ 0) is gridded with, for the part of
  *  its phase that lies between planes. */
 void projection_phase(const tess_projection *projection, double w_lambda,

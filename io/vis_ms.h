@@ -314,9 +314,7 @@ struct Reader {
     }
 };
 
-/** FITS code of casacore's number of a correlation type, 0 when there is none; and
- * back. */
-tess_corr fits_corr(int stokes);
+/** casacore's number of a correlation type by its FITS code, 0 when there is none. */
 int casacore_stokes(tess_corr corr);
 
 /** Whether the table has a column of this name that can hold visibilities. */

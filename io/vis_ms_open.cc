@@ -297,14 +297,15 @@ void close_runs(Segment &segment)
     }
 }
 
-} // namespace
-
+/* FITS code of casacore's number of a correlation type, 0 when there is none. */
 tess_corr fits_corr(int stokes)
 {
     /* casacore's numbers 1..12: I Q U V, RR RL LR LL, XX XY YX YY */
     static const tess_corr code[] = {0, 1, 2, 3, 4, -1, -3, -4, -2, -5, -7, -8, -6};
     return stokes > 0 && stokes < 13 ? code[stokes] : 0;
 }
+
+} // namespace
 
 int casacore_stokes(tess_corr corr)
 {

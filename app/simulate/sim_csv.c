@@ -75,7 +75,8 @@ static void keep_comment(tess_csv *csv, const char *line)
     strcat(csv->comments, "\n");
 }
 
-tess_status tess_csv_parse(const char *path, const char *text, tess_csv *csv)
+/* Parse text (terminated by NUL) that was read from `path`. Local. */
+static tess_status parse(const char *path, const char *text, tess_csv *csv)
 {
     tess_status status = TESS_OK;
     tess_csv table = {0};
@@ -121,7 +122,7 @@ tess_status tess_csv_read(tess_comm *comm, const char *path, tess_csv *csv)
     char *text = NULL;
     TESS_TRY(tess_text_file_read(comm, path, "a text file of comma separated values",
                                  &text));
-    TESS_TRY(tess_csv_parse(path, text, csv));
+    TESS_TRY(parse(path, text, csv));
 cleanup:
     tess_free(text);
     return status;

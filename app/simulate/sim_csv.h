@@ -29,9 +29,6 @@ typedef struct tess_csv {
  *  rows. Collective. */
 tess_status tess_csv_read(tess_comm *comm, const char *path, tess_csv *csv);
 
-/** Parse text (terminated by NUL) that was read from `path`. Local. */
-tess_status tess_csv_parse(const char *path, const char *text, tess_csv *csv);
-
 /** Index of a column, -1 when there is none. Local. */
 int tess_csv_column(const tess_csv *csv, const char *name);
 

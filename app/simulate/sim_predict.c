@@ -117,7 +117,8 @@ static void add_source(const tess_sky *sky, const tess_sky_source *source,
     }
 }
 
-void tess_sim_stokes_mix(tess_corr corr, double mix[4][2])
+/* What the four Stokes parameters add to a correlation, as (re, im) pairs. */
+static void parts_of_stokes(tess_corr corr, double mix[4][2])
 {
     memset(mix, 0, 4 * sizeof *mix);
     switch (corr) {
@@ -177,7 +178,7 @@ static void store(const lane_sums *sums, const tess_sim_channels *channels,
 {
     double mix[TESS_MAX_CORR][4][2];
     for (int p = 0; p < channels->num_corr; ++p)
-        tess_sim_stokes_mix(channels->corr[p], mix[p]);
+        parts_of_stokes(channels->corr[p], mix[p]);
     for (int r = 0; r < num_rows; ++r) {
         const int64_t row = row_first + r;
         for (int c = 0; c < num_chan; ++c) {

@@ -31,9 +31,6 @@ void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
                       const tess_sim_noise *noise, int64_t num_rows,
                       const double *uvw_m, int num_threads, float *vis);
 
-/** Contribution of the four Stokes parameters to a correlation, as (re, im) pairs. */
-void tess_sim_stokes_mix(tess_corr corr, double mix[4][2]);
-
 /** Sources times visibilities per second and thread, for estimates. */
 #define TESS_SIM_RATE 2.0e8
 

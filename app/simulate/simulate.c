@@ -34,7 +34,9 @@ typedef struct simulation {
     double sigma_jy;
 } simulation;
 
-double tess_simulate_sigma(const tess_simulate_opts *opts)
+/* The rms of the real and of the imaginary part of a sample with this SEFD. Stokes
+ * parameters are means of two correlations. */
+static double sigma_of(const tess_simulate_opts *opts)
 {
     const double samples = 2.0 * opts->chan_width_hz * opts->time.integration_s;
     const double correlations = opts->corr[0] > 0 ? 2.0 : 1.0;
@@ -232,7 +234,7 @@ static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
     tess_status status = TESS_OK;
     sim->opts = opts;
     sim->float_uvw = !is_ms(opts->output);
-    sim->sigma_jy = tess_simulate_sigma(opts);
+    sim->sigma_jy = sigma_of(opts);
     sim->threads = opts->threads;
     if (sim->threads < 1) TESS_TRY(tess_threads_default(comm, &sim->threads));
     TESS_TRY(tess_comm_agree(comm, prepare_array(comm, sim)));

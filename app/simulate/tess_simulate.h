@@ -48,8 +48,4 @@ typedef struct tess_simulate_opts {
  *  statuses. Collective. */
 tess_status tess_simulate(tess_comm *comm, const tess_simulate_opts *opts);
 
-/** rms of the real and of the imaginary part of a sample with this SEFD. Stokes
- *  parameters are means of two correlations. Local. */
-double tess_simulate_sigma(const tess_simulate_opts *opts);
-
 #endif

@@ -27,7 +27,8 @@ static double fraction_at(int k)
     return 0.5 * (k + 0.5) / FRACTIONS;
 }
 
-double kernel_shape(double z, double beta, double exponent)
+/* φ(z) = exp(β((1−z²)^p − 1)), 0 for |z| > 1. */
+static double shape(double z, double beta, double exponent)
 {
     const double s = 1.0 - z * z;
     return s > 0 ? exp(beta * (pow(s, exponent) - 1.0)) : (s == 0 ? exp(-beta) : 0.0);
@@ -35,7 +36,7 @@ double kernel_shape(double z, double beta, double exponent)
 
 double tess_kernel_value(const tess_kernel *kernel, double z)
 {
-    return kernel_shape(z, kernel->beta, kernel->exponent);
+    return shape(z, kernel->beta, kernel->exponent);
 }
 
 int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction)
@@ -62,8 +63,8 @@ static void exact_table(int support, double beta, double exponent, tap_table tap
 {
     for (int j = 0; j < support; ++j)
         for (int k = 0; k < FRACTIONS; ++k)
-            taps[j][k] = kernel_shape(2.0 * (fraction_at(k) + j) / support - 1.0, beta,
-                                      exponent);
+            taps[j][k] =
+                shape(2.0 * (fraction_at(k) + j) / support - 1.0, beta, exponent);
 }
 
 /* Mean of S and of |S|² over the cell, and the error left by the best correction. With
@@ -197,7 +198,8 @@ static void assess(tess_kernel *kernel, double edge)
 static void look_up(tess_kernel *kernel)
 {
     const double(*row)[2] = KERNEL_TABLE[kernel->support - TESS_MIN_SUPPORT];
-    const double last = KERNEL_FIRST_PADDING + (KERNEL_PADDINGS - 1) * KERNEL_PADDING_STEP;
+    const double last =
+        KERNEL_FIRST_PADDING + (KERNEL_PADDINGS - 1) * KERNEL_PADDING_STEP;
     const double inside = fmin(fmax(kernel->padding, KERNEL_FIRST_PADDING), last);
     const double place = (inside - KERNEL_FIRST_PADDING) / KERNEL_PADDING_STEP;
     const int at = place < KERNEL_PADDINGS - 2 ? (int)place : KERNEL_PADDINGS - 2;

@@ -21,7 +21,8 @@ struct frame_plan {
     int64_t lines;      /* ky + FRAME_ROWS − 1 */
 };
 
-const frame_loops *frame_loops_here(void)
+/* The loops of this processor. */
+static const frame_loops *loops_here(void)
 {
     static const frame_loops *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(frame_table);
     return table[tess_isa_best()];
@@ -75,8 +76,12 @@ cleanup:
 
 /* ---- rows and columns ---- */
 
-void frame_edge(const frame_shape *shape, const float *psf, const float *const *line,
-                int64_t begin, int64_t end, float *out)
+/* The pixels of a row, from column `begin` to before `end`, whose footprints may wrap:
+ * line[t] is the row of the frame, from its column 0, that belongs to row t of the PSF.
+ */
+static void convolve_edge(const frame_shape *shape, const float *psf,
+                          const float *const *line, int64_t begin, int64_t end,
+                          float *out)
 {
     for (int64_t x = begin; x < end; ++x) {
         float sum = 0;
@@ -115,8 +120,8 @@ static int64_t inner_end(const frame_shape *shape)
 static void edges(const frame_plan *plan, const float *const *line, float *out)
 {
     const frame_shape *shape = &plan->shape;
-    frame_edge(shape, plan->psf, line, 0, inner_begin(shape), out);
-    frame_edge(shape, plan->psf, line, inner_end(shape), shape->nx, out);
+    convolve_edge(shape, plan->psf, line, 0, inner_begin(shape), out);
+    convolve_edge(shape, plan->psf, line, inner_end(shape), shape->nx, out);
 }
 
 /* ---- a line after the other ---- */
@@ -158,7 +163,7 @@ static tess_status execute_lines(frame_plan *plan, const float *frame, float *ou
 
 static tess_status execute_simd(frame_plan *plan, const float *frame, float *out)
 {
-    return by_lines(plan, frame, out, frame_loops_here()->row);
+    return by_lines(plan, frame, out, loops_here()->row);
 }
 
 /* ---- blocks ---- */
@@ -204,7 +209,7 @@ static void band(const frame_plan *plan, const frame_loops *loops, const float *
 
 static tess_status execute_blocks(frame_plan *plan, const float *frame, float *out)
 {
-    const frame_loops *loops = frame_loops_here();
+    const frame_loops *loops = loops_here();
     const int64_t ny = plan->shape.ny, bands = (ny + BAND_ROWS - 1) / BAND_ROWS;
 #pragma omp parallel num_threads(plan->threads)
     {

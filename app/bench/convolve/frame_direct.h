@@ -24,20 +24,11 @@ typedef struct frame_loops {
                  const float *const *line, int64_t count, float *out, int64_t stride);
 } frame_loops;
 
-/** Those of this processor. */
-const frame_loops *frame_loops_here(void);
-
 extern const frame_loops frame_table_portable;
 #if defined(__x86_64__)
 extern const frame_loops frame_table_avx2;
 extern const frame_loops frame_table_knl;
 extern const frame_loops frame_table_avx512;
 #endif
-
-/** The pixels of a row, from column `begin` to before `end`, whose footprints may wrap:
- *  line[t] is the row of the frame, from its column 0, that belongs to row t of the
- * PSF. */
-void frame_edge(const frame_shape *shape, const float *psf, const float *const *line,
-                int64_t begin, int64_t end, float *out);
 
 #endif

@@ -124,6 +124,15 @@ cleanup:
     return status;
 }
 
+static void free_mean(image_run *run, channel_mean *mean)
+{
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+        imager_rows_free(&mean->product[k].rows);
+    mean->extent = imager_extent_empty();
+    mean->started = false;
+    run->checkpoint.num_mean = 0;
+}
+
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
                                const struct imager_found *found)
 {
@@ -132,15 +141,6 @@ tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *m
                                found));
     image_files_log(&run->means, interval, -1);
 cleanup:
-    channel_mean_free(run, mean);
+    free_mean(run, mean);
     return status;
-}
-
-void channel_mean_free(image_run *run, channel_mean *mean)
-{
-    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
-        imager_rows_free(&mean->product[k].rows);
-    mean->extent = imager_extent_empty();
-    mean->started = false;
-    run->checkpoint.num_mean = 0;
 }

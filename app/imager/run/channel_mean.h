@@ -33,6 +33,5 @@ tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *
 /** Write it, and begin anew. Collective. */
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
                                const struct imager_found *found);
-void channel_mean_free(image_run *run, channel_mean *mean); /**< Local */
 
 #endif
