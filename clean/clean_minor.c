@@ -20,7 +20,6 @@ typedef struct minor {
     tess_clean_report *report;
     int best; /* scale with the largest biased peak; −1: none */
     double psf_peak[TESS_CLEAN_MOST_SCALES];
-    bool reached; /* a single scale's list has been cleaned to the threshold */
     bool diverged, stopped, negative;
     double list_s;
 } minor;

@@ -18,7 +18,7 @@
 enum { FRACTIONS = 8 };
 
 struct plane_fft {
-    int64_t length, most_lines, step;
+    int64_t length, step;
     bool is_double, repeatable;
     void *work;
     size_t work_bytes;
@@ -70,7 +70,6 @@ tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
     fft->is_double = is_double;
     fft->repeatable = repeatable;
     fft->step = (most_lines + FRACTIONS - 1) / FRACTIONS;
-    fft->most_lines = fft->step * FRACTIONS;
     TESS_TRY(make_plan(fft, FRACTIONS));
     *fft_out = fft;
     fft = NULL;

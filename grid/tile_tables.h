@@ -6,10 +6,8 @@
 
 #include "tess_tile.h"
 
-enum {
-    TILE_MAX_POL = 16,
-    TILE_SORTED = 4096, /**< samples that the loops sort together */
-};
+/** Samples that the loops sort together. */
+enum { TILE_SORTED = 4096 };
 
 extern const tile_table tile_table_portable;
 #if defined(__x86_64__)

@@ -57,9 +57,6 @@ extern const tess_vis_format tess_vis_format_ms; /* vis_ms.cc, or vis_ms_absent.
 /** Free arrays inside a meta (segments, fields, antennas) and zero it. */
 void tess_vis_meta_free(tess_vis_meta *meta);
 
-/** Deep copy. */
-tess_status tess_vis_meta_copy(const tess_vis_meta *from, tess_vis_meta *to);
-
 #ifdef __cplusplus
 }
 #endif

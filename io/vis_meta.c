@@ -59,39 +59,3 @@ void tess_vis_meta_free(tess_vis_meta *meta)
     tess_free(meta->antenna);
     *meta = (tess_vis_meta){0};
 }
-
-static void *duplicate(const void *from, int64_t count, size_t size)
-{
-    void *to = tess_alloc(count, size);
-    if (to && from && count > 0) memcpy(to, from, (size_t)count * size);
-    return to;
-}
-
-tess_status tess_vis_meta_copy(const tess_vis_meta *from, tess_vis_meta *to)
-{
-    tess_status status = TESS_OK;
-    tess_vis_meta copy = *from;
-    copy.segment = tess_alloc_zero(from->num_segments, sizeof *copy.segment);
-    copy.field = duplicate(from->field, from->num_fields, sizeof *copy.field);
-    copy.antenna = duplicate(from->antenna, from->num_antennas, sizeof *copy.antenna);
-    if (!copy.segment || !copy.field || !copy.antenna)
-        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the description of %s",
-                  from->path);
-    for (int k = 0; k < from->num_segments; ++k) {
-        const tess_vis_segment *old = &from->segment[k];
-        tess_vis_segment *segment = &copy.segment[k];
-        *segment = *old;
-        segment->freq_hz = duplicate(old->freq_hz, old->num_chan, sizeof(double));
-        segment->chan_width_hz =
-            duplicate(old->chan_width_hz, old->num_chan, sizeof(double));
-        segment->chan_spw = duplicate(old->chan_spw, old->num_chan, sizeof(int32_t));
-        if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw)
-            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the channels of %s",
-                      from->path);
-    }
-    *to = copy;
-    copy = (tess_vis_meta){0};
-cleanup:
-    tess_vis_meta_free(&copy);
-    return status;
-}

@@ -303,9 +303,3 @@ int64_t tess_gcf_bytes(const tess_gcf *gcf)
 {
     return gcf->num_values * (int64_t)gcf_value_bytes(gcf);
 }
-
-int64_t tess_gcf_cube_bytes(const tess_gcf *gcf)
-{
-    const int64_t line = (int64_t)gcf->layout.oversampling * gcf->max_support;
-    return gcf->layout.num_planes * line * line * (int64_t)gcf_value_bytes(gcf);
-}

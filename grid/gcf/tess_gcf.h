@@ -161,10 +161,8 @@ void tess_gcf_value(const tess_gcf *gcf, int plane, int x, int y, double value[2
 void tess_gcf_taper(int taper_support, double padding, int64_t count, const double *p,
                     double *taper);
 
-/** Bytes of the taps, and of a cube of all planes, offsets and the largest support,
- *  which tables are often kept as. */
+/** Bytes of the taps. */
 int64_t tess_gcf_bytes(const tess_gcf *gcf);
-int64_t tess_gcf_cube_bytes(const tess_gcf *gcf);
 
 #ifdef __cplusplus
 }

@@ -63,8 +63,7 @@ typedef struct tess_gcf_cells {
 typedef enum tess_gcf_atomics {
     TESS_GCF_NATIVE, /**< by the processor's fastest atomic instruction */
     TESS_GCF_CAS,    /**< compare and swap, one part of a number at a time */
-    TESS_GCF_PLAIN, /**< not atomically: the sums are WRONG; to measure the time only */
-    TESS_GCF_NUM_ATOMICS
+    TESS_GCF_PLAIN /**< not atomically: the sums are WRONG; to measure the time only */
 } tess_gcf_atomics;
 
 /** The order of the points of a tile. */
@@ -72,8 +71,7 @@ typedef enum tess_gcf_sort {
     TESS_GCF_SORT_CHOSEN, /**< as the strategy chooses */
     TESS_GCF_SORT_TILE,   /**< not at all */
     TESS_GCF_SORT_LAYER,  /**< plane of w */
-    TESS_GCF_SORT_KERNEL, /**< plane and offsets: neighbours read the same taps */
-    TESS_GCF_NUM_SORTS
+    TESS_GCF_SORT_KERNEL  /**< plane and offsets: neighbours read the same taps */
 } tess_gcf_sort;
 
 /** Variants of the strategies that studies have compared. With all members zero, a

@@ -84,8 +84,9 @@ static tess_status start_job(const pipeline *with, const tess_samples *samples,
                         .extent = imager_extent_empty()};
     TESS_TRY(imager_backend(with->comm, test_backend(), &job->backend));
     TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->memory.rank_bytes));
-    imager_extent_add(samples, with->freq_hz, skip_ignored, with->layout.threads,
-                      &job->extent);
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        imager_extent_add_row(samples, with->freq_hz, skip_ignored, row, 0,
+                              samples->num_chan[row], &job->extent);
     TESS_TRY(imager_extent_sum(with->comm, &job->extent, 1));
 cleanup:
     return status;

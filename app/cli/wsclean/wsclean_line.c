@@ -117,15 +117,6 @@ const char *wsclean_line_value(const wsclean_line *line, const char *name,
     return given ? given->argument[0] : otherwise;
 }
 
-bool wsclean_line_has(const wsclean_line *line, const char *name)
-{
-    char opposite[64];
-    snprintf(opposite, sizeof opposite, "no-%s", name);
-    const wsclean_given *on = wsclean_line_last(line, name);
-    const wsclean_given *off = wsclean_line_last(line, opposite);
-    return on && (!off || on > off);
-}
-
 void wsclean_line_free(wsclean_line *line)
 {
     tess_free(line->given);

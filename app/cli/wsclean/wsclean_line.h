@@ -39,9 +39,6 @@ const wsclean_given *wsclean_line_last(const wsclean_line *line, const char *nam
 const char *wsclean_line_value(const wsclean_line *line, const char *name,
                                const char *otherwise);
 
-/** Whether `name` is on the line, and not undone by a later "no-"`name`. Local. */
-bool wsclean_line_has(const wsclean_line *line, const char *name);
-
 void wsclean_line_free(wsclean_line *line); /**< Local. */
 
 #endif

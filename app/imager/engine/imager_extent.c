@@ -101,21 +101,6 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                         2 * num * samples->num_pol));
 }
 
-void imager_extent_add(const tess_samples *samples, const double *freq_hz,
-                       bool skip_ignored, int threads, imager_extent *extent)
-{
-#pragma omp parallel num_threads(threads)
-    {
-        imager_extent own = imager_extent_empty();
-#pragma omp for schedule(static) nowait
-        for (int64_t row = 0; row < samples->num_rows; ++row)
-            imager_extent_add_row(samples, freq_hz, skip_ignored, row, 0,
-                                  samples->num_chan[row], &own);
-#pragma omp critical(tess_imager_extent)
-        imager_extent_join(extent, &own);
-    }
-}
-
 tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count)
 {
     tess_status status = TESS_OK;

@@ -22,17 +22,17 @@ typedef struct imager_extent {
     double largest_vis_jy; /* real or imaginary part of a polarisation, without sign */
 } imager_extent;
 
-/** Extent of one set of samples, added to `extent`. Ignored samples do not count when
- *  `skip_ignored`; else, for prediction, samples have no values, whose largest is not
- *  looked for. Local. */
-void imager_extent_add(const tess_samples *samples, const double *freq_hz,
-                       bool skip_ignored, int threads, imager_extent *extent);
+/** The extent of no visibilities. Local. */
 imager_extent imager_extent_empty(void);
 
-/** As imager_extent_add, for channels [begin, end) of one row. Local. */
+/** Add channels [begin, end) of a row of samples to `extent`. Ignored samples do not
+ *  count when `skip_ignored`. Otherwise samples are those of a prediction: they have no
+ *  values, whose largest is not looked for. Local. */
 void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                            bool skip_ignored, int64_t row, int32_t begin, int32_t end,
                            imager_extent *extent);
+
+/** Add the visibilities of `extent` to `total`. Local. */
 void imager_extent_join(imager_extent *total, const imager_extent *extent);
 
 /** Sum extents [count] over ranks. Collective. */

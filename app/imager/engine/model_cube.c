@@ -360,11 +360,6 @@ void model_cube_free(model_cube *cube)
 
 /* ---- frequencies ---- */
 
-int model_cube_parts(const model_cube *cube)
-{
-    return cube->num_terms > 0 ? cube->num_terms : cube->num_planes;
-}
-
 int model_cube_nearest(const model_cube *cube, double freq_hz)
 {
     int low = 0, high = cube->num_planes - 1;

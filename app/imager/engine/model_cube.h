@@ -41,9 +41,6 @@ tess_status model_cube_open(const char *path, int num_terms, model_cube **cube,
 tess_status model_cube_open_set(const char *name, model_cube **cube);
 void model_cube_free(model_cube *cube); /**< NULL is fine. Local. */
 
-/** Parts that a prediction adds up: planes, or terms. Local. */
-int model_cube_parts(const model_cube *cube);
-
 /** The nearest plane of a frequency. Local. */
 int model_cube_nearest(const model_cube *cube, double freq_hz);
 
