@@ -31,11 +31,6 @@ static double best_peak(const minor *run)
 
 /* ---- thresholds ---- */
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 static void find_thresholds(minor *run, const clean_noise *noise)
 {
     tess_clean *clean = run->clean;
@@ -46,9 +41,9 @@ static void find_thresholds(minor *run, const clean_noise *noise)
                              : opts->mgain;
     const double times = clean_records(clean) ? opts->auto_mask : opts->auto_threshold;
     const double by_noise = times > 0 ? noise->median + times * noise->sigma : 0;
-    state->final_threshold = larger(by_noise, opts->threshold_jy);
+    state->final_threshold = fmax(by_noise, opts->threshold_jy);
     state->peak_start = best_peak(run);
-    state->threshold = larger(state->peak_start * (1 - share), state->final_threshold);
+    state->threshold = fmax(state->peak_start * (1 - share), state->final_threshold);
 }
 
 /* ---- scales ---- */
@@ -118,7 +113,7 @@ static tess_status single_threshold(minor *run, double *threshold)
     tess_clean *clean = run->clean;
     const tess_clean_images *images = &clean->setup.images;
     const double most =
-        larger(LONG_LIST, (double)images->nx * (double)images->ny / SHARE_OF_IMAGE);
+        fmax(LONG_LIST, (double)images->nx * (double)images->ny / SHARE_OF_IMAGE);
     double from = clean->minor.threshold;
     int64_t pixels;
     TESS_TRY(clean->ops->count(clean->work, run->best, from, &pixels));
@@ -138,8 +133,8 @@ static tess_status loop_threshold(minor *run, double *threshold)
 {
     const tess_clean *clean = run->clean;
     if (!clean_is_multiscale(&clean->setup)) return single_threshold(run, threshold);
-    *threshold = larger((1 - clean->setup.opts.scale_gain) * best_peak(run),
-                        clean->minor.threshold);
+    *threshold = fmax((1 - clean->setup.opts.scale_gain) * best_peak(run),
+                      clean->minor.threshold);
     return TESS_OK;
 }
 

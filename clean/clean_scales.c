@@ -5,6 +5,7 @@
 
 #include "clean_ops.h"
 #include "tess_const.h"
+#include "tess_minmax.h"
 
 double clean_beam_px(const tess_clean_opts *opts)
 {
@@ -97,17 +98,12 @@ int64_t clean_scale_border(double scale_px)
     return (int64_t)ceil(scale_px / 2);
 }
 
-static int64_t max_of(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
                   int64_t y_range[2])
 {
     const int64_t edge = clean_scale_border(setup->scale_px[scale]);
-    const int64_t border_x = max_of(edge, setup->border_x);
-    const int64_t border_y = max_of(edge, setup->border_y);
+    const int64_t border_x = tess_max_i64(edge, setup->border_x);
+    const int64_t border_y = tess_max_i64(edge, setup->border_y);
     x_range[0] = border_x;
     x_range[1] = setup->images.nx - border_x;
     y_range[0] = border_y;

@@ -7,6 +7,7 @@
 #include "tess_fft.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_outbox.h"
 
 /* Lines that are transposed together: a cache line of single-precision values. */
@@ -47,16 +48,6 @@ typedef struct pass {
     char *room;
 } pass;
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How often `factor` divides `*rest`, which becomes what is left. */
 static int times_divided(int64_t *rest, int factor)
 {
@@ -83,7 +74,7 @@ static double cost_of(int64_t length)
 
 int64_t tess_convolve_length(int64_t least)
 {
-    const int64_t first = most(least, 1);
+    const int64_t first = tess_max_i64(least, 1);
     int64_t best = 0;
     for (int64_t length = first; best == 0 || length <= first + first / 16; ++length) {
         const double cost = cost_of(length);
@@ -106,7 +97,7 @@ static int64_t aligned(int64_t bytes)
 /* A thread's memory: one line, and a batch of lines. */
 static int64_t line_bytes(int64_t lx, int64_t ly, size_t value_bytes)
 {
-    return aligned(most(lx / 2 + 1, ly) * (int64_t)value_bytes);
+    return aligned(tess_max_i64(lx / 2 + 1, ly) * (int64_t)value_bytes);
 }
 
 void tess_convolve_bytes(const tess_convolve_opts *opts, double *plan_bytes,
@@ -146,7 +137,7 @@ static tess_status make_transforms(tess_convolve *plan)
     tess_status status = TESS_OK;
     const tess_convolve_opts *opts = &plan->opts;
     const bool is_double = opts->is_double;
-    const int64_t uses = opts->repeatable ? 0 : most(opts->uses, 1);
+    const int64_t uses = opts->repeatable ? 0 : tess_max_i64(opts->uses, 1);
     const int64_t rows = uses * opts->ny, columns = uses * plan->half;
     TESS_TRY(
         tess_fft_create_real(plan->lx, true, is_double, rows, &plan->fft[ROW_FORWARD]));
@@ -314,7 +305,8 @@ static int64_t wrapped(int64_t k, int64_t length)
 static void copy_into_ring(char *ring, int64_t length, int64_t at, const char *from,
                            int64_t count, size_t bytes)
 {
-    const int64_t start = wrapped(at, length), end = least_of(count, length - start);
+    const int64_t start = wrapped(at, length),
+                  end = tess_min_i64(count, length - start);
     memcpy(ring + (size_t)start * bytes, from, (size_t)end * bytes);
     memcpy(ring, from + (size_t)end * bytes, (size_t)(count - end) * bytes);
 }
@@ -345,7 +337,7 @@ static void transform_rows(const pass *job)
     const int64_t rows = plan->opts.num_rows, batches = (rows + BATCH - 1) / BATCH;
 #pragma omp parallel for schedule(dynamic) num_threads(plan->opts.threads)
     for (int64_t batch = 0; batch < batches; ++batch) {
-        const int64_t first = batch * BATCH, lines = least_of(BATCH, rows - first);
+        const int64_t first = batch * BATCH, lines = tess_min_i64(BATCH, rows - first);
         for (int64_t b = 0; b < lines; ++b)
             transform_row(job, first + b, batch_of_thread(plan, b));
         transpose(plan, lines, 0, plan->half,
@@ -428,7 +420,8 @@ static void send_batch(const pass *job, int64_t column, int64_t lines)
     for (int k = 0; k < plan->size; ++k)
         for (int64_t row = 0; row < plan->wanted[k].count;) {
             const int64_t at = wrapped(plan->wanted[k].first + row, plan->ly);
-            const int64_t run = least_of(plan->wanted[k].count - row, plan->ly - at);
+            const int64_t run =
+                tess_min_i64(plan->wanted[k].count - row, plan->ly - at);
             transpose(plan, lines, at, run, to, stride);
             to += (size_t)(run * stride) * plan->value_bytes;
             row += run;
@@ -443,7 +436,8 @@ static void back_columns(const pass *job)
     const int64_t batches = (columns + BATCH - 1) / BATCH;
 #pragma omp parallel for schedule(dynamic) num_threads(plan->opts.threads)
     for (int64_t batch = 0; batch < batches; ++batch) {
-        const int64_t first = batch * BATCH, lines = least_of(BATCH, columns - first);
+        const int64_t first = batch * BATCH,
+                      lines = tess_min_i64(BATCH, columns - first);
         for (int64_t b = 0; b < lines; ++b)
             back_column(job, first + b, batch_of_thread(plan, b));
         send_batch(job, first, lines);
@@ -458,7 +452,7 @@ static void back_columns(const pass *job)
         REAL *to = out;                                                                \
         for (int64_t k = 0; k < count;) {                                              \
             const int64_t start = wrapped(at + k, length);                             \
-            const int64_t run = least_of(count - k, length - start);                   \
+            const int64_t run = tess_min_i64(count - k, length - start);               \
             for (int64_t j = 0; j < run; ++j)                                          \
                 to[k + j] = from[start + j] * by;                                      \
             k += run;                                                                  \

@@ -11,7 +11,9 @@
 #include "out_held.h"
 #include "preview.h"
 #include "tess_const.h"
+#include "tess_cubic.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_vis.h"
 
 enum {
@@ -33,22 +35,6 @@ static const preview_layout theme = {.text = {226, 228, 233},
                                      .blank = {70, 71, 75},
                                      .size = 13,
                                      .weight = 1.55};
-
-/* Keys' cubic convolution (1981), a = -1/2: exact for quadratics, so that the shape of
- * a beam survives enlarging. */
-static void cubic_weights(double t, double weight[4])
-{
-    const double t2 = t * t, t3 = t2 * t;
-    weight[0] = 0.5 * (-t3 + 2 * t2 - t);
-    weight[1] = 0.5 * (3 * t3 - 5 * t2 + 2);
-    weight[2] = 0.5 * (-3 * t3 + 4 * t2 + t);
-    weight[3] = 0.5 * (t3 - t2);
-}
-
-static int64_t clamp_index(int64_t k, int64_t count)
-{
-    return k < 0 ? 0 : (k < count ? k : count - 1);
-}
 
 /* What is drawn, and how. */
 typedef struct picture {
@@ -121,16 +107,19 @@ cleanup:
     return status;
 }
 
-/* A line of the image at a height in pixels, which may lie between two. */
+/* A line of the image at a height in pixels, which may lie between two. Cubic
+ * interpolation is exact for quadratics, so that the shape of a beam survives
+ * enlarging. */
 static void interpolate_line(const preview_image *image, double at, double *line)
 {
     const double below = floor(at);
     const float *row[4];
     double weight[4];
-    cubic_weights(at - below, weight);
+    tess_cubic_weights(at - below, weight);
     for (int j = 0; j < 4; ++j)
-        row[j] = image->value +
-                 clamp_index((int64_t)below - 1 + j, image->height) * image->width;
+        row[j] =
+            image->value +
+            tess_clamp_i64((int64_t)below - 1 + j, 0, image->height - 1) * image->width;
     for (int i = 0; i < image->width; ++i)
         line[i] = weight[0] * (double)row[0][i] + weight[1] * (double)row[1][i] +
                   weight[2] * (double)row[2][i] + weight[3] * (double)row[3][i];
@@ -140,9 +129,9 @@ static double interpolate(const double *line, int count, double at)
 {
     const double below = floor(at);
     double weight[4], sum = 0;
-    cubic_weights(at - below, weight);
+    tess_cubic_weights(at - below, weight);
     for (int i = 0; i < 4; ++i)
-        sum += weight[i] * line[clamp_index((int64_t)below - 1 + i, count)];
+        sum += weight[i] * line[tess_clamp_i64((int64_t)below - 1 + i, 0, count - 1)];
     return sum;
 }
 
@@ -171,9 +160,9 @@ static void draw_pixels(preview_canvas *canvas, const picture *what)
     double line[MAX_SIDE];
     for (int y = 0; y < height; ++y) {
         const double row = (height - y - 0.5) * image->height / height - 0.5;
-        const float *nearest =
-            image->value +
-            clamp_index((int64_t)floor(row + 0.5), image->height) * image->width;
+        const float *nearest = image->value + tess_clamp_i64((int64_t)floor(row + 0.5),
+                                                             0, image->height - 1) *
+                                                  image->width;
         uint8_t *rgb =
             &canvas
                  ->rgb[3 * ((int64_t)(layout->top + y) * canvas->width + layout->left)];
@@ -183,8 +172,8 @@ static void draw_pixels(preview_canvas *canvas, const picture *what)
             double value =
                 as_it_is ? (double)NAN : interpolate(line, image->width, column);
             if (!isfinite(value))
-                value = (double)
-                    nearest[clamp_index((int64_t)floor(column + 0.5), image->width)];
+                value = (double)nearest[tess_clamp_i64((int64_t)floor(column + 0.5), 0,
+                                                       image->width - 1)];
             const preview_colour colour =
                 colour_of_pixel(what, value, layout->left + x, layout->top + y);
             rgb[0] = colour.red;

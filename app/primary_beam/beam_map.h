@@ -13,11 +13,8 @@ typedef struct beam_map {
     double *value; /**< from tess_alloc */
 } beam_map;
 
-/** Cubic convolution between the samples (Keys 1981, IEEE Trans. ASSP 29, 1153, a =
- *  −1/2); 0 outside of them, and where one of the samples around is not finite. */
+/** The power at a place, by cubic interpolation (tess_cubic.h); 0 beyond the samples,
+ *  and where one of the samples around is not finite. */
 double beam_map_at(const beam_map *map, double x, double y);
-
-/** Weights of the four samples around a place that is `t` beyond the second. */
-void beam_cubic_weights(double t, double weight[4]);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "primary_beam.h"
 #include "tess_const.h"
+#include "tess_cubic.h"
 #include "tess_mem.h"
 
 /* Samples of a profile between the centre and half power, and of a map; their most.
@@ -88,7 +89,7 @@ static double profile_power(const tess_beam_mean *mean, double distance)
     const int64_t k = (int64_t)at;
     double weight[4], sum = 0;
     if (k + 2 >= mean->num) return 0;
-    beam_cubic_weights(at - (double)k, weight);
+    tess_cubic_weights(at - (double)k, weight);
     for (int a = 0; a < 4; ++a)
         sum += weight[a] * mean->profile[k + a - 1];
     return sum;

@@ -6,6 +6,7 @@
 
 #include "tess_isa.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_tile.h"
 
 /* A block: its columns of as many rows as a PSF of StrayLight's size and FRAME_ROWS
@@ -187,11 +188,6 @@ static void block(const frame_plan *plan, const frame_loops *loops, const float 
     }
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Rows y0 to before y1: a block of columns after the other, then both edges. */
 static void band(const frame_plan *plan, const frame_loops *loops, const float *frame,
                  int64_t y0, int64_t y1, const float **line, float *out)
@@ -199,8 +195,8 @@ static void band(const frame_plan *plan, const frame_loops *loops, const float *
     const frame_shape *shape = &plan->shape;
     const int64_t count = inner_end(shape) - inner_begin(shape);
     for (int64_t column = 0; column < count; column += BLOCK_COLUMNS)
-        block(plan, loops, frame, y0, y1, column, least(BLOCK_COLUMNS, count - column),
-              line, out);
+        block(plan, loops, frame, y0, y1, column,
+              tess_min_i64(BLOCK_COLUMNS, count - column), line, out);
     for (int64_t y = y0; y < y1; ++y) {
         find_lines(shape, frame, y, 0, shape->ky, line);
         edges(plan, line, out + y * shape->nx);
@@ -216,8 +212,8 @@ static tess_status execute_blocks(frame_plan *plan, const float *frame, float *o
         const float **line = plan->line + tile_thread() * plan->lines;
 #pragma omp for schedule(dynamic)
         for (int64_t k = 0; k < bands; ++k)
-            band(plan, loops, frame, k * BAND_ROWS, least(ny, (k + 1) * BAND_ROWS),
-                 line, out);
+            band(plan, loops, frame, k * BAND_ROWS,
+                 tess_min_i64(ny, (k + 1) * BAND_ROWS), line, out);
     }
     return TESS_OK;
 }

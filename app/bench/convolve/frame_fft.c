@@ -9,6 +9,7 @@
 #include "tess_convolve.h"
 #include "tess_fft.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_tile.h"
 
 /* Columns that are transformed together: a cache line of complex values. */
@@ -184,11 +185,6 @@ cleanup:
     return status;
 }
 
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static tess_status create(const frame_shape *shape, const float *psf, int threads,
                           frame_plan **plan_out)
 {
@@ -202,7 +198,7 @@ static tess_status create(const frame_shape *shape, const float *psf, int thread
     plan->half = in_batches(plan->lx / 2 + 1);
     /* a batch of columns and one more, or a row of real values */
     plan->work_values =
-        in_batches(most((BATCH + 1) * in_batches(plan->ly), plan->lx / 2 + 1));
+        in_batches(tess_max_i64((BATCH + 1) * in_batches(plan->ly), plan->lx / 2 + 1));
     plan->spectrum = tess_alloc_zero(plan->ly * plan->half, sizeof *plan->spectrum);
     plan->kept = tess_alloc_zero(plan->half * plan->ly, sizeof *plan->kept);
     plan->work = tess_alloc(threads * plan->work_values, sizeof *plan->work);
