@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "clean_scales.h"
-#include "cpu_work.h"
+#include "cpu_columns.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -75,26 +75,11 @@ static bool give_gaussian(void *context, int64_t row, void *line)
     return true;
 }
 
-#define MULTIPLY(REAL, SUFFIX)                                                         \
-    static void multiply_##SUFFIX(void *spectrum, const void *line, int64_t length)    \
-    {                                                                                  \
-        REAL *restrict to = spectrum;                                                  \
-        const REAL *restrict by = line;                                                \
-        for (int64_t k = 0; k < 2 * length; k += 2) {                                  \
-            const REAL re = to[k], im = to[k + 1];                                     \
-            to[k] = re * by[k] - im * by[k + 1];                                       \
-            to[k + 1] = re * by[k + 1] + im * by[k];                                   \
-        }                                                                              \
-    }
-MULTIPLY(float, single)
-MULTIPLY(double, double)
-
 static void take_gaussian(void *context, int64_t column, void *line)
 {
     const local *job = context;
-    (job->work->is_double ? multiply_double : multiply_single)(
-        cpu_column(job->work, job->work->layers.residual[0], column), line,
-        job->work->length);
+    cpu_column_times(job->work, line, NULL,
+                     cpu_column(job->work, job->work->layers.residual[0], column));
 }
 
 static bool give_product(void *context, int64_t column, void *line)

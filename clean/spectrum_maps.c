@@ -3,11 +3,9 @@
 #include "tess_spectrum.h"
 
 #include <math.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "clean_join.h"
+#include "cpu_thread.h"
 #include "tess_mem.h"
 
 enum { MOST = TESS_CLEAN_MOST_TERMS };
@@ -111,11 +109,7 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
     if (!job.room) TESS_FAIL(TESS_ERR_ALLOC, "spectra of a row");
 #pragma omp parallel num_threads(threads)
     {
-#ifdef _OPENMP
-        double *own = job.room + (int64_t)omp_get_thread_num() * join.num_channels;
-#else
-        double *own = job.room;
-#endif
+        double *own = job.room + (int64_t)cpu_thread() * join.num_channels;
 #pragma omp for schedule(dynamic, 256)
         for (int64_t k = 0; k < pixels; ++k)
             map_pixel(&job, k, own);
