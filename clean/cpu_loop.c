@@ -8,6 +8,7 @@
 #include "cpu_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 /* Candidates that make a thread worth waking. */
 enum { EACH_THREAD = 1 << 12 };
@@ -67,7 +68,7 @@ static const double *metrics(const loop_team *team, int64_t first, int64_t end)
                              .stride_bytes = (size_t)list->count * sizeof(double),
                              .is_double = true,
                              .count = end - first};
-    double *joined = team->joined + (int64_t)cpu_thread() * 2 * team->most;
+    double *joined = team->joined + (int64_t)tess_omp_thread() * 2 * team->most;
     const bool first_layer = list->num_layers == 1 || team->work->layers.basis;
     if (first_layer && !list->factor) return list->value + first;
     if (first_layer)
@@ -205,7 +206,7 @@ static void subtract_block(const loop_team *team, int64_t block)
 static void work_on(loop_team *team, int thread)
 {
 #pragma omp single
-    team->threads = cpu_threads();
+    team->threads = tess_omp_threads();
     const int64_t blocks = team->list->num_blocks;
     const int64_t begin = blocks * thread / team->threads;
     const int64_t end = blocks * (thread + 1) / team->threads;
@@ -291,7 +292,7 @@ tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found
     TESS_TRY(tess_comm_agree(comm, team_allocate(&team)));
 #pragma omp parallel num_threads(team.threads)
     {
-        work_on(&team, cpu_thread());
+        work_on(&team, tess_omp_thread());
     }
     TESS_TRY(tess_comm_agree(comm, team.status));
     loop->seconds = tess_time_now() - start;

@@ -6,6 +6,7 @@
 #include "row_deviation.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_real.h"
 
 tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise)
@@ -41,7 +42,7 @@ tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
             if (setup->join.share[i] > 0)
                 mean += setup->join.share[i] *
                         tess_real_at(residual[i], setup->images.rows_are_double, k);
-        tess_exact_add(&sum[cpu_thread()], mean * mean);
+        tess_exact_add(&sum[tess_omp_thread()], mean * mean);
     }
     for (int t = 1; t < threads; ++t)
         for (int w = 0; w < TESS_EXACT_WORDS; ++w)

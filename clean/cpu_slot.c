@@ -3,6 +3,7 @@
 #include "cpu_work.h"
 
 #include "cpu_join.h"
+#include "tess_omp.h"
 #include "tess_real.h"
 
 bool cpu_has_mean(const clean_setup *setup)
@@ -17,7 +18,7 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row)
     const uint8_t *allowed = work->allowed + row * nx;
     if (!work->found) return allowed;
     const uint32_t *found = work->found + row * nx, bit = UINT32_C(1) << scale;
-    uint8_t *both = work->room.allowed + cpu_thread() * nx;
+    uint8_t *both = work->room.allowed + tess_omp_thread() * nx;
     for (int64_t x = 0; x < nx; ++x)
         both[x] = allowed[x] && (found[x] & bit);
     return both;
@@ -44,7 +45,7 @@ static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
                      bool linear, int64_t row)
 {
     const int64_t nx = work->setup->images.nx;
-    double *joined = work->room.joined + (int64_t)cpu_thread() * 2 * nx;
+    double *joined = work->room.joined + (int64_t)tess_omp_thread() * 2 * nx;
     const cpu_lines lines = {.image = slot->image,
                              .offset_bytes = (size_t)(row * nx) * work->real_bytes,
                              .is_double = work->is_double,

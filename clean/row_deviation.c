@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu_thread.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_real.h"
 
 enum { BITS = 16, BINS = 1 << BITS };
@@ -67,7 +67,7 @@ static tess_status count_bins(values *from, uint64_t prefix, int shift)
     const row_pixels *rows = from->rows;
 #pragma omp parallel num_threads(rows->threads)
     {
-        int64_t *bins = from->bins + (int64_t)cpu_thread() * BINS;
+        int64_t *bins = from->bins + (int64_t)tess_omp_thread() * BINS;
         memset(bins, 0, BINS * sizeof *bins);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < rows->count; ++k) {
@@ -75,7 +75,8 @@ static tess_status count_bins(values *from, uint64_t prefix, int shift)
             const uint64_t key = key_of(from, k), high = key >> shift;
             if (high >> BITS == prefix) ++bins[high & (BINS - 1)];
         }
-        const int team = cpu_threads(); /* there may be fewer than were asked for */
+        /* there may be fewer than were asked for */
+        const int team = tess_omp_threads();
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < BINS; ++b)
             for (int t = 1; t < team; ++t)

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "clean_join.h"
-#include "cpu_thread.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 enum { MOST = TESS_CLEAN_MOST_TERMS };
 
@@ -109,7 +109,7 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
     if (!job.room) TESS_FAIL(TESS_ERR_ALLOC, "spectra of a row");
 #pragma omp parallel num_threads(threads)
     {
-        double *own = job.room + (int64_t)cpu_thread() * join.num_channels;
+        double *own = job.room + (int64_t)tess_omp_thread() * join.num_channels;
 #pragma omp for schedule(dynamic, 256)
         for (int64_t k = 0; k < pixels; ++k)
             map_pixel(&job, k, own);

@@ -3,6 +3,7 @@
 #include "tess_degrid.h"
 
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_projection_pieces.h"
 #include "tess_tile.h"
 
@@ -61,7 +62,7 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
             }
             job.vis_out = samples->vis;
             job.add = sums->window_planes > 0;
-            job.work = work + tile_thread() * work_bytes;
+            job.work = work + tess_omp_thread() * work_bytes;
             job.run = &bricks->run[piece[k].run];
             job.skip = piece[k].skip;
             job.count = piece[k].count;
@@ -74,8 +75,8 @@ static tess_status cpu_degrid(const tess_grid_plan *plan, tess_samples *samples,
         }
         const double end = tess_time_now();
         busy += end - begin;
-        tess_trace_add(report->trace, TESS_LANE_GRID + tile_thread(), "degrid", begin,
-                       end);
+        tess_trace_add(report->trace, TESS_LANE_GRID + tess_omp_thread(), "degrid",
+                       begin, end);
     }
     TESS_TRY(failed);
     const double wall = tess_time_now() - start;

@@ -2,16 +2,13 @@
  * what. */
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "planes_object.h"
 #include "screen.h"
 #include "tess_add.h"
 #include "tess_fft.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 /* Columns that are gathered together: 128 bytes of a line, so that whole cache lines
  * move (and pairs of them, which the hardware prefetches together). */
@@ -49,15 +46,6 @@ struct planes_cpu {
     row_group *group_of_rows;
     int64_t num_row_groups;
 };
-
-static int thread_number(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
 
 static int64_t image_bytes(const tess_planes *planes)
 {
@@ -364,7 +352,8 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
 #pragma omp parallel for num_threads(planes->opts.threads) \
     schedule(dynamic, PIECE_BUCKET) reduction(+ : join_s)
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
+        char *line = work + 2 * tess_omp_thread() * line_bytes,
+             *out = line + line_bytes;
         const double start = tess_time_now();
         add_pieces_to_line(planes, pieces, set->line[k], line);
         join_s += tess_time_now() - start;
@@ -389,7 +378,8 @@ static tess_status untransform_lines(tess_planes *planes, const piece_set *piece
 #pragma omp parallel for num_threads(planes->opts.threads) \
     schedule(dynamic, PIECE_BUCKET) reduction(+ : join_s)
     for (int64_t k = 0; k < set->num_lines; ++k) {
-        char *line = work + 2 * thread_number() * line_bytes, *out = line + line_bytes;
+        char *line = work + 2 * tess_omp_thread() * line_bytes,
+             *out = line + line_bytes;
         pad_line(planes, rows + k * set->stride * planes->value_bytes, line);
         tess_fft_execute(planes->cpu->fft_v, line, out);
         const double start = tess_time_now();
@@ -706,7 +696,7 @@ static tess_status transform_columns(tess_planes *planes, const line_set *set,
 #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
         const row_group *rows = &planes->cpu->group_of_rows[k];
-        const int64_t thread = thread_number();
+        const int64_t thread = tess_omp_thread();
         char *lines = work.lines + thread * (work.group + 1) * work.line_length *
                                        planes->value_bytes;
         char *screens = work.screens + thread * work.group * work.screen;

@@ -8,6 +8,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_omp.h"
 #include "tess_outbox.h"
 
 /* Lines that are transposed together: a cache line of single-precision values. */
@@ -238,22 +239,9 @@ void tess_convolve_spent(const tess_convolve *plan, double *transforms, double *
 
 /* ---- lines and their transposition ---- */
 
-#ifdef _OPENMP
-#include <omp.h>
-static int thread_number(void)
-{
-    return omp_get_thread_num();
-}
-#else
-static int thread_number(void)
-{
-    return 0;
-}
-#endif
-
 static char *line_of_thread(const tess_convolve *plan)
 {
-    return plan->work + thread_number() * plan->work_bytes;
+    return plan->work + tess_omp_thread() * plan->work_bytes;
 }
 
 static char *batch_of_thread(const tess_convolve *plan, int64_t number)

@@ -5,6 +5,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_projection_pieces.h"
 #include "tile_tables.h"
 
@@ -194,7 +195,7 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
     tile_queue queue = {piece, num_pieces, 0, threads};
 #pragma omp parallel num_threads(threads) reduction(+ : busy, merged)
     {
-        const int64_t thread = tile_thread();
+        const int64_t thread = tess_omp_thread();
         char *spare = spares + thread * largest * bytes;
         const double begin = tess_time_now();
         for (int64_t k = tile_queue_take(&queue), next; k < num_pieces;

@@ -1,10 +1,6 @@
 /* Which brick each visibility belongs to, and the order of work that follows. */
 #include <string.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "keys.h"
 #include "tess_bricks.h"
 #include "tess_counting.h"

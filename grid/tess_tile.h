@@ -7,21 +7,7 @@
 #ifndef TESS_TILE_H
 #define TESS_TILE_H
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "tess_grid.h"
-
-/** Number of this thread in its team. */
-static inline int64_t tile_thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
 
 enum { TILE_HALF_DEGREE = TESS_MAX_DEGREE / 2 + 1 };
 

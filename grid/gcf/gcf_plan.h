@@ -4,10 +4,6 @@
 #ifndef TESS_GCF_PLAN_H
 #define TESS_GCF_PLAN_H
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "gcf_loops.h"
 #include "gcf_table.h"
 #include "tess_gcf_grid.h"
@@ -15,16 +11,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Number of this thread in its team. */
-static inline int gcf_thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
 
 /** The kernel of a plane as Σ_r column_r(x)·row_r(y). Both factors of each term r are
  *  tabulated for all Q offsets. */

@@ -9,6 +9,7 @@
 #include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 /* Each thread sums a share of the cells over the grids of all. */
 static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
@@ -44,7 +45,7 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
 #pragma omp parallel num_threads(plan->opts.threads) \
     reduction(+ : left_out, point_cells, busy)
     {
-        const int64_t thread = gcf_thread();
+        const int64_t thread = tess_omp_thread();
         const tess_gcf_cells own = {.nu = cells->nu,
                                     .nv = cells->nv,
                                     .data = grids + (size_t)thread * grid_bytes};

@@ -20,6 +20,7 @@
 #include "tess_counting.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 enum {
     TILE = 64,                   /* cells along each axis, or twice as many, … */
@@ -743,7 +744,7 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
 #pragma omp parallel num_threads(threads) reduction(+ : busy, sparse)
     {
         double begin = tess_time_now();
-        const int thread = gcf_thread();
+        const int thread = tess_omp_thread();
         const piece *which;
         for (int behind = 0;
              (which = next_piece(&tiles, thread, threads, &behind)) != NULL;)

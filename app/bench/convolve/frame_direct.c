@@ -7,6 +7,7 @@
 #include "tess_isa.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_omp.h"
 #include "tess_tile.h"
 
 /* A block: its columns of as many rows as a PSF of StrayLight's size and FRAME_ROWS
@@ -209,7 +210,7 @@ static tess_status execute_blocks(frame_plan *plan, const float *frame, float *o
     const int64_t ny = plan->shape.ny, bands = (ny + BAND_ROWS - 1) / BAND_ROWS;
 #pragma omp parallel num_threads(plan->threads)
     {
-        const float **line = plan->line + tile_thread() * plan->lines;
+        const float **line = plan->line + tess_omp_thread() * plan->lines;
 #pragma omp for schedule(dynamic)
         for (int64_t k = 0; k < bands; ++k)
             band(plan, loops, frame, k * BAND_ROWS,

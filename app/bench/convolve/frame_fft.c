@@ -10,6 +10,7 @@
 #include "tess_fft.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_omp.h"
 #include "tess_tile.h"
 
 /* Columns that are transformed together: a cache line of complex values. */
@@ -61,7 +62,7 @@ static void extend(const frame_shape *shape, const float *from, float *line)
 
 static float complex *work_here(const frame_plan *plan)
 {
-    return plan->work + tile_thread() * plan->work_values;
+    return plan->work + tess_omp_thread() * plan->work_values;
 }
 
 /* Rows of the extended frame to their spectra. */

@@ -1,0 +1,31 @@
+/** @file tess_omp.h
+ *  Numbers of the threads of a parallel region, also in builds without OpenMP.
+ */
+#ifndef TESS_OMP_H
+#define TESS_OMP_H
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/** This thread's number in its team. */
+static inline int tess_omp_thread(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/** The number of threads in its team. */
+static inline int tess_omp_threads(void)
+{
+#ifdef _OPENMP
+    return omp_get_num_threads();
+#else
+    return 1;
+#endif
+}
+
+#endif
