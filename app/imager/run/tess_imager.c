@@ -24,6 +24,7 @@
 #include "tess_calibrate.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_profile_report.h"
 #include "tess_scale.h"
 #include "update_model.h"
@@ -149,29 +150,47 @@ cleanup:
     return status;
 }
 
-tess_status image_set_up(image_run *run)
+/* The job as far as it is known before anything is read. Collective. */
+static tess_status start_job(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    imager_model model = {0};
-    tess_costs kept = tess_costs_builtin;
-    run->job = (imager_job){
+    imager_job *job = &run->job;
+    *job = (imager_job){
         .comm = run->comm,
         .layout = &opts->layout,
         .gridding = &opts->gridding,
         .geom = {.nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad},
         .profile = run->profile};
-    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &run->job.backend));
-    imager_backend_log(opts->gridding.backend, run->job.backend);
-    TESS_TRY(imager_meter(run->comm, run->job.backend, run->profile));
-    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &run->job.memory.rank_bytes));
+    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &job->backend));
+    imager_backend_log(opts->gridding.backend, job->backend);
+    TESS_TRY(imager_meter(run->comm, job->backend, run->profile));
+    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &job->memory.rank_bytes));
     TESS_TRY(check_size(run));
+cleanup:
+    return status;
+}
+
+static tess_status choose_pols(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
     run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
     if (run->num_pol > TESS_MAX_POL)
         TESS_FAIL(TESS_ERR_USAGE, "--stokes asks for %d images; at most %d in one run",
                   run->num_pol, TESS_MAX_POL);
     TESS_TRY(check_checkpoint(run));
     TESS_TRY(image_cubes_check(opts, run->pol, run->num_pol));
+cleanup:
+    return status;
+}
+
+/* Open the observations. Collective. */
+static tess_status open_source(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    tess_geom *geom = &run->job.geom;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
     TESS_TRY(check_steps(run));
@@ -179,8 +198,8 @@ tess_status image_set_up(image_run *run)
     tess_source_trace(run->source, run->profile->trace);
     /* the middle of the image, to which visibilities are turned, so that the PSF is
      * that of a source there */
-    run->job.geom.l0 = run->job.geom.turned_l = run->info->turn[0];
-    run->job.geom.m0 = run->job.geom.turned_m = run->info->turn[1];
+    geom->l0 = geom->turned_l = run->info->turn[0];
+    geom->m0 = geom->turned_m = run->info->turn[1];
     run->output = (image_files){.comm = run->comm,
                                 .opts = opts,
                                 .info = run->info,
@@ -190,10 +209,20 @@ tess_status image_set_up(image_run *run)
                                 .profile = run->profile,
                                 .summary = &run->summary};
     run->means = run->output;
-    run->block_bytes = (int64_t)(BLOCK_SHARE * (double)run->job.memory.rank_bytes);
-    if (run->block_bytes > TESS_BLOCK_BYTES) run->block_bytes = TESS_BLOCK_BYTES;
-    if (run->block_bytes < SMALLEST_BLOCK_BYTES)
-        run->block_bytes = SMALLEST_BLOCK_BYTES;
+cleanup:
+    return status;
+}
+
+/* Prepare reading, and the model that is subtracted. Collective. */
+static tess_status set_up_source(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const double block_bytes = BLOCK_SHARE * (double)run->job.memory.rank_bytes;
+    imager_model model = {0};
+    tess_costs kept = tess_costs_builtin;
+    run->block_bytes =
+        tess_clamp_i64((int64_t)block_bytes, SMALLEST_BLOCK_BYTES, TESS_BLOCK_BYTES);
     if (opts->layout.calibrate)
         TESS_TRY(tess_calibrate_kept(run->comm, opts->layout.threads, &kept));
     status = tess_source_setup(
@@ -209,6 +238,15 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(status);
     if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
     if (image_is_cleaned(opts)) imager_model_expect(&run->job, run->pol, run->num_pol);
+cleanup:
+    return status;
+}
+
+/* The table of outputs, and what is kept of each. Collective. */
+static tess_status create_outputs(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
     TESS_TRY(tess_source_choose_steps(run->source));
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
@@ -219,10 +257,22 @@ tess_status image_set_up(image_run *run)
     run->output.cubes = run->means.cubes;
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.ranks.num_outputs = run->outputs.num;
+cleanup:
+    return status;
+}
+
+tess_status image_set_up(image_run *run)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(start_job(run));
+    TESS_TRY(choose_pols(run));
+    TESS_TRY(open_source(run));
+    TESS_TRY(set_up_source(run));
+    TESS_TRY(create_outputs(run));
     tess_log_info("%lld rows x %lld channels in %d observation%s",
                   (long long)run->info->num_rows,
-                  (long long)(run->info->num_vis / run->info->num_rows), opts->num_obs,
-                  opts->num_obs == 1 ? "" : "s");
+                  (long long)(run->info->num_vis / run->info->num_rows),
+                  run->opts->num_obs, run->opts->num_obs == 1 ? "" : "s");
 cleanup:
     return status;
 }
@@ -267,12 +317,11 @@ static bool teams_are_possible(const image_run *run, bool kept)
     return !run->opts->weights.shared_density && (kept || !image_subtracts_early(run));
 }
 
-tess_status image_form_teams(image_run *run, bool kept)
+static imager_teams_need teams_need(const image_run *run, bool kept)
 {
-    tess_status status = TESS_OK;
     const tess_samples like =
         run->mode == DATA_CACHED ? run->all : tess_source_samples(run->source);
-    const imager_teams_need need = {
+    return (imager_teams_need){
         .outputs = &run->outputs,
         .first_output = outputs_done(run),
         .vis_bytes = (double)tess_samples_vis_bytes(&like),
@@ -282,10 +331,15 @@ tess_status image_form_teams(image_run *run, bool kept)
         .possible = teams_are_possible(run, kept),
         .joined = image_joins_channels(run->opts),
         .checkpoints = run->opts->checkpoint.folder != NULL};
+}
+
+/* Memory that means over channels and cleaning take beside the images that are made.
+ * Collective. */
+static tess_status count_images(image_run *run)
+{
+    tess_status status = TESS_OK;
     const image_kinds kinds =
         image_kinds_of(run->opts, run->num_pol, image_num_psf(run));
-    int num;
-    bool fits = true;
     run->output.kinds = run->means.kinds = kinds;
     if (run->outputs.num_channels > 1)
         run->job.memory.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
@@ -293,15 +347,36 @@ tess_status image_form_teams(image_run *run, bool kept)
                                      (double)run->job.geom.ny /
                                      tess_comm_size(run->comm);
     TESS_TRY(count_cleaning(run));
-    status = imager_teams_choose(&run->job, &need, &num);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    if (num == 1) return TESS_OK;
+cleanup:
+    return status;
+}
+
+/* Data are streamed if a team cannot keep the samples of an output. Collective. */
+static tess_status check_team_memory(image_run *run, int num_teams)
+{
+    tess_status status = TESS_OK;
+    bool fits = true;
     if (run->mode == DATA_PER_OUTPUT)
-        TESS_TRY(image_fits_all(run, num * image_largest_output_bytes(run), &fits));
+        TESS_TRY(
+            image_fits_all(run, num_teams * image_largest_output_bytes(run), &fits));
     if (!fits) {
         run->mode = DATA_STREAMED;
         tess_log_info("data are streamed: a team cannot keep the samples of an output");
     }
+cleanup:
+    return status;
+}
+
+tess_status image_form_teams(image_run *run, bool kept)
+{
+    tess_status status = TESS_OK;
+    const imager_teams_need need = teams_need(run, kept);
+    int num;
+    TESS_TRY(count_images(run));
+    status = imager_teams_choose(&run->job, &need, &num);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (num == 1) return TESS_OK;
+    TESS_TRY(check_team_memory(run, num));
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
     run->job.comm = run->teams.team;
@@ -573,6 +648,49 @@ cleanup:
     return status;
 }
 
+/* Refuse what cannot be read or written, before data are read. Collective. */
+static tess_status check_files(image_run *run)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(image_files_check(&run->output));
+    TESS_TRY(clean_inputs_check(run));
+    TESS_TRY(tess_comm_agree(run->comm, update_model_check(run)));
+    TESS_TRY(image_primary_beam_open(run));
+    TESS_TRY(imager_stages_start(run->comm, run->opts->beside.dump_stages,
+                                 run->opts->overwrite));
+    TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
+cleanup:
+    return status;
+}
+
+/* Read the data a first time, and plan what follows. Collective. */
+static tess_status plan(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    TESS_TRY(image_first_pass(run));
+    if (image_joins_channels(opts))
+        TESS_TRY(image_check_kept(run, run->mode == DATA_CACHED,
+                                  "cleaning channels together"));
+    TESS_TRY(image_check_ignored(run));
+    if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
+    TESS_TRY(imager_job_plan(&run->job));
+    TESS_TRY(device_share_choose(&run->job));
+    run->output.kinds = run->means.kinds =
+        image_kinds_of(opts, run->num_pol, image_num_psf(run));
+    if (opts->checkpoint.folder)
+        TESS_TRY(imager_checkpoint_plan(&run->checkpoint, &run->job,
+                                        image_kinds_all(&run->output.kinds)));
+    TESS_TRY(image_form_teams(run, run->mode == DATA_CACHED));
+    TESS_TRY(imager_tell_need(&run->job, imager_base_bytes(&run->job) +
+                                             imager_samples_bytes(&run->all) +
+                                             imager_finishing_bytes(&run->job)));
+    if (opts->checkpoint.folder && run->teams.num == 1 && !image_joins_channels(opts))
+        imager_checkpoint_keep(&run->checkpoint, &run->job);
+cleanup:
+    return status;
+}
+
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                               tess_profile *profile)
 {
@@ -594,31 +712,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
     if (run.means.cubes && own.checkpoint.folder)
         image_cubes_keep(run.means.cubes, own.checkpoint.identity, outputs_done(&run));
-    TESS_TRY(image_files_check(&run.output));
-    TESS_TRY(clean_inputs_check(&run));
-    TESS_TRY(tess_comm_agree(comm, update_model_check(&run)));
-    TESS_TRY(image_primary_beam_open(&run));
-    TESS_TRY(imager_stages_start(comm, opts->beside.dump_stages, own.overwrite));
-    TESS_TRY(tess_comm_agree(comm, tess_log_keep()));
-    TESS_TRY(image_first_pass(&run));
-    if (image_joins_channels(&own))
-        TESS_TRY(image_check_kept(&run, run.mode == DATA_CACHED,
-                                  "cleaning channels together"));
-    TESS_TRY(image_check_ignored(&run));
-    if (tess_comm_rank(comm) == 0) output_table_warn(&run.outputs);
-    TESS_TRY(imager_job_plan(&run.job));
-    TESS_TRY(device_share_choose(&run.job));
-    run.output.kinds = run.means.kinds =
-        image_kinds_of(&own, run.num_pol, image_num_psf(&run));
-    if (opts->checkpoint.folder)
-        TESS_TRY(imager_checkpoint_plan(&run.checkpoint, &run.job,
-                                        image_kinds_all(&run.output.kinds)));
-    TESS_TRY(image_form_teams(&run, run.mode == DATA_CACHED));
-    TESS_TRY(imager_tell_need(&run.job, imager_base_bytes(&run.job) +
-                                            imager_samples_bytes(&run.all) +
-                                            imager_finishing_bytes(&run.job)));
-    if (opts->checkpoint.folder && run.teams.num == 1 && !image_joins_channels(&own))
-        imager_checkpoint_keep(&run.checkpoint, &run.job);
+    TESS_TRY(check_files(&run));
+    TESS_TRY(plan(&run));
     TESS_TRY(image_outputs(&run));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
     imager_checkpoint_finish(&run.checkpoint);
