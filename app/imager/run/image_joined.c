@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "channel_rounds.h"
-#include "image_beam.h"
 #include "image_cubes.h"
 #include "image_primary_beam.h"
 #include "imager_teams_rows.h"
@@ -21,7 +20,7 @@ typedef struct joined_channel {
     bool has_data;
     double variance[2 * TESS_MAX_POL];
     double freq_hz;        /* mean by weight */
-    tess_density *density; /* while its set is made */
+    tess_density *density; /* applied as samples go to scratch, while its set is made */
     visset set;            /* of this rank's team; zeros: it is another's */
     imager_product made[TESS_MAX_IMAGES], product[TESS_MAX_IMAGES];
     struct imager_found found[TESS_MAX_POL];
@@ -83,29 +82,6 @@ static joined_channel *channel_at(const joined *all, int first, int team)
     return &all->channel[all->rounds.channel[first + team]];
 }
 
-/* The samples of a channel, weighted. Collective. */
-static tess_status weigh(image_run *run, joined_channel *channel, int64_t output)
-{
-    tess_status status = TESS_OK;
-    tess_density *density = NULL;
-    TESS_TRY(image_data_for(run, output, &channel->data));
-    const sample_sets *data = &channel->data;
-    const int num_weight =
-        data->in_memory ? data->cached.num_weight : data->block.num_weight;
-    TESS_TRY(image_weigh(run, &channel->data, &density));
-    image_variances(run, density, num_weight, data->weight_scale, channel->variance);
-    TESS_TRY(image_apply_density(run, &channel->data, &density));
-    TESS_TRY(image_primary_beam_weigh(run, output, &channel->data));
-    /* of samples that are not in memory it is applied as they go to scratch */
-    if (density) {
-        channel->density = density;
-        density = NULL;
-    }
-cleanup:
-    tess_density_destroy(density);
-    return status;
-}
-
 /* The set of a channel, its dirty images and PSFs. Collective in the team. */
 static tess_status make_images(image_run *run, joined_channel *channel)
 {
@@ -124,22 +100,6 @@ static tess_status make_images(image_run *run, joined_channel *channel)
 cleanup:
     tess_density_destroy(channel->density);
     channel->density = NULL;
-    return status;
-}
-
-/* What is found of the images. Collective. */
-static tess_status look_at_images(const joined *all, int c)
-{
-    tess_status status = TESS_OK;
-    const image_run *run = all->run;
-    joined_channel *channel = &all->channel[c];
-    image_take_variances(run, channel->variance, channel->made);
-    TESS_TRY(image_beam_find(&run->output, channel->made + run->num_pol,
-                             image_num_psf(run),
-                             &run->outputs.extent[output_of(all, c)], channel->found));
-    for (int k = 1; k < run->num_pol; ++k)
-        channel->found[k] = channel->found[0];
-cleanup:
     return status;
 }
 
@@ -237,7 +197,9 @@ static tess_status begin_round(joined *all, int first)
     double mark;
     for (int g = 0; g < size; ++g) {
         const int c = all->rounds.channel[first + g];
-        TESS_TRY(weigh(run, &all->channel[c], output_of(all, c)));
+        joined_channel *channel = &all->channel[c];
+        TESS_TRY(image_weighted_data(run, output_of(all, c), &channel->data,
+                                     channel->variance, &channel->density));
     }
     if (shared) TESS_TRY(deal(all, first));
     if (own >= 0) status = make_images(run, &all->channel[own]);
@@ -248,8 +210,12 @@ static tess_status begin_round(joined *all, int first)
         TESS_TRY(share_facts(all, first));
     }
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
-    for (int g = 0; g < size; ++g)
-        TESS_TRY(look_at_images(all, all->rounds.channel[first + g]));
+    for (int g = 0; g < size; ++g) {
+        const int c = all->rounds.channel[first + g];
+        joined_channel *channel = &all->channel[c];
+        TESS_TRY(image_measure_made(run, output_of(all, c), channel->variance,
+                                    channel->made, channel->found));
+    }
 cleanup:
     return status;
 }

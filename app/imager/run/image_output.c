@@ -1,4 +1,7 @@
-/* What one output is made of: its samples, their weights, and images without data. */
+/* What one output is made of: its samples and their weights; what is known of its dirty
+ * images; images without data. */
+#include "image_beam.h"
+#include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_rows.h"
 #include "imager_window.h"
@@ -53,11 +56,73 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
                              : tess_scale_for(largest_weight, is_double);
 }
 
-/* Samples of an output, of which a team has been sent its own in `data->cached`. */
-tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
+/* A copy of an output's samples, out of all that are in memory. Local. */
+static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    *out = (tess_samples){.is_double = run->all.is_double,
+                          .num_pol = run->all.num_pol,
+                          .num_weight = run->all.num_weight,
+                          .inv_lambda = run->all.inv_lambda};
+    TESS_TRY(tess_samples_reserve(out, 0, run->outputs.num_held[output]));
+    TESS_TRY(output_table_choose(&run->outputs, output, &run->all, run->row_time, out));
+cleanup:
+    return status;
+}
+
+/* Samples that are in memory; a team has been sent its own, `dealt`. Local. */
+static tess_status take_cached(image_run *run, int64_t output,
+                               const tess_samples *dealt, sample_sets *data)
+{
+    if (run->outputs.num > 1)
+        data->kept_bytes = imager_samples_bytes(&run->all) +
+                           (double)run->all.num_rows * (double)sizeof *run->row_time;
+    if (run->comm != run->teams.all) {
+        data->cached = *dealt;
+        return TESS_OK;
+    }
+    if (run->outputs.num > 1) return copy_output(run, output, &data->cached);
+    data->cached = run->all; /* moved: weights may be changed in place */
+    run->all = (tess_samples){0};
+    return TESS_OK;
+}
+
+/* Samples of the output that are read into memory. Collective. */
+static tess_status read_cached(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
+    image_want_output(run, output);
+    TESS_TRY(tess_comm_agree(run->comm, read_output(run, output, &data->cached)));
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+    TESS_TRY(image_subtract_early(run, &data->cached));
+cleanup:
+    return status;
+}
+
+/* Samples that are read set by set, again in each pass. Collective. */
+static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
+{
+    tess_status status = TESS_OK;
+    int64_t num_blocks;
+    image_want_output(run, output);
+    data->block = tess_source_samples(run->source);
+    data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
+    data->mix = &run->job.model;
+    data->set_blocks = blocks_of_set(run);
+    data->force_scratch = run->job.layout->forced.scratch;
+    data->scratch = run->opts->scratch;
+    if (run->opts->scratch)
+        status = tess_spool_create(run->opts->scratch, &data->spool);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+    data->num_sets = (num_blocks + data->set_blocks - 1) / data->set_blocks;
+cleanup:
+    return status;
+}
+
+tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
+{
     const tess_samples dealt = data->cached;
     *data = (sample_sets){.source = run->source,
                           .in_memory = run->mode != DATA_STREAMED,
@@ -67,47 +132,10 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     choose_scales(run, &run->outputs.extent[output], data);
-    if (run->mode != DATA_CACHED)
-        image_want_output(run, output);
-    else if (run->outputs.num > 1)
-        data->kept_bytes = imager_samples_bytes(&run->all) +
-                           (double)run->all.num_rows * (double)sizeof *run->row_time;
-    if (run->mode == DATA_CACHED && run->comm != run->teams.all) {
-        data->cached = dealt;
-    } else if (run->mode == DATA_CACHED && run->outputs.num == 1) {
-        data->cached = run->all; /* moved: weights may be changed in place */
-        run->all = (tess_samples){0};
-    } else if (run->mode == DATA_CACHED) {
-        data->cached = (tess_samples){.is_double = run->all.is_double,
-                                      .num_pol = run->all.num_pol,
-                                      .num_weight = run->all.num_weight,
-                                      .inv_lambda = run->all.inv_lambda};
-        status = tess_samples_reserve(&data->cached, 0, run->outputs.num_held[output]);
-        if (status == TESS_OK)
-            status = output_table_choose(&run->outputs, output, &run->all,
-                                         run->row_time, &data->cached);
-    } else if (run->mode == DATA_PER_OUTPUT) {
-        status = read_output(run, output, &data->cached);
-        TESS_TRY(tess_comm_agree(run->comm, status));
-        tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-        TESS_TRY(image_subtract_early(run, &data->cached));
-    } else {
-        int64_t num_blocks;
-        data->block = tess_source_samples(run->source);
-        data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
-        data->mix = &run->job.model;
-        data->set_blocks = blocks_of_set(run);
-        data->force_scratch = run->job.layout->forced.scratch;
-        data->scratch = run->opts->scratch;
-        if (run->opts->scratch)
-            status = tess_spool_create(run->opts->scratch, &data->spool);
-        TESS_TRY(tess_comm_agree(run->comm, status));
-        TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-        data->num_sets = (num_blocks + data->set_blocks - 1) / data->set_blocks;
-    }
-    TESS_TRY(tess_comm_agree(run->comm, status));
-cleanup:
-    return status;
+    if (run->mode == DATA_CACHED)
+        return tess_comm_agree(run->comm, take_cached(run, output, &dealt, data));
+    return run->mode == DATA_PER_OUTPUT ? read_cached(run, output, data)
+                                        : begin_sets(run, output, data);
 }
 
 void image_data_free(sample_sets *data)
@@ -117,7 +145,6 @@ void image_data_free(sample_sets *data)
     tess_spool_destroy(data->spool);
 }
 
-/* Density of an output's samples, unless the survey has made it. Collective. */
 tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density)
 {
     tess_status status = TESS_OK;
@@ -191,9 +218,11 @@ tess_status image_empty_products(const image_run *run, imager_product *product)
     return tess_comm_agree(run->comm, status);
 }
 
-/* Natural weights have no density, and W = w. */
-void image_variances(const image_run *run, const tess_density *density, int num_weight,
-                     double density_scale, double *variance)
+/* Σ W²/w of each image [num_pol]: NAN where a density of several outputs does not tell,
+ * 0 without one, where W = w. `density_scale`: weights had been multiplied by that in
+ * the density. */
+static void find_variances(const image_run *run, const tess_density *density,
+                           int num_weight, double density_scale, double *variance)
 {
     for (int k = 0; k < run->num_pol; ++k)
         variance[k] = run->densities.shared ? (double)NAN
@@ -203,10 +232,39 @@ void image_variances(const image_run *run, const tess_density *density, int num_
                           : 0;
 }
 
-void image_take_variances(const image_run *run, const double *variance,
-                          imager_product *made)
+tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
+                                double *variance, tess_density **density_out)
 {
+    tess_status status = TESS_OK;
+    tess_density *density = NULL;
+    TESS_TRY(image_data_for(run, output, data));
+    const int num_weight =
+        data->in_memory ? data->cached.num_weight : data->block.num_weight;
+    /* the survey adds weights as they are */
+    const double density_scale = run->densities.single ? 1 : data->weight_scale;
+    TESS_TRY(image_weigh(run, data, &density));
+    find_variances(run, density, num_weight, density_scale, variance);
+    TESS_TRY(image_apply_density(run, data, &density));
+    TESS_TRY(image_primary_beam_weigh(run, output, data));
+    *density_out = density;
+    density = NULL;
+cleanup:
+    tess_density_destroy(density);
+    return status;
+}
+
+tess_status image_measure_made(const image_run *run, int64_t output,
+                               const double *variance, imager_product *made,
+                               struct imager_found *found)
+{
+    tess_status status = TESS_OK;
     const bool natural = !image_has_density(&run->opts->weights);
     for (int k = 0; k < run->num_pol; ++k)
         made[k].variance = natural ? made[k].sum_weights : variance[k];
+    TESS_TRY(image_beam_find(&run->output, made + run->num_pol, image_num_psf(run),
+                             &run->outputs.extent[output], found));
+    for (int k = 1; k < run->num_pol; ++k)
+        found[k] = found[0];
+cleanup:
+    return status;
 }

@@ -93,7 +93,7 @@ tess_status image_set_up(image_run *run);
  * samples are, or will be, in memory. Collective. */
 tess_status image_form_teams(image_run *run, bool kept);
 
-/** Samples of an output, of which a team has been sent its own in `data->cached`. */
+/** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
 /** Density of an output's samples, NULL with natural weights, unless the survey has
@@ -112,14 +112,17 @@ tess_status image_apply_density(image_run *run, sample_sets *data,
 /** NULL-safe for a zeroed one. Local. */
 void image_data_free(sample_sets *data);
 
-/** Σ W²/w of each image [num_pol]; NAN where a density of several outputs does not
- * tell. `density_scale`: weights had been multiplied by that in the density. Local. */
-void image_variances(const image_run *run, const tess_density *density, int num_weight,
-                     double density_scale, double *variance);
+/** The samples of an output, weighted (image_data_for, image_weigh). `*density` is to
+ * be applied to samples that are not in memory, and belongs to the caller, or is NULL.
+ *  variance[num_pol]: Σ W²/w of each image, for image_measure_made. Collective. */
+tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
+                                double *variance, tess_density **density);
 
-/** Keep these with the dirty images. Local. */
-void image_take_variances(const image_run *run, const double *variance,
-                          imager_product *made);
+/** Note what is known of dirty images and PSFs that have just been made: their
+ *  variances, and found[num_pol] the beam. Collective. */
+tess_status image_measure_made(const image_run *run, int64_t output,
+                               const double *variance, imager_product *made,
+                               struct imager_found *found);
 
 /** The images of nothing: models of zero, all others blank; shared by rows. Collective.
  */

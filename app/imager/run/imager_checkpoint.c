@@ -246,8 +246,24 @@ static void free_cycle(imager_cycle *cycle)
     tess_free(cycle->bytes);
 }
 
+/* The rows of the means over channels so far. */
+static void add_means(imager_checkpoint *checkpoint, const void **mean,
+                      tess_checkpoint_rows *means)
+{
+    checkpoint->state.num_mean = means->num = checkpoint->num_mean;
+    for (int k = 0; k < checkpoint->num_mean; ++k) {
+        const imager_rows *rows = &checkpoint->mean[k].rows;
+        mean[k] = rows->value;
+        means->row_first = rows->row_first;
+        means->num_rows = rows->num_rows;
+        means->nx = rows->nx;
+        means->value_bytes = sizeof(double);
+        checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
+    }
+}
+
 /* Rows of the images as they are now; none between outputs, or while they are zero.
- * Where they cannot be written, the run is `lacking` a checkpoint. Collective. */
+ * Where they cannot be written, the run goes on without this checkpoint. Collective. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
@@ -264,16 +280,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
         checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
-    checkpoint->state.num_mean = means.num = checkpoint->num_mean;
-    for (int k = 0; k < checkpoint->num_mean; ++k) {
-        const imager_rows *rows = &checkpoint->mean[k].rows;
-        mean[k] = rows->value;
-        means.row_first = rows->row_first;
-        means.num_rows = rows->num_rows;
-        means.nx = rows->nx;
-        means.value_bytes = sizeof(double);
-        checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
-    }
+    add_means(checkpoint, mean, &means);
     TESS_TRY(add_cycle(checkpoint, &cycle, mean, &means));
     const double begin = mark;
     status = write_all(checkpoint, &sums, &means, &own, &no_room);

@@ -13,6 +13,7 @@
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* Share of a rank's memory for the visibilities of one batch of blocks. */
 static const double BATCH_SHARE = 0.25;
@@ -387,54 +388,69 @@ cleanup:
     return status;
 }
 
-static tess_status set_up(predict_run *run)
+/* Open the observation, and the model or models that are predicted. `*model` is taken
+ * over by the predictor, or closed after a failure. Collective. */
+static tess_status open_inputs(predict_run *run, imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
-    int64_t rank_bytes, num_rows, num_vis;
-    imager_model model = {0};
-    const tess_backend *backend;
     tess_selection selection = opts->selection;
     selection.positions_only = true;
     /* the other columns stay as they are; times tell which model it is */
     selection.uvw_only = opts->column && !opts->models;
-    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
-    imager_backend_log(opts->gridding.backend, backend);
-    TESS_TRY(imager_meter(run->comm, backend, run->profile));
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
     run->makes_rows = opts->output ? strcmp(run->info->meta->format, "UVFITS") != 0
                                    : opts->column == NULL;
-    if (opts->models)
-        status = take_models(run, &model);
-    else
-        status = open_model(run, &model);
+    status = opts->models ? take_models(run, model) : open_model(run, model);
     const tess_pol first = {run->info->corr[0], false};
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0,
                                    opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
                                    opts->layout.threads, TESS_BLOCK_BYTES);
     status = tess_comm_agree(run->comm, status);
-    if (status != TESS_OK) imager_model_close(&model);
-    TESS_TRY(status);
-    TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
-                                     run->profile, &run->predictor));
-    rank_bytes = run->predictor.job.memory.rank_bytes;
+    if (status != TESS_OK) imager_model_close(model);
+cleanup:
+    return status;
+}
+
+/* How many blocks are predicted at a time, so that their samples fit. Collective. */
+static tess_status divide_blocks(predict_run *run, int num_stokes)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = run->opts;
+    const double rank_bytes = (double)run->predictor.job.memory.rank_bytes;
+    const int value_bytes = opts->gridding.accuracy < TESS_SINGLE_ACCURACY ? 16 : 8;
+    int64_t num_rows, num_vis;
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
-    double bytes = (double)num_vis * 3 *
-                   (opts->gridding.accuracy < TESS_SINGLE_ACCURACY ? 16 : 8) *
-                   model.num_stokes;
+    double bytes = (double)num_vis * 3 * value_bytes * num_stokes;
     if (run->makes_rows)
         bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +
                  (double)num_rows * ROW_BYTES;
-    int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * (double)rank_bytes));
+    int64_t batches = 1 + (int64_t)(bytes / (BATCH_SHARE * rank_bytes));
     if (opts->layout.forced.passes > 0) batches = opts->layout.forced.passes;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &batches, 1, TESS_MAX));
-    run->blocks_per_batch = (run->num_blocks + batches - 1) / batches;
-    if (run->blocks_per_batch < 1) run->blocks_per_batch = 1;
+    run->blocks_per_batch = tess_max_i64(1, (run->num_blocks + batches - 1) / batches);
+cleanup:
+    return status;
+}
+
+static tess_status set_up(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = run->opts;
+    imager_model model = {0};
+    const tess_backend *backend;
+    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
+    imager_backend_log(opts->gridding.backend, backend);
+    TESS_TRY(imager_meter(run->comm, backend, run->profile));
+    TESS_TRY(open_inputs(run, &model));
+    TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
+                                     run->profile, &run->predictor));
+    TESS_TRY(divide_blocks(run, model.num_stokes));
     int64_t by_rows = opts->output && !model.cube &&
                       device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));

@@ -66,16 +66,11 @@ static void print_seconds(const imager_estimate *estimate)
     printf("\n");
 }
 
-static void print_plan(const image_run *run, const imager_job *job,
-                       const imager_estimate *estimate)
+static void print_work(const image_run *run, const imager_job *job)
 {
     char text[512];
-    double largest, mean;
-    int64_t split;
     const int ranks = tess_comm_size(run->teams.all);
-    const int threads = run->opts->layout.threads;
     tess_grid_plan_text(job->plan, text, sizeof text);
-    tess_partition_balance(job->partition, &largest, &mean, &split);
     printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
            (long long)job->extent.num_vis, (long long)run->info->num_vis,
            run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
@@ -90,14 +85,28 @@ static void print_plan(const image_run *run, const imager_job *job,
         image_cube_text(&run->output, text, sizeof text);
         printf("cubes         %s, of each kind of image\n", text);
     }
+}
+
+static void print_ranks(const image_run *run, const imager_job *job)
+{
+    double largest, mean;
+    int64_t split;
+    const int ranks = tess_comm_size(run->teams.all);
+    tess_partition_balance(job->partition, &largest, &mean, &split);
     printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
            "groups of %d\n",
-           ranks, ranks == 1 ? "" : "s", threads, job->ranks.num_groups,
-           job->ranks.num_groups == 1 ? "" : "s", job->ranks.fft_ranks);
+           ranks, ranks == 1 ? "" : "s", run->opts->layout.threads,
+           job->ranks.num_groups, job->ranks.num_groups == 1 ? "" : "s",
+           job->ranks.fft_ranks);
     printf(
         "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
         "bricks, no visibility sent twice\n",
         mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
+}
+
+static void print_memory(const image_run *run, const imager_job *job,
+                         const imager_estimate *estimate)
+{
     printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
            "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
            estimate->peak / (1 << 20),
@@ -109,6 +118,11 @@ static void print_plan(const image_run *run, const imager_job *job,
             "cleaning      %.0f MiB more a rank; the time is that of dirty images, and "
             "a major iteration takes about as long\n",
             job->memory.clean_bytes / (1 << 20));
+}
+
+static void print_costs(const image_run *run, const imager_job *job)
+{
+    const int threads = run->opts->layout.threads;
     if (job->costs.measured)
         printf("costs         measured on this machine, whose memory has work for %d "
                "threads that copy, %d that sort and %d that read\n",
@@ -118,6 +132,15 @@ static void print_plan(const image_run *run, const imager_job *job,
     else
         printf("costs         built in, not measured on this machine%s\n",
                job->backend->start ? ": those of an H200" : "");
+}
+
+static void print_plan(const image_run *run, const imager_job *job,
+                       const imager_estimate *estimate)
+{
+    print_work(run, job);
+    print_ranks(run, job);
+    print_memory(run, job, estimate);
+    print_costs(run, job);
     print_seconds(estimate);
 }
 

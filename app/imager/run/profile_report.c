@@ -142,19 +142,47 @@ static void add_energy(const tess_readings *from, energy_totals *sum)
     ++sum->num_gpus;
 }
 
+static void add_stages(const entry *e, totals *sum)
+{
+    for (int s = 0; s < TESS_NUM_STAGES; ++s) {
+        sum->stage_max_s[s] = fmax(sum->stage_max_s[s], e->stage_seconds[s]);
+        sum->stage_sum_s[s] += e->stage_seconds[s];
+        sum->stage_mpi_s[s] += e->stage_mpi_s[s];
+        sum->stage_bytes[s] += e->stage_bytes[s];
+        sum->stage_visibilities[s] += e->stage_visibilities[s];
+    }
+}
+
+static void add_gridding(const entry *e, totals *sum)
+{
+    sum->grid.busy += e->grid.utilisation;
+    sum->grid.own_max_s = fmax(sum->grid.own_max_s, e->grid.own_s);
+    sum->grid.own_sum_s += e->grid.own_s;
+    sum->grid.predicted_max_s =
+        fmax(sum->grid.predicted_max_s, e->grid.predicted_largest_s);
+    sum->grid.predicted_sum_s += e->grid.predicted_mean_s;
+    sum->grid.merged_visibilities += e->grid.merged_visibilities;
+}
+
+static void add_streaming(const tess_streaming *from, tess_streaming *sum)
+{
+    sum->bytes += from->bytes;
+    sum->seconds += from->seconds;
+    sum->readers_s += from->readers_s;
+    sum->writers_s += from->writers_s;
+    sum->link_s += from->link_s;
+    sum->device_s += from->device_s;
+}
+
 static void add_up(const entry *entries, int ranks, totals *sum)
 {
     *sum = (totals){.energy = {.cpu_j = NAN, .gpu_j = NAN}};
     for (int r = 0; r < ranks; ++r) {
         const entry *e = &entries[r];
-        for (int s = 0; s < TESS_NUM_STAGES; ++s) {
-            const double seconds = e->stage_seconds[s];
-            if (seconds > sum->stage_max_s[s]) sum->stage_max_s[s] = seconds;
-            sum->stage_sum_s[s] += seconds;
-            sum->stage_mpi_s[s] += e->stage_mpi_s[s];
-            sum->stage_bytes[s] += e->stage_bytes[s];
-            sum->stage_visibilities[s] += e->stage_visibilities[s];
-        }
+        add_stages(e, sum);
+        add_gridding(e, sum);
+        add_streaming(&e->stream, &sum->stream);
+        add_energy(&e->energy.total, &sum->energy);
         for (int k = 0; k < TESS_NUM_IGNORED; ++k)
             sum->ignored[k] += e->ignored[k];
         sum->visibilities += e->visibilities;
@@ -171,20 +199,6 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         sum->peak_memory_sum_bytes += e->peak_memory_bytes;
         if (e->device_bytes > sum->device_max_bytes)
             sum->device_max_bytes = e->device_bytes;
-        sum->grid.busy += e->grid.utilisation;
-        sum->grid.own_max_s = fmax(sum->grid.own_max_s, e->grid.own_s);
-        sum->grid.own_sum_s += e->grid.own_s;
-        sum->grid.predicted_max_s =
-            fmax(sum->grid.predicted_max_s, e->grid.predicted_largest_s);
-        sum->grid.predicted_sum_s += e->grid.predicted_mean_s;
-        sum->grid.merged_visibilities += e->grid.merged_visibilities;
-        add_energy(&e->energy.total, &sum->energy);
-        sum->stream.bytes += e->stream.bytes;
-        sum->stream.seconds += e->stream.seconds;
-        sum->stream.readers_s += e->stream.readers_s;
-        sum->stream.writers_s += e->stream.writers_s;
-        sum->stream.link_s += e->stream.link_s;
-        sum->stream.device_s += e->stream.device_s;
         if (e->plans > sum->plans) sum->plans = e->plans;
         if (e->transforms > sum->transforms) sum->transforms = e->transforms;
     }
@@ -294,7 +308,7 @@ static void log_energy(const totals *sum)
                     (double)sum->visibilities / joules);
 }
 
-static void log_totals(const totals *sum, int ranks)
+static void log_stages(const totals *sum, int ranks)
 {
     tess_log_detail("stage         slowest     mean   in MPI   visibilities/s");
     for (int s = 0; s < TESS_NUM_STAGES; ++s) {
@@ -307,6 +321,10 @@ static void log_totals(const totals *sum, int ranks)
                         tess_stage_name((tess_stage)s), sum->stage_max_s[s],
                         sum->stage_sum_s[s] / ranks, sum->stage_mpi_s[s] / ranks, rate);
     }
+}
+
+static void log_gridding(const totals *sum, int ranks)
+{
     if (sum->grid.busy > 0)
         tess_log_detail("threads were busy for %.1f %% of the time of gridding",
                         100 * sum->grid.busy / ranks);
@@ -320,10 +338,11 @@ static void log_totals(const totals *sum, int ranks)
         tess_log_detail("%lld visibilities were gridded along with another at their "
                         "position",
                         (long long)sum->grid.merged_visibilities);
-    log_streaming(sum, ranks);
-    log_checkpoints(sum);
-    log_energy(sum);
-    log_ignored(sum);
+}
+
+/* Time, communication and memory in all. */
+static void log_sums(const totals *sum)
+{
     char between[64] = "", device[64] = "";
     if (sum->between_bytes > 0)
         snprintf(between, sizeof between, ", %s between nodes",
@@ -337,6 +356,17 @@ static void log_totals(const totals *sum, int ranks)
         sum->max_s, 100 * communication_fraction(sum),
         tess_mem_text((double)sum->sent_bytes), between,
         tess_mem_text((double)sum->peak_memory_max_bytes), device);
+}
+
+static void log_totals(const totals *sum, int ranks)
+{
+    log_stages(sum, ranks);
+    log_gridding(sum, ranks);
+    log_streaming(sum, ranks);
+    log_checkpoints(sum);
+    log_energy(sum);
+    log_ignored(sum);
+    log_sums(sum);
 }
 
 tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile)

@@ -9,7 +9,6 @@
 #include "channel_mean.h"
 #include "clean_inputs.h"
 #include "device_share.h"
-#include "image_beam.h"
 #include "image_cubes.h"
 #include "image_joined.h"
 #include "image_primary_beam.h"
@@ -438,7 +437,6 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     imager_product made[TESS_MAX_IMAGES] = {0};
     visset set = {0};
     const bool cleans = image_is_cleaned(run->opts);
-    const imager_extent *extent = &run->outputs.extent[output];
     const visset_request request = {.psf = run->opts->make_psf,
                                     .less_model = run->job.model.is_shared && !cleans};
     double variance[2 * TESS_MAX_POL] = {0};
@@ -447,28 +445,16 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
                                   .interval = output / run->outputs.num_channels,
                                   .channel = output % run->outputs.num_channels};
     *dealt = (tess_samples){0};
-    if (extent->num_vis == 0) {
+    if (run->outputs.extent[output].num_vis == 0) {
         image_data_free(&data);
         return image_empty_products(run, product);
     }
     TESS_TRY(image_share_density(run, output / run->outputs.num_channels));
-    TESS_TRY(image_data_for(run, output, &data));
-    const int num_weight =
-        data.in_memory ? data.cached.num_weight : data.block.num_weight;
-    const double density_scale =
-        run->densities.single ? 1 : data.weight_scale; /* the survey's */
-    TESS_TRY(image_weigh(run, &data, &density));
-    image_variances(run, density, num_weight, density_scale, variance);
-    TESS_TRY(image_apply_density(run, &data, &density));
-    TESS_TRY(image_primary_beam_weigh(run, output, &data));
+    TESS_TRY(image_weighted_data(run, output, &data, variance, &density));
     TESS_TRY(visset_create(&run->job, &data, !cleans, &stages, &set));
     if (!cleans) TESS_TRY(load_model(run));
     TESS_TRY(visset_image(&set, &request, &stages, made));
-    image_take_variances(run, variance, made);
-    TESS_TRY(image_beam_find(&run->output, made + run->num_pol, image_num_psf(run),
-                             extent, found));
-    for (int k = 1; k < run->num_pol; ++k)
-        found[k] = found[0];
+    TESS_TRY(image_measure_made(run, output, variance, made, found));
     majors_channel channel = {.output = output,
                               .has_data = true,
                               .set = &set,
