@@ -284,37 +284,34 @@ cleanup:
     return status;
 }
 
-tess_status imager_job_plan(imager_job *job)
+/* The range of w that the plan covers. */
+static void take_w_range(const imager_job *job, tess_grid_opts *opts)
 {
-    tess_status status = TESS_OK;
+    const imager_extent *extent = &job->extent;
+    opts->w_min_lambda = extent->w_min_lambda;
+    opts->w_max_lambda = extent->w_max_lambda;
+    opts->w_span_lambda = extent->w_span_lambda < 0
+                              ? extent->w_max_lambda - extent->w_min_lambda
+                              : extent->w_span_lambda;
+    if (job->layout->forced.w_max_lambda > 0) {
+        opts->w_min_lambda = fmin(opts->w_min_lambda, job->layout->forced.w_min_lambda);
+        opts->w_max_lambda = fmax(opts->w_max_lambda, job->layout->forced.w_max_lambda);
+    }
+}
+
+static tess_grid_opts grid_opts_of(const imager_job *job)
+{
     const tess_gridding *gridding = job->gridding;
     const tess_layout *layout = job->layout;
-    double mark = tess_time_now();
-    tess_fits_kernels file = {0};
-    tess_projection_kernels kernels;
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
     opts.accuracy = gridding->accuracy;
     opts.worst_pixel = job->worst_pixel;
-    opts.w_min_lambda = job->extent.w_min_lambda;
-    opts.w_max_lambda = job->extent.w_max_lambda;
-    opts.w_span_lambda = job->extent.w_span_lambda < 0
-                             ? opts.w_max_lambda - opts.w_min_lambda
-                             : job->extent.w_span_lambda;
-    if (layout->forced.w_max_lambda > 0) {
-        opts.w_min_lambda = fmin(opts.w_min_lambda, layout->forced.w_min_lambda);
-        opts.w_max_lambda = fmax(opts.w_max_lambda, layout->forced.w_max_lambda);
-    }
+    take_w_range(job, &opts);
     opts.do_w =
         gridding->w_mode == TESS_W_STACKING ||
         (gridding->w_mode == TESS_W_AUTO &&
          !tess_grid_w_negligible(&job->geom, opts.w_max_lambda, gridding->accuracy));
-    tess_projection_opts projection = gridding->projection;
-    if (gridding->w_mode == TESS_W_PROJECTION) {
-        TESS_TRY(bound_tables(job, &projection));
-        projection.tuned = layout->calibrate;
-        opts.projection = &projection;
-    }
     opts.num_vis =
         layout->forced.num_vis > 0 ? layout->forced.num_vis : job->extent.num_vis;
     opts.num_pol = job->num_images;
@@ -322,6 +319,23 @@ tess_status imager_job_plan(imager_job *job)
     opts.block_planes = layout->forced.block_planes;
     opts.chunk = layout->forced.chunk;
     opts.repeatable = layout->reproducible;
+    return opts;
+}
+
+tess_status imager_job_plan(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    const tess_gridding *gridding = job->gridding;
+    double mark = tess_time_now();
+    tess_fits_kernels file = {0};
+    tess_projection_kernels kernels;
+    tess_projection_opts projection = gridding->projection;
+    tess_grid_opts opts = grid_opts_of(job);
+    if (gridding->w_mode == TESS_W_PROJECTION) {
+        TESS_TRY(bound_tables(job, &projection));
+        projection.tuned = job->layout->calibrate;
+        opts.projection = &projection;
+    }
     if (opts.projection && gridding->gcf) {
         TESS_TRY(read_kernels(job, &file, &kernels));
         projection.kernels = &kernels;

@@ -215,12 +215,37 @@ typedef struct plane_pol {
     int pol;
 } plane_pol;
 
+/* The jobs of a batch: list[0 … count) goes to one FFT group each, and groups beyond
+ * `count` have nothing to do. begin[g]: the first piece of a group. Local. */
+static tess_status fill_batch(tess_steps *steps, const plane_pol *list, int64_t count,
+                              int64_t *begin, tess_plane_job *job)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = steps->plan;
+    const int groups = tess_planes_groups(steps->planes);
+    int64_t num_pieces = 0;
+    for (int g = 0; g < groups && status == TESS_OK; ++g) {
+        begin[g] = num_pieces;
+        job[g] = (tess_plane_job){.active = g < count};
+        if (!job[g].active) continue;
+        job[g].image = list[g].pol;
+        job[g].w_lambda =
+            plan->w_first_lambda + (double)list[g].plane * plan->w_step_lambda;
+        for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
+            status = add_pieces(steps, &steps->live[k].sums, list[g].plane, list[g].pol,
+                                &num_pieces);
+        job[g].num_pieces = num_pieces - begin[g];
+    }
+    for (int g = 0; g < groups; ++g)
+        job[g].piece = steps->piece + begin[g];
+    return status;
+}
+
 /* Transform the listed planes in batches of one per FFT group. Collective. */
 static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t count,
                              bool forward)
 {
     tess_status status = TESS_OK;
-    const tess_grid_plan *plan = steps->plan;
     const int groups = tess_planes_groups(steps->planes);
     tess_planes_times times = {.trace = steps->profile->trace};
     tess_plane_job *job = tess_alloc_zero(groups, sizeof *job);
@@ -228,22 +253,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
     TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
     tess_progress_start(&steps->progress, "FFT", " planes", (double)count);
     for (int64_t first = 0; first < count; first += groups) {
-        int64_t num_pieces = 0;
-        for (int g = 0; g < groups && status == TESS_OK; ++g) {
-            begin[g] = num_pieces;
-            job[g] = (tess_plane_job){.active = first + g < count};
-            if (!job[g].active) continue;
-            const plane_pol *item = &list[first + g];
-            job[g].image = item->pol;
-            job[g].w_lambda =
-                plan->w_first_lambda + (double)item->plane * plan->w_step_lambda;
-            for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
-                status = add_pieces(steps, &steps->live[k].sums, item->plane, item->pol,
-                                    &num_pieces);
-            job[g].num_pieces = num_pieces - begin[g];
-        }
-        for (int g = 0; g < groups; ++g)
-            job[g].piece = steps->piece + begin[g];
+        status = fill_batch(steps, list + first, count - first, begin, job);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));

@@ -425,6 +425,29 @@ static void take_made(const image_run *run, imager_product *made,
     memset(made + skipped, 0, (size_t)num * sizeof *made);
 }
 
+/* Products of the images that have been made, cleaned if the run cleans. Collective in
+ * the team. */
+static tess_status finish_products(image_run *run, int64_t output, visset *set,
+                                   imager_product *made, imager_product *product,
+                                   struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    majors_channel channel = {.output = output,
+                              .has_data = true,
+                              .set = set,
+                              .made = made,
+                              .product = product,
+                              .found = found,
+                              .freq_hz = visset_freq_hz(set)};
+    if (image_is_cleaned(run->opts))
+        TESS_TRY(majors_clean(run, &channel, 1, NULL));
+    else
+        take_made(run, made, product);
+    TESS_TRY(image_primary_beam_make(run, output, product));
+cleanup:
+    return status;
+}
+
 /* Make the products of one output, from these samples if they have been dealt, which
  * are freed. found[num_pol]: the beam, and how they were cleaned. Collective in the
  * team. */
@@ -455,18 +478,7 @@ static tess_status make_products(image_run *run, int64_t output, tess_samples *d
     if (!cleans) TESS_TRY(load_model(run));
     TESS_TRY(visset_image(&set, &request, &stages, made));
     TESS_TRY(image_measure_made(run, output, variance, made, found));
-    majors_channel channel = {.output = output,
-                              .has_data = true,
-                              .set = &set,
-                              .made = made,
-                              .product = product,
-                              .found = found,
-                              .freq_hz = visset_freq_hz(&set)};
-    if (cleans)
-        TESS_TRY(majors_clean(run, &channel, 1, NULL));
-    else
-        take_made(run, made, product);
-    TESS_TRY(image_primary_beam_make(run, output, product));
+    TESS_TRY(finish_products(run, output, &set, made, product, found));
 cleanup:
     free_products(made, TESS_MAX_IMAGES);
     visset_free(&set);
