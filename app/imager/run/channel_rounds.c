@@ -1,4 +1,4 @@
-/* Which channels are made at a time, and by whom. */
+/* Divides channels into rounds, and says which team makes which channel. */
 #include "channel_rounds.h"
 
 #include "tess_mem.h"

@@ -18,21 +18,22 @@ static inline bool image_shares_channels(const image_run *run)
 
 typedef struct channel_rounds {
     const image_run *run; /**< borrowed */
-    int *channel;         /**< [num] those with data, in the order of rounds; owned */
-    int num, at_once;     /**< channels of a round, but for the last one */
-    imager_rows **rows;   /**< [at_once] of a round's channels, for a call */
+    int *channel;       /**< [num] channels with data, in the order of rounds; owned */
+    int num, at_once;   /**< channels of a round; the last round may have fewer */
+    imager_rows **rows; /**< [at_once] rows of a round's channels, for one call */
 } channel_rounds;
 
-/** Rounds for the channels of an interval. Errors are the caller's to agree on. Local.
- */
+/** Divide the channels of an interval into rounds. TESS_ERR_ALLOC: callers agree on it.
+ * Local. */
 tess_status channel_rounds_create(const image_run *run, int64_t interval,
                                   channel_rounds *rounds);
 void channel_rounds_free(channel_rounds *rounds); /**< Zeros are fine. Local. */
 
-/** Channels of the round that begins with channel[first]. Local. */
+/** Number of channels of the round that begins with channel[first]. Local. */
 int channel_rounds_size(const channel_rounds *rounds, int first);
 
-/** The one that this rank makes with others; -1: none of them. Local. */
+/** The channel of that round that this rank makes with others; -1: it makes none.
+ * Local. */
 int channel_rounds_own(const channel_rounds *rounds, int first);
 
 #endif

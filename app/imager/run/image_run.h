@@ -1,5 +1,5 @@
-/** @file image_run.h  (private to app/imager/run/tess_imager.c, run_samples.c and
- * plan_run.c) A run of `image` or `plan`: what its parts share.
+/** @file image_run.h  (private to app/imager/run/)
+ *  A run of `image` or `plan`: what its parts share.
  */
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
@@ -23,18 +23,19 @@
  * instead of being kept. */
 #define IMAGE_CACHE_SHARE 0.45
 
-/* Densities that serve an output later. */
+/* Densities that were made before the output that they serve. */
 typedef struct image_densities {
-    tess_density *single; /* of the only output, when the survey made it */
+    tess_density *single; /* of the only output, if the survey has made it */
     tess_density *shared; /* of all channels of an interval (--mf-weighting) */
-    int64_t interval;     /* of which it is */
-    double scale;         /* of weights in it */
+    int64_t interval;     /* the interval of `shared` */
+    double scale; /* factor by which the weights in `shared` had been multiplied */
 } image_densities;
 
 /* One run of `image` or `plan`. */
 typedef struct image_run {
-    tess_comm *comm; /* of all ranks, or of a team that cleans and writes outputs by
-                        itself; job.comm: of those that make an output's images */
+    tess_comm
+        *comm; /* of all ranks, or of a team that cleans and writes outputs by itself.
+                  job.comm has the ranks that make the images of an output */
     const tess_image_opts *opts;
     tess_profile *profile;
     tess_source *source;
@@ -43,25 +44,28 @@ typedef struct image_run {
     int num_pol;
     int64_t block_bytes;
     data_mode mode;
-    tess_samples all;  /* everything, in DATA_CACHED */
-    double *row_time;  /* [rows] of `all`, NULL for one output */
+    tess_samples all;  /* all samples of this rank, in DATA_CACHED */
+    double *row_time;  /* [all.num_rows] times; NULL for one output */
     bool *chan_wanted; /* [num_chan] of the current output */
     output_table outputs;
     imager_survey survey;
     image_densities densities;
-    imager_model model;        /* of --subtract, on the job's plan … */
-    imager_predictor subtract; /* … or of other pixels, on a plan of its own */
-    imager_job job;            /* one plan for all outputs */
+    imager_model
+        model; /* the model of --subtract, if it has the pixels of the job's plan */
+    imager_predictor
+        subtract; /* the predictor of a model of other pixels, with a plan of its own */
+    imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
-    image_files output, means; /* by the team, and by all ranks */
+    image_files output,
+        means; /* files that the team writes, and that all ranks write */
     imager_summary summary;
     imager_counts counts;
     image_holding holds;
     imager_teams teams;
 } image_run;
 
-/** The checkpoints in which the work on an output is kept, or NULL: several teams have
- *  none within an output. Local. */
+/** The checkpoints that hold the work on an output. NULL: several teams have no
+ * checkpoints within an output. Local. */
 static inline imager_checkpoint *image_checkpoint(image_run *run)
 {
     return run->job.keeper ? &run->checkpoint : NULL;
@@ -88,28 +92,29 @@ static inline bool image_is_double(const image_run *run)
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
 
-/** Form teams where that is faster, once the job is planned; from here on job.comm is
- * the team's, and so is `comm` unless all ranks clean channels together. `kept`:
- * samples are, or will be, in memory. Collective. */
+/** Form teams if that is faster, once the job is planned. From here on job.comm is the
+ * team's, and so is `comm` unless all ranks clean channels together. `kept`: samples
+ * are in memory, or will be. Collective. */
 tess_status image_form_teams(image_run *run, bool kept);
 
 /** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
-/** Density of an output's samples, NULL with natural weights, unless the survey has
- * made it: `data` gets it, to be applied. Collective. */
+/** Make the density of an output's samples, unless the survey has made it; NULL with
+ * natural weights. `data` refers to the density, and applies it to samples that it
+ * reads. Collective. */
 tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
 
-/** With --mf-weighting, the density of all channels of an interval, once; image_weigh
- *  applies it. Before image_data_for. Collective. */
+/** Make the density of all channels of an interval, once (--mf-weighting). To be called
+ * before image_data_for; image_weigh applies the density. Collective. */
 tess_status image_share_density(image_run *run, int64_t interval);
 
-/** Change the weights of samples that are in memory, once, and give the density up.
- *  Collective. */
+/** Apply the density to samples that are in memory, once, and destroy it. Leaves it as
+ * it is for samples that are not in memory. Collective. */
 tess_status image_apply_density(image_run *run, sample_sets *data,
                                 tess_density **density);
 
-/** NULL-safe for a zeroed one. Local. */
+/** Free the samples; a zeroed object is fine. Local. */
 void image_data_free(sample_sets *data);
 
 /** The samples of an output, weighted (image_data_for, image_weigh). `*density` is to
@@ -118,14 +123,14 @@ void image_data_free(sample_sets *data);
 tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
                                 double *variance, tess_density **density);
 
-/** Note what is known of dirty images and PSFs that have just been made: their
- *  variances, and found[num_pol] the beam. Collective. */
+/** Note the variances of dirty images and PSFs that have just been made, and find their
+ * beam, found[num_pol]. Collective. */
 tess_status image_measure_made(const image_run *run, int64_t output,
                                const double *variance, imager_product *made,
                                struct imager_found *found);
 
-/** The images of nothing: models of zero, all others blank; shared by rows. Collective.
- */
+/** Make the images of an output without data: models are 0, all others NaN. Each rank
+ * gets an equal share of the rows. TESS_ERR_ALLOC. Collective. */
 tess_status image_empty_products(const image_run *run, imager_product *product);
 
 /** Number of PSFs of an output. Local. */
@@ -134,14 +139,14 @@ static inline int image_num_psf(const image_run *run)
     return run->job.num_images - run->num_pol;
 }
 
-/** End what set_up has begun. Collective. */
+/** Free what image_set_up and later steps have made. Collective. */
 void image_free_run(image_run *run);
 
 /* ---- run_ignored.c ---- */
 
-/** Count how many visibilities are used, and ignored for which reasons; warn of many
- * that the grid does not reach. TESS_ERR_USAGE and TESS_ERR_INPUT when none is left: an
- *  option leaves all out, or the data are bad. Collective. */
+/** Count the visibilities that are used, and those that are ignored for each reason.
+ * Warns if many lie beyond the grid. TESS_ERR_USAGE and TESS_ERR_INPUT: none is left,
+ * because of an option or because the data are bad. Collective. */
 tess_status image_check_ignored(image_run *run);
 
 #endif

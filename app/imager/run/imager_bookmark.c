@@ -1,11 +1,9 @@
-/* A bookmark in data that are read in blocks.
- *
- * What a rank has made of the blocks that it has read is written with a checkpoint, in
- * sections, in the order in which a run comes to them; each begins with numbers that
- * tell whether it is of the same blocks, passes and bricks. A run that continues takes
- * one after the other. From the first that does not match on any rank, all of them read
- * from the beginning: only time is lost, planes that the images hold are not.
- */
+/* A bookmark in data that are read in blocks. A checkpoint holds what a rank has made
+ * of the blocks that it has read, in sections, in the order in which a run reaches
+ * them. Each section begins with numbers that tell whether it belongs to the same
+ * blocks, passes and bricks. A run that continues takes up one section after the other.
+ * At the first section that does not match on some rank, all ranks go back to reading
+ * from the beginning. This costs time only: the planes that the images hold stay. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,10 +19,10 @@
 /* Ends the sections of a rank. */
 enum { END = IMAGER_NUM_SECTIONS };
 
-/* Of a brick that was counted: key, samples, runs. */
+/* Bytes of a counted brick: its key, samples and runs. */
 static const double COUNT_BYTES = 24;
 
-/* ---- what there is ---- */
+/* ---- contents ---- */
 
 void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm)
 {
@@ -51,7 +49,7 @@ void imager_bookmark_at(imager_bookmark *bookmark, imager_section section, int64
     ++bookmark->turned;
 }
 
-/* What a run that was stopped here finds is not progress. */
+/* A place that was noted before is no progress. */
 void imager_bookmark_sent(imager_bookmark *bookmark, const imager_place *place)
 {
     imager_place *at = &bookmark->place;
@@ -83,10 +81,10 @@ tess_status imager_bookmark_settle(imager_bookmark *bookmark)
 
 /* ---- sections, to a checkpoint and from it ---- */
 
-/* What comes back may have been written by anybody: each number is checked before it is
- * used. */
+/* Anybody may have written a checkpoint: each number is checked before it is used. */
 
-/* The bytes of a survey, in which a bool may be neither true nor false. */
+/* Moves the bytes of a survey. A bool of a damaged file may be neither true nor false.
+ */
 static tess_status move_found(imager_survey *survey, tess_mover *mover)
 {
     tess_status status = TESS_OK;
@@ -114,7 +112,7 @@ static bool extent_is_sound(const imager_extent *extent)
             isfinite(extent->freq_max) && isfinite(extent->freq_sum));
 }
 
-/* Of `num_rows` rows at most. */
+/* Whether a table of outputs is possible for `num_rows` rows. */
 static bool outputs_are_sound(const output_table *outputs, int64_t num_rows)
 {
     const int64_t seen = outputs->rows_seen;
@@ -317,7 +315,8 @@ tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
     return tess_comm_agree(bookmark->comm, status);
 }
 
-/* How the next section that is left suits the one that the run has come to. */
+/* How the next section in the checkpoint compares with the one that the run has
+ * reached: it is another one, the checkpoint has none, or it is this one. */
 enum { NOT_THIS, NOT_THERE, THIS };
 
 static tess_status compare(imager_bookmark *bookmark, imager_section section,
@@ -336,7 +335,7 @@ cleanup:
     return status;
 }
 
-/* What ranks have of a section is of use when all of them have it. Collective. */
+/* A section is of use only if all ranks have it. Collective. */
 static tess_status all_suit(imager_bookmark *bookmark, imager_section section,
                             bool *found)
 {
@@ -357,8 +356,8 @@ cleanup:
     return status;
 }
 
-/* Ranks go on together: what tells how far they are, and which collective work comes
- * next, is the same on all of them. Collective. */
+/* Ranks continue together: the numbers that decide about the next collective call are
+ * the same on all of them. Collective. */
 static tess_status check_together(imager_bookmark *bookmark, imager_section section)
 {
     enum { NUM = 4 };
@@ -380,7 +379,8 @@ cleanup:
     return status;
 }
 
-/* Register a section, and take it up where it was left. Collective. */
+/* Registers a section, and takes it up from the checkpoint if it is there. Collective.
+ */
 static tess_status take(imager_bookmark *bookmark, imager_section section,
                         const imager_check *check, int64_t *next, bool *found)
 {

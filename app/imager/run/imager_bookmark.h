@@ -18,37 +18,37 @@
 #include "visset.h"
 #include "visset_keeper.h"
 
-/** What the survey of the data has found so far, beside output_table. */
+/** What the survey of the data has found so far, beside the table of outputs. */
 typedef struct imager_survey {
-    bool weights_differ; /**< the polarisations of some sample have several weights */
+    bool weights_differ; /**< some sample has different weights for its polarisations */
     bool summed;         /**< output_table_sum has been called */
 } imager_survey;
 
-/** What a bookmark has, in the order in which a run comes to it. */
+/** The sections of a bookmark, in the order in which a run reaches them. */
 typedef enum imager_section {
-    IMAGER_SURVEY,  /**< outputs, and what is counted of the data */
-    IMAGER_DENSITY, /**< for weights */
-    IMAGER_BRICKS,  /**< counted */
+    IMAGER_SURVEY,  /**< the table of outputs, and counts of the data */
+    IMAGER_DENSITY, /**< the density by which weights are divided */
+    IMAGER_BRICKS,  /**< numbers of samples and runs of each brick */
     IMAGER_PASS,    /**< samples that were received, brick sums, sums of weights */
     IMAGER_NUM_SECTIONS
 } imager_section;
 
-/** Which number of a survey's check is that of the rows there are. */
+/** The number of a survey's check that holds the number of rows. */
 enum { IMAGER_CHECK_ROWS = 4 };
 
 /** How far this rank has come in data that are read in blocks, and what it has made of
- *  them: goes into checkpoints, for as many ranks to continue there. Samples that are
- *  kept in memory are not in it: reading them again takes no longer than reading them
- *  back. Zeros are none; so is NULL where functions say so. What it points to is
- *  borrowed. */
+ * them. Checkpoints hold it, so that a run on as many ranks continues there. Samples
+ * that are kept in memory are not part of it: reading them again takes no longer than
+ * reading them from a checkpoint. A zeroed bookmark keeps nothing; so does NULL, where
+ * functions allow it. All that it points to is borrowed. */
 typedef struct imager_bookmark {
     tess_comm *comm;
     bool has[IMAGER_NUM_SECTIONS];
-    int64_t next[IMAGER_NUM_SECTIONS]; /**< block or set */
+    int64_t next[IMAGER_NUM_SECTIONS]; /**< the next block or set */
     imager_check check[IMAGER_NUM_SECTIONS];
-    int64_t turned;   /**< blocks so far */
-    tess_mover *left; /**< what has not been taken up of the run that is continued */
-    int64_t left_section; /**< that comes next there */
+    int64_t turned;       /**< blocks that have been read so far */
+    tess_mover *left;     /**< the rest of the checkpoint that the run continues from */
+    int64_t left_section; /**< the section that comes next in `left` */
     imager_survey *survey;
     output_table *outputs;
     tess_profile *profile;
@@ -65,14 +65,16 @@ typedef struct imager_bookmark {
 void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm); /**< Local. */
 void imager_bookmark_free(imager_bookmark *bookmark);                   /**< Local. */
 
-/** Open what a checkpoint has for this rank, if it is of as many. Collective. */
+/** Open the sections that a checkpoint holds of this rank, unless it was written by
+ * another number of ranks. Collective. */
 tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
                                  const tess_checkpoint_state *state);
 
-/** From here on the bookmark (but for the survey: or NULL) has this section, made of
- * the objects given; they become what they were where the run was left, if it had come
- * that far with the same numbers, and the next block or set is told: else 0.
- * Collective. */
+/** Each of these registers a section of the bookmark, made of the objects that are
+ * given. If the checkpoint that the run continues from has this section with the same
+ * `check`, the objects become what they were, and the next block or set is returned;
+ * otherwise it is 0. `bookmark` may be NULL, except for the survey. TESS_ERR_INPUT: the
+ * section is damaged. Collective. */
 tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
                                    imager_survey *survey, output_table *outputs,
                                    tess_profile *profile, int64_t *next_block);
@@ -86,24 +88,27 @@ tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *
                                  imager_job *job, tess_exchange *exchange,
                                  imager_sums *sums, imager_place *place);
 
-/** All before this block or set is in the section; NULL is fine. Local. */
+/** Note that the section has everything before this block or set; NULL is fine. Local.
+ */
 void imager_bookmark_at(imager_bookmark *bookmark, imager_section section,
                         int64_t next);
 
-/** As imager_bookmark_at, of the pass at this place. Local. */
+/** As imager_bookmark_at, for the pass at this place. Local. */
 void imager_bookmark_sent(imager_bookmark *bookmark, const imager_place *place);
 
-/** This section and those after it are no more; NULL is fine. Local. */
+/** Drop this section and those after it; NULL is fine. Local. */
 void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from);
 
-/** Whether it has anything; about how many bytes. Local. */
+/** Whether the bookmark has any section. Local. */
 bool imager_bookmark_is_kept(const imager_bookmark *bookmark);
+
+/** Approximate size of the bookmark in a checkpoint [bytes]. Local. */
 double imager_bookmark_bytes(const imager_bookmark *bookmark);
 
-/** Make it ready to be written. Collective. */
+/** Receive what is in flight, so that the bookmark can be written. Collective. */
 tess_status imager_bookmark_settle(imager_bookmark *bookmark);
 
-/** Write it; of tess_checkpoint_own. Local. */
+/** Write the bookmark (tess_checkpoint_own). Local. */
 tess_status imager_bookmark_write(void *bookmark, tess_mover *mover);
 
 #endif

@@ -1,9 +1,8 @@
-/* Checkpoints of `tessera image`. What is kept are the images that planes have been
- * added to, which planes these are, and the means over channels; and of data that do
- * not stay in memory what has been made of them so far (imager_bookmark.c). All else is
- * read, sorted and gridded again, in as many bricks as planes that are still to be done
- * need.
- */
+/* Checkpoints of `tessera image`. A checkpoint holds the images to which planes have
+ * been added, the list of these planes, and the means over channels. If data do not
+ * stay in memory, it also holds what has been made of them so far (imager_bookmark.c).
+ * A run that continues reads, sorts and grids the rest again: only those bricks that
+ * the remaining planes need. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -22,22 +21,23 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* A batch job ends this long before its own end [s]: writing images and leaving takes
- * time. */
+/* The run ends this long before the batch job does [s], because writing images and
+ * leaving takes time. */
 static const double BATCH_MARGIN_S = 60;
-/* Work that lies ahead may take longer than what was seen, by this factor. */
+/* The next step may take longer than the longest one so far, by this factor. */
 static const double LONGER = 1.5;
-/* What a bookmark is taken to be written at before it was [bytes/s of a rank], and the
- * share of a run's time that writing it may take. */
+/* Assumed rate of writing a bookmark before one has been written [bytes/s of a rank],
+ * and the largest share of the run's time that writing bookmarks may take. */
 static const double WRITE_BYTES_S = 2e8, COST_SHARE = 0.03;
-/* Less than this tells nothing about a disk [bytes]. */
+/* Writing fewer bytes says nothing about the rate of a disk. */
 static const double LEAST_MEASURED = 64 << 20;
 
-/* Process state, like the handler itself, which can only see what is static. */
+/* A signal handler can only see static variables: they are state of the process, as the
+ * handler itself is. */
 static volatile sig_atomic_t told_to_stop;
 static struct sigaction terminate_before;
 
-/* The next SIGTERM works as before: one that comes twice is meant. */
+/* A second SIGTERM ends the process at once: the old handler is back. */
 static void on_signal(int number)
 {
     told_to_stop = 1;
@@ -52,7 +52,8 @@ static void catch_signals(void)
     sigaction(SIGTERM, &stop, &terminate_before);
 }
 
-/* Seconds until the batch job ends, less a margin; infinite when nobody says. */
+/* Seconds until the batch job ends, less a margin; infinite when its end is not known.
+ */
 static double batch_seconds(void)
 {
     const char *text = getenv("SLURM_JOB_END_TIME");
@@ -65,7 +66,7 @@ static double batch_seconds(void)
 
 /* ---- starting ---- */
 
-/* Say which line differs first. */
+/* Names the first line that differs. */
 static tess_status compare_identity(const char *folder, const char *was, const char *is)
 {
     tess_status status = TESS_OK;
@@ -105,7 +106,7 @@ static int64_t rows_bytes(const tess_checkpoint_rows *rows)
     return rows->num * rows->num_rows * rows->nx * rows->value_bytes;
 }
 
-/* Which rows of the sums this rank has. */
+/* The rows of the sums that this rank has. */
 static tess_checkpoint_rows sums_rows(const imager_job *job)
 {
     tess_checkpoint_rows rows = {.nx = job->geom.nx,
@@ -116,7 +117,8 @@ static tess_checkpoint_rows sums_rows(const imager_job *job)
     return rows;
 }
 
-/* Them in host memory. A failure leaves copies to be freed. */
+/* Brings this rank's rows of the sums into host memory. After a failure the caller
+ * frees copy[]. */
 static tess_status fetch_sums(const imager_job *job, const void **sum, void **copy,
                               tess_checkpoint_rows *sums)
 {
@@ -140,7 +142,7 @@ static int64_t count_done(const tess_checkpoint_state *state)
     return count;
 }
 
-/* What has been written, and how long it took. */
+/* Notes how much has been written, and how long it took. */
 static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double seconds)
 {
     if (seconds > checkpoint->time.write_s) checkpoint->time.write_s = seconds;
@@ -152,13 +154,14 @@ static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double se
     checkpoint->profile->checkpoint.bytes += bytes;
 }
 
-/* Seconds that writing the bookmark will take. */
+/* Expected time of writing the bookmark [s]. */
 static double bookmark_s(const imager_checkpoint *checkpoint)
 {
     return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->time.bytes_s;
 }
 
-/* With the bookmark, or, where there is no room for that, without. Collective. */
+/* Writes the checkpoint with the bookmark, or without it where the disk has no room for
+ * that. Collective. */
 static tess_status write_all(imager_checkpoint *checkpoint,
                              const tess_checkpoint_rows *sums,
                              const tess_checkpoint_rows *means,
@@ -187,9 +190,9 @@ cleanup:
     return status;
 }
 
-/* What has been done is more than a checkpoint that cannot be written: go on without.
- * But a folder in which none could ever be written, for another reason than a full
- * disk, is a mistake that the user learns of at once. */
+/* A checkpoint that cannot be written does not end the run: its work would be lost. The
+ * exception is the first checkpoint of a run, unless the disk is full: the user has
+ * named a wrong folder and learns of it at once. */
 static tess_status go_on_without(imager_checkpoint *checkpoint, bool no_room)
 {
     const bool first = checkpoint->state.generation == 0 && !checkpoint->lacking;
@@ -209,7 +212,7 @@ static void note_saved(imager_checkpoint *checkpoint)
     checkpoint->num_turned = checkpoint->bookmark.turned;
 }
 
-/* What major cycles have made, behind the means. */
+/* Adds the images and bytes of the major cycles behind the means. */
 static tess_status add_cycle(imager_checkpoint *checkpoint, imager_cycle *cycle,
                              const void **image, tess_checkpoint_rows *means)
 {
@@ -246,7 +249,7 @@ static void free_cycle(imager_cycle *cycle)
     tess_free(cycle->bytes);
 }
 
-/* The rows of the means over channels so far. */
+/* Adds the rows of the means over channels. */
 static void add_means(imager_checkpoint *checkpoint, const void **mean,
                       tess_checkpoint_rows *means)
 {
@@ -262,8 +265,9 @@ static void add_means(imager_checkpoint *checkpoint, const void **mean,
     }
 }
 
-/* Rows of the images as they are now; none between outputs, or while they are zero.
- * Where they cannot be written, the run goes on without this checkpoint. Collective. */
+/* Writes a checkpoint with the present rows of the images; without rows between
+ * outputs, and while the images are zero. If it cannot be written, the run goes on
+ * without it. Collective. */
 static tess_status write_now(imager_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
@@ -303,8 +307,8 @@ cleanup:
     return status;
 }
 
-/* Continue, or begin with a checkpoint of nothing: outputs of a run that is killed
- * before its next one are then known to be its own. */
+/* Finds the checkpoint to continue from, or writes one of nothing: a run that is killed
+ * before its next checkpoint then knows its own files. */
 static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
 {
     tess_status status = TESS_OK;
@@ -369,8 +373,8 @@ cleanup:
 
 /* ---- the plan ---- */
 
-/* What the planes of the sums depend on, exactly. Another backend goes on to rounding
- * only. */
+/* Text of everything that the planes of the sums depend on. A run may go on with
+ * another backend unless it is reproducible: results then agree to rounding. */
 static char *plan_text(const imager_job *job)
 {
     char *text = NULL;
@@ -420,7 +424,7 @@ cleanup:
 
 enum { GO_ON, SAVE, SAVE_AND_STOP };
 
-/* What rank 0's clock and anybody's signals ask for. Collective. */
+/* What the clock of rank 0 and the signals of any rank ask for. Collective. */
 static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t *what)
 {
     const double now = tess_time_now(), every = checkpoint->opts->every_s;
@@ -436,8 +440,7 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     if (tess_comm_rank(checkpoint->comm) == 0) {
         if (progressed && every > 0 && now - checkpoint->time.written_s >= due)
             *what = SAVE;
-        /* not before something has been done: a run that is always stopped would never
-         * end */
+        /* a run that is stopped each time before it has advanced would never end */
         if (checkpoint->has_worked && now + ahead > checkpoint->time.deadline_s)
             *what = SAVE_AND_STOP;
     }
@@ -445,9 +448,9 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
     return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
 }
 
-/* Whether blocks have been read that the last checkpoint does not know. Sums of planes
- * and means that have not been taken up yet cannot be written again: nothing is, before
- * that. */
+/* Whether blocks have been read since the last checkpoint. Sums and means of that
+ * checkpoint that have not been taken up cannot be written again, so that nothing is
+ * written before they are. */
 static bool has_turned(const imager_checkpoint *checkpoint)
 {
     return !checkpoint->sums_wait && !checkpoint->means_wait &&
@@ -460,7 +463,7 @@ static tess_status act(imager_checkpoint *checkpoint, bool progressed)
     tess_status status = TESS_OK;
     int64_t what;
     progressed = progressed || checkpoint->unsaved || has_turned(checkpoint);
-    /* what has not been taken up could not be written again */
+    /* the state of major cycles that has not been taken up cannot be written again */
     if (checkpoint->cycle_waits) progressed = false;
     TESS_TRY(look(checkpoint, progressed, &what));
     if (what == GO_ON) return TESS_OK;
@@ -498,7 +501,7 @@ cleanup:
     return status;
 }
 
-/* The sums there are go to the first group of ranks that adds planes; the images of
+/* The checkpoint's sums go to the first group of ranks that adds planes; the images of
  * other groups begin with zero. */
 static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_job *job)
 {
@@ -569,7 +572,7 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                          .num = state->num_mean};
     for (int64_t k = 0; k < state->num_mean - state->num_cycle; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
-        mean[k].variance = (double)NAN; /* is in no checkpoint */
+        mean[k].variance = (double)NAN; /* checkpoints do not hold it */
         TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
                                   &mean[k].rows));
         TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,

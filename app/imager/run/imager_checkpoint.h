@@ -13,113 +13,120 @@
 #include "tess_profile.h"
 #include "visset_keeper.h"
 
-/** What major cycles add to a checkpoint. */
+/** What major cycles add to a checkpoint: rows of images, and bytes that are the same
+ * on all ranks. */
 typedef struct imager_cycle {
-    int num; /**< rows of images, image[num], in double precision, that lie as … */
-    int64_t row_first, num_rows, nx; /**< … these */
-    double *image[TESS_CHECKPOINT_MEANS];
-    bool owned[TESS_CHECKPOINT_MEANS]; /**< to be freed once they are written */
-    void *bytes;                       /**< [num_bytes] the same on all ranks; owned */
+    int num;                              /**< of images */
+    int64_t row_first, num_rows, nx;      /**< rows of each image on this rank */
+    double *image[TESS_CHECKPOINT_MEANS]; /**< [num] [num_rows][nx] */
+    bool owned[TESS_CHECKPOINT_MEANS];    /**< [num] rows that are freed once they are
+                                             written */
+    void *bytes;                          /**< [num_bytes]; owned */
     int64_t num_bytes;
 } imager_cycle;
 
-/** Fill in what there is now. Local. */
+/** Fills in the present state of the major cycles. Local. */
 typedef tess_status imager_cycle_save(void *context, imager_cycle *cycle);
 
-/** When checkpoints were written, and must be: tess_time_now(), or seconds. */
+/** Times of checkpoints: points in time as of tess_time_now(), and durations [s]. */
 typedef struct imager_checkpoint_times {
-    double deadline_s; /**< the run has to end by then */
-    double written_s;  /**< the last checkpoint was written */
-    double looked_s;   /**< the clock was read last */
-    double longest_s;  /**< the most that passed between two readings */
-    double write_s;    /**< the most that a checkpoint took */
-    double bytes_s;    /**< bytes per second at which this rank's were written */
+    double deadline_s; /**< when the run has to end */
+    double written_s;  /**< when the last checkpoint was written */
+    double looked_s;   /**< when the clock was last read */
+    double longest_s;  /**< longest time between two readings of the clock */
+    double write_s;    /**< longest time that writing a checkpoint took */
+    double bytes_s;    /**< rate at which this rank writes checkpoints [bytes/s] */
 } imager_checkpoint_times;
 
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
-    visset_keeper keeper; /**< by which the engine knows it; the first member */
+    visset_keeper
+        keeper; /**< through which the engine calls the checkpoint; the first member */
     tess_comm *comm;
     const tess_checkpoint_opts *opts;
     tess_profile *profile;
     const imager_job *job;
     tess_checkpoint_state state;
     imager_bookmark bookmark;
-    int64_t num_turned;            /**< blocks of it when the last one was written */
-    bool resumed;                  /**< there was one to continue */
-    bool sums_wait;                /**< its sums have not been taken yet */
-    bool means_wait;               /**< nor its means over channels */
-    bool cycle_waits;              /**< nor what major cycles had made */
-    imager_cycle_save *save_cycle; /**< while an image is cleaned, or NULL */
+    int64_t num_turned; /**< number of blocks in the bookmark when the last checkpoint
+                           was written */
+    bool resumed;       /**< the run continues from a checkpoint */
+    bool sums_wait;     /**< the sums of that checkpoint have not been taken up yet */
+    bool means_wait;    /**< its means over channels have not been taken up yet */
+    bool cycle_waits;   /**< the state of its major cycles has not been taken up yet */
+    imager_cycle_save *save_cycle; /**< set while an image is cleaned, else NULL */
     void *cycle_context;
-    bool cycle_changed;         /**< since the last checkpoint */
-    bool has_worked;            /**< something has been done since the start */
-    bool unsaved;               /**< outputs are complete that no checkpoint tells of,
-                                     or the last one could not be written */
-    bool lacking;               /**< the last one could not be written */
-    bool bookmark_lacking;      /**< the last one that was to have it is without it */
-    int64_t num_done;           /**< planes done when the last one was written */
-    const imager_product *mean; /**< [num_mean] means that have begun; borrowed */
+    bool cycle_changed; /**< major cycles have advanced since the last checkpoint */
+    bool has_worked;    /**< the run has advanced since it was started */
+    bool unsaved; /**< outputs are complete that the last checkpoint does not count, or
+                     it could not be written */
+    bool lacking; /**< the last checkpoint could not be written */
+    bool bookmark_lacking; /**< the last checkpoint had no room for the bookmark */
+    int64_t num_done; /**< planes that were done when the last checkpoint was written */
+    const imager_product *mean; /**< [num_mean] sums of the means over channels of the
+                                   current interval; borrowed */
     int num_mean;
     imager_checkpoint_times time;
 } imager_checkpoint;
 
-/** Make ready to write checkpoints, from SIGUSR1 and SIGTERM on too, or find the one to
- *  continue. Nothing happens without a folder. TESS_ERR_INPUT when there is one of
- *  another run, TESS_ERR_IO. Collective. */
+/** Prepare checkpoints. From here on SIGUSR1 and SIGTERM ask for one. Finds the
+ * checkpoint that the run continues from. Does nothing without a folder.
+ * TESS_ERR_INPUT: the folder has a checkpoint of another run. TESS_ERR_IO. Collective.
+ */
 tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
                                     tess_profile *profile,
                                     imager_checkpoint *checkpoint);
 
-/** Between blocks that are read, with what has become of the last one: saves what is
- * not, and is TESS_ERR_STOPPED, when the run is to end; otherwise what has become of
- * any rank's. Collective, but where there is no folder, or NULL or zeros in place of
- * it: then nothing happens. */
+/** Look between two blocks that are read: ranks agree on `status` and on whether a
+ * checkpoint is due. Saves those planes that the last checkpoint does not hold.
+ * TESS_ERR_STOPPED: the run is to end, and has been saved. Returns the agreed status
+ * otherwise. Returns `status` at once where `checkpoint` is NULL or zeroed or has no
+ * folder. Collective. */
 tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status);
 
-/** See that the plan is that of the sums there are, and that as many images have means
- *  over channels. Collective. */
+/** Check that the job has the plan of the checkpoint's sums, and that `num_means`
+ * images have means over channels. TESS_ERR_INPUT. Collective. */
 tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job,
                                    int num_means);
 
-/** Continue with the sums of the first output that is to be made, and watch its steps.
- *  Collective. */
+/** Take up the checkpoint's sums for the first output that is made, and watch the job's
+ * steps. TESS_ERR_INPUT: the sums are of another number of planes. Collective. */
 tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
                                     const imager_job *job);
 
-/** Another image of the same samples begins: none of its planes is done. NULL is fine.
- *  Local. */
+/** Begin another image of the same samples, of which no plane is done. NULL is fine.
+ * Local. */
 void imager_checkpoint_restart(imager_checkpoint *checkpoint);
 
-/** Take up these rows of the means over channels that had begun:
- *  mean[state.num_mean]. Local. */
+/** Take up rows of the means over channels that the checkpoint holds, into
+ * mean[state.num_mean]. Local. */
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                    int64_t row_first, int64_t num_rows,
                                    imager_product *mean);
 
-/** An image is cleaned from here on, and `save` tells of it instead of sums; NULL: no
- *  more. Local. */
+/** From here on checkpoints hold what `save` gives instead of sums of planes, until the
+ * next call with NULL. Local. */
 void imager_checkpoint_cycle(imager_checkpoint *checkpoint, imager_cycle_save *save,
                              void *context);
 
-/** Cleaning has come further, and may be saved; as imager_checkpoint_look. Collective.
- */
+/** Note that cleaning has advanced, and look as imager_checkpoint_look does.
+ * Collective. */
 tess_status imager_checkpoint_cleaned(imager_checkpoint *checkpoint);
 
-/** What major cycles had made when the run was left: image `k` of their rows, this
- *  rank's of it. The state's bytes are checkpoint->state.cycle. Local. */
+/** Read this rank's rows of image `k` that major cycles had saved. Their bytes are in
+ * checkpoint->state.cycle. Local. */
 tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, int k,
                                          int64_t row_first, int64_t num_rows,
                                          double *rows);
 
-/** Have the job's visibility sets tell this checkpoint how far they come. Local. */
+/** Let the job's visibility sets report their progress to this checkpoint. Local. */
 void imager_checkpoint_keep(imager_checkpoint *checkpoint, imager_job *job);
 
-/** So many more outputs are complete, with the means whose last channel is among them.
- *  May end the run with TESS_ERR_STOPPED. Collective. */
+/** Note that `count` more outputs are complete, with the means whose last channel is
+ * among them. TESS_ERR_STOPPED: the run is to end, and has been saved. Collective. */
 tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count);
 
-/** All is done. Collective. */
+/** Remove the checkpoint: the run is complete. Collective. */
 void imager_checkpoint_finish(imager_checkpoint *checkpoint);
 void imager_checkpoint_free(imager_checkpoint *checkpoint); /**< Local. */
 
