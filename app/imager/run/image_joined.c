@@ -7,6 +7,7 @@
 
 #include "channel_rounds.h"
 #include "image_cubes.h"
+#include "image_output.h"
 #include "image_primary_beam.h"
 #include "imager_teams_rows.h"
 #include "majors.h"

@@ -1,8 +1,9 @@
 /* What one output is made of: its samples and their weights; what is known of its dirty
  * images; images without data. */
+#include "image_output.h"
+
 #include "image_beam.h"
 #include "image_primary_beam.h"
-#include "image_run.h"
 #include "imager_rows.h"
 #include "imager_window.h"
 #include "run_samples.h"

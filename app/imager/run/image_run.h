@@ -97,42 +97,6 @@ tess_status image_set_up(image_run *run);
  * are in memory, or will be. Collective. */
 tess_status image_form_teams(image_run *run, bool kept);
 
-/** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
-tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
-
-/** Make the density of an output's samples, unless the survey has made it; NULL with
- * natural weights. `data` refers to the density, and applies it to samples that it
- * reads. Collective. */
-tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
-
-/** Make the density of all channels of an interval, once (--mf-weighting). To be called
- * before image_data_for; image_weigh applies the density. Collective. */
-tess_status image_share_density(image_run *run, int64_t interval);
-
-/** Apply the density to samples that are in memory, once, and destroy it. Leaves it as
- * it is for samples that are not in memory. Collective. */
-tess_status image_apply_density(image_run *run, sample_sets *data,
-                                tess_density **density);
-
-/** Free the samples; a zeroed object is fine. Local. */
-void image_data_free(sample_sets *data);
-
-/** The samples of an output, weighted (image_data_for, image_weigh). `*density` is to
- * be applied to samples that are not in memory, and belongs to the caller, or is NULL.
- *  variance[num_pol]: Σ W²/w of each image, for image_measure_made. Collective. */
-tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
-                                double *variance, tess_density **density);
-
-/** Note the variances of dirty images and PSFs that have just been made, and find their
- * beam, found[num_pol]. Collective. */
-tess_status image_measure_made(const image_run *run, int64_t output,
-                               const double *variance, imager_product *made,
-                               struct imager_found *found);
-
-/** Make the images of an output without data: models are 0, all others NaN. Each rank
- * gets an equal share of the rows. TESS_ERR_ALLOC. Collective. */
-tess_status image_empty_products(const image_run *run, imager_product *product);
-
 /** Number of PSFs of an output. Local. */
 static inline int image_num_psf(const image_run *run)
 {
@@ -141,6 +105,12 @@ static inline int image_num_psf(const image_run *run)
 
 /** Free what image_set_up and later steps have made. Collective. */
 void image_free_run(image_run *run);
+
+/* ---- shared_density.c ---- */
+
+/** Make the density of all channels of an interval, once (--mf-weighting). To be called
+ * before image_data_for; image_weigh applies the density. Collective. */
+tess_status image_share_density(image_run *run, int64_t interval);
 
 /* ---- run_ignored.c ---- */
 

@@ -15,13 +15,13 @@
 #include "tess_mem.h"
 #include "tess_words.h"
 
-/* Cleaning has stalled when the peaks of so many major iterations in a row are not
- * below those before. */
+/* Cleaning has stalled if so many major iterations in a row do not begin with a smaller
+ * peak. */
 enum { MOST_STALLED = 3 };
 
 /* ---- set-up ---- */
 
-/* Polarisations and channels that are cleaned together. */
+/* Number of polarisations that are cleaned together. */
 static int joined_pols(const image_run *run)
 {
     return image_joins_pols(run->opts) ? run->num_pol : 1;
@@ -53,8 +53,8 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     double rank_bytes, node_bytes;
     tess_clean_bytes(&images, &minor, ranks, &rank_bytes, &node_bytes);
-    /* of channels together dirty images, PSFs and restored ones are there until all are
-     * written, and maps are made when minor loops are over */
+    /* dirty images, PSFs and restored images of channels that are cleaned together wait
+     * until all are written; maps are made after the minor loops */
     const int kinds = 3 + opts->clean.first_residual;
     const double waiting = channels > 1 ? pixels * (is_double ? 8 : 4) * kinds : 0;
     const double loops = num_pol / pols * (rank_bytes + node_bytes / ranks);
@@ -80,7 +80,7 @@ cleanup:
     return status;
 }
 
-/* Rows like those of the images, all blank: of an image without data. Local. */
+/* Makes blank rows like those of the images, for an image without data. Local. */
 static tess_status blank_rows(const majors *all, imager_rows *to)
 {
     tess_status status = TESS_OK;
@@ -110,9 +110,9 @@ static const imager_product *psf_of(const majors *all, int channel, int pol)
 /* The FITS code of total intensity; codes of Stokes parameters are above 0. */
 enum { STOKES_I = 1 };
 
-/* The share of each polarisation in the power of several, so that thresholds mean the
- * flux of a source as in WSClean: of correlations half, of Stokes parameters without I
- * the mean. */
+/* The factor of each polarisation in the sum of squares of several. Thresholds then
+ * mean the flux of a source, as in WSClean: it is a half for correlations, and one over
+ * their number for Stokes parameters without I. */
 static double pol_share(const image_run *run, const bool *linked)
 {
     int stokes = 0, count = 0;
@@ -135,7 +135,7 @@ static bool is_linked(const image_run *run, int pol)
     return join->num_linked == 0;
 }
 
-/* Rows of a group's images into the arrays for calls. */
+/* Puts the rows of a group's images into the arrays that calls take. */
 static void gather_rows(const majors *all, const cleaned *group)
 {
     for (int c = 0; c < all->num_channels; ++c)
@@ -146,7 +146,7 @@ static void gather_rows(const majors *all, const cleaned *group)
         }
 }
 
-/* Where any channel's mask of the group's polarisations is set. Collective. */
+/* The union of the channels' masks of the group's polarisations. Collective. */
 static tess_status join_masks(const majors *all, const cleaned *group, uint8_t **out)
 {
     tess_status status = TESS_OK;
@@ -177,7 +177,7 @@ cleanup:
     return status;
 }
 
-/* The images of a group; arrays are borrowed. */
+/* Describes the images of a group; arrays are borrowed. */
 static tess_clean_images group_images(const majors *all, const cleaned *group,
                                       bool *linked)
 {
@@ -200,7 +200,8 @@ static tess_clean_images group_images(const majors *all, const cleaned *group,
     return images;
 }
 
-/* Whether any image that a group's search looks at has data; their weights. */
+/* Finds the weights of a group's images; returns whether any image that is searched has
+ * data. */
 static bool find_weights(const majors *all, const cleaned *group)
 {
     bool any = false;
@@ -217,7 +218,7 @@ static bool find_weights(const majors *all, const cleaned *group)
     return any;
 }
 
-/* The object that cleans a group, with its PSFs and mask. Collective. */
+/* Creates the object that cleans a group, with its PSFs and mask. Collective. */
 static tess_status create_clean(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
@@ -243,7 +244,7 @@ cleanup:
     return status;
 }
 
-/* Models of zero, or those of an earlier run. Collective. */
+/* Makes models of zero, or reads those of an earlier run. Collective. */
 static tess_status begin_models(majors *all)
 {
     tess_status status = TESS_OK;
@@ -272,8 +273,8 @@ cleanup:
     return status;
 }
 
-/* Progress of a minor loop: the share of the way from its peak to its threshold, on a
- * logarithmic scale. Local. */
+/* Shows the progress of a minor loop: the share of the way from its peak to its
+ * threshold, on a logarithmic scale. Local. */
 static void tell_progress(void *context, const tess_clean_progress *now)
 {
     majors *all = context;
@@ -286,9 +287,9 @@ static void tell_progress(void *context, const tess_clean_progress *now)
     all->share = share;
 }
 
-/* Between sub-minor loops: the components so far may be saved. What was subtracted from
- * one part of a cross-hand is in the residual of the other, which is not: such are
- * saved between major iterations only. Collective. */
+/* Between sub-minor loops, saves the components so far. Not so for cross-hands: what
+ * was subtracted from the real part is also in the residual of the imaginary part,
+ * which no checkpoint has. They are saved between major iterations only. Collective. */
 static tess_status look(void *context, bool *stop)
 {
     const majors *all = context;
@@ -308,7 +309,7 @@ static int first_channel(const majors *all)
     return c;
 }
 
-/* Scales go by the smallest beam of all channels. */
+/* The smallest beam of all channels, which determines the scales. */
 static struct imager_found joined_beam(const majors *all)
 {
     struct imager_found beam = all->channel[first_channel(all)].found[0];
@@ -370,7 +371,7 @@ cleanup:
 
 /* ---- residual images ---- */
 
-/* The residuals to begin with: dirty images, or those less the model that is continued.
+/* Makes the first residuals: dirty images, less the model if one is continued.
  * Collective. */
 static tess_status begin_residuals(majors *all)
 {
@@ -410,7 +411,8 @@ static majors_end end_of(tess_clean_end end)
     }
 }
 
-/* Whether a minor loop's residual began as high as earlier ones, time after time. */
+/* Whether several minor loops in a row have begun with a residual as high as earlier
+ * ones. */
 static bool has_stalled(cleaned *group, const tess_clean_report *report,
                         bool same_phase)
 {
@@ -489,7 +491,7 @@ static void tell_major(const majors *all, const cleaned *group)
                     report->transform_s, report->list_s);
 }
 
-/* A minor loop of a group. Collective. */
+/* Runs a minor loop of a group. Collective. */
 static tess_status clean_one(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
@@ -522,8 +524,8 @@ cleanup:
     return status;
 }
 
-/* Minor loops of all groups that go on and have had none in this major iteration.
- * Collective. */
+/* Runs minor loops of all groups that are not finished and have had none in this major
+ * iteration. Collective. */
 static tess_status clean_all(majors *all)
 {
     tess_status status = TESS_OK;
@@ -557,7 +559,7 @@ static void stop_all(majors *all, majors_end end)
         }
 }
 
-/* Copies of the residuals after the first major iteration. Collective. */
+/* Copies the residuals after the first major iteration. Collective. */
 static tess_status keep_first(majors *all)
 {
     tess_status status = TESS_OK;
@@ -589,7 +591,7 @@ cleanup:
     return status;
 }
 
-/* ---- what is left ---- */
+/* ---- products ---- */
 
 /* Collective. */
 static tess_status restore(const majors *all, int channel, int pol, imager_rows *image)
@@ -614,7 +616,7 @@ tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_j
     return tess_comm_allreduce_f64(comm, flux_jy, 1, TESS_SUM);
 }
 
-/* What was done, for headers and the last lines. Collective. */
+/* Notes how an image was cleaned, for headers and the last lines. Collective. */
 static tess_status note(const majors *all, int channel, int pol)
 {
     tess_status status = TESS_OK;
@@ -640,7 +642,8 @@ cleanup:
     return status;
 }
 
-/* A channel without data has a model, and is blank otherwise. Collective. */
+/* Makes the products of a channel without data: it has a model, and its other images
+ * are blank. Collective. */
 static tess_status take_blank(const majors *all, int channel)
 {
     tess_status status = TESS_OK;
@@ -661,7 +664,8 @@ cleanup:
     return status;
 }
 
-/* Images as they are written; what is not, stays with `made`. Collective. */
+/* Moves and makes the images that are written; those that are not written stay in
+ * `made`. Collective. */
 static tess_status take_products(const majors *all, int channel)
 {
     tess_status status = TESS_OK;
@@ -689,7 +693,7 @@ cleanup:
     return status;
 }
 
-/* Weights of the products of a polarisation are those of its dirty image. */
+/* Products of a polarisation have the weights of its dirty image. */
 static void take_weights(const image_kinds *kinds, const majors_channel *channel)
 {
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind) {
@@ -718,7 +722,7 @@ static void free_all(majors *all)
     if (all->slabs && all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
-/* The middle of the band where there are no weights. Local. */
+/* Channels without weights have the frequency of the middle of their band. Local. */
 static void find_frequencies(majors *all)
 {
     const image_run *run = all->run;

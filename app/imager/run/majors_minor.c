@@ -32,9 +32,9 @@ tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
     return minor;
 }
 
-/* Ranks that share planes in groups have rows in another order than their own: clean/
- * wants slabs in the order of ranks. Rows that teams have sent to all lie in it.
- * Collective. */
+/* Ranks that share planes in groups do not have rows in the order of their numbers, and
+ * clean/ needs slabs in the order of ranks. Rows that teams have sent to all ranks are
+ * in that order. Collective. */
 tess_status majors_order_ranks(const image_run *run, tess_comm **slabs)
 {
     const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);

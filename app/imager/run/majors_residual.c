@@ -3,8 +3,9 @@
 #include "imager_teams_rows.h"
 #include "majors_private.h"
 
-/* The residual images of a channel, of its visibility set less models whose rows lie as
- * the job leaves images: residual[num_pol]. Collective over the job's ranks. */
+/* Makes the residual images of a channel, residual[num_pol]: of its visibility set less
+ * models, whose rows lie as those of the job's images. Collective over the job's ranks.
+ */
 static tess_status make_residual(const majors *all, const majors_channel *channel,
                                  const imager_rows *model, imager_rows *residual)
 {
@@ -33,7 +34,8 @@ static majors_channel *channel_at(const majors *all, int first, int team)
     return &all->channel[all->rounds->channel[first + team]];
 }
 
-/* The models of this team's channel, model[num_pol]. Collective. */
+/* Brings the models of this team's channel, model[num_pol], to its ranks. Collective.
+ */
 static tess_status bring_models(const majors *all, int first, imager_rows *model)
 {
     tess_status status = TESS_OK;
@@ -49,8 +51,9 @@ cleanup:
     return status;
 }
 
-/* The residuals of a round's channels from made[num_pol], which this team has made, or
- * NULL. Collective. */
+/* Sends the residuals made[num_pol] of this team's channel to all ranks, and receives
+ * those of the round's other channels. `made` is NULL if this team has no channel.
+ * Collective. */
 static tess_status spread_residuals(const majors *all, int first,
                                     const imager_rows *made)
 {
@@ -74,7 +77,7 @@ static void free_residuals(const majors *all, int first)
             imager_rows_free(&channel_at(all, first, g)->residual[p]);
 }
 
-/* One channel by each team. Collective. */
+/* Each team makes the residuals of one channel. Collective. */
 static tess_status make_round(majors *all, int first)
 {
     tess_status status = TESS_OK;

@@ -1,15 +1,15 @@
-/* What checkpoints keep of major cycles: the models, the automatic masks, the first
- * residuals, and one state for all ranks. The residuals are made again from the data
- * and the models. */
+/* The part of checkpoints that is about major cycles: models, automatic masks, first
+ * residuals, and one state for all ranks. Residuals are not in it: they are made again
+ * from the data and the models. */
 #include "majors_private.h"
 
 #include <string.h>
 
 #include "tess_mem.h"
 
-/* What the state begins with; one part for each group of images that are cleaned
- * together and the bytes of its tess_clean_state follow. They are of one machine's byte
- * order. */
+/* The head of the state. For each group of images that are cleaned together, a
+ * state_part and the bytes of its tess_clean_state follow. All are in the byte order of
+ * one machine. */
 typedef struct state_head {
     char name[8]; /* and version */
     int64_t output, num_channels, num_groups, num_pol, num;
@@ -17,7 +17,7 @@ typedef struct state_head {
 } state_head;
 
 typedef struct state_part {
-    int64_t num_bytes; /* of the tess_clean_state behind it; 0: no data */
+    int64_t num_bytes; /* bytes of the tess_clean_state that follows; 0: no data */
     double least_peak, final_threshold;
     int64_t num_majors, iterations;
     int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
@@ -35,7 +35,7 @@ static bool has_masks(const majors *all)
 static state_part part_of(const cleaned *group, int64_t num_bytes)
 {
     state_part part;
-    memset(&part, 0, sizeof part); /* with what lies between fields */
+    memset(&part, 0, sizeof part); /* padding bytes, too */
     part.num_bytes = num_bytes;
     part.least_peak = group->least_peak;
     part.final_threshold = group->report.final_threshold;
@@ -56,7 +56,7 @@ static void add_bytes(imager_cycle *cycle, const void *from, int64_t count)
     cycle->num_bytes += count;
 }
 
-/* Rows that are converted: the checkpoint frees them. */
+/* Adds rows for a converted image; the checkpoint frees them. */
 static tess_status add_rows(imager_cycle *cycle, double **rows)
 {
     tess_status status = TESS_OK;
@@ -150,7 +150,7 @@ cleanup:
     return status;
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
 bool majors_can_continue(const majors *all)
 {
@@ -158,7 +158,7 @@ bool majors_can_continue(const majors *all)
     return checkpoint && checkpoint->cycle_waits;
 }
 
-/* Take `count` bytes of the state; false where there are fewer. */
+/* Takes `count` bytes of the state; returns false if there are fewer. */
 static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to,
                        int64_t count)
 {
@@ -168,7 +168,7 @@ static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to
     return true;
 }
 
-/* This rank's rows of the automatic mask of a group. */
+/* Reads this rank's rows of the automatic mask of a group. */
 static tess_status take_mask(const majors *all, int image, uint32_t **found)
 {
     tess_status status = TESS_OK;
@@ -200,7 +200,7 @@ static void take_part(const state_part *part, cleaned *group)
     group->end = (majors_end)part->end;
 }
 
-/* One group: its part of the state and its mask. Local. */
+/* Takes one group's part of the state, and its mask. Local. */
 static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state *state)
 {
     tess_status status = TESS_OK;
@@ -238,7 +238,7 @@ cleanup:
     return status;
 }
 
-/* The first residuals, in the precision of images. Local. */
+/* Takes the first residuals, in the precision of images. Local. */
 static tess_status take_first(majors *all, int image)
 {
     tess_status status = TESS_OK;
@@ -258,7 +258,7 @@ cleanup:
     return status;
 }
 
-/* Images of channels with data. */
+/* Number of images of channels with data. */
 static int count_with_data(const majors *all)
 {
     int count = 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "image_cubes.h"
+#include "image_output.h"
 #include "image_run.h"
 #include "imager_estimate.h"
 #include "imager_passes.h"

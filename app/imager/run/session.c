@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "device_share.h"
+#include "image_output.h"
 #include "run_samples.h"
 #include "session_private.h"
 #include "tess_log.h"

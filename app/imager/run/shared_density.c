@@ -1,4 +1,5 @@
 /* The density of all channels of an interval together (--mf-weighting). */
+#include "image_output.h"
 #include "image_run.h"
 #include "run_samples.h"
 #include "tess_mem.h"

@@ -11,6 +11,7 @@
 #include "device_share.h"
 #include "image_cubes.h"
 #include "image_joined.h"
+#include "image_output.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"

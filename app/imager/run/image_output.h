@@ -1,0 +1,42 @@
+/** @file image_output.h  (private to app/imager/run/)
+ *  What one output is made of: its samples and their weights; what is known of its
+ *  dirty images; images without data.
+ */
+#ifndef TESS_IMAGE_OUTPUT_H
+#define TESS_IMAGE_OUTPUT_H
+
+#include "image_run.h"
+
+/** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
+tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
+
+/** Make the density of an output's samples, unless the survey has made it; NULL with
+ * natural weights. `data` refers to the density, and applies it to samples that it
+ * reads. Collective. */
+tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
+
+/** Apply the density to samples that are in memory, once, and destroy it. Leaves it as
+ * it is for samples that are not in memory. Collective. */
+tess_status image_apply_density(image_run *run, sample_sets *data,
+                                tess_density **density);
+
+/** Free the samples; a zeroed object is fine. Local. */
+void image_data_free(sample_sets *data);
+
+/** The samples of an output, weighted (image_data_for, image_weigh). `*density` is to
+ * be applied to samples that are not in memory, and belongs to the caller, or is NULL.
+ *  variance[num_pol]: Σ W²/w of each image, for image_measure_made. Collective. */
+tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
+                                double *variance, tess_density **density);
+
+/** Note the variances of dirty images and PSFs that have just been made, and find their
+ * beam, found[num_pol]. Collective. */
+tess_status image_measure_made(const image_run *run, int64_t output,
+                               const double *variance, imager_product *made,
+                               struct imager_found *found);
+
+/** Make the images of an output without data: models are 0, all others NaN. Each rank
+ * gets an equal share of the rows. TESS_ERR_ALLOC. Collective. */
+tess_status image_empty_products(const image_run *run, imager_product *product);
+
+#endif
