@@ -1,4 +1,4 @@
-/* `tessera plan`: what an image will take. */
+/* `tessera plan`: estimates time and memory that an image will take. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* What this rank would do with its slice. Collective. */
+/* The work that this rank would have with its slice. Collective. */
 static tess_status workload_of(const image_run *run, bool kept, const sample_sets *data,
                                imager_workload *work)
 {
@@ -23,7 +23,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     const double vis_bytes = (double)tess_samples_vis_bytes(&like);
     int64_t num_rows, num_vis;
     tess_source_slice(run->source, &num_rows, &num_vis);
-    /* the slice is a team's: all ranks read, and keep, a slice each */
+    /* the slice is that of a team: all ranks read a slice each, and keep it */
     num_rows /= run->teams.num;
     num_vis /= run->teams.num;
     *work = (imager_workload){
@@ -44,7 +44,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
             vis_bytes * (double)data->num_vis / tess_comm_size(run->job.comm) +
             IMAGE_ROW_BYTES * (double)num_rows / (double)run->outputs.num_intervals};
     if (kept && run->outputs.num > 1) work->copy_bytes = work->owned_bytes;
-    if (kept && run->holds.together) /* the team's other channels' stay */
+    if (kept && run->holds.together) /* samples of the team's other channels stay */
         work->copy_bytes *=
             ceil((double)run->outputs.num_channels / (double)run->teams.num);
     if (run->teams.num > 1)
@@ -145,8 +145,8 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_seconds(estimate);
 }
 
-/* The bricks that samples of an output, or of all (ALL_OUTPUTS), have on a job's plan,
- * and what there is to do. Collective. */
+/* Counts the bricks that samples of an output, or of all outputs (ALL_OUTPUTS), have on
+ * a job's plan, and the work with them. Collective. */
 enum { ALL_OUTPUTS = -1 };
 static tess_status count_output(image_run *run, const imager_job *job, int64_t output,
                                 bool kept, tess_brick_list *bricks,
@@ -166,7 +166,8 @@ cleanup:
     return status;
 }
 
-/* What one output takes, partitioned as the run would. Collective. */
+/* Estimates what one output takes, partitioned as the run would partition it.
+ * Collective. */
 static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
                                    const tess_costs *costs, int64_t output, bool kept,
                                    imager_estimate *estimate)
@@ -187,7 +188,7 @@ cleanup:
     return status;
 }
 
-/* The memory of whichever output needs more of it; the rest stays. */
+/* Takes over the memory of the other output if that needs more; times stay. */
 static void keep_larger_memory(imager_estimate *estimate, const imager_estimate *other)
 {
     if (other->peak <= estimate->peak) return;
@@ -198,15 +199,18 @@ static void keep_larger_memory(imager_estimate *estimate, const imager_estimate 
     estimate->planes = other->planes;
 }
 
-/* A model of other pixels, which is predicted on a plan of its own and subtracted where
- * samples are read. */
+/* A model of other pixels than the images'. It is predicted on a plan of its own, and
+ * subtracted where samples are read. */
 typedef struct early_model {
-    imager_estimate estimate; /* of a prediction for all samples that are in memory */
-    double planes;            /* bytes that stay while images are made; 0: no model */
-    double predicted;         /* bytes of predictions */
+    imager_estimate
+        estimate;  /* estimate of a prediction for all samples that are in memory */
+    double planes; /* bytes of the model that stay while images are made; 0: there is no
+                      model */
+    double predicted; /* bytes of predicted visibilities */
 } early_model;
 
-/* What it takes, before teams are formed: all ranks predict together. Collective. */
+/* Estimates the prediction of that model before teams are formed, because all ranks
+ * predict together. Collective. */
 static tess_status estimate_early(image_run *run, const tess_costs *costs, bool kept,
                                   early_model *early)
 {
@@ -238,8 +242,8 @@ cleanup:
     return status;
 }
 
-/* Add that to what images take. Samples that are not kept are predicted while planes
- * and sums of images are there. */
+/* Adds the estimate of that prediction to the one of images. Samples that are not kept
+ * are predicted while planes and sums of images are in memory. */
 static void add_early(const early_model *early, bool kept, imager_estimate *estimate)
 {
     static const tess_stage stages[] = {TESS_STAGE_SORT, TESS_STAGE_EXCHANGE,
@@ -256,11 +260,12 @@ static void add_early(const early_model *early, bool kept, imager_estimate *esti
     }
 }
 
-/* Seconds are those of the largest output. Outputs of as many visibilities differ in
- * the lines of the grid that they cover, and thus in memory: the Earth turns between
+/* Times are those of the largest output. Outputs of as many visibilities differ in the
+ * lines of the grid that they cover, and thus in memory: the Earth turns between
  * intervals, and the uv plane grows with the channel. The last, the first and the
- * middle output show the range of it. Each takes another look at data that do not fit
- * in memory: the last one has to do for these. */
+ * middle output show the range of memory. Each costs another reading of data that do
+ * not fit in memory; of such data only the last and the largest output are estimated.
+ */
 static tess_status estimate_outputs(image_run *run, const tess_image_opts *opts,
                                     const tess_costs *costs, bool kept,
                                     imager_estimate *estimate)
@@ -276,7 +281,7 @@ static tess_status estimate_outputs(image_run *run, const tess_image_opts *opts,
     for (int k = 0; k < num_shown; ++k)
         if (shown[k] != largest && outputs->extent[shown[k]].num_vis > 0)
             TESS_TRY(estimate_output(run, opts, costs, shown[k], kept, &other[k]));
-    /* the last one partitioned is the one that is printed */
+    /* the plan that is printed is that of the last output that is partitioned */
     TESS_TRY(estimate_output(run, opts, costs, largest, kept, estimate));
     for (int k = 0; k < num_shown; ++k)
         keep_larger_memory(estimate, &other[k]);
@@ -284,7 +289,7 @@ cleanup:
     return status;
 }
 
-/* As tess_imager_image, but stops when the work has been partitioned. */
+/* The steps of tess_imager_image up to the partition of the work. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
@@ -301,7 +306,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     bool kept;
     natural.weights.weighting = TESS_NATURAL;
     natural.weights.taper = (tess_taper){0};
-    natural.scratch = NULL; /* what is planned is not read twice */
+    natural.scratch = NULL; /* nothing is read a second time */
     run.opts = &natural;
     TESS_TRY(image_set_up(&run));
     run.mode = DATA_STREAMED;

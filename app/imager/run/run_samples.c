@@ -1,4 +1,5 @@
-/* The data of an image: read once and kept, or surveyed, or taken by a device. */
+/* Decides how the samples of a run are kept: read once into memory, surveyed to be read
+ * again, or taken by a device. */
 
 #include "run_samples.h"
 #include "device_read.h"
@@ -6,7 +7,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* All polarisations of every sample have one weight: keep it once. */
+/* Keeps one weight of each sample if all its polarisations have the same. */
 static void share_weights(tess_samples *samples)
 {
     const int n = samples->num_weight;
@@ -40,8 +41,8 @@ tess_status image_subtract_early(image_run *run, tess_samples *samples)
     return imager_predictor_subtract(&run->subtract, &run->job.model, 1, samples);
 }
 
-/* Memory for samples and, on several ranks, for those that others send, of which every
- * rank gets about the same share. */
+/* Memory for samples. On several ranks it is also for those that others send; each rank
+ * gets about the same share of them. */
 static double samples_bytes(const image_run *run, double num_rows, double num_vis,
                             double num_vis_of_all)
 {
@@ -52,7 +53,7 @@ static double samples_bytes(const image_run *run, double num_rows, double num_vi
            IMAGE_ROW_BYTES * num_rows;
 }
 
-/* Whether that fits on every rank. Collective. */
+/* Whether so many bytes fit on every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits)
 {
     int64_t here = bytes < IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;
@@ -61,8 +62,8 @@ tess_status image_fits_all(const image_run *run, double bytes, bool *fits)
     return status;
 }
 
-/* Memory when all samples are kept; with several outputs, those of one are copied and
- * sent at a time. */
+/* Memory of a rank when all samples are kept: with several outputs, the samples of one
+ * are copied and sent at a time. */
 double image_cached_bytes(const image_run *run)
 {
     int64_t num_rows, num_vis;
@@ -90,7 +91,7 @@ cleanup:
     return status;
 }
 
-/* Times of all outputs together, all channels. */
+/* The times of all outputs, and all channels. */
 void image_want_all(image_run *run)
 {
     const output_table *outputs = &run->outputs;
@@ -98,7 +99,7 @@ void image_want_all(image_run *run)
                        outputs->interval_begin[outputs->num_intervals]);
 }
 
-/* Times and channels of one output. */
+/* The times and channels of one output. */
 void image_want_output(image_run *run, int64_t output)
 {
     const output_table *outputs = &run->outputs;
@@ -108,7 +109,7 @@ void image_want_output(image_run *run, int64_t output)
                        begin[0], begin[1]);
 }
 
-/* Read everything once and keep it. Collective. */
+/* Reads everything once and keeps it. Collective. */
 static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
 {
     tess_status status = TESS_OK;
@@ -150,8 +151,8 @@ cleanup:
     return status;
 }
 
-/* May every rank make samples on its device, and image them by itself? Nothing else may
- * want to see the samples. Collective. */
+/* Whether every rank may make samples on its device, and image them by itself. Nothing
+ * else may need to see the samples. Collective. */
 static tess_status wants_device_read(const image_run *run, bool *wanted)
 {
     tess_status status = TESS_OK;
@@ -201,8 +202,8 @@ bool image_has_density(const tess_image_weights *weights)
     return weights->weighting != TESS_NATURAL || !tess_taper_is_none(&weights->taper);
 }
 
-/* With --reproducible, natural weights are summed as integers, of a quantum that
- * depends on their largest. */
+/* With --reproducible, natural weights are summed as whole multiples of a quantum,
+ * which depends on the largest weight. */
 tess_status image_create_density(const image_run *run, int num_weight,
                                  double weight_scale, tess_density **density)
 {
@@ -226,7 +227,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
     return tess_comm_agree(run->comm, status);
 }
 
-/* What the outputs are made of, on all ranks: once. Collective. */
+/* Sums what the outputs are made of over all ranks, once. Collective. */
 static tess_status sum_outputs(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -237,8 +238,8 @@ cleanup:
     return status;
 }
 
-/* The density of a single output, unless it needs the largest weight first; and what a
- * run that is continued had found. Collective. */
+/* Begins the density of a single output, unless the largest weight has to be known
+ * first, and takes up what a run that is continued had found. Collective. */
 static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_weight,
                                    int64_t *first)
 {
@@ -259,7 +260,7 @@ cleanup:
     return status;
 }
 
-/* Read everything once to learn what the outputs are made of, and the density of a
+/* Reads everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */
 tess_status image_survey_blocks(image_run *run)
 {
@@ -303,7 +304,7 @@ cleanup:
     return status;
 }
 
-/* The largest output that this rank may have to hold. */
+/* Bytes of the largest output that this rank may have to hold. */
 double image_largest_output_bytes(const image_run *run)
 {
     const output_table *outputs = &run->outputs;
@@ -319,7 +320,8 @@ double image_largest_output_bytes(const image_run *run)
     return largest;
 }
 
-/* What one plan for all outputs must cover, and how many images it has. Collective. */
+/* Finds what one plan for all outputs must cover, and how many images it has.
+ * Collective. */
 tess_status image_finish_survey(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -334,8 +336,8 @@ cleanup:
     return status;
 }
 
-/* How samples are kept, and what they tell: extents, weights, number of images. Data
- * are read once here; all of them stay if they fit. Collective. */
+/* Decides how samples are kept, and finds their extents, weights and number of images.
+ * Reads the data once; all of them stay if they fit. Collective. */
 tess_status image_first_pass(image_run *run)
 {
     tess_status status = TESS_OK;

@@ -6,45 +6,48 @@
 
 #include "image_run.h"
 
-/** Take a model of other pixels out of samples. Collective. */
+/** Subtract a model of other pixels than the images' from samples, if there is one.
+ * Collective. */
 tess_status image_subtract_early(image_run *run, tess_samples *samples);
 
-/** Whether that fits on every rank. Collective. */
+/** Whether so many bytes fit on every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits);
 
-/** Memory when all samples are kept; with several outputs, those of one are copied and
- * sent at a time. */
+/** Memory of a rank when all samples are kept [bytes]: with several outputs, the
+ * samples of one are copied and sent at a time. */
 double image_cached_bytes(const image_run *run);
 
-/** Samples stay in memory (`kept`), or on scratch where the backend can work on those;
- *  else TESS_ERR_RESOURCE, by which `what` is refused. Local. */
+/** Check that samples stay in memory (`kept`), or on scratch where the backend works on
+ * those. TESS_ERR_RESOURCE refuses `what` otherwise. Local. */
 tess_status image_check_kept(const image_run *run, bool kept, const char *what);
 
-/** Read those of all outputs, or of one: times and channels. Local. */
+/** Choose what the source reads from here on: the times and channels of all outputs, or
+ * of one. Local. */
 void image_want_all(image_run *run);
 void image_want_output(image_run *run, int64_t output);
 
-/** Whether weights have a density: tapers are factors of its cells. Local. */
+/** Whether weights have a density; tapers are factors of its cells. Local. */
 bool image_has_density(const tess_image_weights *weights);
 
-/** An empty density for the weights asked for, of samples whose weights have been
- *  multiplied by `weight_scale`; NULL with natural ones without a taper.
- *  Collective. */
+/** Make an empty density for the weights that the options ask for; NULL for natural
+ * ones without a taper. `weight_scale`: factor by which the weights of samples have
+ * been multiplied. Collective. */
 tess_status image_create_density(const image_run *run, int num_weight,
                                  double weight_scale, tess_density **density);
 
-/** Read everything once to learn what the outputs are made of, and the density of a
- * single one. Collective. */
+/** Survey the data: read them once to learn what the outputs are made of, and to make
+ * the density of a single output. Collective. */
 tess_status image_survey_blocks(image_run *run);
 
-/** The largest output that this rank may have to hold. */
+/** Bytes of the largest output that this rank may have to hold. Local. */
 double image_largest_output_bytes(const image_run *run);
 
-/** What one plan for all outputs must cover, and how many images it has. Collective. */
+/** Find what one plan for all outputs must cover, and how many images each has.
+ * Collective. */
 tess_status image_finish_survey(image_run *run);
 
-/** How samples are kept, and what they tell: extents, weights, number of images. Data
- * are read once here; all of them stay if they fit. Collective. */
+/** Decide how samples are kept, and find their extents, weights and number of images.
+ * Reads the data once; all of them stay if they fit. Collective. */
 tess_status image_first_pass(image_run *run);
 
 #endif
