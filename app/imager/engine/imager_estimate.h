@@ -1,7 +1,5 @@
-/** @file imager_estimate.h  (private to app/imager/)
- *  The time and the memory that a run will need, for `plan` and for the
- *  choice of teams.
- */
+/** @file imager_estimate.h  (private to app/imager/)  The time and the memory that a
+ * run will need, for `plan` and for the choice of teams. */
 #ifndef TESS_IMAGER_ESTIMATE_H
 #define TESS_IMAGER_ESTIMATE_H
 
@@ -12,49 +10,54 @@
 
 /** What a rank reads and keeps, for estimates. */
 typedef struct imager_workload {
-    int64_t num_vis;  /* of its slice, ignored ones too */
-    int64_t num_runs; /* they form, see tess_samples.h */
+    int64_t num_vis;  /* samples of its slice, with those that are ignored */
+    int64_t num_runs; /* runs of these samples, see tess_samples.h */
     int64_t num_outputs;
-    int num_reads;                 /* of its slice */
-    double file_bytes, read_bytes; /* of its slice, and of a block, as read */
-    double block_bytes;            /* of the samples of a set of blocks */
-    double sample_bytes;           /* of its slice when it is kept */
-    double owned_bytes;            /* of the samples that it grids at a time */
-    double vis_bytes;              /* of a sample */
-    tess_samples kind;             /* such samples, none of them */
-    bool cached;                   /* samples are kept */
-    bool scratch;                  /* or else are in a file when read again */
-    double copy_bytes; /* of several outputs: of the samples of one, which its team
-                          has been sent, or which are copied */
-    double deal_s;     /* for sending those and, with output channels, means */
-    int num_densities; /* by which samples are weighted; 0: naturally */
-    tess_costs costs;  /* that the run goes by; the plan's are its machine's */
+    int num_reads;                 /* times that its slice is read */
+    double file_bytes, read_bytes; /* bytes of its slice in the file, and of a block */
+    double block_bytes;            /* bytes of the samples of a set of blocks */
+    double sample_bytes; /* bytes of the samples of its slice, when they are kept */
+    double owned_bytes;  /* bytes of the samples that it grids at a time */
+    double vis_bytes;    /* bytes of a sample */
+    tess_samples kind;   /* an empty array of such samples */
+    bool cached;         /* samples are kept */
+    bool scratch; /* samples that are not kept are in a scratch file when they are read
+                     again */
+    double copy_bytes; /* bytes of one output's samples if there are several outputs:
+                          its team has received them, or they are copied */
+    double deal_s;     /* time of sending those, and of means over channels [s] */
+    int num_densities; /* densities by which samples are weighted; 0: natural weights */
+    tess_costs costs;  /* costs by which the run is planned; those of the plan are the
+                          machine's */
 } imager_workload;
 
-/** What a run will need. Seconds are for idle cores of the kind that the rates in
- *  imager_estimate.c are from. */
+/** What a run will need. Times are those of idle cores like those on which the rates in
+ * imager_estimate.c were measured. */
 typedef struct imager_estimate {
     double seconds[TESS_NUM_STAGES], total_s;
-    double reading, samples, sums, planes; /* bytes of a rank: file buffers, samples and
-                                  runs, brick sums, planes with images */
-    double peak;                           /* most of it at a time, with the program */
+    double reading, samples, sums,
+        planes;  /* bytes on a rank of file buffers, of samples and runs, of brick sums,
+                    and of planes with images */
+    double peak; /* largest sum of these at a time, with the program */
 } imager_estimate;
 
-/** Of a partitioned job with this rank's bricks; the largest of all ranks.
- *  Collective. */
+/** Estimate a partitioned job with this rank's bricks; the largest needs of all ranks
+ * are returned. Collective. */
 tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
                                  const tess_brick_list *bricks,
                                  imager_estimate *estimate);
 
-/** Seconds that an output of so many samples, of vis_bytes each, would take on a team
- * of this many ranks, and what having several teams adds in all. Local. */
+/** Time that an output of `num_vis` samples, of vis_bytes each, would take on a team of
+ *  `ranks` ranks [s]. Local. */
 double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
                               double vis_bytes);
+
+/** Time that dealing samples to such teams adds to the run [s]. Local. */
 double imager_estimate_deal(const imager_job *job, const output_table *outputs,
                             int ranks, double vis_bytes);
 
-/** Seconds for a model and a residual of every output to go between teams and all ranks
- *  once. Local. */
+/** Time of sending a model and a residual image of every output between teams and all
+ * ranks once [s]. Local. */
 double imager_estimate_rows(const imager_job *job, const output_table *outputs,
                             int ranks);
 

@@ -19,14 +19,15 @@ enum { IMAGER_MAX_MODEL = 2 * TESS_MAX_POL };
 /** Model images whose visibilities are subtracted from samples before they are imaged.
  */
 typedef struct imager_job_model {
-    int num;        /* model images; 0: the job has no model */
-    double scale;   /* visibilities are predicted of the model times this */
-    bool is_shared; /* they lie on the job's pixels, and are predicted on its plan */
-    bool is_set;    /* the planes hold them */
+    int num;      /* model images; 0: the job has no model */
+    double scale; /* predicted visibilities are those of the model times this */
+    bool
+        is_shared; /* the images have the job's pixels, and are predicted on its plan */
+    bool is_set;   /* the planes hold the images */
     tess_planes *planes;
     tess_steps *steps;
-    /* [polarisation][model image] a sample's visibility is the sum of these times the
-     * visibilities of the model images */
+    /* [polarisation][model image] A sample's visibility is the sum of these times the
+     * visibilities of the model images. */
     double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
 } imager_job_model;
 
@@ -35,21 +36,21 @@ typedef struct imager_told {
     bool plan;                   /* the plan itself */
     bool need;                   /* memory that a rank needs beyond its share */
     bool measured;               /* the error of w-projection */
-    tess_projection_error error; /* the same, of this rank's samples */
+    tess_projection_error error; /* the error of w-projection at this rank's samples */
 } imager_told;
 
 /** How ranks share the outputs and planes of a plan. */
 typedef struct imager_ranks {
     int64_t num_outputs;       /* sets of images that share the plan; 0: one */
-    int num_teams;             /* each of which makes so many; 0: one */
+    int num_teams;             /* teams that share the outputs; 0: one */
     int num_groups, fft_ranks; /* Pw and F */
 } imager_ranks;
 
 /** Memory of this rank [bytes]. */
 typedef struct imager_memory {
-    int64_t rank_bytes; /* that it may use */
-    double mean_bytes;  /* of its share of means over output channels */
-    double clean_bytes; /* that cleaning keeps while images are made */
+    int64_t rank_bytes; /* memory that this rank may use */
+    double mean_bytes;  /* this rank's share of means over output channels */
+    double clean_bytes; /* what cleaning keeps while images are made */
 } imager_memory;
 
 #endif

@@ -9,52 +9,56 @@
 #include "steps.h"
 #include "tess_samples.h"
 
-/** Add to the planes that a brick touches. Local. */
+/** Extend a span of planes by those that a brick touches. Local. */
 void imager_join_planes(tess_plane_span *planes, tess_plane_span more);
 
-/** Threads for sorting: no more than memory allows to be of use, where that is known.
- */
+/** Threads for sorting: no more than keep memory busy, where that number is known.
+ * Local. */
 int imager_sort_threads(const imager_job *job);
 
-/** Sort samples to bricks with `in_place`, for the backend to work on as they are; else
- *  only count them by brick, as they will be sent. Local. */
+/** Sort samples to bricks with `in_place`, for the backend to work on them where they
+ * are. Otherwise count them by brick, as they will be sent. TESS_ERR_ALLOC. Local. */
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks);
 
-/** Room for the counts of so many bricks in an empty list. TESS_ERR_ALLOC. Local. */
+/** Make room for the counts of `num_bricks` bricks in an empty list. TESS_ERR_ALLOC.
+ * Local. */
 tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
                                tess_brick_list *list);
 
-/** This rank's bricks with what all ranks have counted in them, whole ones by their
- * first owner; free it with tess_brick_list_free(). Collective. */
+/** List this rank's bricks with what all ranks have counted in them; a split brick is
+ * listed whole by its first owner. Free the list with tess_brick_list_free().
+ * Collective. */
 tess_status imager_owned_bricks(const imager_job *job, const tess_brick_list *counted,
                                 tess_brick_list *owned);
 
-/** How data that do not fit into memory are gone over: for each of some windows of
- *  w-planes, in passes that take a share of the bricks each. */
+/** Passes over data that do not fit into memory. For each of several windows of
+ * w-planes, each pass takes a share of the bricks. */
 typedef struct imager_passes {
-    int planes_at_once; /**< whose sums are held; 0: all that a w-window touches */
-    int num_windows;    /**< of planes; 1 when planes_at_once is 0 */
-    int *num_shares;    /**< [num_windows] passes for each; owned */
+    int planes_at_once; /**< planes whose sums are held; 0: all that a w-window touches
+                         */
+    int num_windows;    /**< windows of planes; 1 if planes_at_once is 0 */
+    int *num_shares;    /**< [num_windows] passes of each window; owned */
     int num_reads;      /**< passes in all */
-    double sums_bytes, sample_bytes; /**< at a time, at most, on a rank */
-    bool too_large;                  /**< they do not fit all the same */
+    double sums_bytes, sample_bytes; /**< largest amounts on a rank at a time */
+    bool too_large;                  /**< even so they do not fit */
 } imager_passes;
 
-/** What a rank holds in every pass beside its samples and sums, when samples that are
- *  kept or sent take so much, and blocks of the file are read ahead. Local. */
+/** Memory that a rank holds in every pass beside its samples and sums, if samples that
+ * are kept or sent take `sample_bytes`, and blocks of the file that are read ahead
+ * `block_bytes` [bytes]. Local. */
 double imager_held_bytes(const imager_job *job, double sample_bytes,
                          double block_bytes);
 
-/** The fewest passes with which samples of so many bytes, and brick sums, fit beside
- *  what a rank holds otherwise, and none has more than `most_vis` samples on a rank.
- *  Free with imager_passes_free(). Collective. */
+/** Choose the fewest passes with which samples of `vis_bytes` each and brick sums fit
+ * beside `other_bytes`, and in which no rank has more than `most_vis` samples. Free
+ * with imager_passes_free(). Collective. */
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
                                  double vis_bytes, double other_bytes, int64_t most_vis,
                                  imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
 
-/** Planes of a window; count 0: all. Local. */
+/** The planes of a window; count 0: all. Local. */
 tess_plane_window imager_passes_window(const imager_job *job,
                                        const imager_passes *passes, int window);
 

@@ -1,7 +1,6 @@
-/** @file imager_teams.h  (private to app/imager/)
- *  Ranks that make outputs side by side. Of channels that are cleaned together they
- * make dirty and residual images; all ranks clean these (channel_rounds.h).
- */
+/** @file imager_teams.h  (private to app/imager/)  Teams of ranks that make outputs
+ * side by side. If channels are cleaned together, teams make dirty and residual images,
+ * and all ranks clean them (channel_rounds.h). */
 #ifndef TESS_IMAGER_TEAMS_H
 #define TESS_IMAGER_TEAMS_H
 
@@ -13,71 +12,75 @@
 
 struct rank_rows;
 
-/** Ranks that make outputs side by side: P ranks form `num` teams of neighbours, which
- *  in every round make the outputs from a first one on, team g the g-th. */
+/** P ranks form `num` teams of neighbours. In each round, team g makes the g-th of the
+ * round's outputs. */
 typedef struct imager_teams {
-    tess_comm *all;  /**< borrowed */
-    tess_comm *team; /**< of this rank; owned, NULL while there is one of all */
+    tess_comm *all; /**< borrowed */
+    tess_comm
+        *team; /**< this rank's team; owned; NULL if there is one team of all ranks */
     int num, members, own;
 } imager_teams;
 
 /** What the number of teams depends on. */
 typedef struct imager_teams_need {
     const output_table *outputs;
-    int64_t first_output;        /**< to be made: those before are done */
-    double vis_bytes, row_bytes; /**< of a sample, and of a row, a sample */
-    bool kept;                   /**< samples are kept in memory */
-    bool possible;               /**< nothing needs all ranks for every output */
-    bool joined;                 /**< channels are cleaned together, by all ranks */
-    bool checkpoints;            /**< are written */
+    int64_t first_output; /**< the first output that is to be made; those before it are
+                             done */
+    double vis_bytes,
+        row_bytes;    /**< bytes of a sample, and of a row for each of its samples */
+    bool kept;        /**< samples are kept in memory */
+    bool possible;    /**< no step of an output needs all ranks */
+    bool joined;      /**< channels are cleaned together, by all ranks */
+    bool checkpoints; /**< checkpoints are written */
 } imager_teams_need;
 
-/** Number of teams for the planned job, whose communicator has all ranks: forced, or
- *  the fastest that memory allows. TESS_ERR_USAGE for a forced one that cannot be,
- *  TESS_ERR_ALLOC. Local; but for that the same on all ranks. */
+/** Choose the number of teams for the planned job, whose communicator has all ranks:
+ * the number that options force, or the fastest for which there is memory.
+ * TESS_ERR_USAGE: the forced number is impossible. TESS_ERR_ALLOC. Apart from that the
+ * result is the same on all ranks. Local. */
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
                                 int *num);
 
-/** The outputs from `first` on, `num` of them, that have data, as they are dealt to
- *  several teams: the longest first, because the longest of a round ends it. order[num]
- *  gets their numbers less `first`; returns how many. Local. */
+/** Order those of the `num` outputs from `first` on that have data, as they are dealt
+ * to several teams: the longest come first, because the longest output of a round ends
+ * it. order[num] gets their numbers less `first`; returns how many there are. Local. */
 int imager_teams_order(const output_table *outputs, int64_t first, int num, int *order);
 
-/** Form `num` teams, a divisor of the ranks. Collective. */
+/** Form `num` teams; `num` divides the number of ranks. Collective. */
 tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams);
 void imager_teams_free(imager_teams *teams); /**< Collective in the team. */
 
-/** Send samples of the round from `first_output` on to the teams that make them; the
- *  team's own come in `to`, in the order of the file on its ranks. `from` is freed in
- *  the last round. Collective. */
+/** Send the samples of the round that begins with `first_output` to the teams that make
+ * its outputs. The team's own samples arrive in `to`, in the order of the file over its
+ * ranks. `from` is freed in the last round. Collective. */
 tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
                               int64_t first_output, tess_samples *from,
                               const double *row_time, tess_samples *to);
 
-/** The same of samples that have been chosen, and weighted, before: of_team[num] of the
- *  first teams, on every rank of one kind. They are freed. Collective. */
+/** The same for samples that have been chosen and weighted before: of_team[num] of the
+ * first teams, of one kind on all ranks. They are freed. Collective. */
 tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
                               tess_samples *to);
 
-/** Rows of means over channels that a rank keeps, and of images that all ranks clean
- *  together. Local. */
+/** The rows that a rank keeps of means over channels, and of images that all ranks
+ * clean together. Local. */
 void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
                             int64_t *row_first, int64_t *num_rows);
 
-/** Images of a round, on the ranks that keep these rows of the mean. */
+/** Images of a round, by the rows that each rank keeps of the mean. */
 typedef struct imager_round {
     int num_images;
     void *arrived[TESS_MAX_IMAGES];
-    const double *next[TESS_MAX_IMAGES]; /**< what has not been added yet */
-    struct rank_rows *told;              /**< [ranks] what each had */
+    const double *next[TESS_MAX_IMAGES]; /**< the rows that are added next */
+    struct rank_rows *told;              /**< [ranks] the rows that each rank had */
 } imager_round;
 
-/** Take in the products of the round; `output` -1: this team has none. Collective. */
+/** Exchange the products of the round; `output` -1: this team has none. Collective. */
 tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int64_t ny,
                                  const imager_product *product, int num_images,
                                  imager_round *round);
 
-/** Add the next team's, in order, to the means. Local. */
+/** Add the next team's images to the means; teams are added in order. Local. */
 void imager_round_add(const imager_teams *teams, imager_round *round, int team,
                       imager_product *mean);
 void imager_round_free(imager_round *round); /**< Local. */

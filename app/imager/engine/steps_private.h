@@ -1,4 +1,4 @@
-/** @file steps_private.h  (private to steps*.c)
+/** @file steps_private.h  (private to app/imager/engine/steps*.c)
  *  What is held while w-steps go on: sums of bricks, and what has become of planes.
  */
 #ifndef TESS_STEPS_PRIVATE_H
@@ -10,7 +10,7 @@
 typedef struct steps_live {
     int64_t block;
     int64_t first_brick; /**< in the brick list (prediction) */
-    bool settled;        /**< it is of samples before those that are gridded now */
+    bool settled;        /**< its samples came before those that are gridded now */
     tess_brick_sums sums;
 } steps_live;
 
@@ -24,17 +24,17 @@ struct tess_steps {
     int *step_of_block; /**< [num_blocks] */
     steps_live *live;
     int64_t num_live, capacity_live;
-    tess_brick_arena spare; /**< of the last window's largest block */
+    tess_brick_arena spare; /**< memory of the largest block of the last window */
     char *plane_done;       /**< [num_planes] */
     tess_piece *piece;      /**< pieces of a batch of jobs */
     int64_t capacity_pieces;
     bool in_parts; /**< planes have been added to the images in parts */
-    char *done;    /**< [num_planes][num_images] '1': in the images; or NULL */
+    char *done; /**< [num_planes][num_images] '1': the image holds the plane; or NULL */
     int num_images;
     tess_steps_watcher *watch; /**< or NULL */
     void *context;
     double grid_wall_s, grid_busy_s;
-    tess_progress progress; /**< of what goes on: gridding, or planes */
+    tess_progress progress; /**< progress of the present work: gridding, or planes */
 };
 
 /** Bricks [first, end) of a block. */
@@ -42,10 +42,11 @@ typedef struct steps_part {
     int64_t block, first, end;
 } steps_part;
 
-/** Planes that a block's bricks may touch, and blocks whose bricks may touch a plane:
- *  [*first, *end). Local. */
+/** Planes [*first, *end) that bricks of a block may touch. Local. */
 void steps_planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *first,
                            int64_t *end);
+
+/** Blocks [*first, *end) whose bricks may touch a plane. Local. */
 void steps_blocks_of_plane(const tess_grid_plan *plan, int64_t plane, int64_t *first,
                            int64_t *end);
 
@@ -56,23 +57,28 @@ int steps_last_of_plane(const tess_steps *steps, int64_t plane);
 steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bricks,
                              int64_t block);
 
-/** Transform those of the wanted planes that any rank has values in, every
- *  polarisation: sums to images (`forward`), or back. Collective. */
+/** Transform the wanted planes in which any rank has values, for every polarisation:
+ * from sums to images (`forward`), or back. Collective. */
 tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,
                                    int64_t count, int num_pol, bool forward);
 
 /** Room for the sums of a block, freed with the steps. Local. */
 tess_status steps_add_live(tess_steps *steps, int64_t block, steps_live **live_out);
 
-/** Free all sums; those of blocks all of whose planes are done; all of them, keeping
- *  the largest arena for the next window of planes; free that one. Local. */
+/** Free all sums. Local. */
 void steps_free_live(tess_steps *steps);
+
+/** Free the sums of blocks whose planes are all done. Local. */
 void steps_free_finished(tess_steps *steps);
+
+/** Free all sums, but keep the largest arena for the next window of planes. Local. */
 void steps_give_up_live(tess_steps *steps);
+
+/** Free that arena. Local. */
 void steps_free_spare(tess_steps *steps);
 
-/** Keep in the profile that gridding or degridding, begun at `start_s` and the first
- *  thread's own `own_s`, had threads busy for this share of the time. Local. */
+/** Note in the profile that gridding or degridding had threads busy for this share of
+ * the time. It began at `start_s`, and took the first thread `own_s`. Local. */
 void steps_note_gridded(tess_steps *steps, double start_s, double own_s,
                         double busy_share);
 
@@ -81,21 +87,21 @@ tess_status steps_grid_part(tess_steps *steps, const steps_part *part,
                             tess_plane_window window, const tess_samples *samples,
                             const tess_brick_list *bricks, bool psf);
 
-/** Visibilities of bricks of a block. Local. */
+/** Number of visibilities of bricks of a block. Local. */
 double steps_num_vis(const steps_part *part, const tess_brick_list *bricks);
 
-/** steps_grid_part(), where there are bricks; the progress of `steps` is under way.
- * Local. */
+/** Call steps_grid_part() if there are bricks, and advance the progress. Local. */
 tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
                            tess_plane_window window, const tess_samples *samples,
                            const tess_brick_list *bricks, bool psf);
 
-/** Planes that are complete after a step, and are now marked as done: planes[count]. A
- *  step after the other. Local. */
+/** List the planes that are complete after a step, and mark them as done:
+ * planes[count]. To be called for one step after the other. Local. */
 int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes);
 
-/** Planes that the blocks of a step need and that have not been transformed back, with
- *  the sums of all bricks that touch them laid out: planes[*count]. Local. */
+/** List the planes that the blocks of a step need and that have not been transformed
+ * back, planes[*count], and lay out the sums of all bricks that touch them.
+ * TESS_ERR_ALLOC. Local. */
 tess_status steps_lay_out_step(tess_steps *steps, int step, const tess_samples *samples,
                                const tess_brick_list *bricks, int64_t *planes,
                                int64_t *count);
@@ -103,7 +109,8 @@ tess_status steps_lay_out_step(tess_steps *steps, int step, const tess_samples *
 /** Free the sums of a step's blocks. Local. */
 void steps_free_step(tess_steps *steps, int step);
 
-/** Sums of bricks of a block for prediction, their values undefined. Local. */
+/** Lay out the sums of bricks of a block for prediction; their values are undefined.
+ * TESS_ERR_ALLOC. Local. */
 tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
                                tess_plane_window window, const tess_samples *samples,
                                const tess_brick_list *bricks);
@@ -112,23 +119,24 @@ tess_status steps_lay_out_part(tess_steps *steps, const steps_part *part,
 tess_status steps_degrid_live(tess_steps *steps, const steps_live *live,
                               tess_samples *samples, const tess_brick_list *bricks);
 
-/** Degrid and free what has been laid out of a step. Local. */
+/** Degrid the sums that have been laid out for a step, and free them. Local. */
 tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
                          const tess_brick_list *bricks);
 
-/** Is there a rank whose device has no room for the sums that are held at a time
- *  (`all`: for the end of the steps)? Sums that are to be rounded in one order are
- * never made in parts: there, the lack of memory is an error. Collective. */
+/** Decide whether some rank's device has no room for the sums that are held at a time
+ * (`all`: until the end of the steps), so that planes are transformed in parts. Sums
+ * that are rounded in one order are never made in parts; a lack of memory is an error
+ * there. Collective. */
 tess_status steps_choose_parts(tess_steps *steps, const tess_brick_list *bricks,
                                int num_pol, bool all, bool *in_parts);
 
-/** tess_steps_image, where a device has no room. Collective. */
+/** tess_steps_image, if a device has no room. Collective. */
 tess_status steps_image_in_parts(tess_steps *steps, int first, int end,
                                  const tess_samples *samples,
                                  const tess_brick_list *bricks, bool psf);
 
-/** All steps of tess_steps_predict, where a device has no room; `planes`: work memory,
- *  [num_planes]. Collective. */
+/** All steps of tess_steps_predict, if a device has no room; `planes`: work memory,
+ * [num_planes]. Collective. */
 tess_status steps_predict_in_parts(tess_steps *steps, tess_samples *samples,
                                    const tess_brick_list *bricks, int64_t *planes);
 

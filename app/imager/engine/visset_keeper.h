@@ -1,9 +1,7 @@
-/** @file visset_keeper.h  (private to app/imager/)
- *  Who keeps what a visibility set has made so far, for a run that is continued after
- *  its end: the set tells how far it has come in data that are read in blocks, and asks
- *  how far the run was that it continues. The functions below do nothing without a
- *  keeper.
- */
+/** @file visset_keeper.h  (private to app/imager/)  A keeper saves what a visibility
+ * set has made so far, for a run that is continued later. The set reports how far it
+ * has come in data that are read in blocks, and asks how far the run had come that it
+ * continues. The functions below do nothing without a keeper. */
 #ifndef TESS_VISSET_KEEPER_H
 #define TESS_VISSET_KEEPER_H
 
@@ -13,41 +11,46 @@
 
 struct imager_sums;
 
-/** Which samples are on their way: of this window of planes, in this pass for it, from
- *  this set on. */
+/** The place of a pass over data: the window of planes, the pass within the window, and
+ * the set of samples that is sent next. */
 typedef struct imager_place {
     int64_t window, share, next_set;
 } imager_place;
 
-/** Numbers that tell whether what was kept is of the same blocks, passes and bricks.
- *  The first is how many blocks or sets there are. */
+/** Numbers that tell whether what was kept belongs to the same blocks, passes and
+ * bricks. The first is the number of blocks or sets. */
 typedef struct imager_check {
     int64_t number[8];
 } imager_check;
 
-/** Objects become what they were where the run was left, if it had come that far with
- *  the same numbers; else they stay as they are, and the place is the beginning. They
- *  are borrowed from then on, until they are forgotten. */
+/** Functions of a keeper. `take_bricks` and `take_pass` restore their objects to the
+ * state in which the run was left, if what was kept has the same numbers. Otherwise the
+ * objects stay as they are, and the place is the beginning. The keeper borrows the
+ * objects until it is told to forget them. */
 typedef struct visset_keeper {
-    /** The set's images begin, perhaps with sums of planes. Collective. */
+    /** The set's images begin, perhaps with sums of planes that were kept. Collective.
+     */
     tess_status (*begin)(struct visset_keeper *keeper, const imager_job *job);
-    /** Another image of the set begins: none of its planes is done. Local. */
+    /** Another image of the set begins, of which no plane is done. Local. */
     void (*restart)(struct visset_keeper *keeper);
-    /** Between blocks, with what has become of the last one: TESS_ERR_STOPPED when the
-     *  run is to end, else what has become of any rank's. Collective. */
+    /** Called between blocks with this rank's status. TESS_ERR_STOPPED: the run is to
+     * end. Otherwise the status that ranks have agreed on. Collective. */
     tess_status (*look)(struct visset_keeper *keeper, tess_status status);
-    /** Bricks of all sets of samples before `*next_set`. Collective. */
+    /** Restore the counts of bricks of all sets of samples before `*next_set`.
+     * Collective. */
     tess_status (*take_bricks)(struct visset_keeper *keeper, const imager_check *check,
                                const tess_grid_plan *plan, sample_sets *data,
                                tess_brick_list *bricks, int64_t *next_set);
-    /** Samples that were received, brick sums and sums of weights. Collective. */
+    /** Restore samples that were received, brick sums and sums of weights. Collective.
+     */
     tess_status (*take_pass)(struct visset_keeper *keeper, const imager_check *check,
                              imager_job *job, tess_exchange *exchange,
                              struct imager_sums *sums, imager_place *place);
-    /** All sets before this one have been counted, or sent. Local. */
+    /** All sets before this one have been counted, or all samples before this place
+     * have been sent. Local. */
     void (*counted)(struct visset_keeper *keeper, int64_t next_set);
     void (*sent)(struct visset_keeper *keeper, const imager_place *place);
-    /** What belongs to the passes of one image is no more, or the set is. Local. */
+    /** Forget the objects of a pass, or all objects. Local. */
     void (*forget_pass)(struct visset_keeper *keeper);
     void (*forget)(struct visset_keeper *keeper);
 } visset_keeper;
