@@ -1,5 +1,7 @@
-/** @file imager_estimate.h  (private to app/imager/)  The time and the memory that a
- * run will need, for `plan` and for the choice of teams. */
+/** @file imager_estimate.h  (private to app/imager/)
+ *  The time and the memory that a run will need, for `plan` and for the choice of
+ *  teams.
+ */
 #ifndef TESS_IMAGER_ESTIMATE_H
 #define TESS_IMAGER_ESTIMATE_H
 

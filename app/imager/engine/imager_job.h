@@ -1,5 +1,7 @@
-/** @file imager_job.h  (private to app/imager/)  What stands between samples and
- * images: the plan, how ranks share it, planes and steps. */
+/** @file imager_job.h  (private to app/imager/)
+ *  What stands between samples and images: the plan, how ranks share it, planes and
+ *  steps.
+ */
 #ifndef TESS_IMAGER_JOB_H
 #define TESS_IMAGER_JOB_H
 

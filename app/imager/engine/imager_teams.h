@@ -1,6 +1,7 @@
-/** @file imager_teams.h  (private to app/imager/)  Teams of ranks that make outputs
- * side by side. If channels are cleaned together, teams make dirty and residual images,
- * and all ranks clean them (channel_rounds.h). */
+/** @file imager_teams.h  (private to app/imager/)
+ *  Teams of ranks that make outputs side by side. If channels are cleaned together,
+ *  teams make dirty and residual images, and all ranks clean them (channel_rounds.h).
+ */
 #ifndef TESS_IMAGER_TEAMS_H
 #define TESS_IMAGER_TEAMS_H
 

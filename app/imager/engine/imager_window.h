@@ -1,5 +1,6 @@
-/** @file imager_window.h  (private to app/imager/)  The sums of bricks: their memory,
- * and how many w-planes of them are held at a time. */
+/** @file imager_window.h  (private to app/imager/)
+ *  The sums of bricks: their memory, and how many w-planes of them are held at a time.
+ */
 #ifndef TESS_IMAGER_WINDOW_H
 #define TESS_IMAGER_WINDOW_H
 

@@ -11,23 +11,23 @@
 
 typedef struct pass_spool pass_spool;
 
-/** An empty spool on the file system of this folder, for samples of the kind of `like`,
- *  whose channel table stays borrowed. TESS_ERR_IO when no file can be made there.
- *  Local. */
+/** Create an empty spool on the file system of this folder, for samples of the kind of
+ * `like`, whose channel table stays borrowed. TESS_ERR_IO: no file can be made there.
+ * Local. */
 tess_status pass_spool_create(const char *folder, const tess_samples *like,
                               pass_spool **spool);
 void pass_spool_destroy(pass_spool *spool); /**< NULL is fine. Local. */
 
-/** Append a pass. `bricks` are sorted, and no backend has a form of its own of them.
- *  TESS_ERR_IO, also when the disk is full. Local. */
+/** Append a pass. `bricks` are sorted, and no backend holds them in a form of its own.
+ * TESS_ERR_IO, also if the disk is full. Local. */
 tess_status pass_spool_write(pass_spool *spool, const tess_samples *samples,
                              const tess_brick_list *bricks);
 
 /** Bytes written so far. Local. */
 int64_t pass_spool_bytes(const pass_spool *spool);
 
-/** Read pass k, and have the next one read ahead. Samples and bricks belong to the
- *  spool; they last until the next call. TESS_ERR_IO. Local. */
+/** Read pass k, and begin to read the next one. Samples and bricks belong to the spool,
+ * and last until the next call. TESS_ERR_IO. Local. */
 tess_status pass_spool_read(pass_spool *spool, int64_t k, tess_samples **samples,
                             tess_brick_list **bricks);
 

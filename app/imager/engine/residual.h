@@ -1,10 +1,9 @@
 /** @file residual.h  (private to app/imager/)
- *  Samples less a model, and images of them: visibilities are predicted where the
- *  samples are, at the owners of their bricks, and nothing is sent.
- *
- *  There are two ways. Either all residuals are made and then gridded, or those of some
- *  samples at a time (steps.h, tess_steps_residual). The latter holds the sums of the
- *  model beside those of the samples, in place of an array of all residuals.
+ *  Samples less a model, and images of them. Visibilities are predicted where the
+ *  samples are, at the owners of their bricks, and nothing is sent. There are two ways.
+ *  Either all residuals are made and then gridded, or the residuals of some samples at
+ *  a time (steps_residual.h). The second way holds the sums of the model beside those
+ *  of the samples, instead of an array of all residuals.
  */
 #ifndef TESS_RESIDUAL_H
 #define TESS_RESIDUAL_H
@@ -17,18 +16,18 @@ double residual_bytes(const imager_job *job, const tess_samples *samples);
 
 /** How images of residuals are made. */
 typedef struct residual_way {
-    bool in_batches;   /**< by residual_image(), else by residual_make() */
-    double bytes;      /**< beside the samples and the sums that are gridded into */
-    double sums_bytes; /**< of these, sums of the model; 0 unless in batches */
+    bool in_batches; /**< residual_image() makes them; else residual_make() */
+    double bytes; /**< memory beside the samples and the sums that are gridded into */
+    double sums_bytes; /**< bytes of these for sums of the model; 0 unless in batches */
 } residual_way;
 
-/** Of samples that are all that this rank owns: in batches when that takes less memory
- *  on the rank that needs most, that is when an array of all residuals is larger than
- *  the sums of the model (or those of the samples, if these are smaller) and a batch.
- *  Never on a backend that sorts samples by itself, nor where the sums of some planes
- *  are held at a time beside `other_bytes` (imager_plane_window). `tessera plan`
- *  asks, too: of the samples only their kind and number matter, of the bricks keys and
- *  numbers. Collective in the job's team. */
+/** Choose the way for all samples that this rank owns. It is in batches if that takes
+ * less memory on the rank that needs most: if an array of all residuals is larger than
+ * a batch and the sums of the model (or those of the samples, if these are smaller). It
+ * is not in batches on a backend that sorts samples, nor where the sums of some planes
+ * at a time are held beside `other_bytes` (imager_plane_window). `tessera plan` calls
+ * this, too: only the kind and number of the samples matter, and keys and numbers of
+ * the bricks. Collective in the job's team. */
 tess_status residual_choose(const imager_job *job, const tess_samples *samples,
                             const tess_brick_list *bricks, double other_bytes,
                             residual_way *way);
@@ -38,19 +37,21 @@ tess_status residual_choose(const imager_job *job, const tess_samples *samples,
 tess_status residual_image(imager_job *job, const tess_samples *samples,
                            const tess_brick_list *bricks, double vis_scale, bool psf);
 
-/** A view of owned samples, which stay as they are, with visibilities of its own: those
- *  of the samples less `vis_scale` times those of the job's model, which is set. Of
- *  samples that no brick has they are undefined. `bricks`: of the samples; a backend
- *  that sorts samples by itself sorts them once more. `other_bytes` are held beside. To
- *  be freed with residual_free(). Collective in the job's team. */
+/** Make a view of owned samples with visibilities of its own: those of the samples less
+ * `vis_scale` times those of the job's model, which is set. The samples stay as they
+ * are. Visibilities of samples that no brick has are undefined. `bricks`: of the
+ * samples; a backend that sorts samples sorts them once more. `other_bytes` are held
+ * beside. To be freed with residual_free(). Collective in the job's team. */
 tess_status residual_make(imager_job *job, const tess_samples *samples,
                           const tess_brick_list *bricks, double vis_scale,
                           double other_bytes, tess_samples *residual);
+
 /** residual := samples less `factor` times what model->mix makes of the visibilities
  *  [num_vis][model->num] predicted; `residual` may be `samples`. Local. */
 void residual_subtract(const imager_job_model *model, double factor, int threads,
                        const tess_samples *samples, const tess_samples *predicted,
                        tess_samples *residual);
+
 /** residual_make() where a backend holds the samples: none of them is copied from or to
  *  the host's memory. `held` is the list of the samples; `derived` becomes that of the
  *  residuals (tess_grid_ops), which lasts as long as `held` does. Collective in the
@@ -58,8 +59,9 @@ void residual_subtract(const imager_job_model *model, double factor, int threads
 tess_status residual_make_held(imager_job *job, const tess_samples *samples,
                                const tess_brick_list *held, double vis_scale,
                                double other_bytes, tess_brick_list *derived);
-/** Whether this rank's backend has room for what residual_make_held() takes, with brick
- *  sums beside. Local. */
+
+/** Whether this rank's backend has room for what residual_make_held() takes beside
+ * brick sums. Local. */
 bool residual_has_room(const imager_job *job, const tess_samples *samples,
                        const tess_brick_list *held);
 

@@ -24,43 +24,44 @@ tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
                               tess_steps **steps);
 void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
 
-/** All planes are to be done once more, for other images of the same samples. Local. */
+/** Begin again, for other images of the same samples: no plane is done. Local. */
 void tess_steps_restart(tess_steps *steps);
 
-int tess_steps_count(const tess_steps *steps);
+int tess_steps_count(const tess_steps *steps); /**< Local. */
 
-/** Step in which a block is worked on. */
+/** The step in which a block is worked on. Local. */
 int tess_steps_of_block(const tess_steps *steps, int64_t block);
 
-/** w-planes whose sums are held at a time; count 0: all. */
+/** The w-planes whose sums are held at a time; count 0: all. */
 typedef struct tess_plane_window {
     int64_t first, count;
 } tess_plane_window;
 
-/** Whether bricks of a block have anything in a window of planes. Local. */
+/** Whether bricks of a block touch a window of planes. Local. */
 bool tess_steps_block_in(const tess_steps *steps, int64_t block,
                          tess_plane_window window);
 
-/** Grid this rank's bricks of steps [first, end); afterwards, when `transform`, add the
- *  completed planes to the images. Image k is polarisation k of the samples, then the
- *  PSFs. Where a device has no room for the sums, planes are added in parts, those of
- *  some bricks at a time, and nothing is held; none is watched then. Collective. */
+/** Grid this rank's bricks of steps [first, end); then, with `transform`, add the
+ * completed planes to the images. Image k is polarisation k of the samples, and PSFs
+ * follow. If a device has no room for the sums, planes are added in parts, those of
+ * some bricks at a time: no sums are held then, and the watcher is not called.
+ * Collective. */
 tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transform,
                              const tess_samples *samples, const tess_brick_list *bricks,
                              bool psf);
 
-/** As tess_steps_image for all steps at once, but with the sums of so many planes at a
- *  time: those planes are gridded, added to the images and given up before the next.
- *  Needs less memory, and takes longer: kernel values of a visibility are worked out
- *  again for each set of planes that it touches. The same images, bit by bit. One
- *  w-group, backend cpu. Collective. */
+/** As tess_steps_image for all steps at once, with the sums of `planes_at_once` planes
+ * at a time: these planes are gridded and added to the images, and their sums are given
+ * up, before the next. This needs less memory and takes longer, because the kernel
+ * values of a visibility are computed again for each set of planes that it touches. The
+ * images are the same, bit by bit. One w-group, backend cpu. Collective. */
 tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
                                        const tess_samples *samples,
                                        const tess_brick_list *bricks, bool psf);
 
-/** One such window, when samples come in several parts, of different bricks: the planes
- *  are added to the images, and their sums given up, after the `last` of them.
- *  Collective. */
+/** Grid one window of planes, if samples come in several parts of different bricks.
+ * With the `last` part the planes are added to the images, and their sums are given up.
+ * Collective. */
 tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
                                     bool last, const tess_samples *samples,
                                     const tess_brick_list *bricks, bool psf);
@@ -68,46 +69,47 @@ tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
 /** Whether the images hold all planes of a window. Local. */
 bool tess_steps_window_done(const tess_steps *steps, tess_plane_window window);
 
-/** Looks at the work between its parts; a failure ends it. Collective. */
+/** A watcher is called between parts of the work; its failure ends the work.
+ * Collective. */
 typedef tess_status tess_steps_watcher(void *context);
 
-/** Have `watch` called before each step and after each batch of planes has been
- *  added to the images. `done` [num_planes][num_images] (borrowed) is '1' for planes
- *  that the images hold; what is so at the start is left out. Local. */
+/** Call `watch` before each step, and after each batch of planes that has been added to
+ * the images. done[num_planes][num_images] (borrowed) is '1' for planes that the images
+ * hold; planes that are so marked at the start are left out. Local. */
 void tess_steps_watch(tess_steps *steps, char *done, int num_images,
                       tess_steps_watcher *watch, void *context);
 
-/** Give whoever watches their turn, unless images hold parts of planes. Collective. */
+/** Call the watcher, unless images hold parts of planes. Collective. */
 tess_status tess_steps_look(tess_steps *steps);
 
-/** From here on other samples are gridded: sums that are held now stay as they are
- *  until their planes are complete. Local. */
+/** Note that other samples are gridded from here on: sums that are held stay as they
+ * are until their planes are complete. Local. */
 void tess_steps_next_samples(tess_steps *steps);
 
-/** Write the sums that are held from before tess_steps_next_samples, or have them
- *  become what was written by as many ranks with the same plan and partition. Not of
- *  sums on a device. TESS_ERR_ALLOC, and the mover's errors. Local. */
+/** Write the sums that are held from before tess_steps_next_samples, or restore those
+ * that as many ranks have written with the same plan and partition. Not for sums on a
+ * device. TESS_ERR_ALLOC, and the mover's errors. Local. */
 tess_status tess_steps_move(tess_steps *steps, tess_mover *mover);
 
-/** Bytes that this writes. Local. */
+/** Bytes that tess_steps_move writes. Local. */
 int64_t tess_steps_bytes(const tess_steps *steps);
 
 /** Whether the images hold all planes of a block. Local. */
 bool tess_steps_block_done(const tess_steps *steps, int64_t block);
 
-/** Fill the samples' visibilities from the model images, all steps. Collective. */
+/** Fill the samples' visibilities from the model images, in all steps. Collective. */
 tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
                                const tess_brick_list *bricks);
 
-/** The same, `planes_at_once` w-planes at a time (> 0), as tess_steps_image_by_planes;
- *  sums over planes are rounded in another order. Collective. */
+/** The same with `planes_at_once` > 0 planes at a time, as tess_steps_image_by_planes;
+ * sums over planes are rounded in another order. Collective. */
 tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
                                          tess_samples *samples,
                                          const tess_brick_list *bricks);
 
-/** First grid line of each of `slabs` slabs, [slabs + 1], so that each has the same
- *  number of occupied tile rows; from this rank's bricks, summed over ranks.
- *  Collective. */
+/** Choose the first grid line of each of `slabs` slabs, [slabs + 1], so that all slabs
+ * have the same number of occupied tile rows. The numbers are those of this rank's
+ * bricks, summed over ranks. Collective. */
 tess_status tess_slabs_choose(tess_comm *comm, const tess_grid_plan *plan,
                               const tess_brick_list *bricks, int slabs,
                               int64_t *slab_line);

@@ -1,7 +1,9 @@
-/** @file visset_keeper.h  (private to app/imager/)  A keeper saves what a visibility
- * set has made so far, for a run that is continued later. The set reports how far it
- * has come in data that are read in blocks, and asks how far the run had come that it
- * continues. The functions below do nothing without a keeper. */
+/** @file visset_keeper.h  (private to app/imager/)
+ *  A keeper saves what a visibility set has made so far, for a run that is continued
+ *  later. The set reports how far it has come in data that are read in blocks, and asks
+ *  how far the run had come that it continues. The functions below do nothing without a
+ *  keeper.
+ */
 #ifndef TESS_VISSET_KEEPER_H
 #define TESS_VISSET_KEEPER_H
 

@@ -1,4 +1,4 @@
-/** @file visset_private.h  (private to visset*.c)
+/** @file visset_private.h  (private to app/imager/engine/visset*.c)
  *  The parts of a visibility set's work.
  */
 #ifndef TESS_VISSET_PRIVATE_H
@@ -8,60 +8,62 @@
 #include "visset.h"
 #include "visset_keeper.h"
 
-/* Ranks do not own equally many samples: at most so many times the mean. */
+/* Ranks do not own equally many samples: a rank has at most so many times the mean. */
 static const double VISSET_UNEVEN = 1.3;
 
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
- *  in their place. */
+ * instead. */
 typedef struct visset_view {
     const tess_samples *samples;
     const tess_brick_list *bricks;
-    tess_samples residual;  /**< or zeros */
-    tess_brick_list loaded; /**< what a backend that sorts has made of them, or zeros */
-    tess_brick_list derived; /**< residuals where the backend holds samples, or zeros */
+    tess_samples residual; /**< or zeros */
+    tess_brick_list
+        loaded; /**< the samples as a backend that sorts holds them, or zeros */
+    tess_brick_list derived; /**< residuals as the backend holds them, or zeros */
 } visset_view;
 
-/** What is gridded of samples and their bricks, with `other_bytes` beside both.
- *  Collective. */
+/** Make the view that is gridded, of samples and their bricks, with `other_bytes` in
+ * memory beside both. Collective. */
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
                              double other_bytes, visset_view *view);
 void visset_view_free(visset_view *view); /**< Local. */
 
-/** Samples that the backend can take at a time, where a brick's must all be there.
- *  Local. */
+/** Number of samples that the backend can take at a time, all samples of a brick
+ * together. Local. */
 int64_t visset_most_vis(const imager_job *job, const sample_sets *data);
 
-/** What is held beside brick sums, with samples in memory [bytes]. Local. */
+/** Memory that is held beside brick sums, with samples in memory [bytes]. Local. */
 double visset_other_bytes(const visset *set, const tess_samples *samples,
                           const tess_brick_list *bricks);
 
-/** Add to the set's sums what is about to be gridded. Local. */
+/** Add samples that are about to be gridded to the set's sums. Local. */
 void visset_add_sums(visset *set, const tess_samples *samples);
 
-/** Cut bricks into the parts that are summed alone with --reproducible. Local. */
+/** Cut bricks into the parts that are summed by themselves with --reproducible. Local.
+ */
 tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks);
 
 /** Send all samples to their owners and sort them there. Collective. */
 tess_status visset_send(visset *set);
 
-/** Grid and transform samples that are all that this rank owns, of as many planes at a
- *  time as memory allows. Collective. */
+/** Grid and transform all samples that this rank owns, with as many planes at a time as
+ * memory allows. Collective. */
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks);
 
-/** Go over the data, pass after pass, and grid. Collective. */
+/** Go over the data in passes, and grid the samples of each pass. Collective. */
 tess_status visset_go_over(visset *set, const visset_request *request);
 
-/** Go over the data, and keep the passes in set->spool; they are given up where they
- *  come from. TESS_ERR_IO. Collective. */
+/** Go over the data in passes, and keep the samples of each pass in set->spool. The
+ * samples are given up where they come from. TESS_ERR_IO. Collective. */
 tess_status visset_spool(visset *set);
 
 /** Grid the passes of set->spool. Collective. */
 tess_status visset_grid_spooled(visset *set, const visset_request *request);
 
-/** From the sums of all planes and of the weights to the products; the scales of the
- *  data are undone. Collective. */
+/** Make the products from the sums of all planes and of the weights; the scales of the
+ * data are undone. Collective. */
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product);
 
@@ -70,11 +72,12 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
 /** Whether the backend has room to load all samples at once. Local. */
 bool visset_can_load(const imager_job *job, const tess_samples *samples);
 
-/** Whether something is so on all ranks. Collective. */
+/** *everywhere := whether `here` is true on all ranks. Collective. */
 tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhere);
 
-/** The samples as the backend holds them, all at once and with room for residuals on
- *  every rank: `bricks`, or `*loaded`, which is filled then; else NULL. Collective. */
+/** Have the backend hold all samples at once, if every rank has room for them and for
+ * residuals. *held is `bricks` if these are so held already, `loaded` if it has been
+ * filled, or NULL if there is no room. Collective. */
 tess_status visset_hold(const imager_job *job, const tess_samples *samples,
                         const tess_brick_list *bricks, tess_brick_list *loaded,
                         const tess_brick_list **held);
