@@ -8,16 +8,16 @@
 #include "tess_mem.h"
 #include "tess_moved.h"
 
-/* Bytes a rank sends in one round, and all ranks together: messages between cores of a
- * node are read from their caches. */
+/* Bytes that a rank sends in one round, and all ranks together: messages between cores
+ * of a node are then read from their caches. */
 enum {
     LEAST_ROUND_BYTES = 1 << 20,
     ROUND_BYTES = 10 << 20,
     ALL_ROUND_BYTES = 40 << 20
 };
 
-/* What a rank has to send for a window to be made: that takes a dozen collective
- * calls. */
+/* A window is made if a rank has so many bytes to send: making it takes a dozen
+ * collective calls. */
 enum { WINDOW_FROM_BYTES = 4 << 20 };
 
 static int64_t round_bytes_of(int64_t asked, int ranks)
@@ -31,7 +31,7 @@ static int64_t round_bytes_of(int64_t asked, int ranks)
 
 int64_t tess_exchange_flight_bytes(int ranks)
 {
-    /* the own window, and what is read of others' */
+    /* this rank's window, and what is read of the others' */
     return 2 * WINDOW_PARTS * round_bytes_of(0, ranks);
 }
 
@@ -80,7 +80,7 @@ cleanup:
     return status;
 }
 
-/* Without the window. Local. */
+/* Frees all but the window. Local. */
 static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples *like,
                                  tess_exchange *exchange)
 {
@@ -175,8 +175,8 @@ void tess_exchange_destroy(tess_exchange *exchange)
 
 /* ---- rounds ---- */
 
-/* Take what a round has brought, in order of rank. Collective, but for failures to
- * unpack. */
+/* Takes what a round has brought, in the order of ranks. Collective, except after a
+ * failure to unpack. */
 static tess_status land(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
@@ -198,7 +198,7 @@ cleanup:
     return status;
 }
 
-/* A round of a rank that has failed: others wait for it. */
+/* A rank that has failed sends empty rounds, for which others wait. */
 static void leave_empty(const tess_exchange *exchange, round_flight *round)
 {
     memset(round->bytes, 0,
@@ -206,7 +206,7 @@ static void leave_empty(const tess_exchange *exchange, round_flight *round)
     round->log = -1;
 }
 
-/* All ranks have started this round. Collective. */
+/* Waits until all ranks have started this round. Collective. */
 static tess_status settle(round_flight *round)
 {
     const tess_status status =
@@ -215,8 +215,8 @@ static tess_status settle(round_flight *round)
     return status;
 }
 
-/* Start a packed round, settle the one before, and unpack the one before that.
- * Collective, but for failures to unpack. */
+/* Starts a packed round, waits until all ranks have started the previous one, and
+ * unpacks the round before that. Collective, except after a failure to unpack. */
 static tess_status launch(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
@@ -233,7 +233,7 @@ cleanup:
     return status;
 }
 
-/* Rows that fill a round from `first` on; one at least. */
+/* The end of the rows from `first` on that fill a round; at least one row. */
 static int64_t end_of_round(const tess_exchange *exchange, const tess_samples *samples,
                             int64_t first)
 {
@@ -245,8 +245,8 @@ static int64_t end_of_round(const tess_exchange *exchange, const tess_samples *s
     return end;
 }
 
-/* The rounds of the rank with most of them; and the window is made for what is to be
- * sent, if that is worth it. Collective. */
+/* Number of rounds of the rank that has most of them. Makes the window for what is to
+ * be sent, if that is worth it. Collective. */
 static tess_status prepare_rounds(tess_exchange *exchange, const tess_samples *samples,
                                   int64_t *rounds)
 {
@@ -270,7 +270,7 @@ cleanup:
 tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
                                  int64_t num_runs, int64_t num_vis)
 {
-    /* an expectation may be too high: only what arrives can be too much */
+    /* too much may have been expected; only what arrives can be too much */
     const int64_t rows = num_rows < INT32_MAX ? num_rows : INT32_MAX;
     return exchange_reserve(exchange, &(round_count){rows, num_runs, num_vis});
 }
@@ -307,7 +307,7 @@ cleanup:
     return status;
 }
 
-/* Values of rows, some bytes each, in order of source. */
+/* Puts values of rows, of some bytes each, in order of source. */
 static tess_status order_values(const tess_exchange *exchange, void *values,
                                 size_t bytes)
 {
@@ -328,7 +328,7 @@ cleanup:
     return status;
 }
 
-/* Rows in order of source, for a backend that sorts rows itself: as order_by_source.
+/* Puts rows in order of source, as order_by_source, for a backend that sorts rows.
  * Their samples stay where they are. */
 static tess_status order_rows(tess_exchange *exchange)
 {
@@ -343,9 +343,9 @@ cleanup:
     return status;
 }
 
-/* Runs in order of source; the stable sort to bricks then leaves each brick's runs in
- * order of (source, row, channel), which is that of one rank reading everything. Those
- * that came together stay together. */
+/* Puts runs in order of source. The stable sort to bricks then leaves each brick's runs
+ * in order of (source, row, channel), as if one rank had read everything. Runs that
+ * arrived together stay together. */
 static tess_status order_by_source(tess_exchange *exchange)
 {
     tess_status status = TESS_OK;
@@ -404,9 +404,9 @@ cleanup:
     return status;
 }
 
-/* ---- as it is ---- */
+/* ---- checkpoints ---- */
 
-/* Rounds have no part in the order of what has been sorted. */
+/* The order of what has been sorted does not depend on rounds. */
 static int64_t rounds_that_count(const tess_exchange *exchange)
 {
     return exchange->sorted ? 0 : exchange->num_rounds;
@@ -435,7 +435,8 @@ cleanup:
     return status;
 }
 
-/* What a round brought from one rank lies within all that came; added to `sum`. */
+/* Checks that what a round brought from one rank lies within all that was received, and
+ * adds it to `sum`. */
 static bool log_is_sound(const round_count *received, const round_count *place,
                          const round_count *all, round_count *sum)
 {
@@ -448,7 +449,7 @@ static bool log_is_sound(const round_count *received, const round_count *place,
     return sum->parcels <= all->parcels && sum->pieces <= all->pieces;
 }
 
-/* Rounds, where there are any, have brought all there is. */
+/* Checks that the rounds, if there are any, have brought all that there is. */
 static bool rounds_are_sound(const tess_exchange *exchange)
 {
     const round_count all = {exchange->samples.num_rows, exchange->bricks.num_runs, 0};
@@ -463,7 +464,7 @@ static bool rounds_are_sound(const tess_exchange *exchange)
     return size == 1 || (sum.parcels == all.parcels && sum.pieces == all.pieces);
 }
 
-/* See that what was read from a file is what an exchange can have. */
+/* Checks that an exchange can have what was read from a file. */
 static tess_status check_moved(const tess_exchange *exchange, int64_t num_chan)
 {
     tess_status status = TESS_OK;
@@ -483,7 +484,7 @@ cleanup:
     return status;
 }
 
-/* As many as arrays may be made for. */
+/* Whether arrays may be made for so many. */
 static bool counts_are_sound(const round_count *count, const round_count *room)
 {
     static const int64_t most = INT64_C(1) << 40;
@@ -543,11 +544,12 @@ cleanup:
 
 /* ---- the way back ---- */
 
-/* Values of a round on their way to those who asked. */
+/* Values of a round on their way back to those who asked for them. */
 typedef struct reply {
     const round_log *log;
     tess_flight *flight;
-    int64_t *bytes; /* [3][P]: sent, received, where each rank's begin */
+    int64_t *bytes; /* [3][P] bytes sent to each rank, bytes received from it, and where
+                       these begin */
 } reply;
 
 static tess_status reply_create(tess_comm *comm, reply *out)
@@ -566,8 +568,8 @@ static void reply_free(reply *in)
     tess_free(in->bytes);
 }
 
-/* Start to return a round; values go straight from where they were predicted.
- * Collective. */
+/* Starts to return a round; values are sent from where they were predicted. Collective.
+ */
 static tess_status reply_start(tess_exchange *exchange, const round_log *log,
                                int64_t vis, reply *out)
 {
@@ -587,7 +589,7 @@ cleanup:
     return status;
 }
 
-/* Put a round's values where they were asked for: parcels are listed by rank. */
+/* Puts a round's values where they were asked for: parcels are listed by rank. */
 static tess_status reply_finish(tess_exchange *exchange, int64_t vis, reply *in,
                                 tess_samples *samples)
 {
