@@ -91,8 +91,8 @@ typedef struct tess_clean_beam {
     double major_px, minor_px, angle_rad;
 } tess_clean_beam;
 
-/** What tess_clean_create wants to know. Thresholds are of |peak|, in multiscale of the
- *  biased peak. */
+/** Options of an object. Thresholds are those of |peak|, with several scales those of
+ * the biased peak. */
 typedef struct tess_clean_opts {
     double gain;           /**< (0, 1]; .1 */
     double mgain;          /**< (0, 1]; .8 */
@@ -100,18 +100,18 @@ typedef struct tess_clean_opts {
     double threshold_jy;   /**< [Jy/beam]; 0: none */
     double auto_threshold; /**< in σ; 0: none */
     double auto_mask;      /**< in σ; 0: no automatic mask */
-    int64_t niter;         /**< most minor iterations in all, a continued count's
-                                included */
+    int64_t niter; /**< largest number of minor iterations in all, with those of a run
+                      that is continued */
     bool no_negative, stop_negative;
     double border_percent; /**< of width and height, at each edge, without components */
 
     bool multiscale;
     int num_scales;         /**< of `scale_px`; 0: by the beam */
     const double *scale_px; /**< α [pixels], ascending from >= 0; copied */
-    int most_scales;        /**< of those by the beam; 0: no limit */
-    double scale_beam_px;   /**< the beam [pixels along l] that scales, their biases and
-                                 the window of the local rms go by; 0: the major axis
-                                 of `beam` */
+    int most_scales;        /**< largest number of scales by the beam; 0: no limit */
+    double scale_beam_px;   /**< width of the beam [pixels], which determines scales,
+                               their biases and the window of the local rms; 0: the major
+                               axis of `beam` */
     double scale_bias;      /**< β in (0, 1]; .6 */
     double scale_gain;      /**< (0, 1]; .2: sub-minor loops end at .8 × the peak */
     tess_clean_shape shape;

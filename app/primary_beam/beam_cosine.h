@@ -15,8 +15,8 @@ typedef struct beam_cosine_row {
     beam_feed feed[2]; /**< horizontal, vertical */
 } beam_cosine_row;
 
-/** Measured at some frequencies; between them numbers are interpolated linearly, and
- *  beyond them the last ones hold. */
+/** A beam that was measured at some frequencies. Numbers are interpolated linearly
+ * between these; beyond them the last ones hold. */
 typedef struct beam_cosine_table {
     const char *name;
     double low_mhz, high_mhz;
@@ -24,7 +24,7 @@ typedef struct beam_cosine_table {
     int num;
 } beam_cosine_table;
 
-/** Mean power of the two feeds: Stokes I. */
+/** The mean power of the two feeds, which is that of Stokes I. */
 double beam_cosine_power(const beam_cosine_table *table, double freq_hz, double x,
                          double y);
 

@@ -42,7 +42,8 @@ cleanup:
     return status;
 }
 
-/* Of powers: Stokes I, or else the two that make it. Of voltages: all. */
+/* Finds the planes that count: of powers that of Stokes I, or else the two that make
+ * it; of voltages all. */
 static tess_status choose_feeds(const tess_fits_axis *axis, bool is_voltage,
                                 beam_cube *cube)
 {
@@ -151,7 +152,7 @@ void beam_cube_range(const beam_cube *cube, double *low_hz, double *high_hz)
 
 /* ---- the pixels ---- */
 
-/* Power of the plane of a frequency, in proportion to its middle. */
+/* The power of the plane of a frequency, in proportion to that of its middle pixel. */
 static tess_status read_plane(const beam_cube *cube, int plane, double *part,
                               beam_map *map)
 {
@@ -178,7 +179,7 @@ cleanup:
     return status;
 }
 
-/* Share of each plane in the mean over channels; returns the sum of weights. */
+/* The share of each plane in the mean over channels; returns the sum of weights. */
 static double share_planes(const beam_cube *cube, int64_t num_chan,
                            const double *freq_hz, const double *weight, double *share)
 {

@@ -19,23 +19,25 @@
 /** Where the planes of a cube lie in its file. */
 typedef struct beam_cube {
     tess_fits_array array;
-    double x_rad, y_rad;     /**< steps of pixels; x with its sign */
-    int num_freq, num_feeds; /**< planes of FREQ, and planes of STOKES that count */
+    double x_rad, y_rad; /**< size of a pixel; that of x has a sign */
+    int num_freq,
+        num_feeds; /**< planes along FREQ, and those along STOKES that count */
     double freq_hz, freq_step_hz;
     int64_t freq_stride, feed_stride,
         part_stride;    /**< [pixels]; part_stride 0: power */
     int64_t feed_first; /**< the first plane that counts */
 } beam_cube;
 
-/** Read the header. TESS_ERR_IO, TESS_ERR_INPUT. */
+/** Read the header of a file. TESS_ERR_IO, TESS_ERR_INPUT. Local. */
 tess_status beam_cube_open(const char *path, beam_cube *cube);
 
-/** Frequencies from the first to the last plane; of a single one, where it is half a
- *  plane off at most. */
+/** The frequencies from the first to the last plane. The range of a single plane
+ * reaches half a plane to both sides. Local. */
 void beam_cube_range(const beam_cube *cube, double *low_hz, double *high_hz);
 
-/** Weighted mean over channels of the beams at their frequencies, which are linear
- *  interpolations between planes. The map's values are allocated. */
+/** The weighted mean over channels of the beams at their frequencies, which are
+ * interpolated linearly between planes. Allocates the map's values. TESS_ERR_ALLOC,
+ * TESS_ERR_IO. Local. */
 tess_status beam_cube_mean(const beam_cube *cube, int64_t num_chan,
                            const double *freq_hz, const double *weight, beam_map *map);
 

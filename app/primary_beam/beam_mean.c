@@ -7,30 +7,30 @@
 #include "tess_cubic.h"
 #include "tess_mem.h"
 
-/* Samples of a profile between the centre and half power, and of a map; their most.
- * With cubic interpolation the former are right to 1e-6, the latter to 1e-4 of the
- * peak. */
+/* Samples of a profile between the centre and half power, and the largest number of
+ * samples of a map along an axis. With cubic interpolation a profile is right to 1e-6,
+ * and a map to 1e-4 of the peak. */
 enum { PROFILE_STEPS = 128, PROFILE_MOST = 1 << 16, MAP_STEPS = 32, MAP_MOST = 2048 };
 
-/* A formula is averaged over no more groups of channels than this into a map: the rest
- * of a group's spread changes a beam by 1e-5. */
+/* A map is the mean of a formula over at most so many groups of channels: the spread of
+ * frequencies within a group changes a beam by 1e-5. */
 enum { MOST_GROUPS = 128 };
 
-/* A formula's map goes out to so many half widths, beyond the second null. */
+/* The map of a formula reaches to so many half widths, beyond the second null. */
 static const double MAP_REACH = 6;
 
-/* Angles of a circle that are told apart. */
+/* Parallactic angles are rounded to so many parts of a circle. */
 enum { ANGLES = 720 };
 
 struct tess_beam_mean {
     bool is_map;
     beam_map map;
-    double step; /* of the profile [sine] */
-    int64_t num; /* samples of it, from −step on */
+    double step; /* distance between samples of the profile [sine] */
+    int64_t num; /* samples of the profile, from −step on */
     double *profile;
 };
 
-/* The frequency of the narrowest beam. */
+/* The largest frequency, where the beam is narrowest. */
 static double highest(const tess_beam_mean_of *of)
 {
     double most = 0;
@@ -39,7 +39,7 @@ static double highest(const tess_beam_mean_of *of)
     return most;
 }
 
-/* Distance at which the power has fallen to one half; of beams that are wider, 0.1. */
+/* The distance at which the power has fallen to one half; 0.1 for wider beams. */
 static double half_width(const tess_primary_beam *beam, double freq_hz)
 {
     double at = 1e-6;
@@ -140,7 +140,7 @@ cleanup:
     return status;
 }
 
-/* Mean over the groups, in their order, in a direction. */
+/* The mean over the groups, in their order, in a direction. */
 static double mean_power(const tess_primary_beam *beam, const groups *in, double sum,
                          double x, double y)
 {
@@ -152,8 +152,8 @@ static double mean_power(const tess_primary_beam *beam, const groups *in, double
     return mean;
 }
 
-/* A formula in azimuth and elevation, averaged over channels: the same pixels on any
- * number of threads. */
+/* Makes the map of a formula in azimuth and elevation, averaged over channels. Pixels
+ * do not depend on the number of threads. */
 static tess_status formula_map(const tess_primary_beam *beam,
                                const tess_beam_mean_of *of, beam_map *map)
 {
@@ -171,12 +171,12 @@ cleanup:
     return status;
 }
 
-/* An angle, and how many are around it. */
+/* A rounded angle, and how many angles are rounded to it. */
 typedef struct turn {
     double sine, cosine, count;
 } turn;
 
-/* The angles that there are, of ANGLES of a circle; their number is returned. */
+/* Lists the rounded angles that occur, and returns their number. */
 static int gather_turns(const tess_beam_mean_of *of, turn turns[ANGLES])
 {
     int64_t count[ANGLES] = {0};
@@ -194,16 +194,17 @@ static int gather_turns(const tess_beam_mean_of *of, turn turns[ANGLES])
     return num;
 }
 
-/* Where azimuth and elevation grow on the sky: towards the zenith North and East are
- * the cosine and the sine; azimuth grows a quarter of a turn from there through West.
- */
+/* The directions on the sky in which azimuth and elevation grow: the direction to the
+ * zenith has the cosine of the angle to the North and its sine to the East; azimuth
+ * grows a quarter of a turn from there through West. */
 static double turned_power(const beam_map *fixed, double l, double m, const turn *by)
 {
     return beam_map_at(fixed, m * by->sine - l * by->cosine,
                        m * by->cosine + l * by->sine);
 }
 
-/* Each pixel is the sum over the angles in their order, whatever the threads. */
+/* Turns a map by all angles. Each pixel is the sum over the angles in their order, on
+ * any number of threads. */
 static void turn_map(const beam_map *fixed, const tess_beam_mean_of *of, beam_map *map)
 {
     turn turns[ANGLES];

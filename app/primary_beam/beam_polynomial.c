@@ -35,8 +35,8 @@ static double value_at(const beam_polynomial *of, double x, double *slope)
     return p * x + 1;
 }
 
-/* Where the main lobe ends: looked for in steps of distance × frequency, out to where a
- * beam of an antenna of a metre has fallen to nothing. */
+/* Finds the end of the main lobe in steps of distance × frequency, out to where the
+ * beam of an antenna of one metre has fallen to nothing. */
 static double find_end(const beam_polynomial *of, bool is_inverse)
 {
     const double step = 0.125, most = 4096; /* arcmin GHz */
@@ -110,7 +110,7 @@ static char *next_word(char **rest)
     return word;
 }
 
-/* Coefficients as they are written, c0 + c1 x ..., become those of this module. */
+/* Converts coefficients as they are written, c0 + c1 x ..., to those of this module. */
 static tess_status parse_coefficients(char *rest, beam_polynomial *to)
 {
     tess_status status = TESS_OK;

@@ -20,11 +20,12 @@ enum { BEAM_TERMS = 5 };
 typedef struct beam_polynomial {
     double at_mhz;
     double c[BEAM_TERMS];
-    double end_x; /**< where the main lobe ends, at most; of tables 0: not yet known */
+    double end_x; /**< where the main lobe ends, at most; 0 in tables: it is not known
+                     yet */
 } beam_polynomial;
 
-/** A range of frequencies with its polynomials: the nearest one holds, or a linear
- *  interpolation between the two on both sides. */
+/** A range of frequencies with its polynomials. At a frequency, the nearest polynomial
+ * holds, or a linear interpolation between the two on both sides. */
 typedef struct beam_band {
     double low_mhz, high_mhz;
     const beam_polynomial *polynomial; /**< [num] in order of frequency */
@@ -46,14 +47,14 @@ const beam_band *beam_band_of(const beam_polynomials *of, double freq_hz);
 /** Copy bands of a table, and find where their main lobes end. TESS_ERR_ALLOC. */
 tess_status beam_polynomials_copy(const beam_band *band, int num, beam_polynomials *to);
 
-/** Power at a distance. A main lobe ends where the power reaches 0 or begins to rise;
- *  beyond that it is 0. */
+/** The power at a distance. It is 0 beyond the main lobe, which ends where the power
+ * reaches 0 or begins to rise. */
 double beam_polynomial_power(const beam_band *band, double freq_hz,
                              double distance_rad);
 
-/** Bands of a text. Each line is "LOW HIGH poly|inverse c0 c1 ...", with frequencies
- *  like 0.9GHz, and p = c0 + c1 x + c2 x² ...; `#` begins a comment. `path` is for
- *  messages. TESS_ERR_INPUT, TESS_ERR_ALLOC. */
+/** Parse bands from a text. Each line is "LOW HIGH poly|inverse c0 c1 ...", with
+ * frequencies like 0.9GHz, and p = c0 + c1 x + c2 x² ...; `#` begins a comment. `path`
+ * is for messages. TESS_ERR_INPUT, TESS_ERR_ALLOC. */
 tess_status beam_polynomials_parse(const char *path, char *text, beam_polynomials *to);
 
 void beam_polynomials_free(beam_polynomials *of);

@@ -70,8 +70,8 @@ static const canned *find_model(const char *model)
     return NULL;
 }
 
-/* Names of telescopes are written in many ways: the whole word counts, in any letters.
- */
+/* Whether a list of words has the name of a telescope. Names are written in many ways:
+ * a whole word has to agree, in letters of either case. */
 static bool lists(const char *telescopes, const char *telescope)
 {
     const size_t length = strlen(telescope);
@@ -135,7 +135,7 @@ cleanup:
 
 /* ---- opening ---- */
 
-/* Observations that reach below the L band are of the UHF band. */
+/* Observations with frequencies below the L band are of the UHF band. */
 static const canned *band_of_meerkat(const canned *model, double low_hz)
 {
     if (model != find_model("meerkat")) return model;
@@ -230,7 +230,7 @@ cleanup:
 
 /* ---- ranges ---- */
 
-/* Whether a frequency is in the beam's range; else what is, in MHz, in `text`. */
+/* Whether a frequency is in the beam's range. If not, `text` gets the range in MHz. */
 static bool is_known(const tess_primary_beam *beam, double freq_hz, char *text,
                      size_t size)
 {
@@ -303,13 +303,14 @@ bool tess_primary_beam_turns(const tess_primary_beam *beam)
 
 /* ---- power ---- */
 
-/* Field of a uniformly lit disk: 2 J1(u)/u. */
+/* The field of a uniformly lit disk: 2 J1(u)/u. */
 static double disk(double u)
 {
     return u < 1e-6 ? 1 : 2 * j1(u) / u;
 }
 
-/* Field of a disk, less that of the disk that is blocked. */
+/* The power of a disk whose middle is blocked: the square of its field less that of the
+ * blocked disk. */
 static double airy_power(const tess_primary_beam *beam, double freq_hz, double sine)
 {
     const double u =

@@ -20,9 +20,8 @@ struct tess_primary_beam {
     beam_cube cube;
 };
 
-/** Power of a formula, which is every beam but BEAM_CUBE, in a direction at a frequency
- *  in its range; 0 beyond the end of the formula, which counts as the main lobe does.
- *  Thread-safe. */
+/** The power of a formula (every beam but BEAM_CUBE is one) in a direction at a
+ * frequency in its range. A polynomial is 0 beyond its main lobe. Thread-safe. */
 double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
                           double y);
 

@@ -35,7 +35,7 @@ tess_status tess_primary_beam_open(tess_comm *comm,
                                    const tess_primary_beam_request *request,
                                    tess_primary_beam **beam);
 
-/** TESS_ERR_USAGE for a model that no observation could have. Local. */
+/** Check the text of a model. TESS_ERR_USAGE: no observation could have it. Local. */
 tess_status tess_primary_beam_check_model(const char *model);
 
 /** The file of a model, or NULL. Local. */
@@ -44,7 +44,7 @@ const char *tess_primary_beam_file(const char *model);
 /** "MeerKAT, L band": the beam in messages. Local. */
 const char *tess_primary_beam_name(const tess_primary_beam *beam);
 
-/** Whether it is not round, so that it turns on the sky. Local. */
+/** Whether the beam is not round, so that it turns on the sky. Local. */
 bool tess_primary_beam_turns(const tess_primary_beam *beam);
 
 void tess_primary_beam_close(tess_primary_beam *beam); /**< NULL is fine. Local. */
@@ -55,10 +55,10 @@ void tess_primary_beam_close(tess_primary_beam *beam); /**< NULL is fine. Local.
 typedef struct tess_beam_mean_of {
     int64_t num_chan;
     const double *freq_hz; /**< [num_chan] */
-    const double *weight;  /**< [num_chan], of which one at least is > 0 */
+    const double *weight;  /**< [num_chan]; at least one is > 0 */
     int64_t num_angles;
-    const double *angle_rad; /**< [num_angles] parallactic angles, each of which weighs
-                                  the same; a round beam needs none */
+    const double *angle_rad; /**< [num_angles] parallactic angles of equal weight; a
+                                round beam needs none */
     double reach; /**< the largest distance from the pointing centre [sine] */
     int threads;  /**< 0: one */
 } tess_beam_mean_of;
@@ -67,20 +67,21 @@ typedef struct tess_beam_mean_of {
  *  of a formula or of a file. */
 typedef struct tess_beam_mean tess_beam_mean;
 
-/** TESS_ERR_ALLOC; TESS_ERR_IO and TESS_ERR_INPUT for a file. The same on every
- *  rank. Local. */
+/** Make a mean, the same on every rank. TESS_ERR_ALLOC; TESS_ERR_IO and TESS_ERR_INPUT
+ * for a file. Local. */
 tess_status tess_beam_mean_create(const tess_primary_beam *beam,
                                   const tess_beam_mean_of *of, tess_beam_mean **mean);
 
-/** Power at the direction cosines l (East) and m (North) from the pointing centre.
- *  Local, thread-safe. */
+/** The power at the direction cosines l (East) and m (North) from the pointing centre.
+ * Local, thread-safe. */
 double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m);
 
 void tess_beam_mean_destroy(tess_beam_mean *mean); /**< NULL is fine. Local. */
 
-/** The angle at a direction (J2000) between North and the zenith of a site (geocentric
- *  position), from North through East: positive West of the meridian. UT1 is taken for
- *  UTC. TESS_ERR_INPUT for a time or site that is none. Local. */
+/** The parallactic angle: the angle at a direction (J2000) between North and the zenith
+ * of a site (geocentric position), from North through East; positive West of the
+ * meridian. UT1 is taken for UTC. TESS_ERR_INPUT: the time or the site is impossible.
+ * Local. */
 tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
                                    const double site_m[3], double time_mjd_s,
                                    double *angle_rad);
