@@ -65,8 +65,8 @@ static void finish(imager_product *mean, const image_kinds *kinds)
     }
 }
 
-/* Restored images of the mean models; found[] gets what these and the mean residuals
- * have. Collective. */
+/* Makes restored images of the mean models, and measures these and the mean residuals
+ * for found[]. Collective. */
 static tess_status restore(const image_run *run, int64_t interval,
                            struct imager_found *found, channel_mean *mean)
 {
@@ -92,7 +92,7 @@ cleanup:
     return status;
 }
 
-/* The noise of a density of all channels is known of their mean only. */
+/* With a density of all channels, the noise of their mean alone is known. */
 static void take_variances(const image_run *run, channel_mean *mean)
 {
     const tess_density *density = run->densities.shared;

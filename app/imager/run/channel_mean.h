@@ -13,24 +13,25 @@ typedef struct channel_mean {
     bool started;
 } channel_mean;
 
-/** Rows of the mean on this rank: those that products have, or, of several teams, a
- *  share of its own. Local. */
+/** The rows of the mean on this rank: those of its products, or, with several teams, an
+ * equal share. Local. */
 void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows);
 
-/** Means of zero, unless they have begun. Collective. */
+/** Begin the means with zero, unless they have begun. TESS_ERR_ALLOC. Collective. */
 tess_status channel_mean_start(image_run *run, channel_mean *mean);
 
-/** Add the products of a channel; those without weights are skipped. Local. */
+/** Add the products of a channel by weight; products without weights are skipped.
+ * Local. */
 void channel_mean_add(const image_run *run, const imager_product *product,
                       channel_mean *mean);
 
-/** The mean of an interval is complete: divide by weights and find the beam,
- *  found[num_pol]. Where these tell how channels were cleaned together, restored images
- *  are those of the mean model, with the beam of the mean PSF. Collective. */
+/** Complete the mean of an interval: divide by weights and find the beam,
+ * found[num_pol]. If channels were cleaned together, as found[] tells, the restored
+ * images become those of the mean model, with the beam of the mean PSF. Collective. */
 tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *mean,
                                 struct imager_found *found);
 
-/** Write it, and begin anew. Collective. */
+/** Write the mean of the interval, and begin anew. Collective. */
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
                                const struct imager_found *found);
 

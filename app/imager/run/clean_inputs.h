@@ -6,8 +6,8 @@
 
 #include "image_run.h"
 
-/** Check that the mask and the models to continue are there and are of the images'
- *  pixels, before data are read. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
+/** Check, before data are read, that the mask and the models to continue are there and
+ * have the images' pixels. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
 tess_status clean_inputs_check(const image_run *run);
 
 /** This rank's rows of the mask of an output channel and polarisation, [num_rows][nx],

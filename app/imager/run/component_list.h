@@ -6,9 +6,10 @@
 
 #include "majors_private.h"
 
-/** The Stokes I components of all minor loops: points, or Gaussians of a scale's width,
- *  with the spectral terms that were fitted. `*list` gets the text on the first rank,
- *  and what was in it before is freed. Before the products are taken. Collective. */
+/** List the Stokes I components of all minor loops as points, or Gaussians of a scale's
+ * width, with the spectral terms that were fitted. `*list` gets the text on the first
+ * rank; its former text is freed. To be called before the products are taken.
+ * Collective. */
 tess_status component_list_make(const majors *all, image_source_list *list);
 
 #endif

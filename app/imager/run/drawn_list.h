@@ -12,8 +12,9 @@
 typedef struct drawn_list {
     const char *path;
     tess_source_list list;
-    tess_drawn_source *source; /**< [num] those less than 90 degrees from the centre */
-    int64_t *number;           /**< [num] which ones of the list they are */
+    tess_drawn_source
+        *source;     /**< [num] sources less than 90 degrees from the centre */
+    int64_t *number; /**< [num] their numbers in the list */
     int64_t num;
 } drawn_list;
 
@@ -22,10 +23,10 @@ typedef struct drawn_list {
 tess_status drawn_list_read(tess_comm *comm, const char *path,
                             const tess_image_meta *image, drawn_list *drawn);
 
-/** Give the sources their fluxes: the mean over the image's band, or, with `num_terms`
- *  above 0, that term of their spectra (tess_source_taylor) at the image's frequency; of
- *  the image's polarisation. TESS_ERR_INPUT: there are spectra and no frequency, or the
- *  polarisation is a cross-hand. Local. */
+/** Find the fluxes of the sources in the image's polarisation: the mean over the
+ * image's band or, with `num_terms` above 0, term `term` of their spectra
+ * (tess_source_taylor) at the image's frequency. TESS_ERR_INPUT: there are spectra and
+ * no frequency, or the polarisation is a cross-hand. Local. */
 tess_status drawn_list_take_flux(drawn_list *drawn, const tess_image_meta *image,
                                  int term, int num_terms);
 

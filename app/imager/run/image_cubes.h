@@ -19,27 +19,29 @@ typedef struct image_cube_set {
 /** The cubes of a run. */
 typedef struct image_cubes {
     double *freq_hz, *width_hz; /**< [channels_out] */
-    int stokes, stokes_step;    /**< code of the first plane, and from plane to plane */
+    int stokes, stokes_step; /**< STOKES code of the first plane, and step of codes from
+                                plane to plane */
     int place[2 * TESS_MAX_POL]; /**< plane of each polarisation */
-    char run[20];         /**< names the run in unfinished cubes; "": none are kept */
-    int64_t outputs_done; /**< before this run went on from a checkpoint */
+    char run[20]; /**< name of the run in unfinished cubes; "": unfinished cubes are not
+                     kept */
+    int64_t outputs_done; /**< outputs that were made before this run continued */
     image_cube_set *set;  /**< [intervals_out] */
     int64_t num_sets;
 } image_cubes;
 
-/** TESS_ERR_USAGE for polarisations that no STOKES axis holds. Local. */
+/** Check the polarisations. TESS_ERR_USAGE: no STOKES axis holds them. Local. */
 tess_status image_cubes_check(const tess_image_opts *opts, const tess_pol *pol,
                               int num_pol);
 
-/** The axes of the run's cubes; nothing is opened. Local. */
+/** Find the axes of the run's cubes; opens nothing. TESS_ERR_ALLOC. Local. */
 tess_status image_cubes_create(const image_files *output, image_cubes **cubes);
 void image_cubes_destroy(image_cubes *cubes); /**< NULL is fine. Local. */
 
-/** One line of how large a cube is. Local. */
+/** Write one line about the size of a cube. Local. */
 void image_cube_text(const image_files *output, char *text, size_t size);
 
-/** Open the cubes of the intervals that outputs [first, end) belong to, unless they are
- *  open. `output`: of all ranks. Collective. */
+/** Open the cubes of the intervals to which outputs [first, end) belong, unless they
+ * are open. `output`: of all ranks. Collective. */
 tess_status image_cubes_open(const image_files *output, int64_t first, int64_t end);
 
 /** Write a product of polarisation `k` into its plane of the cube of its kind.
@@ -51,8 +53,9 @@ tess_status image_cubes_write(const image_files *output, int k,
  *  outputs have been made before; `identity`: of the checkpoints. Local. */
 void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_done);
 
-/** Outputs [first, end) are written: finish the cubes of the intervals that end with
- * one of them, and give them their names. `output`: of all ranks. Collective. */
+/** Note that outputs [first, end) are written: finish the cubes of the intervals that
+ * end with one of them, and give them their names. `output`: of all ranks. Collective.
+ */
 tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end);
 
 #endif

@@ -30,8 +30,8 @@ typedef struct image_source_list {
     int64_t output;
 } image_source_list;
 
-/** How many such maps each polarisation has: each term and its error, then the spectral
- *  index and its error. Local. */
+/** Number of maps of each polarisation: each term and its error, then the spectral
+ * index and its error. Local. */
 int image_map_count(const tess_image_opts *opts);
 
 /** Where products go. */
@@ -44,13 +44,13 @@ typedef struct image_files {
     int num_pol;
     image_kinds kinds; /**< once the number of PSFs is known */
     tess_profile *profile;
-    image_map *map; /**< [num_maps] of the polarisations in turn, for the next mean */
+    image_map
+        *map; /**< [num_maps] maps, polarisation by polarisation, for the next mean */
     int num_maps;
-    image_source_list sources; /**< of the output that was cleaned last */
-    struct image_cubes *cubes; /**< that take the place of the images of channels,
-                                    or NULL */
+    image_source_list sources; /**< components of the output that was cleaned last */
+    struct image_cubes *cubes; /**< cubes instead of the images of channels, or NULL */
     struct image_primary_beam *primary_beam; /**< or NULL */
-    struct imager_summary *summary; /**< gets what is told of the images in the end */
+    struct imager_summary *summary; /**< gets what the last lines tell of the images */
 } image_files;
 
 /** Check that all files of the run can be written. Collective. */
@@ -63,7 +63,7 @@ tess_status image_files_write(const image_files *output, int64_t interval,
                               const imager_extent *extent,
                               const struct imager_found *found);
 
-/** Log the names of the files that this has written. Local. */
+/** Log the names of the files that image_files_write has written. Local. */
 void image_files_log(const image_files *output, int64_t interval, int64_t channel);
 
 /** The name of one image: NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.fits, from malloc(); NULL

@@ -1,4 +1,4 @@
-/* What the headers of a run's images say. */
+/* Fills in the headers of a run's images. */
 #include "image_meta.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
     weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
 }
 
-/* What is said of one image of polarisation `k`: without weights it has no
+/* What the header says of one image of polarisation `k`: without weights it has no
  * visibilities, no mean frequency and no beam. */
 static tess_image_meta meta_of(const image_files *output, int k,
                                const imager_product *product,

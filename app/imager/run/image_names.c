@@ -56,10 +56,10 @@ char *image_path(const image_files *output, int64_t interval, int64_t channel,
     return path;
 }
 
-/* A polarisation is part of every name when there are several, PSFs included; one part
- * of a cross-hand would otherwise be mistaken for the other. Polarisations with the
- * same weights have one PSF, which is named after the first. WSClean weighs all alike,
- * and its name of the PSF tells none. */
+/* A polarisation is part of every name if there are several, PSFs included; otherwise
+ * one part of a cross-hand would be mistaken for the other. Polarisations with the same
+ * weights have one PSF, which is named after the first. WSClean weighs all alike, and
+ * its name of the PSF has no polarisation. */
 const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k)
 {
     const bool told = kind != IMAGE_PSF || !output->opts->beside.as_wsclean;

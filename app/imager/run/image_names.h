@@ -15,7 +15,7 @@ char *image_path(const image_files *output, int64_t interval, int64_t channel,
 /** NAME[-tNNNN]-cube-KIND.fits, as image_path. Local. */
 char *image_cube_name(const image_files *output, int64_t interval, const char *kind);
 
-/** The polarisation that the name of image `k` of a kind tells, or NULL. Local. */
+/** The polarisation in the name of image `k` of a kind, or NULL. Local. */
 const tess_pol *image_named_pol(const image_files *output, image_kind kind, int k);
 
 /** Whether image `k` of a kind has a file. Local. */
@@ -31,13 +31,14 @@ const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_
 /** The name of map `k` of an interval, as image_path. Local. */
 char *image_map_name(const image_files *output, int64_t interval, int pol, int k);
 
-/** Whether a list of sources is written with the images of a channel (-1: the mean):
- * with those of each, or of channels that are cleaned together with those of the first;
- * and its name, NAME[-tNNNN][-NNNN]-sources.txt, as image_path. Local. */
+/** Whether a list of sources is written with the images of a channel (-1: the mean). It
+ * is written with those of each channel, or, for channels that are cleaned together,
+ * with those of the first. Its name is NAME[-tNNNN][-NNNN]-sources.txt, as image_path.
+ * Local. */
 bool image_has_sources(const tess_image_opts *opts, int64_t channel);
 char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
 
-/** An image that the primary beam makes of those of a kind. */
+/** An image that is made of those of a kind by the primary beam. */
 typedef struct image_corrected {
     image_kind of;
     const char *name; /**< "image-pb": the kind in names of files */
@@ -45,15 +46,15 @@ typedef struct image_corrected {
 
 enum { IMAGE_MOST_CORRECTED = 5 };
 
-/** These images of an output, whose number is returned; each is there for each
- *  polarisation. Local. */
+/** List these images of an output; returns their number. Each is made for each
+ * polarisation. Local. */
 int image_corrected_list(const tess_image_opts *opts,
                          image_corrected list[IMAGE_MOST_CORRECTED]);
 
 enum { IMAGE_MOST_CUBES = NUM_IMAGE_KINDS + IMAGE_MOST_CORRECTED };
 
-/** The cubes of an interval: those of the kinds that are made, and of what the primary
- * beam makes of them; their number is returned. Local. */
+/** List the cubes of an interval: those of the kinds that are made, and of the images
+ * that the primary beam makes of them; returns their number. Local. */
 int image_cube_list(const tess_image_opts *opts, const image_kinds *kinds,
                     image_corrected list[IMAGE_MOST_CUBES]);
 
@@ -64,9 +65,9 @@ bool image_has_preview(const tess_image_opts *opts, image_kind kind, int64_t cha
 /** Whether images of a channel (-1: the mean) are planes of cubes. Local. */
 bool image_is_in_cube(const tess_image_opts *opts, int64_t channel);
 
-/** The names of the files of an output, whose number is returned: at most three for
- * each image, and one; NULL where memory was short. Of a dirty image there may be four,
- * with a primary beam, of which there are two. Local. */
+/** List the names of the files of an output; returns their number. There are at most
+ * three for each image, and one more; a name is NULL if memory is short. Of a dirty
+ * image there may be four, with a primary beam, of which there are two. Local. */
 int image_output_names(const image_files *output, int64_t interval, int64_t channel,
                        char **name);
 

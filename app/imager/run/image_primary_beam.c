@@ -73,7 +73,7 @@ static tess_status open_beam(const image_run *run, image_primary_beam *to)
     TESS_TRY(tess_comm_agree(run->comm, find_pointing(run, to)));
     if (!tess_primary_beam_turns(to->beam)) return TESS_OK;
     TESS_TRY(tess_source_times(run->source, &to->time_mjd_s, &to->num_times));
-    /* the last of them is as good a time as any to see whether angles can be found */
+    /* any time shows whether angles can be found; it is that of the last integration */
     status = tess_parallactic_angle(to->pointing_rad[0], to->pointing_rad[1],
                                     to->site_m, run->info->time_end, &unused);
     TESS_TRY(tess_comm_agree(run->comm, status));

@@ -9,26 +9,27 @@
 
 struct tess_primary_beam;
 
-/** What the images of a run share. */
+/** What the primary beams of a run's images have in common. */
 typedef struct image_primary_beam {
     struct tess_primary_beam *beam;
     double pointing_rad[2];
-    double rotation[3][3]; /**< of direction cosines from the images' centre to those
-                              from the pointing centre */
+    double rotation[3][3]; /**< rotation of direction cosines from the images' centre to
+                              the pointing centre */
     double site_m[3];
     double *time_mjd_s; /**< [num_times] integrations; NULL: the beam does not turn */
     int64_t num_times;
-    int num_weight;  /**< weights of a sample: 1, or one for each polarisation */
+    int num_weight;  /**< number of weights of a sample: 1, or one for each polarisation
+                      */
     int64_t *weight; /**< [TESS_MAX_POL][num_chan] sums of imaging weights, in a common
-                          unit; of channels that have not been weighed, 0 */
+                        unit; 0 for channels that have not been weighed */
 } image_primary_beam;
 
 /** Open the beam that the options ask for, if any. TESS_ERR_INPUT for several
  * pointings, and as tess_primary_beam_open(). Collective. */
 tess_status image_primary_beam_open(image_run *run);
 
-/** Sum the imaging weights of each channel of an output, whose samples are weighted, or
- *  will be as they are read. Collective. */
+/** Sum the imaging weights of each channel of an output, whose samples are weighted or
+ * will be when they are read. Collective. */
 tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets *data);
 
 /** Add the beam to the products of an output, if there is one and the output has data:
@@ -38,9 +39,9 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
 tess_status image_primary_beam_make(image_run *run, int64_t output,
                                     imager_product *product);
 
-/** Rows of an image that is made of those of a kind: of the beam itself, or its square,
- *  or of an image the image over the beam; NaN where the beam is below the limit.
- *  TESS_ERR_ALLOC. Local. */
+/** Make the rows of an image that the primary beam makes of those of a kind: the beam
+ * itself, or its square, or an image over the beam, which is NaN where the beam is
+ * below the limit. TESS_ERR_ALLOC. Local. */
 tess_status image_corrected_rows(const image_corrected *corrected,
                                  const imager_rows *image, const imager_rows *beam,
                                  double limit, imager_rows *rows);

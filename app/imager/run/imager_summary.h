@@ -9,26 +9,26 @@
 #include "imager_rows.h"
 #include "output_table.h"
 
-/** Of one image. All are doubles, so that ranks can sum arrays of them; an image has
- * one rank that tells of it, and zeros on all others. */
+/** What is known of one image. All members are doubles, so that ranks can sum arrays of
+ * them: one rank fills in an image, and the others have zeros. */
 struct imager_found {
-    double made;     /**< 1: by this run */
-    double has_data; /**< 1: pixels are not NaN */
+    double made;     /**< 1: this run has made it */
+    double has_data; /**< 1: its pixels are not NaN */
     tess_fits_beam beam;
-    double beam_failure;  /**< a tess_beam_failure; 0 too where no PSF was made */
+    double beam_failure;  /**< a tess_beam_failure; 0 also if no PSF was made */
     double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect */
-    double peak_jy;       /**< of the largest absolute value, with its sign */
-    double peak_pixel;    /**< its number, row · nx + column */
+    double peak_jy;       /**< value of largest absolute value, with its sign */
+    double peak_pixel;    /**< number of its pixel, row · nx + column */
     double rms_jy;        /**< √(mean of squares) over all pixels that are not NaN */
-    double noise_jy;      /**< expected if weights are 1/σ²; NAN: unknown */
-    double majors;        /**< major iterations; 0: the image was not cleaned */
-    double iterations;    /**< minor ones */
-    double threshold_jy;  /**< the final one of the last minor loop; 0: none */
-    double flux_jy;       /**< of the model */
+    double noise_jy; /**< noise that is expected if weights are 1/σ²; NAN: unknown */
+    double majors;   /**< major iterations; 0: the image was not cleaned */
+    double iterations;   /**< minor ones */
+    double threshold_jy; /**< final threshold of the last minor loop; 0: none */
+    double flux_jy;      /**< of the model */
     double num_scales;
-    double nu0_hz;       /**< of the spectrum that was fitted; 0: none */
+    double nu0_hz; /**< reference frequency of the spectrum that was fitted; 0: none */
     double deviation_jy; /**< 1.4826 MAD of the restored image; 0: it is not told */
-    double sum_jy;       /**< of its pixels [Jy/beam] */
+    double sum_jy;       /**< sum of its pixels [Jy/beam] */
     double residual_rms_jy, residual_peak_jy;
     double residual_deviation_jy; /**< 1.4826 MAD of the residual; 0: it is not told */
     double clean_end;             /**< a majors_end: why it was cleaned no further */
@@ -36,7 +36,7 @@ struct imager_found {
 
 typedef struct imager_summary {
     int64_t num_channels,
-        num_intervals; /**< the former with the mean, if there is one */
+        num_intervals; /**< num_channels: with the mean, if there is one */
     int num_pol;
     struct imager_found *image; /**< [num_intervals][num_channels][num_pol] */
 } imager_summary;
@@ -46,8 +46,7 @@ tess_status imager_summary_create(const output_table *outputs, int num_pol,
                                   imager_summary *summary);
 void imager_summary_free(imager_summary *summary); /**< Local. */
 
-/** Where the image of an output channel (-1: the mean) and interval is told of. Local.
- */
+/** The entry of the image of an output channel (-1: the mean) and interval. Local. */
 struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
                                        int64_t channel, int pol);
 
@@ -73,8 +72,8 @@ typedef struct imager_counts {
     int64_t used, ignored[TESS_NUM_IGNORED];
 } imager_counts;
 
-/** Log what was made of what; warn of beams that could not be fitted. `all`: every rank
- *  of the run. Collective. */
+/** Log what the run has made of which data, and warn of beams that could not be fitted.
+ * `all`: every rank of the run. Collective. */
 tess_status imager_summary_tell(tess_comm *all, const image_files *output,
                                 const imager_counts *counts);
 

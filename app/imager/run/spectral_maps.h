@@ -18,7 +18,8 @@ tess_status spectral_maps_make(const image_run *run, const majors_channel *chann
 /** Free the maps. Local. */
 void spectral_maps_free(image_files *files);
 
-/** Bytes that they take on a rank, of an image with so many pixels there. Local. */
+/** Memory of a rank for maps of images of which it has `pixels` pixels [bytes]. Local.
+ */
 double spectral_maps_bytes(const tess_image_opts *opts, double pixels);
 
 #endif
