@@ -8,7 +8,7 @@
 #include "tess_bench_list.h"
 
 /** The benchmark times every combination of the lists' values. A word of a list is kept
- *  as its index among the names of bench_gcf_names.h. */
+ *  as its index among the names of tess_bench_gcf_names.h. */
 typedef struct tess_bench_gcf_args {
     tess_bench_list operation, strategy, gcf, vis, size, pol, precision, order;
     int repeat;
