@@ -1,10 +1,11 @@
 /* Reads text files of the user on one rank, and sends them to all. */
+#define _GNU_SOURCE
 #include "tess_text_file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tess_input.h"
 #include "tess_mem.h"
@@ -18,25 +19,26 @@ static tess_status read_text(const char *path, const char *kind, char **text,
     tess_status status = TESS_OK;
     char *buffer = NULL;
     FILE *file = NULL;
-    struct stat info;
-    if (stat(path, &info) != 0) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode)) /* a named pipe, too, which would be waited for */
-        TESS_FAIL(TESS_ERR_IO, "%s: not a regular file", path);
-    file = fopen(path, "rb");
-    if (!file) TESS_FAIL(tess_errno_status(errno), "%s: %s", path, strerror(errno));
-    if (info.st_size > MAX_BYTES)
+    int fd = -1;
+    int64_t size;
+    TESS_TRY(tess_input_open(path, &fd, &size));
+    if (size > MAX_BYTES)
         TESS_FAIL(TESS_ERR_INPUT, "%s: %.1f GB is too large for a table of this kind",
-                  path, (double)info.st_size * 1e-9);
-    buffer = tess_alloc_zero((int64_t)info.st_size + 1, 1);
-    if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "%s: table", path);
-    const size_t got = fread(buffer, 1, (size_t)info.st_size, file);
+                  path, (double)size * 1e-9);
+    buffer = tess_alloc_zero(size + 1, 1);
+    file = fdopen(fd, "rb");
+    if (!buffer || !file) TESS_FAIL(TESS_ERR_ALLOC, "%s: table", path);
+    const size_t got = fread(buffer, 1, (size_t)size, file);
     if (ferror(file)) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
     if (memchr(buffer, '\0', got)) TESS_FAIL(TESS_ERR_INPUT, "%s: not %s", path, kind);
     *text = buffer;
     *bytes = (int64_t)got;
     buffer = NULL;
 cleanup:
-    if (file) fclose(file);
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
     tess_free(buffer);
     return status;
 }
