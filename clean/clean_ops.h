@@ -6,6 +6,8 @@
 #ifndef TESS_CLEAN_OPS_H
 #define TESS_CLEAN_OPS_H
 
+#include <math.h>
+
 #include "clean_components.h"
 #include "clean_join.h"
 #include "tess_clean.h"
@@ -37,6 +39,15 @@ typedef struct clean_peak {
     double value;  /**< signed; 0 without a pixel */
     int64_t index; /**< y·nx + x; −1: no pixel may have components */
 } clean_peak;
+
+/** Whether a peak is larger than another, or as large and at an earlier pixel; any peak
+ *  is better than none. Local. */
+static inline bool clean_peak_is_better(const clean_peak *one, const clean_peak *other)
+{
+    const double a = fabs(one->value), b = fabs(other->value);
+    if (one->index < 0 || other->index < 0) return one->index > other->index;
+    return a > b || (a == b && one->index < other->index);
+}
 
 /** What a minor loop begins with. */
 typedef struct clean_begin {

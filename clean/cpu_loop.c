@@ -16,12 +16,7 @@ enum { EACH_THREAD = 1 << 12 };
 /* Iterations from one call of `progress` to the next. */
 enum { TELL_EACH = 256 };
 
-/* A candidate, as ranks tell it: its values of each image follow. */
-typedef struct best {
-    double metric; /* signed mean times factor */
-    int64_t index; /* −1: none; FAILED: its rank has failed */
-} best;
-
+/* The index of a best candidate of a rank that has failed. */
 enum { FAILED = -2 };
 
 typedef struct loop_team {
@@ -35,7 +30,7 @@ typedef struct loop_team {
     double *largest; /* [num_blocks] */
     double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
     int64_t most;    /* candidates of a block */
-    best *own;       /* [threads] */
+    clean_peak *own; /* [threads] the best candidates, by their place in the list */
     char *told;      /* [ranks] what each has found */
     int64_t told_bytes;
     double *value; /* [num_layers] of the component */
@@ -43,13 +38,6 @@ typedef struct loop_team {
     bool done;
     tess_status status;
 } loop_team;
-
-static bool is_better(const best *one, const best *other)
-{
-    const double a = fabs(one->metric), b = fabs(other->metric);
-    if (one->index < 0 || other->index < 0) return one->index > other->index;
-    return a > b || (a == b && one->index < other->index);
-}
 
 static void block_range(const cpu_list *list, int64_t block, int64_t *first,
                         int64_t *end)
@@ -91,40 +79,40 @@ static double largest_of_block(const loop_team *team, int64_t block)
 }
 
 /* The best of this thread's blocks, whose maxima are known. */
-static best best_of(const loop_team *team, int64_t begin, int64_t end_block)
+static clean_peak best_of(const loop_team *team, int64_t begin, int64_t end_block)
 {
     const bool positive = team->work->setup->opts.no_negative;
     int64_t block = -1, first, end;
     for (int64_t b = begin; b < end_block; ++b)
         if (team->largest[b] > (block < 0 ? 0 : team->largest[block])) block = b;
-    if (block < 0) return (best){0, -1};
+    if (block < 0) return (clean_peak){0, -1};
     block_range(team->list, block, &first, &end);
     const double *metric = metrics(team, first, end);
     for (int64_t k = 0; k < end - first; ++k)
         if ((positive ? metric[k] : fabs(metric[k])) == team->largest[block])
-            return (best){metric[k], first + k};
-    return (best){0, -1};
+            return (clean_peak){metric[k], first + k};
+    return (clean_peak){0, -1};
 }
 
 /* Of all threads; its place in the list. */
-static best best_here(const loop_team *team)
+static clean_peak best_here(const loop_team *team)
 {
-    best chosen = {0, -1};
+    clean_peak chosen = {0, -1};
     for (int t = 0; t < team->threads; ++t)
-        if (is_better(&team->own[t], &chosen)) chosen = team->own[t];
+        if (clean_peak_is_better(&team->own[t], &chosen)) chosen = team->own[t];
     return chosen;
 }
 
 /* Of all ranks: its pixel, and its values into team->value. Collective where the list
  * is divided. */
-static tess_status choose(loop_team *team, best *chosen)
+static tess_status choose(loop_team *team, clean_peak *chosen)
 {
     tess_status status = TESS_OK;
     const cpu_list *list = team->list;
     tess_comm *comm = team->work->setup->comm;
     const size_t values = (size_t)list->num_layers * sizeof(double);
-    best own = best_here(team);
-    if (team->status != TESS_OK) own = (best){0, FAILED};
+    clean_peak own = best_here(team);
+    if (team->status != TESS_OK) own = (clean_peak){0, FAILED};
     for (int i = 0; i < list->num_layers; ++i)
         team->value[i] = own.index < 0 ? 0 : list->value[i * list->count + own.index];
     if (own.index >= 0) own.index = list->index[own.index];
@@ -137,10 +125,10 @@ static tess_status choose(loop_team *team, best *chosen)
     TESS_TRY(tess_comm_allgather(comm, send, team->told_bytes, team->told));
     for (int k = 0; k < tess_comm_size(comm); ++k) {
         const char *told = team->told + k * team->told_bytes;
-        best other;
+        clean_peak other;
         memcpy(&other, told, sizeof other);
         if (other.index == FAILED) return team->status ? team->status : TESS_ERR_PEER;
-        if (from && !is_better(&other, chosen)) continue;
+        if (from && !clean_peak_is_better(&other, chosen)) continue;
         *chosen = other;
         from = told;
     }
@@ -149,12 +137,12 @@ cleanup:
     return status;
 }
 
-static bool ends_at(const loop_team *team, const best *chosen)
+static bool ends_at(const loop_team *team, const clean_peak *chosen)
 {
     const clean_loop *loop = team->loop;
-    const double peak = fabs(chosen->metric);
+    const double peak = fabs(chosen->value);
     if (chosen->index < 0 || peak <= loop->until || peak > loop->diverged) return true;
-    if (chosen->metric < 0 && team->work->setup->opts.stop_negative) return true;
+    if (chosen->value < 0 && team->work->setup->opts.stop_negative) return true;
     return loop->iterations >= loop->most;
 }
 
@@ -162,9 +150,9 @@ static bool ends_at(const loop_team *team, const best *chosen)
 static void begin_iteration(loop_team *team)
 {
     clean_loop *loop = team->loop;
-    best chosen = {0, -1};
+    clean_peak chosen = {0, -1};
     const tess_status status = choose(team, &chosen);
-    loop->peak = (clean_peak){chosen.metric, chosen.index};
+    loop->peak = chosen;
     team->done = status != TESS_OK || ends_at(team, &chosen);
     if (status != TESS_OK) team->status = status;
     if (team->done) return;
@@ -175,7 +163,7 @@ static void begin_iteration(loop_team *team)
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
     if (loop->progress && loop->iterations % TELL_EACH == 0)
-        loop->progress(loop->context, loop->iterations, fabs(chosen.metric));
+        loop->progress(loop->context, loop->iterations, fabs(chosen.value));
 }
 
 /* Subtract a PSF times a value at the candidates of a block, from a layer. */
@@ -249,7 +237,7 @@ static tess_status team_allocate(loop_team *team)
     const int layers = team->list->num_layers;
     const int images = team->work->setup->images.num_images;
     const int ranks = tess_comm_size(team->work->setup->comm);
-    team->told_bytes = (int64_t)(sizeof(best) + (size_t)layers * sizeof(double));
+    team->told_bytes = (int64_t)(sizeof(clean_peak) + (size_t)layers * sizeof(double));
     team->psf = tess_alloc_zero(team->work->layers.num_psf, sizeof *team->psf);
     team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);

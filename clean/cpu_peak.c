@@ -6,14 +6,6 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* The peak is better if it is larger, or as large and earlier. */
-static bool is_better(const clean_peak *one, const clean_peak *other)
-{
-    const double a = fabs(one->value), b = fabs(other->value);
-    if (one->index < 0 || other->index < 0) return one->index > other->index;
-    return a > b || (a == b && one->index < other->index);
-}
-
 /* The first pixel of a row with this |value|. */
 static clean_peak peak_of_row(const clean_work *work, const void *line,
                               const uint8_t *allowed, const int64_t x_range[2],
@@ -56,7 +48,7 @@ tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,
     TESS_TRY(tess_comm_agree(comm, all ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, all));
     for (int k = 0; k < size; ++k)
-        if (is_better(&all[k], &best)) best = all[k];
+        if (clean_peak_is_better(&all[k], &best)) best = all[k];
     *peak = best;
 cleanup:
     tess_free(all);
