@@ -44,40 +44,45 @@ struct tess_clean {
     const tess_clean_ops *ops;
     clean_work *work;
     tess_clean_calls calls;
-    uint8_t *mask;   /* rows of the user's, or NULL */
+    uint8_t *mask;   /* rows of the user's mask, or NULL */
     uint32_t *found; /* rows of the automatic mask, or NULL */
-    bool *has_psf;   /* [num_images], true where none is needed */
-    void **average;  /* [num_images] rows of averaged residuals, and of PSFs before,
-                        where channels are averaged, or NULL */
+    bool *has_psf;   /* [num_images] whether its PSF is there, or none is needed */
+    void **average;  /* [num_images] rows of averaged residuals, and before these of
+                        averaged PSFs, if channels are averaged, or NULL */
     clean_components
-        *kept; /* [num_scales] of all minor loops before, merged, or NULL */
+        *kept; /* [num_scales] merged components of all earlier minor loops, or NULL */
     clean_major_state major;
-    clean_minor_state minor; /* with log.num_loops > 0, or inside a minor loop */
+    clean_minor_state
+        minor; /* valid inside a minor loop, and while log.num_loops > 0 */
     clean_log log;
 };
 
-/** A sub-minor loop has found those components of the log that no loop has. Local. */
+/** Note that a sub-minor loop at `scale` has found the components of the log that no
+ * earlier loop has found. TESS_ERR_ALLOC. Local. */
 tess_status clean_log_close(clean_log *log, int scale);
 void clean_log_clear(clean_log *log); /**< Local */
 
-/** Components of a scale in the log, merged by pixel. Local. */
+/** Collect the components of a scale in the log, merged by pixel. TESS_ERR_ALLOC.
+ * Local. */
 tess_status clean_log_of_scale(const clean_log *log, int scale,
                                clean_components *merged);
 
-/** The same with values of the caller's images, wide->num_images, to which the spectrum
- *  of each component is spread. Local. */
+/** Collect them with values of the caller's images, wide->num_images, to which the
+ * spectrum of each component is spread. TESS_ERR_ALLOC. Local. */
 tess_status clean_log_spread(const clean_log *log, int scale, const clean_join *join,
                              clean_components *wide);
 
-/** Components of a scale are kept; merged. Nothing where none are. Local. */
+/** Keep merged components of a scale, if components are kept. TESS_ERR_ALLOC. Local. */
 tess_status clean_keep(tess_clean *clean, int scale, const clean_components *merged);
 
-/** average[] := the averages of the caller's images where there are several to a
- *  cleaned one; images without data are 0. Local. */
+/** average[] := the averages of the caller's images that are cleaned as one; images
+ * without data are 0. Local. */
 void clean_average_rows(const tess_clean *clean, void *const *rows);
 
-/** Whether the automatic mask is being recorded, and whether it holds. Local. */
+/** Whether the automatic mask is being recorded (phase 1). Local. */
 bool clean_records(const tess_clean *clean);
+
+/** Whether components lie inside the automatic mask only (phase 2). Local. */
 bool clean_is_masked(const tess_clean *clean);
 
 #endif

@@ -15,7 +15,8 @@
 /** What does not change during the life of an object; outlives the backend's memory. */
 typedef struct clean_setup {
     tess_comm *comm;
-    tess_clean_images images; /**< that are cleaned: averages have been taken */
+    tess_clean_images
+        images; /**< images that are cleaned, after channels have been averaged */
     tess_clean_opts opts;
     clean_join join;
     int num_scales;
@@ -23,18 +24,18 @@ typedef struct clean_setup {
     int64_t border_x, border_y; /**< pixels without components at each edge */
 } clean_setup;
 
-/** Whether several scales, or one that is not a point, are cleaned. Local. */
+/** Whether there are several scales, or one that is not a point. Local. */
 static inline bool clean_is_multiscale(const clean_setup *setup)
 {
     return setup->num_scales > 1 || setup->scale_px[0] > 0;
 }
 
-/** Pixels that may have components of a scale: [first, end) of columns and rows, the
- *  user's borders and the scale's applied. Local. */
+/** The pixels that may have components of a scale: [first, end) of columns and rows,
+ * within the user's borders and those of the scale. Local. */
 void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
                   int64_t y_range[2]);
 
-/** The best pixel: its value times the local factor, without bias. */
+/** The best pixel. Its value is multiplied by the local factor, and not by the bias. */
 typedef struct clean_peak {
     double value;  /**< signed; 0 without a pixel */
     int64_t index; /**< y·nx + x; −1: no pixel may have components */
@@ -49,7 +50,7 @@ static inline bool clean_peak_is_better(const clean_peak *one, const clean_peak 
     return a > b || (a == b && one->index < other->index);
 }
 
-/** What a minor loop begins with. */
+/** What the backend needs for a minor loop. */
 typedef struct clean_begin {
     void *const *residual; /**< the caller's rows */
     const uint8_t *mask;   /**< rows of the user's mask, or NULL */
@@ -57,25 +58,26 @@ typedef struct clean_begin {
     bool local_rms;
 } clean_begin;
 
-/** Noise of what the search looks at. */
+/** Noise of the image in which pixels are searched. */
 typedef struct clean_noise {
-    double sigma;  /**< 1.4826 · MAD, or the least local one */
-    double median; /**< thresholds count from here: 0 where the search has signs */
+    double sigma; /**< 1.4826 · MAD, or the least local one */
+    double
+        median; /**< median, from which thresholds count; 0 for searches with signs */
 } clean_noise;
 
 /** A sub-minor loop. */
 typedef struct clean_loop {
     int scale;
     double list_from; /**< least |value| of candidates, without bias */
-    double until;     /**< ends at a peak of this or less, without bias */
-    double gain;      /**< of a component: gain / (PSF ∗ K)(0) of the mean PSF */
+    double until;     /**< the loop ends at a peak of this or less, without bias */
+    double gain;      /**< gain of a component: gain / (PSF ∗ K)(0) of the mean PSF */
     double diverged;  /**< a peak above it ends the loop, without bias */
-    int64_t most;     /**< iterations */
+    int64_t most;     /**< largest number of iterations */
     void (*progress)(void *context, int64_t iterations, double peak); /**< or NULL */
     void *context;
     /* results */
     int64_t iterations;
-    clean_peak peak; /**< of the list at the end */
+    clean_peak peak; /**< best candidate of the list at the end */
     double seconds;
 } clean_loop;
 
@@ -90,27 +92,30 @@ struct tess_clean_ops {
     /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
      *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);
-    /** Take the residual images, and measure their noise: in the linear mean, or in
-     *  roots and squares where these are what pixels are chosen by. */
+    /** Take the residual images, and measure the noise of their linear mean, or of the
+     * roots or squares by which pixels are chosen. */
     tess_status (*begin)(clean_work *work, const clean_begin *begin,
                          clean_noise *noise);
-    /** The peak of the residual at a scale. The image of the last measured scale can be
-     *  kept, for the sub-minor loop. */
+    /** Find the peak of the residual at a scale. */
     tess_status (*measure)(clean_work *work, int scale, clean_peak *peak);
-    void (*keep)(clean_work *work); /**< Local */
-    /** Pixels of the kept scale with |value| >= `from`, over all ranks. */
+    /** Keep the image of the scale that was measured last, for the sub-minor loop.
+     * Local. */
+    void (*keep)(clean_work *work);
+    /** Count the pixels of the kept scale with |value| >= `from`, over all ranks. */
     tess_status (*count)(clean_work *work, int scale, double from, int64_t *pixels);
-    /** The sub-minor loop on the kept image; components are appended to `found`. */
+    /** Run the sub-minor loop on the kept image; components are appended to `found`. */
     tess_status (*loop)(clean_work *work, clean_loop *loop, clean_components *found);
     /** Subtract components of a scale from the residual; sorts and merges them. */
     tess_status (*subtract)(clean_work *work, int scale, clean_components *merged);
-    /** Put the residual's rows, but for NaN pixels, which stay as they are; `rms` of
-     *  the mean over the others. */
+    /** Give the residual's rows to the caller. NaN pixels stay as they are; `rms` is
+     * that of the mean over the others. */
     tess_status (*finish)(clean_work *work, void *const *residual, double *rms);
     /** Add components of a scale to rows of the models. Local. */
     tess_status (*add)(clean_work *work, int scale, const clean_components *merged,
                        double *const *model);
+    /** Number and time of the transforms so far. Local. */
     void (*spent)(const clean_work *work, double *transforms, double *seconds);
+    /** Memory that an object would take, as tess_clean_bytes. Local. */
     void (*bytes)(const clean_setup *setup, int num_ranks, double *rank_bytes,
                   double *node_bytes);
 };

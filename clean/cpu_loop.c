@@ -10,7 +10,7 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 
-/* Candidates that make a thread worth waking. */
+/* A thread more is woken for so many candidates. */
 enum { EACH_THREAD = 1 << 12 };
 
 /* Iterations from one call of `progress` to the next. */
@@ -25,15 +25,16 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* between layers, or [num_layers] of the images */
+    cpu_psf *psf; /* [num_layers] of the images, or PSFs between layers */
     int threads;
     double *largest; /* [num_blocks] */
     double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
     int64_t most;    /* candidates of a block */
-    clean_peak *own; /* [threads] the best candidates, by their place in the list */
-    char *told;      /* [ranks] what each has found */
+    clean_peak
+        *own;   /* [threads] the best candidate of each, by its place in the list */
+    char *told; /* [ranks] the best candidate of each rank, with its values */
     int64_t told_bytes;
-    double *value; /* [num_layers] of the component */
+    double *value; /* [num_layers] values of the component */
     double *flux;  /* [num_images] */
     bool done;
     tess_status status;
@@ -47,8 +48,8 @@ static void block_range(const cpu_list *list, int64_t block, int64_t *first,
     *end = list->run[last - 1].first + list->run[last - 1].count;
 }
 
-/* What the candidates [first, end) are chosen by: values of the list, or what is made
- * of them in this thread's memory. */
+/* The numbers by which the candidates [first, end) are chosen: values of the list, or
+ * numbers that are made of them in this thread's memory. */
 static const double *metrics(const loop_team *team, int64_t first, int64_t end)
 {
     const cpu_list *list = team->list;
@@ -94,7 +95,7 @@ static clean_peak best_of(const loop_team *team, int64_t begin, int64_t end_bloc
     return (clean_peak){0, -1};
 }
 
-/* Of all threads; its place in the list. */
+/* The best candidate of all threads, by its place in the list. */
 static clean_peak best_here(const loop_team *team)
 {
     clean_peak chosen = {0, -1};
@@ -103,8 +104,8 @@ static clean_peak best_here(const loop_team *team)
     return chosen;
 }
 
-/* Of all ranks: its pixel, and its values into team->value. Collective where the list
- * is divided. */
+/* Chooses the best candidate of all ranks, by its pixel; team->value gets its values.
+ * Collective if the list is divided. */
 static tess_status choose(loop_team *team, clean_peak *chosen)
 {
     tess_status status = TESS_OK;
@@ -146,7 +147,7 @@ static bool ends_at(const loop_team *team, const clean_peak *chosen)
     return loop->iterations >= loop->most;
 }
 
-/* One thread: choose, and add the component. */
+/* One thread chooses a candidate, and adds its component. */
 static void begin_iteration(loop_team *team)
 {
     clean_loop *loop = team->loop;
@@ -159,7 +160,7 @@ static void begin_iteration(loop_team *team)
     for (int i = 0; i < team->list->num_layers; ++i)
         team->value[i] *= loop->gain;
     cpu_layers_flux(team->work, team->value, team->flux);
-    /* the others learn of a failure when they choose again */
+    /* other ranks learn of a failure when they choose the next one */
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
     if (loop->progress && loop->iterations % TELL_EACH == 0)

@@ -14,17 +14,16 @@
 typedef struct cpu_window cpu_window; /* cpu_window.h */
 
 /** The residual at one scale: this rank's rows of each image, and of their mean times
- *  the local factor. */
+ * the local factor. */
 typedef struct cpu_slot {
     void **image; /**< [layers]; slots share them if the mean has a spectrum */
-    void *mean;   /**< what a pixel is chosen by, in its own memory, or image[0]
-                       where that is the same */
-    double
-        *row_peak;   /**< [rows] of the mean: largest |value|, or value without negative
-                          components, where components of the scale may be; −1: nowhere
-                      */
-    int scale;       /**< −1: nothing */
-    int64_t version; /**< of the residual */
+    void *mean; /**< the numbers by which pixels are chosen, in memory of their own, or
+                   image[0] if that has the same numbers */
+    double *row_peak; /**< [rows] largest |value| of the mean in a row where components
+                         of the scale may be, or largest value without negative
+                         components; −1: no pixel of the row may have any */
+    int scale;        /**< −1: nothing */
+    int64_t version;  /**< of the residual */
 } cpu_slot;
 
 /** The mean residual of several images, if it has a spectrum of its own. */
@@ -47,8 +46,8 @@ struct clean_work {
     bool is_double;
     size_t real_bytes;
     int64_t pixels;          /**< of this rank's rows */
-    int64_t num_valid;       /**< of those, not NaN in the residual */
-    int64_t columns, length; /**< of spectra on this rank */
+    int64_t num_valid;       /**< pixels of these that are not NaN in the residual */
+    int64_t columns, length; /**< columns of spectra on this rank, and their length */
     void **psf;              /**< [num_images] spectra */
     cpu_layers layers;
     cpu_mean mean;
@@ -62,7 +61,7 @@ struct clean_work {
     const uint32_t *found; /**< rows of the automatic mask, or NULL */
     cpu_room room;
     void *factor_rows; /**< memory of σmin/σ, or NULL */
-    void *factor;      /**< the same where it holds, or NULL */
+    void *factor;      /**< the same memory if σmin/σ is used, or NULL */
     cpu_window *window;
 };
 
@@ -79,33 +78,41 @@ static inline bool cpu_has_data(const clean_work *work, int image)
  *  and squares have no such spectrum. Local. */
 bool cpu_has_mean(const clean_setup *setup);
 
-/** Pixels of a row that may have components of a scale: a row of `allowed`, or made in
- *  this thread's scratch memory. Local. */
+/** The pixels of a row that may have components of a scale: a row of `allowed`, or a
+ * row in this thread's scratch memory. Local. */
 const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
 
-/** Put what a pixel is chosen by, times the factor, into the slot, and find its rows'
- *  peaks. Where that is an image itself, whoever makes its rows finds their peaks.
- * Local. */
+/** Fill the slot's mean with the numbers by which pixels are chosen, times the factor,
+ * and find the peaks of its rows. If the mean is an image, the peaks are found when its
+ * rows are made. Local. */
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
 
-/** Put the linear mean into the slot, without the factor: noise is measured in it.
- *  Local. */
+/** Fill the slot's mean with the linear mean without the factor, in which noise is
+ * measured. Local. */
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot);
 
-/** Find the peak of a row of the mean, while it is in cache; of all rows. Local. */
+/** Find the peak of a row of the mean, while it is in cache. Local. */
 void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
+
+/** Find the peaks of all rows of the mean. Local. */
 void cpu_slot_peaks(const clean_work *work, cpu_slot *slot);
 
 /* ---- cpu_spectra.c ---- */
 
-/** The spectrum of a scale's kernel, of a PSF and of the residual in a slot; the
- *  residual at a scale, into a slot. Collective. */
+/** Make the spectrum of a scale's kernel. Collective. */
 tess_status cpu_make_kernel(clean_work *work, int scale);
+
+/** Make the spectrum of a PSF. Collective. */
 tess_status cpu_make_psf(clean_work *work, int image, const void *rows);
+
+/** Make the spectra of the residual images in a slot. Collective. */
 tess_status cpu_make_residual(clean_work *work, cpu_slot *slot);
+
+/** Make the residual at a scale in a slot. Collective. */
 tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot);
-tess_status cpu_make_plain(clean_work *work,
-                           cpu_slot *slot); /**< the residual itself */
+
+/** Make the residual itself in a slot. Collective. */
+tess_status cpu_make_plain(clean_work *work, cpu_slot *slot);
 
 /** Make the images of a slot's scale, unless they are there. Collective. */
 tess_status cpu_make_images(clean_work *work, cpu_slot *slot);
@@ -130,16 +137,18 @@ tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
 
 /* ---- cpu_noise.c ---- */
 
-/** Median, and 1.4826 times the median absolute deviation, of a slot's mean over all
- *  ranks, without NaN pixels. Collective. */
+/** The median of a slot's mean over all ranks, and 1.4826 times the median absolute
+ * deviation, without NaN pixels. Collective. */
 tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise);
 
-/** Root mean square of rows over all ranks, without NaN pixels. Collective. */
+/** The root mean square of the mean residual over all ranks, without NaN pixels.
+ * Collective. */
 tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
 
 /* ---- cpu_local_rms.c ---- */
 
-/** Fill `factor_rows` from the rows of the mean residual; the least σ. Collective. */
+/** Fill `factor_rows` from the rows of the mean residual; `*least` gets the smallest σ.
+ * Collective. */
 tess_status cpu_local_rms(clean_work *work, const void *rows, double *least);
 
 /* ---- */
