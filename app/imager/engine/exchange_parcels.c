@@ -1,4 +1,4 @@
-/* Rounds of an exchange: rows as parcels in messages, and messages as rows. */
+/* Packs the rows of a round into messages, and unpacks messages into rows. */
 #include <string.h>
 
 #include "exchange_parcels.h"
@@ -7,18 +7,18 @@
 /* Bytes packed between two looks at the round in flight. */
 enum { PROGRESS_BYTES = 256 << 10 };
 
-/* Rows below which a round is not worth sharing by threads. */
+/* A round of fewer rows is not shared by threads. */
 enum { ROWS_PER_THREAD = 16 };
 
 /* A message is a round_count, headers, pieces, then visibilities and weights of all
- * parcels, so that values arrive as they are kept. Of a sample of 12 bytes in runs of
- * three and parcels of ten, that is 19 bytes. */
+ * parcels, so that values arrive in the form in which they are kept. For a sample of 12
+ * bytes, in runs of three and parcels of ten, that is 19 bytes. */
 typedef struct parcel_header {
     double uvw_m[3];
     int32_t chan, count, num_pieces, unused;
 } parcel_header;
 
-/* A piece on its way: 48 bits of the brick's key, and samples. */
+/* A piece in a message: 48 bits of the brick's key, and its number of samples. */
 typedef struct packed_piece {
     uint32_t brick_low;
     uint16_t brick_high, count;
@@ -26,7 +26,7 @@ typedef struct packed_piece {
 
 enum { MOST_OF_PIECE = UINT16_MAX };
 
-/* Bytes of a sample's visibilities and of its weights, 0 without data. */
+/* Bytes of a sample's visibilities and of its weights; 0 without data. */
 typedef struct sample_bytes {
     int64_t vis, weight;
 } sample_bytes;
@@ -40,7 +40,7 @@ static sample_bytes bytes_of_sample(const tess_exchange *exchange)
                           element * samples->num_weight};
 }
 
-/* Where the parts of a message begin in it. */
+/* Where the parts of a message begin. */
 typedef struct message_parts {
     int64_t header, piece, vis, weight, end;
 } message_parts;
@@ -68,7 +68,7 @@ int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count)
            count * (each.vis + each.weight + (int64_t)sizeof(packed_piece) / 2);
 }
 
-/* Let rounds in flight move on now and then; the first thread alone. */
+/* The first thread alone advances rounds in flight, now and then. */
 static void keep_moving(tess_exchange *exchange, int64_t bytes, int64_t *since)
 {
     *since += bytes;
@@ -91,8 +91,8 @@ static int32_t wanted_runs(const tess_exchange *exchange, const round_rows *rows
     return wanted;
 }
 
-/* Samples of split bricks in the rows [first, end); nobody asks when there is only one
- * thread. */
+/* Counts the samples of split bricks in the rows [first, end). With one thread the
+ * counts are not needed. */
 static void count_split(const tess_exchange *exchange, const round_rows *rows,
                         int64_t first, int64_t end, int threads, round_share *share)
 {
@@ -108,7 +108,7 @@ static void count_split(const tess_exchange *exchange, const round_rows *rows,
     }
 }
 
-/* Counts of each thread become what comes before it. */
+/* Replaces the counts of each thread by those of the threads before it. */
 static void number_split(tess_exchange *exchange, int threads)
 {
     for (int64_t k = 0; k < exchange->num_split; ++k) {
@@ -121,15 +121,15 @@ static void number_split(tess_exchange *exchange, int threads)
     }
 }
 
-/* What the last thread has counted up to is where the next round begins. */
+/* The next round begins where the last thread has ended. */
 static void keep_split(tess_exchange *exchange, const round_share *last)
 {
     memcpy(exchange->split_offset, last->split,
            (size_t)exchange->num_split * sizeof *last->split);
 }
 
-/* `count` samples of a run, from `done` on, go to this rank: with the ones before them
- * in the row, if these do too. */
+/* Sends `count` samples of a run, from sample `done` on, to a rank. They join the
+ * previous samples of the row if these are sent to the same rank. */
 static tess_status add_piece(const tess_run *run, int32_t done, int32_t count, int rank,
                              round_share *share)
 {
@@ -161,8 +161,8 @@ cleanup:
     return status;
 }
 
-/* A run of a whole brick is one piece; a run of a split brick is cut where its chunks
- * change owner. */
+/* Cuts a run into pieces: a run of a whole brick is one piece, and a run of a split
+ * brick is cut where the owner of its chunks changes. */
 static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
                            round_share *share)
 {
@@ -209,7 +209,7 @@ cleanup:
     return status;
 }
 
-/* ---- where parcels come to lie ---- */
+/* ---- places of parcels ---- */
 
 tess_status exchange_reserve(tess_exchange *exchange, const round_count *more)
 {
@@ -245,7 +245,7 @@ static void add_count(round_count *to, const round_count *count)
     to->samples += count->samples;
 }
 
-/* A parcel arrives as a row, `at` being where it and its samples belong. */
+/* Makes a row of a parcel. `at`: the place of the row and of its samples. */
 static void put_row(tess_exchange *exchange, const round_count *at,
                     const parcel_header *header)
 {
@@ -256,7 +256,7 @@ static void put_row(tess_exchange *exchange, const round_count *at,
     samples->vis_first[at->parcels] = at->samples;
 }
 
-/* A piece of it, `done` samples behind the parcel's first, as a run. */
+/* Makes a run of a piece of the parcel that begins at its sample `done`. */
 static void put_run(tess_exchange *exchange, const round_count *at, int32_t chan,
                     int32_t done, const piece *item, int source)
 {
@@ -268,7 +268,8 @@ static void put_run(tess_exchange *exchange, const round_count *at, int32_t chan
                                                   .source = source};
 }
 
-/* Counts of each thread for each rank become what comes before it; their sums. */
+/* Replaces the counts of each thread for each rank by those of the threads before it;
+ * their sums. */
 static void number_parcels(tess_exchange *exchange, int threads, round_count *total)
 {
     const int size = tess_comm_size(exchange->comm);
@@ -299,7 +300,7 @@ cleanup:
     return status;
 }
 
-/* Note what goes where, for the way back. */
+/* Notes the parcels of each rank, for the way back. */
 static tess_status log_round(tess_exchange *exchange, const round_count *total,
                              int64_t *first_sent)
 {
@@ -320,12 +321,13 @@ cleanup:
     return status;
 }
 
-/* Where the parcels of a round go, all threads' together. */
+/* The places of the parcels of a round, for all threads. */
 typedef struct round_places {
-    round_count *total;  /* [P] */
-    char **message;      /* [P]; NULL: the own, or none */
+    round_count *total; /* [P] */
+    char **
+        message; /* [P] message to each rank; NULL: it is this rank, or there is none */
     int64_t *first_sent; /* [P] in exchange->sent */
-    round_count own;     /* where the own ones begin */
+    round_count own;     /* where this rank's own parcels begin */
 } round_places;
 
 static void free_places(round_places *places)
@@ -335,7 +337,7 @@ static void free_places(round_places *places)
     tess_free(places->first_sent);
 }
 
-/* Memory for all messages of a round: of the window, if it has that much. */
+/* Memory for all messages of a round: of the window, if that is large enough. */
 static tess_status take_buffer(const tess_exchange *exchange, int64_t bytes,
                                round_flight *round)
 {
@@ -417,8 +419,8 @@ static round_count plus(round_count a, const round_count *b)
     return a;
 }
 
-/* One parcel to its rank's message behind what comes `before` it there, or where own
- * ones are wanted. */
+/* Puts a parcel into the message of its rank behind what comes `before` it there, or to
+ * its place if it stays on this rank. */
 static void pack_parcel(tess_exchange *exchange, const round_rows *rows,
                         const parcel *item, const round_places *places,
                         const round_count *before)
@@ -450,7 +452,8 @@ static void pack_parcel(tess_exchange *exchange, const round_rows *rows,
            (size_t)(item->count * each.weight));
 }
 
-/* The pieces of own parcels as runs; `at` is where the first belongs. */
+/* Makes runs of the pieces of parcels that stay on this rank; the first is put at `at`.
+ */
 static void put_own_runs(tess_exchange *exchange, const round_share *share,
                          round_count at)
 {
@@ -505,7 +508,7 @@ static void pack_share(tess_exchange *exchange, const round_rows *rows,
     }
 }
 
-/* Room for the runs of a row in each share. */
+/* Makes room for the runs of a row in each share. */
 static tess_status reserve_runs(tess_exchange *exchange, const round_rows *rows,
                                 int threads)
 {
@@ -554,7 +557,7 @@ cleanup:
 
 /* ---- unpacking ---- */
 
-/* Parcels [first, end) of a message, the first of which belongs at `at`. */
+/* Unpacks parcels [first, end) of a message; the first is put at `at`. */
 typedef struct landing {
     const char *header, *piece; /* of the first */
     int64_t first, end;
@@ -606,7 +609,7 @@ static void copy_values(char *to, const char *from, int64_t bytes, int threads)
     }
 }
 
-/* A thread's parcels of a message. */
+/* Unpacks a thread's share of the parcels of a message. */
 static landing landing_of(const char *header, int64_t parcels, int t, int threads)
 {
     const int64_t first = parcels * t / threads;

@@ -11,7 +11,8 @@
 
 /* ---- histogram of bricks ---- */
 
-/* What a brick of the list has is added; returns what comes after it, as brick. */
+/* Adds the counts of a brick of the list, if it has this key; returns the position of
+ * the next brick. */
 static int64_t take_brick(const tess_brick_list *from, int64_t brick, int64_t key,
                           int64_t *num_runs, tess_brick_list *to)
 {
@@ -28,7 +29,7 @@ static int64_t key_at(const tess_brick_list *list, int64_t brick)
     return brick < list->num_bricks ? list->key[brick] : INT64_MAX;
 }
 
-/* Add the counts of a list to those of another. */
+/* Adds the counts of one list to those of another. */
 static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *add)
 {
     tess_status status = TESS_OK;
@@ -98,7 +99,7 @@ double visset_freq_hz(const visset *set)
     return sum > 0 ? TESS_SPEED_OF_LIGHT_M_S * set->sums.inv_lambda / sum : 0;
 }
 
-/* ΣW over ranks. Collective. */
+/* Sums ΣW over ranks. Collective. */
 static tess_status sum_weights(const imager_job *job, imager_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -134,11 +135,10 @@ static tess_status goes_over(const imager_job *job, const sample_sets *data, boo
     return status;
 }
 
-/* ---- images ---- */
-
 /* ---- the set ---- */
 
-/* All of a rank's images are made from what it has in memory: nothing needs to move. */
+/* Makes a set if each rank makes its images of samples in its own memory: no sample
+ * needs to be sent. */
 static tess_status keep_in_place(visset *set)
 {
     tess_status status = TESS_OK;
@@ -154,7 +154,7 @@ cleanup:
     return status;
 }
 
-/* Samples go to the owners of their bricks. Collective. */
+/* Creates the exchange that sends samples to the owners of their bricks. Collective. */
 static tess_status start_exchange(visset *set)
 {
     const imager_job *job = set->job;
@@ -166,8 +166,8 @@ static tess_status start_exchange(visset *set)
     return tess_comm_agree(job->comm, status);
 }
 
-/* From here on the backend holds the samples, if it has room for them and, where other
- * outputs share it, for as many once more: those that it does not hold are loaded for
+/* Has the backend hold the samples from here on, if it has room for them and, if other
+ * outputs share it, for as many once more. Samples that it does not hold are loaded for
  * every image. Collective. */
 static tess_status keep_loaded(visset *set)
 {
@@ -192,7 +192,7 @@ cleanup:
     return status;
 }
 
-/* What is summed is complete when all samples have been seen. Collective. */
+/* Completes the sums, once all samples have been seen. Collective. */
 static tess_status count(visset *set, const imager_stages *stages)
 {
     tess_status status = TESS_OK;
@@ -245,7 +245,8 @@ cleanup:
     return status;
 }
 
-/* No other image follows: images become rows in the memory of samples. Collective. */
+/* If no other image follows, the memory of samples is freed for the rows of images.
+ * Collective. */
 static void give_up_samples(visset *set)
 {
     if (!set->single) return;
@@ -260,7 +261,7 @@ static void give_up_samples(visset *set)
 void visset_leave(visset *set)
 {
     imager_job_take_part(set->job, &set->part);
-    set->has_left = true; /* planes may be used by others meanwhile */
+    set->has_left = true; /* others may use the planes meanwhile */
 }
 
 void visset_enter(visset *set)
@@ -268,7 +269,8 @@ void visset_enter(visset *set)
     imager_job_put_part(set->job, &set->part);
 }
 
-/* Images of zero, and steps from the first on, for another image. Collective. */
+/* Sets images to zero and goes back to the first step, for another image. Collective.
+ */
 static tess_status start_again(visset *set)
 {
     tess_status status = TESS_OK;

@@ -1,5 +1,5 @@
-/* Samples on their way to the owners of their bricks: all at once, or, where they do
- * not fit in memory, pass after pass over the data. */
+/* Sends samples to the owners of their bricks: all at once or, if they do not fit into
+ * memory, in passes over the data. */
 #include <math.h>
 
 #include "imager_model.h"
@@ -11,15 +11,16 @@
 #include "tess_mem.h"
 #include "visset_private.h"
 
-/* Bricks of one pass: those that touch its window of planes, of these a range of
- * w-steps, or, when there are fewer steps than passes, every n-th; none whose planes
- * were all done before the run was resumed, unless images follow that need them. */
+/* The bricks of one pass. They touch its window of planes; of these, a pass takes a
+ * range of w-steps or, if there are fewer steps than passes, every n-th brick. Bricks
+ * are left out if all their planes were done before the run was resumed, unless later
+ * images need them. */
 typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
     int num_passes;     /* for the window */
-    imager_place place; /* of the pass, and the first set that it takes */
-    bool with_done;     /* bricks whose planes are done, too */
+    imager_place place; /* number of the pass, and the first set that it takes */
+    bool with_done;     /* bricks whose planes are done take part, too */
 } pass_filter;
 
 static bool by_steps(const pass_filter *filter)
@@ -49,7 +50,7 @@ static bool in_pass(const void *context, int64_t key)
            step < pass_first_step(filter, filter->place.share + 1);
 }
 
-/* Read, weight and send the data of one pass, the first of which adds to the sums. */
+/* Reads, weights and sends the data of one pass; the first pass adds to the sums. */
 static tess_status send_pass(visset *set, const pass_filter *filter)
 {
     tess_status status = TESS_OK;
@@ -72,7 +73,7 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
         if (data->subtract) {
             TESS_TRY(imager_predictor_subtract(data->subtract, data->mix,
                                                data->vis_scale, samples));
-            mark = tess_time_now(); /* counted by the stages of prediction */
+            mark = tess_time_now(); /* stages of prediction count these bytes */
         }
         if (first) {
             visset_add_sums(set, samples);
@@ -91,9 +92,9 @@ cleanup:
     return status;
 }
 
-/* When all samples are sent at once, what arrives is about as much as this rank has,
- * and of visibilities it is known. A row may come in parts, from where its brick's
- * owners change. */
+/* Makes room for what arrives when all samples are sent at once. It is about as much as
+ * this rank has; the number of visibilities is known. A row may arrive in parts, cut
+ * where the owner of its bricks changes. */
 static tess_status expect(const imager_job *job, const tess_samples *own,
                           const tess_brick_list *counted, tess_exchange *exchange)
 {
@@ -104,8 +105,8 @@ static tess_status expect(const imager_job *job, const tess_samples *own,
                                 (int64_t)(share * (double)counted->num_runs), num_vis);
 }
 
-/* Of a pass over data that take several, a share of this rank's bricks is to come:
- * room for it at once, as arrays that grow take twice as much. */
+/* Makes room for this rank's share of the bricks in one of several passes at once,
+ * because arrays that grow take twice as much. */
 static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *filter,
                                tess_exchange *exchange)
 {
@@ -118,7 +119,7 @@ static tess_status expect_pass(const tess_brick_list *owned, const pass_filter *
     return tess_exchange_expect(exchange, num_runs, num_runs, num_vis);
 }
 
-/* Samples and bricks of this rank for one pass. Collective. */
+/* Makes the samples and bricks of this rank for one pass. Collective. */
 static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
                              tess_samples **samples, tess_brick_list **bricks)
 {
@@ -127,9 +128,10 @@ static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
     sample_sets *data = set->data;
     TESS_TRY(send_pass(set, filter));
     if (last && (set->single || !set->over || set->spool))
-        tess_samples_free(&data->cached); /* all of it has been sent */
+        tess_samples_free(&data->cached); /* all samples of the set have been sent */
     else if (!data->in_memory && !data->spool)
-        tess_source_rewind(data->source); /* reads while this pass is gridded */
+        tess_source_rewind(
+            data->source); /* the next pass is read while this one is gridded */
     double mark = tess_time_now();
     status = tess_exchange_complete(set->exchange, imager_sort_threads(job), samples,
                                     bricks);
@@ -140,7 +142,7 @@ cleanup:
     return status;
 }
 
-/* All data in one pass, from a set of blocks on. Collective. */
+/* Sends all data in one pass, from a set of blocks on. Collective. */
 static tess_status take_all(visset *set, int64_t first_set, tess_samples **samples,
                             tess_brick_list **bricks)
 {
@@ -173,14 +175,14 @@ static void begin_pass(const imager_job *job, tess_exchange *exchange,
     visset_keeper_sent(job, place);
 }
 
-/* Where samples of a pass are gridded: in a window of planes, or in steps. */
+/* The window of planes, or the steps, in which samples of a pass are gridded. */
 typedef struct pass_work {
     tess_plane_window window;
     int first_step, end_step;
-    bool last; /* planes are complete after it */
+    bool last; /* planes are complete after this pass */
 } pass_work;
 
-/* Grid the samples of a pass of several. Collective. */
+/* Grids the samples of one of several passes. Collective. */
 static tess_status grid_pass(visset *set, const visset_request *request,
                              const pass_work *work, const tess_samples *samples,
                              tess_brick_list *bricks)
@@ -236,7 +238,7 @@ static pass_work work_of(const pass_filter *filter)
         .last = last || (whole && filter->window.count == 0)};
 }
 
-/* Collect the samples of a pass. Collective. */
+/* Collects the samples of a pass. Collective. */
 static tess_status collect_pass(visset *set, const imager_passes *passes,
                                 const tess_brick_list *owned, const imager_place *place,
                                 tess_samples **samples, tess_brick_list **bricks)
@@ -255,7 +257,7 @@ cleanup:
     return status;
 }
 
-/* The passes for one window of planes, from a place in it on. Collective. */
+/* Makes the passes for one window of planes, from a place in it on. Collective. */
 static tess_status run_window(visset *set, const visset_request *request,
                               const tess_brick_list *owned, const imager_passes *passes,
                               imager_place place)
@@ -274,7 +276,7 @@ cleanup:
     return status;
 }
 
-/* What is held in every pass beside its samples and sums. */
+/* Memory that is held in every pass beside its samples and sums [bytes]. */
 static double held_bytes(const imager_job *job, const sample_sets *data)
 {
     if (data->in_memory)
@@ -284,7 +286,7 @@ static double held_bytes(const imager_job *job, const sample_sets *data)
                              (double)tess_source_block_bytes(data->source));
 }
 
-/* What a bookmark in these passes depends on. */
+/* The numbers on which a bookmark in these passes depends. */
 static imager_check check_of(const imager_job *job, const sample_sets *data,
                              const tess_brick_list *owned, const imager_passes *passes)
 {
@@ -303,9 +305,9 @@ static imager_check check_of(const imager_job *job, const sample_sets *data,
                            job->ranks.num_groups, (int64_t)shares, (int64_t)bricks}};
 }
 
-/* Where passes begin: where a run that is continued was left, else at the first.
- * Devices keep what they have made for themselves, and stages want all samples.
- * Collective. */
+/* Finds the place where passes begin: where a run that is continued was left, else at
+ * the first. Devices do not share what they have made with a bookmark, and
+ * --dump-stages needs all samples. Collective. */
 static tess_status find_place(imager_job *job, const sample_sets *data,
                               const tess_brick_list *owned, const imager_passes *passes,
                               tess_exchange *exchange, imager_sums *sums,
@@ -324,8 +326,8 @@ cleanup:
     return status;
 }
 
-/* How often the data are gone over, `owned` by this rank, perhaps with residuals beside
- * the samples. Collective. */
+/* Chooses the passes over the data with the bricks `owned` by this rank, perhaps with
+ * residuals beside the samples. Collective. */
 static tess_status choose_passes(const visset *set, bool with_residuals,
                                  const tess_brick_list *owned, imager_passes *passes)
 {
@@ -356,8 +358,8 @@ tess_status visset_go_over(visset *set, const visset_request *request)
         TESS_TRY(visset_grid(set, request, samples, bricks));
         goto cleanup;
     }
-    /* the first also sums what outputs need of all samples, and one that had begun has
-     * sums to be added */
+    /* the first pass also sums what outputs need of all samples; a pass that had begun
+     * has sums that are added */
     const int64_t first = from.window;
     for (; from.window < passes.num_windows;
          from = (imager_place){.window = from.window + 1})
@@ -374,7 +376,7 @@ cleanup:
 
 /* ---- passes on scratch ---- */
 
-/* The next pass: in the same window of planes, or the first of the next one. */
+/* The next pass, in the same window of planes or the first of the next one. */
 static void next_pass(const imager_passes *passes, imager_place *place)
 {
     if (++place->share < passes->num_shares[place->window]) return;
