@@ -1,5 +1,4 @@
-/* What a run will need: memory of a rank and seconds of each stage, for `tessera
- * plan`. */
+/* Estimates what a run will need: memory of a rank and time of each stage. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,33 +22,35 @@ static const double START_S = 0.1; /* kernel and FFT planning */
 static const double WRITE_PIXEL_S = 10e-9;
 static const double DEVICE_PIXEL_S = 10e-12; /* corrected on a device */
 
-/* A collective call, for each step of its tree, and a message to one more rank. */
+/* Time of a collective call for each step of its tree, and of a message to one more
+ * rank. */
 static const double COLLECTIVE_S = 10e-6, MESSAGE_S = 3e-6;
-/* Collective calls of an output beside those of its batches of planes, and of a batch.
- */
+/* Number of collective calls of an output beside those of its batches of planes, and of
+ * a batch. */
 static const double OUTPUT_CALLS = 60, BATCH_CALLS = 6;
 
-/* Of a density, for each pixel that is covered: half a plane of double precision. */
+/* Bytes of a density for each pixel that is covered: half a plane of double precision.
+ */
 static const double DENSITY_CELL_BYTES = 4;
 
-/* Share of a grid's lines, and of their cells, that bricks cover: not known before
- * samples are sorted. MeerKAT at 1.3 GHz: two thirds and a fifth. */
+/* Share of a grid's lines, and of their cells, that bricks cover; it is not known
+ * before samples are sorted. MeerKAT at 1.3 GHz has two thirds and a fifth. */
 static const double LINES_COVERED = 0.7, CELLS_COVERED = 0.3;
 
 /* ---- sums of bricks ---- */
 
-/* Of a brick, in one plane of one image. */
+/* Bytes of a brick's sum in one plane of one image. */
 static double layer_bytes(const tess_grid_plan *plan)
 {
     return (double)tess_grid_brick_lines(plan) * (double)tess_grid_brick_stride(plan) *
            (plan->is_double ? 16 : 8);
 }
 
-/* What a rank's bricks have, for one image. */
+/* Sums of a rank's bricks, for one image. */
 typedef struct plane_load {
     double *own;   /* [num_planes] bytes of sums of this rank */
-    double *total; /* [num_planes] and of all */
-    double *block; /* [num_blocks] of this rank, in a window */
+    double *total; /* [num_planes] bytes of sums of all ranks */
+    double *block; /* [num_blocks] bytes of sums of this rank, in a window */
 } plane_load;
 
 static void free_load(plane_load *load)
@@ -99,8 +100,8 @@ static void load_blocks(const imager_job *job, const tess_brick_list *own, int f
     }
 }
 
-/* Bytes of this rank's sums, in all and at a time, when those of a block are held until
- * its planes are complete: after the next one. */
+/* Bytes of this rank's sums in all and at a time, if those of a block are held until
+ * its planes are complete, which is after the next block. */
 static void sums_by_blocks(const imager_job *job, const tess_brick_list *own,
                            plane_load *load, double *all, double *at_once)
 {
@@ -112,8 +113,8 @@ static void sums_by_blocks(const imager_job *job, const tess_brick_list *own,
     }
 }
 
-/* When they are held of so many planes at a time: the largest array of the planes
- * before is given to the first block of the next, if it is large enough
+/* The same if sums of so many planes are held at a time: the largest array of one set
+ * of planes serves the first block of the next set, if it is large enough
  * (steps_give_up_live). */
 static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
                              int planes, plane_load *load)
@@ -136,9 +137,10 @@ static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
     return most;
 }
 
-/* Parts of this rank's sums on their way to the ranks that transform the planes, and
- * what comes for its own, at most: planes [first, end) of every image, in batches of
- * one for each of the groups of F ranks that share a plane. */
+/* Largest size of the parts of this rank's sums on their way to the ranks that
+ * transform the planes, and of the parts that arrive for its own planes: planes [first,
+ * end) of every image, in batches of one plane for each group of F ranks that share a
+ * plane. */
 static double pieces_of(const imager_job *job, const plane_load *load, int first,
                         int end)
 {
@@ -163,7 +165,7 @@ static double pieces_of(const imager_job *job, const plane_load *load, int first
     return most;
 }
 
-/* Of windows of so many planes, 0: of all. */
+/* The same for windows of so many planes; 0: of all. */
 static double pieces_bytes(const imager_job *job, const plane_load *load, int planes)
 {
     const int end = job->plan->num_planes, step = planes > 0 ? planes : end;
@@ -176,21 +178,22 @@ static double pieces_bytes(const imager_job *job, const plane_load *load, int pl
 
 /* ---- samples ---- */
 
-/* Are they gridded where they were read? */
+/* Whether samples are gridded where they were read. */
 static bool in_place(const imager_job *job, const imager_workload *work)
 {
     return tess_comm_size(job->comm) == 1 && work->cached &&
            job->layout->forced.passes <= 1;
 }
 
-/* Samples of the slice, or of a set of blocks; of several outputs, those of one apart.
- */
+/* Bytes of the samples of the slice, or of a set of blocks. Of several outputs, the
+ * samples of one are counted separately. */
 static double own_bytes(const imager_workload *work)
 {
     return work->cached ? work->sample_bytes + work->copy_bytes : work->block_bytes;
 }
 
-/* What of these is kept while bricks are gridded: what has all been sent is not. */
+/* Bytes of these samples that stay while bricks are gridded; samples that have all been
+ * sent do not. */
 static double bytes_beside_sums(const imager_job *job, const imager_workload *work)
 {
     const bool several = work->num_outputs > 1 || work->copy_bytes > 0;
@@ -199,8 +202,8 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
     return several ? work->sample_bytes : 0;
 }
 
-/* What is held beside sums of bricks, as visset_other_bytes() has it: the samples of
- * the output are what the run goes by. */
+/* Bytes that are held beside sums of bricks, as visset_other_bytes() has it: the run
+ * decides by the samples of the output. */
 static double other_bytes(const imager_job *job, const imager_workload *work)
 {
     const double samples =
@@ -214,26 +217,27 @@ static double other_bytes(const imager_job *job, const imager_workload *work)
 /* What subtracting the job's model takes on this rank; zeros without a model. */
 typedef struct model_load {
     double residuals; /* bytes of the array of all residuals, or of a batch */
-    double sums;      /* of the model's bricks */
-    double beside;    /* of the samples' sums, which are held while those are */
+    double sums;      /* bytes of the sums of the model's bricks */
+    double beside; /* bytes of the samples' sums, while those of the model are held */
 } model_load;
 
-/* Whether the first images are of residuals. A run that cleans makes them of the data,
- * with PSFs; what it subtracts later, when it grids no PSFs, takes no more. */
+/* Whether the first images are of residuals. A run that cleans makes its first images
+ * of the data, with PSFs. What it subtracts later takes no more memory, because it then
+ * grids no PSFs. */
 static bool subtracts(const imager_job *job)
 {
     return job->model.is_shared && job->memory.clean_bytes == 0;
 }
 
-/* Images of the job's model for one that is gridded. */
+/* Number of the model's images for each image that is gridded. */
 static double model_share(const imager_job *job)
 {
     return subtracts(job) ? (double)job->model.num / job->num_images : 0;
 }
 
-/* How the run will make residuals of all samples, and of how many planes it will then
- * hold sums at a time, 0: of all, when it grids and when it predicts. `run` is the job
- * with the costs that the run goes by. Collective. */
+/* Finds how the run will make residuals of all samples, and of how many planes it will
+ * hold sums at a time (0: of all) when it grids and when it predicts. `run`: the job
+ * with the costs by which the run decides. Collective. */
 static tess_status choose_residuals(const imager_job *run, const imager_workload *work,
                                     const tess_brick_list *own, residual_way *way,
                                     int *planes, int *planes_of_model)
@@ -266,8 +270,8 @@ static tess_status occupied_share(const imager_job *job, const tess_brick_list *
     TESS_TRY(tess_comm_agree(job->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < own->num_bricks; ++k) {
         const int64_t tile_u = own->key[k] / plan->tiles_v % plan->tiles_u;
-        touched[tile_u] = touched[tile_u + 1] =
-            1; /* a brick's halo is in the next one */
+        /* the halo of a brick lies in the next one */
+        touched[tile_u] = touched[tile_u + 1] = 1;
     }
     TESS_TRY(tess_comm_allreduce_i64(job->comm, touched, plan->tiles_u + 1, TESS_MAX));
     for (int64_t k = 0; k < plan->tiles_u; ++k)
@@ -278,9 +282,9 @@ cleanup:
     return status;
 }
 
-/* Ranks of a node read lines of other slabs where they lie: their own rows of these, in
- * whole pages of memory. Between nodes lines are sent and received. In units of this
- * rank's lines. */
+/* Other ranks' lines that this rank holds, in units of its own. Ranks of a node read
+ * them where they lie, in whole pages of memory: their own rows of each line. Between
+ * nodes lines are sent and received. */
 static double others_lines(const imager_job *job, bool one_node)
 {
     const double value = job->plan->is_double ? 16 : 8, page = 4096;
@@ -313,8 +317,8 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
     const double received = in_place(job, work) ? runs : work->owned_bytes + runs;
-    /* parts of windows that nothing has been put into take no memory, and what stays
-     * on its rank does not go through them */
+    /* parts of windows that nothing has been put into take no memory, and what stays on
+     * its rank does not go through windows */
     const double sent = work->copy_bytes > 0 ? work->copy_bytes : own;
     const double flight = fmin((double)tess_exchange_flight_bytes(ranks),
                                (sent + work->owned_bytes) * (1 - 1.0 / ranks));
@@ -324,7 +328,7 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
     estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
     estimate->samples = own + received + model->residuals;
     estimate->sums = fmax(sums, model->beside + model->sums);
-    /* pieces have become lines before these are turned into others */
+    /* pieces have become lines before lines are transposed */
     const double planes = job->num_images * image + plane_lines +
                           fmax(pieces, others_lines(job, one_node) * plane_lines);
     const double model_images = job->model.is_shared ? job->model.num * image : 0;
@@ -332,27 +336,27 @@ static void estimate_memory(const imager_job *job, const imager_workload *work,
         subtracts(job) ? (1 + others_lines(job, one_node)) * plane_lines : 0;
     estimate->planes = planes + model_images + model_lines;
     const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
-    /* buffers of files are given up when all samples are kept, and so are densities
-     * that have been applied to these */
+    /* if all samples are kept, buffers of files have been freed, and so have densities,
+     * which have been applied to the samples */
     const double kept =
         imager_base_bytes(job) + (work->cached ? 0 : densities + estimate->reading);
     const double loading =
         imager_base_bytes(job) - job->memory.mean_bytes - job->memory.clean_bytes +
         (work->cached ? work->sample_bytes : own) + 1.5 * estimate->reading;
-    /* what flies is given up before runs are sorted from one array to another */
+    /* messages are freed before runs are sorted from one array to another */
     const double sorting =
         kept + fmax(fmax(own + received + flight, beside + received + runs),
                     work->cached ? own + densities : 0);
     const double gridding =
         kept + beside + received + model->residuals + estimate->sums + estimate->planes;
-    /* samples of this output have been given up, those of all others wait */
+    /* samples of this output have been freed; those of all others stay */
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
     const double finishing = kept + (work->cached ? waiting : own) + plane_lines +
                              model_images + model_lines + imager_finishing_bytes(job);
     estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
-/* What a device of each rank does of it, in place of threads. */
+/* Time that the device of each rank takes, instead of threads. */
 static void estimate_device_time(const imager_job *job, const imager_workload *work,
                                  imager_estimate *estimate)
 {
@@ -405,7 +409,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 
-/* Every rank knows the largest of all. Collective. */
+/* Takes the largest of all ranks. Collective. */
 static tess_status largest_of_all(tess_comm *comm, imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
@@ -426,9 +430,9 @@ cleanup:
     return status;
 }
 
-/* What passes over data need of memory and reading, when they are `*several`, which all
- * ranks agree on; of how many planes they hold sums, and how many passes, at most, add
- * to the same ones. Collective. */
+/* Adds what passes over data need of memory and of reading if they are `*several`, on
+ * which all ranks agree; finds of how many planes they hold sums, and the largest
+ * number of passes that add to the same planes. Collective. */
 static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
                                imager_workload *work, int *planes, bool *several,
                                int *in_turn)
@@ -448,7 +452,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
     *planes = passes.planes_at_once;
-    /* as visset_passes.c has it: passes by steps have planes of their own */
+    /* as in visset_passes.c: passes by steps have planes of their own */
     if (*planes == 0 && passes.num_reads > tess_steps_count(job->steps))
         *in_turn = passes.num_reads;
     for (int k = 0; k<passes.num_windows && * planes> 0; ++k)
@@ -461,8 +465,8 @@ cleanup:
     return status;
 }
 
-/* Of how many planes the sums of all samples are held at a time, as the run will have
- * it, and what its model takes. Collective. */
+/* Finds of how many planes the sums of all samples are held at a time, as the run will
+ * decide, and what its model takes. Collective. */
 static tess_status plan_sums(const imager_job *job, const imager_workload *work,
                              const tess_brick_list *own, plane_load *load,
                              double at_once, int *planes, model_load *model)
@@ -485,8 +489,8 @@ cleanup:
     return status;
 }
 
-/* A pass predicts its share of the bricks beside the sums of those before it. Its
- * residuals are counted with its samples. */
+/* A pass predicts its share of the bricks while the sums of earlier passes are held.
+ * Its residuals are counted with its samples. */
 static model_load passes_load(const imager_job *job, double sums, int in_turn)
 {
     const double share = sums / in_turn;
@@ -513,7 +517,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     if (!work->cached || job->layout->forced.passes > 1)
         TESS_TRY(plan_passes(job, &own, &found, &planes, &several, &in_turn));
     if (!several) TESS_TRY(plan_sums(job, work, &own, &load, sums, &planes, &model));
-    /* passes that take a share of each block's bricks are transformed in the end */
+    /* passes that take a share of each block's bricks are transformed at the end */
     if (in_turn > 1 && planes == 0) sums = all;
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
     if (several) model = passes_load(job, sums, in_turn);
@@ -551,7 +555,8 @@ double imager_estimate_output(const imager_job *job, int ranks, int64_t num_vis,
     if (num_vis == 0) return WRITE_PIXEL_S * pixels * job->num_images / n;
     if (ranks == 1) return seconds;
     seconds += vis_bytes * (double)num_vis * (1 - 1 / n) / n / EXCHANGE_BYTES_PER_S;
-    /* tile sums; lines that ranks of a slab pass on; rows of groups that are summed */
+    /* bytes of tile sums; of lines that ranks of a slab exchange; of rows of groups
+     * that are summed */
     seconds += lines * CELLS_COVERED * (double)plan->nv / n / REDUCE_BYTES_PER_S;
     seconds += lines * (double)job->geom.ny * (1 - 1.0 / f) / n / REDUCE_BYTES_PER_S;
     if (f < ranks)

@@ -1,4 +1,5 @@
-/* Outputs made side by side: ranks form teams, which take the outputs in turns. */
+/* Chooses the number of teams, forms them, and adds the images that they make to means.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -13,28 +14,28 @@
 
 /* ---- how many ---- */
 
-/* Share of a rank's memory that samples and images of a team may take; sums of bricks,
- * which are not known yet, need the rest. */
+/* Share of a rank's memory that samples and images of a team may take. Sums of bricks,
+ * whose size is not known yet, need the rest. */
 static const double MEMORY_SHARE = 0.6;
 
-/* Teams have to be faster by this factor: what one has too much to do keeps the others
+/* Teams must be faster by this factor, because the slowest team keeps the others
  * waiting. */
 static const double WORTH = 0.9;
 
-/* With checkpoints, which teams write between rounds only, a round takes no longer
+/* Teams write checkpoints between rounds only: with checkpoints a round takes no longer
  * [s]. */
 static const double CHECKPOINT_ROUND_S = 60;
 
-/* Residual images of each channel that is cleaned together with others, before it is
- * known how many there will be. What teams gain hardly depends on it. */
+/* Assumed number of residual images of each channel that is cleaned together with
+ * others. The gain of teams hardly depends on it. */
 enum { USUAL_MAJORS = 5 };
 
-/* A residual image takes so many times as long as a dirty image: samples are predicted,
- * too. */
+/* A residual image takes so many times as long as a dirty image, because samples are
+ * predicted, too. */
 static const double RESIDUAL_COST = 2;
 
-/* Seconds of all rounds of outputs [first, num) by this many teams, and of the longest
- * round. */
+/* Time of all rounds of outputs [first, num) by this many teams, and of the longest
+ * round [s]. */
 static double seconds_of(const imager_job *job, const imager_teams_need *need,
                          int teams, double *longest)
 {
@@ -72,9 +73,9 @@ int imager_teams_order(const output_table *outputs, int64_t first, int num, int 
     return count;
 }
 
-/* Seconds of all images of an interval's channels that are cleaned together, by this
- * many teams: every round is as long as its longest channel. order[num_channels] is for
- * work. */
+/* Time of all images of an interval's channels that are cleaned together, by this many
+ * teams [s]: a round is as long as its longest channel. order[num_channels] is work
+ * memory. */
 static double joined_seconds(const imager_job *job, const imager_teams_need *need,
                              int teams, int64_t interval, int *order)
 {
@@ -91,7 +92,7 @@ static double joined_seconds(const imager_job *job, const imager_teams_need *nee
     return seconds * (1 + RESIDUAL_COST * USUAL_MAJORS);
 }
 
-/* The same of all intervals, with the exchange of rows if there are several teams. */
+/* The same for all intervals, with the exchange of rows if there are several teams. */
 static double seconds_of_joined(const imager_job *job, const imager_teams_need *need,
                                 int teams, int *order)
 {
@@ -105,8 +106,8 @@ static double seconds_of_joined(const imager_job *job, const imager_teams_need *
            USUAL_MAJORS * imager_estimate_rows(job, outputs, ranks);
 }
 
-/* Whether the samples of a rank, those of its team's largest output, sent and received,
- * and the team's images fit. */
+/* Whether there is memory for the samples of a rank (those of its team's largest
+ * output, sent and received) and for the team's images. */
 static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
 {
     const output_table *outputs = need->outputs;
@@ -117,7 +118,7 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
         largest = fmax(largest, (double)outputs->extent[k].num_vis);
     }
     const double bytes = need->vis_bytes + need->row_bytes;
-    /* of channels that are cleaned together, teams keep theirs of all rounds */
+    /* teams keep the samples of channels that are cleaned together in all rounds */
     const double rounds =
         need->joined ? ceil((double)outputs->num_channels / teams) : 0;
     const double samples = bytes * (2 * all / ranks + (2 + rounds) * largest / members);
@@ -125,7 +126,7 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
            MEMORY_SHARE * (double)job->memory.rank_bytes;
 }
 
-/* A number that is asked for. */
+/* Checks a number of teams that options force. */
 static tess_status check_forced(const imager_job *job, const imager_teams_need *need)
 {
     tess_status status = TESS_OK;
@@ -134,9 +135,10 @@ static tess_status check_forced(const imager_job *job, const imager_teams_need *
         TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d does not divide %d ranks", forced,
                   ranks);
     if (forced > 1 && !need->possible && need->joined)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--force-teams: channels that are cleaned together have a checkpoint, "
-                  "a GPU or scratch: there all ranks work together");
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--force-teams: channels that are cleaned together have a checkpoint, "
+            "a GPU or scratch: there all ranks work together");
     if (forced > 1 && !need->possible)
         TESS_FAIL(
             TESS_ERR_USAGE,
@@ -147,7 +149,8 @@ cleanup:
     return status;
 }
 
-/* Whether so many are fast enough between checkpoints, and how fast. */
+/* Whether so many teams are fast enough between checkpoints, and the time that they
+ * take. */
 static bool is_allowed(const imager_job *job, const imager_teams_need *need, int teams,
                        int *order, double *seconds)
 {
@@ -158,7 +161,7 @@ static bool is_allowed(const imager_job *job, const imager_teams_need *need, int
     return !need->checkpoints || longest <= CHECKPOINT_ROUND_S;
 }
 
-/* The fastest that memory allows. */
+/* The number of teams that is fastest, of those for which there is memory. */
 static void choose(const imager_job *job, const imager_teams_need *need, int *order,
                    int *num)
 {
@@ -201,7 +204,7 @@ tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams)
     const int members = tess_comm_size(comm) / num, rank = tess_comm_rank(comm);
     *teams = (imager_teams){
         .all = comm, .num = num, .members = members, .own = rank / members};
-    /* neighbours in rank are neighbours on the nodes */
+    /* ranks of neighbouring numbers are on one node */
     TESS_TRY(tess_comm_split(comm, teams->own, rank, &teams->team));
 cleanup:
     return status;
@@ -215,7 +218,7 @@ void imager_teams_free(imager_teams *teams)
 
 /* ---- images to the mean ---- */
 
-/* What all ranks know of one rank's images. */
+/* The rows that one rank has of its team's image. */
 typedef struct rank_rows {
     int64_t output, row_first, num_rows;
     double sum_weights[TESS_MAX_IMAGES], variance[TESS_MAX_IMAGES];
@@ -235,8 +238,8 @@ static int64_t overlap(int64_t a, int64_t na, int64_t b, int64_t nb)
     return end > begin ? end - begin : 0;
 }
 
-/* Add the rows that have come from the ranks of one team. `arrived` begins with the
- * first of them; returns what follows. */
+/* Adds the rows that have arrived from the ranks of one team. They begin at `arrived`;
+ * returns where the next team's rows begin. */
 static const double *add_rows(const imager_teams *teams, int team,
                               const rank_rows *told, int image, const double *arrived,
                               imager_product *mean)
@@ -261,8 +264,8 @@ static const double *add_rows(const imager_teams *teams, int team,
     return arrived;
 }
 
-/* One image of the round's outputs: rows to the ranks that keep the mean's, in double
- * precision. Collective. */
+/* Sends the rows of one image of the round's outputs to the ranks that keep those of
+ * the mean, in double precision. Collective. */
 static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
                              const imager_product *product, int64_t ny, void **arrived)
 {

@@ -1,17 +1,17 @@
-/* Samples of a round to the teams that make its outputs. */
+/* Sends the samples of a round to the teams that make its outputs. */
 #include <string.h>
 
 #include "imager_teams.h"
 #include "output_table.h"
 #include "tess_mem.h"
 
-/* Where the samples of each team begin in what this rank sends. */
+/* Where the samples of each team begin in the samples that this rank sends. */
 typedef struct parcel {
     tess_samples samples;
     int64_t *row, *vis; /* [num + 1] */
 } parcel;
 
-/* No samples of the same kind. */
+/* An empty array of samples of the same kind. */
 static tess_samples kind_of(const tess_samples *like)
 {
     return (tess_samples){.is_double = like->is_double,
@@ -41,7 +41,7 @@ static void free_parcel(parcel *own)
     tess_free(own->vis);
 }
 
-/* The samples of the round's outputs, one after the other. Local. */
+/* Collects the samples of the round's outputs, one output after the other. Local. */
 static tess_status pack(const imager_teams *teams, const output_table *outputs,
                         int64_t first_output, const tess_samples *from,
                         const double *row_time, parcel *out)
@@ -63,7 +63,7 @@ cleanup:
     return status;
 }
 
-/* One array of the samples to their ranks; `first` of teams in elements of `size`
+/* Sends one array of the samples to their ranks; `first` of teams in elements of `size`
  * bytes. What arrives is allocated. Collective. */
 static tess_status send_array(const imager_teams *teams, const void *values,
                               const int64_t *first, int64_t size, void **arrived,
@@ -73,8 +73,8 @@ static tess_status send_array(const imager_teams *teams, const void *values,
     const int ranks = tess_comm_size(teams->all);
     int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
     TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
-    /* ranks of equal number / num, which hold neighbouring rows, send to one member:
-     * members hold rows in their order, whatever the number of ranks */
+    /* ranks of equal number / num, which hold neighbouring rows, send to one member, so
+     * that the members hold rows in their order on any number of ranks */
     const int member = tess_comm_rank(teams->all) / teams->num;
     for (int g = 0; g < teams->num; ++g)
         bytes[g * teams->members + member] = (first[g + 1] - first[g]) * size;
@@ -104,7 +104,7 @@ cleanup:
     return status;
 }
 
-/* A parcel's samples to the teams; those of this rank's team arrive in `to`.
+/* Sends a parcel's samples to the teams; those of this rank's team arrive in `to`.
  * Collective. */
 static tess_status send(const imager_teams *teams, const parcel *own, tess_samples *to)
 {
@@ -148,7 +148,7 @@ cleanup:
     return status;
 }
 
-/* Append samples whose rows have theirs one after the other. Local. */
+/* Appends samples whose rows have theirs one after the other. Local. */
 static tess_status append(const tess_samples *from, tess_samples *to)
 {
     tess_status status = TESS_OK;
@@ -171,7 +171,7 @@ cleanup:
     return status;
 }
 
-/* The samples of the first `num` teams, which are freed. Local. */
+/* Collects the samples of the first `num` teams, which are freed. Local. */
 static tess_status pack_all(const imager_teams *teams, int num, tess_samples *of_team,
                             parcel *out)
 {

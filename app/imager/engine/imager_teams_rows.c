@@ -10,7 +10,7 @@ typedef struct span {
     int64_t first, count;
 } span;
 
-/* Rows of its team's image that a rank has. */
+/* The rows that a rank has of its team's image. */
 static span team_span(const imager_teams *teams, const imager_job *job, int rank)
 {
     span rows;
@@ -19,7 +19,7 @@ static span team_span(const imager_teams *teams, const imager_job *job, int rank
     return rows;
 }
 
-/* Rows of every image that a rank has. */
+/* The rows that a rank has of every image. */
 static span slab_span(const imager_teams *teams, const imager_job *job, int rank)
 {
     span rows;
@@ -47,7 +47,8 @@ static char *row_at(const imager_rows *rows, int64_t row, int64_t bytes)
     return (char *)rows->value + (row - rows->row_first) * bytes;
 }
 
-/* Room for this rank's rows of several images, and for the counts of an exchange. */
+/* Makes room for this rank's rows of several images, and for the counts of an exchange.
+ */
 static tess_status make_slabs(const imager_teams *teams, const imager_job *job, int num,
                               imager_rows *const *rows)
 {
@@ -63,7 +64,7 @@ cleanup:
     return status;
 }
 
-/* What came from each rank into the rows of its team's image. */
+/* Puts what came from each rank into the rows of its team's image. */
 static void place_slabs(const imager_teams *teams, const imager_job *job, int num,
                         const char *from, imager_rows *const *rows)
 {
@@ -90,7 +91,7 @@ tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job
     int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
     status = counts ? make_slabs(teams, job, num, rows) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(teams->all, status));
-    /* slabs follow one another as ranks do, so rows are sent as they lie */
+    /* slabs are in the order of ranks, so that rows are sent from where they lie */
     for (int k = 0; own && k < ranks; ++k)
         counts[k] = common(here, slab_span(teams, job, k)).count * bytes;
     TESS_TRY(tess_comm_alltoallv(teams->all, own ? own->value : NULL, counts, &arrived,
@@ -102,8 +103,8 @@ cleanup:
     return status;
 }
 
-/* What each member of each team wants of this rank's rows, one after the other; counts
- * of bytes. Local. */
+/* Collects the rows that each member of each team needs of this rank's, one member
+ * after the other; counts bytes. Local. */
 static tess_status pack_slabs(const imager_teams *teams, const imager_job *job, int num,
                               imager_rows *const *rows, int64_t bytes, int64_t *counts,
                               void **packed)
