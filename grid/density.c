@@ -519,6 +519,32 @@ cleanup:
     return status;
 }
 
+tess_status tess_density_reach(tess_density *density, double u_lambda, double v_lambda)
+{
+    tess_status status = TESS_OK;
+    int64_t number;
+    int cell;
+    for (int k = 0; k < density->layout.num_grids; ++k) {
+        if (!density_cell_of(&density->layout, k, u_lambda, v_lambda, &number, &cell))
+            return TESS_OK;
+        if (!density_page_made(density, number))
+            TESS_FAIL(TESS_ERR_ALLOC, "no memory for the weight density");
+    }
+cleanup:
+    return status;
+}
+
+double tess_density_factor(const tess_density *density, int which, double u_lambda,
+                           double v_lambda)
+{
+    int64_t number;
+    int cell;
+    if (!density_cell_of(&density->layout, which, u_lambda, v_lambda, &number, &cell) ||
+        !density->page[number]) /* one that was read back may lack pages */
+        return 0;
+    return density_factor(&density->layout, density->page[number][cell]);
+}
+
 static void apply_to_row(const tess_density *density, tess_samples *samples,
                          int64_t row)
 {
@@ -528,15 +554,9 @@ static void apply_to_row(const tess_density *density, tess_samples *samples,
         for (int k = 0; k < samples->num_weight; ++k) {
             const int64_t at = (samples->vis_first[row] + c) * samples->num_weight + k;
             double weight = tess_samples_weight(samples, at);
-            int64_t number;
-            int cell;
             if (weight == 0) continue;
-            if (density_cell_of(&density->layout, k, u * inv_lambda[c],
-                                v * inv_lambda[c], &number, &cell) &&
-                density->page[number]) /* one that was read back may lack pages */
-                weight *= density_factor(&density->layout, density->page[number][cell]);
-            else
-                weight = 0;
+            weight *=
+                tess_density_factor(density, k, u * inv_lambda[c], v * inv_lambda[c]);
             if (samples->is_double)
                 ((double *)samples->weight)[at] = weight;
             else
@@ -567,6 +587,11 @@ double tess_density_variance(const tess_density *density, int which)
 bool tess_density_is_finished(const tess_density *density)
 {
     return density->finished;
+}
+
+int64_t tess_density_most_bytes(const tess_density *density)
+{
+    return num_pages(density) * DENSITY_PAGE_CELLS * (int64_t)sizeof(double);
 }
 
 static int64_t count_pages(const tess_density *density)

@@ -79,6 +79,20 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm);
 tess_status tess_density_apply(const tess_density *density, tess_samples *samples,
                                int64_t row_first, int64_t row_end, int num_threads);
 
+/** Have the cell at (u, v) sum up what other ranks have there, although samples of this
+ *  rank may not be in it; before tess_density_finish. TESS_ERR_ALLOC. Local; several
+ *  threads may call. */
+tess_status tess_density_reach(tess_density *density, double u_lambda, double v_lambda);
+
+/** Factor of the weight `which` of a sample at (u, v), of whose cell this rank has had
+ *  a sample, or which it has reached; 0 outside the grid. Local, after
+ *  tess_density_finish. */
+double tess_density_factor(const tess_density *density, int which, double u_lambda,
+                           double v_lambda);
+
+/** Bytes of the pages of a density with samples everywhere. Local. */
+int64_t tess_density_most_bytes(const tess_density *density);
+
 /** Σ W²/w over the samples of all ranks that have a weight `which`, with natural
  * weights w and imaging weights W: Σ W_c (factor of c)² over the cells. Where weights
  * are 1/σ², it is the variance of Σ W Re V. NAN before tess_density_finish, and for

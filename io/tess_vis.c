@@ -212,7 +212,7 @@ typedef struct writing {
     tess_vis_reader *like;
     const char *column;
     const tess_vis_origin *origin;
-    bool overwrite, by_rows;
+    bool overwrite, by_rows, of_weights;
 } writing;
 
 static tess_status begin(tess_comm *comm, const writing *what,
@@ -224,6 +224,7 @@ static tess_status begin(tess_comm *comm, const writing *what,
     writer->format = what->format;
     writer->comm = comm;
     writer->by_rows = what->by_rows;
+    writer->of_weights = what->of_weights;
     writer->origin = what->origin;
     TESS_TRY(what->format->create(comm, what->path, what->meta, what->like,
                                   what->column, what->overwrite, writer));
@@ -310,6 +311,27 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
     if (source->format != &tess_vis_format_ms)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: is UVFITS, which has no columns; give an output file with -o",
+                  source->meta.path);
+    TESS_TRY(begin(comm, &what, writer));
+cleanup:
+    return status;
+}
+
+tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
+                                    const char *column, const tess_vis_origin *origin,
+                                    tess_vis_writer **writer)
+{
+    tess_status status = TESS_OK;
+    const writing what = {.format = source->format,
+                          .path = source->meta.path,
+                          .meta = &source->meta,
+                          .like = source,
+                          .column = column,
+                          .origin = origin,
+                          .overwrite = true,
+                          .of_weights = true};
+    if (source->format != &tess_vis_format_ms)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns",
                   source->meta.path);
     TESS_TRY(begin(comm, &what, writer));
 cleanup:

@@ -248,10 +248,18 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                                    const char *column, const tess_vis_origin *origin,
                                    bool overwrite, tess_vis_writer **writer);
 
+/** Add a column of weights, float cells of DATA's shape, to an opened MS, in place, or
+ *  write into one that exists. A weight of NAN leaves what the column has, which is 0
+ *  in a new one. Collective. */
+tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
+                                    const char *column, const tess_vis_origin *origin,
+                                    tess_vis_writer **writer);
+
 /** Write a block at block->segment, block->row_first. Every rank calls equally often;
  *  a block with num_rows = 0 takes part. UVFITS: each rank writes at its own offset.
  *  MS: rank 0 writes what the others send. Only `vis` is used
- *  for create_column, and for create_like of a UVFITS source. Collective. */
+ *  for create_column, and for create_like of a UVFITS source, and only `weight` for
+ *  create_weights. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
 /** With how many of `threads` tess_vis_write_raw is fastest: all in memory (tmpfs), few

@@ -46,6 +46,7 @@ struct tess_vis_writer {
     tess_comm *comm;
     void *state;
     bool by_rows;                  /* all rows come by write_raw */
+    bool of_weights;               /* of a column of weights */
     int raw_writers;               /* threads that write_raw takes best; 0: all */
     const tess_vis_origin *origin; /* of the visibilities, or NULL */
     bool finished;

@@ -20,11 +20,12 @@ typedef struct header {
 typedef struct parts {
     void *array[NUM_PARTS];
     int64_t bytes[NUM_PARTS];
-    int first; /* parts before this one do not travel */
+    int first, end; /* parts before and from there on do not travel */
 } parts;
 
-static parts parts_of(const tess_vis_block *block, bool vis_only)
+static parts parts_of(const tess_vis_block *block, vis_carried carried)
 {
+    const int vis = NUM_PARTS - 1, weight = vis - 1;
     const int64_t rows = block->num_rows;
     const int64_t cells = rows * block->num_chan * block->num_corr;
     const int64_t f64 = (int64_t)sizeof(double), f32 = (int64_t)sizeof(float);
@@ -34,35 +35,38 @@ static parts parts_of(const tess_vis_block *block, bool vis_only)
                   block->antenna1, block->antenna2, block->weight, block->vis},
         .bytes = {3 * rows * f64, rows * f64, rows * f64, rows * i32, rows * i32,
                   cells * f32, 2 * cells * f32},
-        .first = vis_only ? NUM_PARTS - 1 : 0,
+        .first = carried == VIS_CARRY_ALL      ? 0
+                 : carried == VIS_CARRY_WEIGHT ? weight
+                                               : vis,
+        .end = carried == VIS_CARRY_WEIGHT ? weight + 1 : NUM_PARTS,
     };
 }
 
-static int64_t packed_bytes(const tess_vis_block *block, bool vis_only)
+static int64_t packed_bytes(const tess_vis_block *block, vis_carried carried)
 {
     if (block->num_rows == 0) return 0;
-    const parts all = parts_of(block, vis_only);
+    const parts all = parts_of(block, carried);
     int64_t bytes = (int64_t)sizeof(header);
-    for (int k = all.first; k < NUM_PARTS; ++k)
+    for (int k = all.first; k < all.end; ++k)
         bytes += all.bytes[k];
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void pack(const tess_vis_block *block, bool vis_only, char *message)
+static void pack(const tess_vis_block *block, vis_carried carried, char *message)
 {
     const header head = {block->row_first, block->num_rows, block->num_chan,
                          block->segment, block->num_corr};
-    const parts all = parts_of(block, vis_only);
+    const parts all = parts_of(block, carried);
     memcpy(message, &head, sizeof head);
     message += sizeof head;
-    for (int k = all.first; k < NUM_PARTS; ++k) {
+    for (int k = all.first; k < all.end; ++k) {
         memcpy(message, all.array[k], (size_t)all.bytes[k]);
         message += all.bytes[k];
     }
 }
 
 /* A block whose arrays lie in the message. */
-static tess_vis_block unpack(char *message, bool vis_only)
+static tess_vis_block unpack(char *message, vis_carried carried)
 {
     header head;
     memcpy(&head, message, sizeof head);
@@ -74,9 +78,9 @@ static tess_vis_block unpack(char *message, bool vis_only)
         .num_corr = (int)head.num_corr,
     };
     char *at[NUM_PARTS] = {NULL};
-    const parts all = parts_of(&block, vis_only);
+    const parts all = parts_of(&block, carried);
     message += sizeof head;
-    for (int k = all.first; k < NUM_PARTS; ++k) {
+    for (int k = all.first; k < all.end; ++k) {
         at[k] = message;
         message += all.bytes[k];
     }
@@ -92,12 +96,12 @@ static tess_vis_block unpack(char *message, bool vis_only)
 
 /* Hand the messages received by rank 0 to the sink, until it fails. */
 static tess_status sink_messages(char *message, const int64_t *bytes, int num_ranks,
-                                 bool vis_only, vis_sink sink, void *context)
+                                 vis_carried carried, vis_sink sink, void *context)
 {
     tess_status status = TESS_OK;
     for (int rank = 0; rank < num_ranks; ++rank) {
         if (bytes[rank] == 0) continue;
-        const tess_vis_block block = unpack(message, vis_only);
+        const tess_vis_block block = unpack(message, carried);
         TESS_TRY(sink(context, &block));
         message += bytes[rank];
     }
@@ -115,12 +119,12 @@ static int group_end(const int64_t *bytes, int first, int num_ranks)
     return end;
 }
 
-tess_status vis_gather(tess_comm *comm, const tess_vis_block *block, bool vis_only,
-                       vis_sink sink, void *context)
+tess_status vis_gather(tess_comm *comm, const tess_vis_block *block,
+                       vis_carried carried, vis_sink sink, void *context)
 {
     tess_status status = TESS_OK, sunk = TESS_OK;
     const int rank = tess_comm_rank(comm), num_ranks = tess_comm_size(comm);
-    const int64_t own = rank == 0 ? 0 : packed_bytes(block, vis_only);
+    const int64_t own = rank == 0 ? 0 : packed_bytes(block, carried);
     void *received = NULL;
     char *message = tess_alloc(own, 1);
     int64_t *bytes = tess_alloc_zero(num_ranks, sizeof *bytes);
@@ -130,7 +134,7 @@ tess_status vis_gather(tess_comm *comm, const tess_vis_block *block, bool vis_on
                                    "no memory to send %lld rows",
                                    (long long)block->num_rows);
     TESS_TRY(tess_comm_agree(comm, status));
-    if (own > 0) pack(block, vis_only, message);
+    if (own > 0) pack(block, carried, message);
     if (rank == 0 && block->num_rows > 0) sunk = sink(context, block);
     TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, bytes));
     for (int first = 1, end; first < num_ranks; first = end) {
@@ -139,8 +143,8 @@ tess_status vis_gather(tess_comm *comm, const tess_vis_block *block, bool vis_on
         TESS_TRY(tess_comm_gatherv(comm, message, send, 0, &received, group_bytes));
         /* after a failure the others' messages are still taken, so that nobody hangs */
         if (rank == 0 && sunk == TESS_OK)
-            sunk = sink_messages(received, group_bytes, num_ranks, vis_only, sink,
-                                 context);
+            sunk =
+                sink_messages(received, group_bytes, num_ranks, carried, sink, context);
         tess_free(received);
         received = NULL;
     }

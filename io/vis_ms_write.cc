@@ -57,7 +57,7 @@ struct SetColumns {
 struct Writer {
     std::string path;
     tess_comm *comm = nullptr;
-    bool is_column = false;
+    bool is_column = false, of_weights = false;
     std::shared_ptr<const Segments> segments;
     Table table;
     std::string reserve; /* file that holds disk back, "" for none */
@@ -71,6 +71,8 @@ struct Writer {
     bool column_added = false;             /* and not finished */
     std::vector<std::string> column_files; /* of that column, noted for signals */
     ArrayColumn<Complex> data;
+    ArrayColumn<Float> weights; /* in its place, `of_weights` */
+    std::vector<Float> kept;    /* reused: what the column has */
 };
 
 void must(tess_status status)
@@ -302,7 +304,7 @@ void forget_column_files(Writer &writer)
 
 /* Add the column, zero in every row that has a cell. Its cells and tiles are those of
  * DATA, or of FLAG in a set without data. */
-void add_column(Writer &writer)
+template <class T> void add_column(Writer &writer, ArrayColumn<T> &column)
 {
     Table &table = writer.table;
     const char *like = is_data_column(table, "DATA") ? "DATA" : "FLAG";
@@ -310,40 +312,40 @@ void add_column(Writer &writer)
     const Segment &segment = writer.segments->front();
     const IPosition tiles = tiles_like(table, like, segment.cell_shape());
     const String manager("Tiled" + writer.column);
-    const char *comment = "predicted visibilities";
+    const char *comment =
+        writer.of_weights ? "factors of weights in images" : "predicted visibilities";
     if (cells.columnDesc().isFixedShape()) {
-        const casacore::ArrayColumnDesc<Complex> desc(writer.column, comment,
-                                                      cells.columnDesc().shape(),
-                                                      casacore::ColumnDesc::FixedShape);
+        const casacore::ArrayColumnDesc<T> desc(writer.column, comment,
+                                                cells.columnDesc().shape(),
+                                                casacore::ColumnDesc::FixedShape);
         table.addColumn(desc, casacore::TiledColumnStMan(manager, tiles));
         writer.column_added = true;
         note_column_files(writer);
-        writer.data.attach(table, writer.column);
+        column.attach(table, writer.column);
         return;
     }
-    table.addColumn(casacore::ArrayColumnDesc<Complex>(writer.column, comment, 2),
+    table.addColumn(casacore::ArrayColumnDesc<T>(writer.column, comment, 2),
                     casacore::TiledShapeStMan(manager, tiles));
     writer.column_added = true;
     note_column_files(writer);
-    writer.data.attach(table, writer.column);
+    column.attach(table, writer.column);
     for (rownr_t row = 0; row < table.nrow(); ++row)
-        if (cells.isDefined(row)) writer.data.setShape(row, cells.shape(row));
+        if (cells.isDefined(row)) column.setShape(row, cells.shape(row));
 }
 
 /* Cells of the selected rows must be there and have the shape of the segment. */
-void check_cells(Writer &writer)
+template <class T> void check_cells(const Writer &writer, ArrayColumn<T> &column)
 {
-    if (writer.data.columnDesc().isFixedShape() && writer.segments->size() == 1 &&
-        writer.data.shapeColumn().isEqual(writer.segments->front().cell_shape()))
+    if (column.columnDesc().isFixedShape() && writer.segments->size() == 1 &&
+        column.shapeColumn().isEqual(writer.segments->front().cell_shape()))
         return;
     for (const Segment &segment : *writer.segments)
         for (const Run &run : segment.runs)
             for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
                 const rownr_t row = static_cast<rownr_t>(k);
-                if (!writer.data.isDefined(row))
-                    writer.data.put(
-                        row, Array<Complex>(segment.cell_shape(), Complex(0.0F, 0.0F)));
-                else if (!writer.data.shape(row).isEqual(segment.cell_shape()))
+                if (!column.isDefined(row))
+                    column.put(row, Array<T>(segment.cell_shape(), T(0.0F)));
+                else if (!column.shape(row).isEqual(segment.cell_shape()))
                     MS_FAIL(TESS_ERR_INPUT,
                             "%s: column %s has another shape than the spectral window "
                             "in row %lld; choose another column",
@@ -362,7 +364,16 @@ bool is_column_name(const std::string &name)
            !(name[0] >= '0' && name[0] <= '9');
 }
 
-void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta)
+bool is_weight_column(const Table &table, const std::string &name)
+{
+    const casacore::TableDesc &desc = table.tableDesc();
+    return desc.isColumn(name) && desc[name].isArray() &&
+           desc[name].dataType() == casacore::TpFloat;
+}
+
+template <class T>
+void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
+                 ArrayColumn<T> &column)
 {
     if (!is_column_name(writer.column))
         MS_FAIL(TESS_ERR_USAGE,
@@ -370,7 +381,11 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                 "MODEL_DATA",
                 writer.column.c_str());
     const bool exists = source.table().tableDesc().isColumn(writer.column);
-    if (exists && !is_data_column(source.table(), writer.column.c_str()))
+    if (exists && writer.of_weights && !is_weight_column(source.table(), writer.column))
+        MS_FAIL(TESS_ERR_USAGE, "%s: column %s does not hold weights; rename it",
+                writer.path.c_str(), writer.column.c_str());
+    if (exists && !writer.of_weights &&
+        !is_data_column(source.table(), writer.column.c_str()))
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: column %s does not hold visibilities; choose another",
                 writer.path.c_str(), writer.column.c_str());
@@ -387,7 +402,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
         max_chan = std::max(max_chan, segment.num_chan_file);
         cells += cells_of(meta.segment[k]);
     }
-    if (!exists) check_space(writer.path, writer.path, cells * sizeof(Complex));
+    if (!exists) check_space(writer.path, writer.path, cells * sizeof(T));
     /* first, since a table that is open for writing in a folder that cannot be written
      * to ends the program when it is closed */
     hold_reserve(writer, writer.path, reserve_bytes(max_chan));
@@ -395,10 +410,28 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                          Table::Update);
     writer.segments = source.segments;
     if (exists)
-        writer.data.attach(writer.table, writer.column);
+        column.attach(writer.table, writer.column);
     else
-        add_column(writer);
-    check_cells(writer);
+        add_column(writer, column);
+    check_cells(writer, column);
+}
+
+/* The weights of a block that are NaN become what the column has. */
+void put_weights(Writer &writer, const Rows &rows, const Segment &segment,
+                 const tess_vis_block &block)
+{
+    const size_t count = static_cast<size_t>(block.num_rows * block.num_chan) *
+                         static_cast<size_t>(block.num_corr);
+    const IPosition cells(3, block.num_corr, block.num_chan, block.num_rows);
+    const auto unknown = [](Float weight) { return std::isnan(weight); };
+    writer.kept.assign(block.weight, block.weight + count);
+    if (std::any_of(writer.kept.begin(), writer.kept.end(), unknown)) {
+        rows.get(writer.weights, segment, array_over(writer.kept.data(), cells));
+        for (size_t k = 0; k < count; ++k)
+            if (!unknown(block.weight[k])) writer.kept[k] = block.weight[k];
+    }
+    rows.put(writer.weights, segment.selected_cell(),
+             array_over(writer.kept.data(), cells));
 }
 
 /* ---- both ---- */
@@ -419,7 +452,9 @@ void put_block(Writer &writer, const tess_vis_block &block)
                 static_cast<long long>(block.num_rows),
                 static_cast<long long>(block.num_chan), block.num_corr);
     const Rows rows(segment, block.row_first, block.num_rows);
-    if (writer.is_column)
+    if (writer.of_weights)
+        put_weights(writer, rows, segment, block);
+    else if (writer.is_column)
         rows.put(writer.data, segment.selected_cell(), vis_over(block));
     else
         put_set_rows(*writer.set, rows, block);
@@ -476,6 +511,7 @@ void release_table(Writer &writer)
 {
     writer.set.reset();
     writer.data = ArrayColumn<Complex>();
+    writer.weights = ArrayColumn<Float>();
     writer.table = Table();
 }
 
@@ -502,6 +538,7 @@ void discard(Writer &writer)
     release_reserve(writer);
     if (writer.is_column) {
         writer.data = ArrayColumn<Complex>();
+        writer.weights = ArrayColumn<Float>();
         if (writer.column_added) writer.table.removeColumn(writer.column);
         forget_column_files(writer);
         return;
@@ -547,6 +584,7 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
             state->path = without_slash(path);
             state->comm = comm;
             state->is_column = like != nullptr;
+            state->of_weights = writer->of_weights;
             state->overwrite = overwrite;
             state->column = column ? column : "";
             if (writer->origin) {
@@ -554,10 +592,14 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
                 state->message = clean_text(writer->origin->message);
             }
             if (tess_comm_rank(comm) != 0) return;
-            if (like)
-                open_column(*state, *static_cast<Reader *>(like->state), like->meta);
-            else
+            if (!like)
                 create_set(*state, *meta);
+            else if (state->of_weights)
+                open_column(*state, *static_cast<Reader *>(like->state), like->meta,
+                            state->weights);
+            else
+                open_column(*state, *static_cast<Reader *>(like->state), like->meta,
+                            state->data);
         });
     status = tess_comm_agree(comm, status);
     if (status != TESS_OK) destroy(writer);
@@ -567,7 +609,10 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
 tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
 {
     Writer *state = static_cast<Writer *>(writer->state);
-    return vis_gather(state->comm, block, state->is_column, sink, state);
+    const vis_carried carried = state->of_weights  ? VIS_CARRY_WEIGHT
+                                : state->is_column ? VIS_CARRY_VIS
+                                                   : VIS_CARRY_ALL;
+    return vis_gather(state->comm, block, carried, sink, state);
 }
 
 tess_status finish(tess_vis_writer *writer)

@@ -500,9 +500,11 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     tess_clean_choice *choice = &opts->clean;
     tess_clean_opts *minor = &choice->minor;
     TESS_TRY(choose_join(opts));
-    if (choice->only_model && (minor->niter > 0 || opts->checkpoint.folder || is_plan))
+    if (choice->only_model && (minor->niter > 0 || opts->checkpoint.folder ||
+                               opts->beside.weights || is_plan))
         TESS_FAIL(TESS_ERR_USAGE, "--predict-models makes no images: no --niter, no "
-                                  "--checkpoint, and no plan");
+                                  "--checkpoint, no --store-imaging-weights, and no "
+                                  "plan");
     if (choice->only_model && !opts->output)
         TESS_FAIL(TESS_ERR_USAGE, "--predict-models needs files: -o NAME");
     if (minor->niter == 0) return check_idle(opts);

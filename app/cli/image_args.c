@@ -32,6 +32,7 @@ enum {
     OPT_INNER_TUKEY,
     OPT_PADDING,
     OPT_CUT_CELLS,
+    OPT_STORE_WEIGHTS,
     OPT_STOKES,
     OPT_CHANNELS_OUT,
     OPT_INTERVALS_OUT,
@@ -118,6 +119,10 @@ static const struct argp_option image_options[] = {
     {"cut-cells", OPT_CUT_CELLS, NULL, OPTION_HIDDEN,
      "Leave cells of the density that are not within --uvrange out, after it has been "
      "made of all visibilities, in place of visibilities, as WSClean does",
+     2},
+    {"store-imaging-weights", OPT_STORE_WEIGHTS, NULL, 0,
+     "Write the factor by which each visibility's weight is multiplied into the column "
+     "IMAGING_WEIGHT_SPECTRUM of the MeasurementSets",
      2},
     {NULL, 0, NULL, 0, "Primary beam:", 3},
     {"primary-beam", OPT_PRIMARY_BEAM, "MODEL", 0,
@@ -225,6 +230,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_CUBE:
         opts->beside.cube = true;
+        return true;
+    case OPT_STORE_WEIGHTS:
+        opts->beside.weights = true;
         return true;
     case OPT_NO_PSF:
         opts->make_psf = false;

@@ -60,6 +60,8 @@ TRANSLATED = [
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
     (f"{BASE} -channels-out 2 -join-channels -no-mf-weighting",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --no-mf-weighting --no-psf"),
+    (f"{BASE} -store-imaging-weights -weight natural",
+     f"{IMAGE} --store-imaging-weights --stokes I --weight natural --weighting-rank-filter 3 --field 0 --no-psf"),
     (f"{BASE} -taper-gaussian 20 -taper-tukey 9 -taper-inner-tukey 8 -minuvw-m 7 -maxuvw-m 70 -odd-timesteps",
      f"{IMAGE} --taper-gaussian 20asec --taper-tukey 9 --taper-inner-tukey 8 --minuvw-m 7 --maxuvw-m 70 "
      f"--odd-timesteps --stokes I {UNIFORM} --field 0 --no-psf"),

@@ -103,8 +103,8 @@ const wsclean_option wsclean_options[] = {
             "there is no taper at the grid's edge; leave it out"),
     REFUSED("use-weights-as-taper", NULL,
             "the density counts the data's weights; leave it out"),
-    REFUSED("store-imaging-weights", NULL,
-            "imaging weights are not written to the set; leave it out"),
+    BECOMES("store-imaging-weights", NULL, "--store-imaging-weights",
+            "when images are made; of all polarisations", 0),
     REFUSED("visibility-weighting-mode", "MODE",
             "weights are taken as they are stored; leave it out"),
     REFUSED(

@@ -127,6 +127,13 @@ static int64_t interval_of(const output_table *outputs, double time)
     return low;
 }
 
+int64_t output_table_of(const output_table *outputs, double time, int64_t chan)
+{
+    const int64_t interval = interval_of(outputs, time);
+    return interval < 0 ? -1
+                        : interval * outputs->num_channels + outputs->chan_output[chan];
+}
+
 /* End of the stretch of a row's channels, from `begin`, that go to one output channel.
  */
 static int32_t stretch_end(const output_table *outputs, const tess_samples *samples,

@@ -67,6 +67,10 @@ void output_table_put_back(const output_table *outputs, int64_t output,
                            const tess_samples *chosen, const double *row_time,
                            double factor, tess_samples *to);
 
+/** The output that a sample of this time and channel of the table goes to, −1: none.
+ *  Local. */
+int64_t output_table_of(const output_table *outputs, double time, int64_t chan);
+
 /** Centre and width [Hz] of the band from the lowest to the highest edge of an output
  *  channel's channels, whether they have data or not; of all channels for -1. Local. */
 void output_table_band(const output_table *outputs, const tess_source_info *info,

@@ -18,6 +18,7 @@
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "imager_window.h"
+#include "imaging_weights.h"
 #include "majors.h"
 #include "run_samples.h"
 #include "tess_backend_choice.h"
@@ -654,6 +655,7 @@ static tess_status check_files(image_run *run)
     TESS_TRY(image_files_check(&run->output));
     TESS_TRY(clean_inputs_check(run));
     TESS_TRY(tess_comm_agree(run->comm, update_model_check(run)));
+    TESS_TRY(tess_comm_agree(run->comm, imaging_weights_check(run)));
     TESS_TRY(image_primary_beam_open(run));
     TESS_TRY(imager_stages_start(run->comm, run->opts->beside.dump_stages,
                                  run->opts->overwrite));
@@ -715,6 +717,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(plan(&run));
     TESS_TRY(image_outputs(&run));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
+    if (own.beside.weights) TESS_TRY(imaging_weights_store(&run));
     imager_checkpoint_finish(&run.checkpoint);
     TESS_TRY(tell_end(&run));
 cleanup:

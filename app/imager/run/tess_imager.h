@@ -62,6 +62,7 @@ typedef struct tess_image_beside {
     bool preview;    /**< --preview */
     bool as_wsclean; /**< --wsclean-files */
     bool cube;       /**< --cube */
+    bool weights;    /**< --store-imaging-weights */
     tess_beam_correction primary_beam;
     const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
                                   have their names */

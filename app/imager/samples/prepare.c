@@ -29,14 +29,15 @@ void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
         }
 }
 
-static void rotate(const tess_recipe *recipe, const double uvw_m[3], double out[3])
+void tess_recipe_uvw(const tess_recipe *recipe, const double uvw_m[3],
+                     double moved_m[3])
 {
     for (int i = 0; i < 3; ++i) {
-        out[i] = uvw_m[i];
+        moved_m[i] = uvw_m[i];
         if (!recipe->rotate) continue;
-        out[i] = 0;
+        moved_m[i] = 0;
         for (int k = 0; k < 3; ++k)
-            out[i] += recipe->rotation[i][k] * uvw_m[k];
+            moved_m[i] += recipe->rotation[i][k] * uvw_m[k];
     }
 }
 
@@ -47,7 +48,7 @@ void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
                          double inv_lambda, double *re, double *im)
 {
     double moved_m[3];
-    rotate(recipe, uvw_m, moved_m);
+    tess_recipe_uvw(recipe, uvw_m, moved_m);
     double path_m = moved_m[2] - uvw_m[2];
     for (int k = 0; recipe->turns && k < 3; ++k)
         path_m += recipe->turn[k] * moved_m[k];
@@ -330,7 +331,7 @@ static int64_t step_of(const tess_steps *steps, double time)
     return low;
 }
 
-static bool time_is_wanted(const tess_recipe *recipe, double time)
+bool tess_recipe_wants(const tess_recipe *recipe, double time)
 {
     if (time < recipe->time_first || time >= recipe->time_end) return false;
     return !recipe->steps || step_of(recipe->steps, time) % 2 == recipe->steps->first;
@@ -354,9 +355,9 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     for (int64_t row = 0; row < rows; ++row) {
         double uvw_m[3];
         const double time = block->time_mjd_s[row];
-        rotate(recipe, block->uvw_m + 3 * row, uvw_m);
+        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
         good[row] = 0;
-        if (!time_is_wanted(recipe, time)) continue;
+        if (!tess_recipe_wants(recipe, time)) continue;
         memcpy(samples->uvw_m + 3 * (row_first + row), uvw_m, sizeof uvw_m);
         samples->chan_base[row_first + row] = recipe->chan_base;
         samples->num_chan[row_first + row] = (int32_t)chans;
@@ -397,7 +398,7 @@ tess_status tess_prepare_positions(const tess_recipe *recipe,
     for (int64_t row = 0; row < block->num_rows; ++row) {
         const int64_t at = samples->num_rows;
         double *uvw_m = samples->uvw_m + 3 * at;
-        rotate(recipe, block->uvw_m + 3 * row, uvw_m);
+        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
         if (!all_finite(uvw_m)) continue;
         samples->chan_base[at] = recipe->chan_base;
         samples->num_chan[at] = (int32_t)chans;

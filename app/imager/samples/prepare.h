@@ -40,6 +40,14 @@ typedef struct tess_recipe {
 void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
                            double rotation[3][3]);
 
+/** Where a row's visibilities lie in the frame of the images: uvw of the file, rotated.
+ *  Local. */
+void tess_recipe_uvw(const tess_recipe *recipe, const double uvw_m[3],
+                     double moved_m[3]);
+
+/** Whether rows of this time are wanted. Local. */
+bool tess_recipe_wants(const tess_recipe *recipe, double time);
+
 /** Append the block's rows to the samples; rows without any good sample are left out.
  *  Ignored visibilities are counted in the profile, the others as visibilities.
  *  `row_time` (may be NULL) receives the times of the appended rows; it must have room

@@ -318,6 +318,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     tess_source *source = tess_alloc_zero(1, sizeof *source);
     if (source) {
         source->comm = comm;
+        source->reading.only_reader = -1;
         source->selection = *selection;
     } else
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,

@@ -60,12 +60,13 @@ void tess_source_trace(tess_source *source, tess_trace *trace);
 void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
                         double time_end);
 
+/** From now on only blocks of the k-th reader are wanted; −1: of all. Local. */
+void tess_source_choose_reader(tess_source *source, int k);
 /** An empty set of samples of the kind that tess_source_next appends to. Local. */
 tess_samples tess_source_samples(const tess_source *source);
 
 /** From now on samples have one weight for all polarisations, the smallest. Local. */
 void tess_source_share_weights(tess_source *source);
-
 /** Blocks a pass has on this rank: those that may have wanted times, as far as an
  *  earlier pass has told. Local, after setup. */
 int64_t tess_source_own_blocks(const tess_source *source);
@@ -79,13 +80,12 @@ tess_status tess_source_num_blocks(tess_source *source, int64_t *num_blocks);
 
 /** Nothing more is read for now: free the buffers. Local. */
 void tess_source_rest(tess_source *source);
-
 /** Start a pass over the data: its first block is read from here on, in the background,
  *  whatever the caller does meanwhile. Nothing when one was just started. Local. */
 void tess_source_rewind(tess_source *source);
 
-/** As tess_source_rewind, but from this block on: a run that is continued has taken
- *  those before. Local. */
+/** The same, from this block on: a run that is continued has taken the others. Local.
+ */
 void tess_source_skip_to(tess_source *source, int64_t block);
 
 /** Passes that begin from now on read a block when it is asked for, by the threads that

@@ -174,6 +174,12 @@ void tess_source_filter(tess_source *source, const bool *chan_wanted, double tim
     source->reading.at_start = false; /* other blocks may be wanted */
 }
 
+void tess_source_choose_reader(tess_source *source, int k)
+{
+    source->reading.only_reader = k;
+    source->reading.at_start = false; /* other blocks are wanted */
+}
+
 tess_samples tess_source_samples(const tess_source *source)
 {
     return (tess_samples){.is_double = source->is_double,

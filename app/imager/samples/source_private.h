@@ -31,6 +31,7 @@ typedef struct source_reading {
     tess_worker *worker; /* the reading thread, once there is something to read */
     bool at_start;       /* rewound, and nothing taken or changed since */
     bool in_turn;        /* blocks are read when they are asked for */
+    int only_reader;     /* whose blocks are wanted, or -1: all */
     tess_status status;  /* of the block that was read last */
 } source_reading;
 

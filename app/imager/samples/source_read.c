@@ -9,10 +9,13 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Whether a span may have rows of the wanted times. */
+/* Whether a span may have rows of the wanted times, and is the wanted reader's. */
 static bool wanted(const tess_source *source, const span *s)
 {
-    const tess_recipe *recipe = &source->parts[s->part].recipe;
+    const part *p = &source->parts[s->part];
+    const tess_recipe *recipe = &p->recipe;
+    if (source->reading.only_reader >= 0 && p->obs != source->reading.only_reader)
+        return false;
     return s->time_last >= recipe->time_first && s->time_first < recipe->time_end;
 }
 
