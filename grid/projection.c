@@ -565,8 +565,10 @@ tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *as
     tess_projection *projection = plan->projection;
     projection->opts = *asked;
     if (!tess_geom_is_plain(&plan->geom))
-        TESS_FAIL(TESS_ERR_USAGE, "w-projection makes images of square pixels around "
-                                  "the phase centre only");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "w-projection makes images of square pixels around the phase centre "
+                  "only, where its kernels are even in u and v: use --w stacking with "
+                  "--shift, or --center, which moves the phase centre");
     projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
     TESS_TRY(asked->kernels ? use_kernels(plan) : compute_kernels(plan));
     projection->opts.kernels = NULL;             /* the caller's may not live as long */
