@@ -22,6 +22,7 @@ static const char doc[] =
     "(f/F - 1)^k, F being --freq, by the names OUT-term-0.fits ...\n\n"
     "Examples:\n"
     "  tessera draw sources.txt -o sky.fits --like out-image.fits\n"
+    "  tessera draw sources.txt -o sky.fits --size 4096 --scale 1.5asec --obs obs.ms\n"
     "  tessera draw sources.txt -o sky.fits --size 4096 --scale 1.5asec \\\n"
     "      --center 4h00m00s,-30d00m00s --freq 1.28GHz";
 
@@ -30,6 +31,8 @@ enum {
     OPT_SIZE,
     OPT_SCALE,
     OPT_CENTER,
+    OPT_OBS,
+    OPT_FIELD,
     OPT_FREQ,
     OPT_BANDWIDTH,
     OPT_STOKES,
@@ -42,6 +45,11 @@ static const struct argp_option options[] = {
     {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 0},
     {"scale", OPT_SCALE, "ANGLE", 0, "Size of a pixel, like 1.5asec", 0},
     {"center", OPT_CENTER, "RA,DEC", 0, "Centre of the image", 0},
+    {"obs", OPT_OBS, "OBS", 0,
+     "Centre the image on the phase centre of this observation, and draw it for its "
+     "band, unless --freq is given",
+     0},
+    {"field", OPT_FIELD, "F", 0, "Take this field of the observation", 0},
     {"freq", OPT_FREQ, "FREQ", 0, "Frequency, like 1.28GHz", 0},
     {"bandwidth", OPT_BANDWIDTH, "FREQ", 0, "Width of the band, for the header", 0},
     {"stokes", OPT_STOKES, "I|Q|U|V", 0, "Which of the fluxes (default I)", 0},
@@ -94,6 +102,8 @@ static const tess_option_rule rules[] = {
     {OPT_SIZE, take_size, .offset = 0},
     {OPT_SCALE, tess_take_scale, .offset = AT(scale_rad)},
     {OPT_CENTER, take_center, .offset = 0},
+    {OPT_OBS, tess_take_text, .offset = AT(obs)},
+    {OPT_FIELD, tess_take_text, .offset = AT(field)},
     {OPT_FREQ, take_freq, .offset = AT(freq_hz)},
     {OPT_BANDWIDTH, take_freq, .offset = AT(bandwidth_hz)},
     {OPT_STOKES, tess_take_word, .offset = AT(stokes), .min = 1, .words = stokes},
@@ -125,14 +135,20 @@ static tess_status check(given *input)
     tess_draw_opts *opts = &input->opts;
     if (!opts->list)
         TESS_FAIL(TESS_ERR_USAGE, "no list of sources given; name a text file");
-    const bool has_pixels = opts->nx > 0 || opts->scale_rad > 0 || input->has_center;
+    const bool has_place = input->has_center || opts->obs;
+    const bool has_pixels = opts->nx > 0 || opts->scale_rad > 0 || has_place;
     if (opts->like && (has_pixels || opts->freq_hz > 0))
         TESS_FAIL(TESS_ERR_USAGE,
                   "--like gives the pixels and the frequency; leave out --size, "
-                  "--scale, --center and --freq");
-    if (!opts->like && !(opts->nx > 0 && opts->scale_rad > 0 && input->has_center))
+                  "--scale, --center, --obs and --freq");
+    if (!opts->like && !(opts->nx > 0 && opts->scale_rad > 0 && has_place))
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--size, --scale and --center are needed, or --like IMAGE.fits");
+                  "--size, --scale, and --center or --obs are needed, or --like "
+                  "IMAGE.fits");
+    if (input->has_center && opts->obs)
+        TESS_FAIL(TESS_ERR_USAGE, "--center and --obs exclude each other");
+    if (opts->field && !opts->obs)
+        TESS_FAIL(TESS_ERR_USAGE, "--field is that of --obs OBS");
     if (!opts->like && opts->stokes == 0) opts->stokes = 1;
     if (input->args.beam.major_rad > 0 && opts->num_terms > 1)
         TESS_FAIL(TESS_ERR_USAGE, "--terms and a beam exclude each other");

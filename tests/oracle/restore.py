@@ -243,7 +243,7 @@ def check_bad(suite, made):
              ("no frequency", ("draw", text, *where), 3, "the image no frequency"),
              ("like pixels that are not square", ("draw", text, "--like", suite.path("oblong.fits")), 3,
               "pixels are not square"),
-             ("no pixels", ("draw", text, "--size", 64), 2, "--center are needed"),
+             ("no pixels", ("draw", text, "--size", 64), 2, "--center or --obs are needed"),
              ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
     for ranks in (1, 3) if mpiexec() else (1,):
         for what, args, status, words in cases if ranks == 1 else cases[:6]:

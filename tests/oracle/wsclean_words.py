@@ -87,8 +87,11 @@ ALONE = [
     # as rapthor writes it
     ("-j 4 -draw-model sky.txt -draw-spectral-terms 2 -name m -draw-centre 12:00:00.0 +45.00.00.0 "
      "-draw-frequencies 150000000.0 1000000.0 -size 1024 512 -scale 0.001",
-     "draw sky.txt -o m.fits --overwrite --size 1024,512 --scale 0.001deg --center 12:00:00.0,+45:00:00.0 --terms 2 "
-     "--freq 150000000.0 --bandwidth 1000000.0 --threads 4"),
+     "draw sky.txt -o m.fits --overwrite --scale 0.001deg --terms 2 --center 12:00:00.0,+45:00:00.0 "
+     "--freq 150000000.0 --bandwidth 1000000.0 --threads 4 --size 1024,512"),
+    # as WSClean's manual has it
+    ("-draw-model sky.txt -sinc-window-size 256 -size 9 9 -scale 1arcsec -name m o.ms",
+     "draw sky.txt -o m.fits --overwrite --scale 1arcsec --terms 1 --obs o.ms --field 0 --size 9,9"),
 ]
 
 # Options that two or more of eighteen public pipelines use.
@@ -121,7 +124,8 @@ REFUSED = [
     (BASE, "no observation given"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
     ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
-    ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre"),
+    ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),
+    ("-draw-model a.txt -size 9 9 x.ms", "-draw-model needs -scale"),
     ("-predict -channels-out 2 x.ms", "-predict of several models needs -size and -scale"),
 ]
 

@@ -29,6 +29,9 @@
         name, arguments, WSCLEAN_REFUSED, NULL, remark, WSCLEAN_PREDICT, 0             \
     }
 
+/* Options that all kinds of runs have. */
+#define ANYWHERE (WSCLEAN_PREDICT | WSCLEAN_RESTORE | WSCLEAN_DRAW)
+
 /* Remarks of several options. */
 #define ACCURATE "gridding keeps --accuracy (-wgridder-accuracy), whatever the gridder"
 #define PLANNED  "the planner chooses; ranks of mpirun -n N share the work"
@@ -48,26 +51,23 @@
 
 const wsclean_option wsclean_options[] = {
     /* general */
-    CHOICE("name", "NAME", "-o NAME", "default: wsclean",
-           WSCLEAN_PREDICT | WSCLEAN_RESTORE),
-    BECOMES("j", "N", "--threads %1", "threads of each rank",
-            WSCLEAN_PREDICT | WSCLEAN_RESTORE),
+    CHOICE("name", "NAME", "-o NAME", "default: wsclean", ANYWHERE),
+    BECOMES("j", "N", "--threads %1", "threads of each rank", ANYWHERE),
     BECOMES("abs-mem", "N", "--memory %1GiB", "of the node",
             WSCLEAN_PREDICT | WSCLEAN_NONZERO),
     BECOMES("mem", "PERCENT", "--memory %1%", "of what the job may use on the node",
             WSCLEAN_PREDICT | WSCLEAN_NONZERO),
     BECOMES("temp-dir", "DIR", "--scratch %1", "for data larger than memory", 0),
-    BECOMES("verbose", NULL, "--verbose", NULL, WSCLEAN_PREDICT | WSCLEAN_RESTORE),
-    BECOMES("v", NULL, "--verbose", NULL, WSCLEAN_PREDICT | WSCLEAN_RESTORE),
-    BECOMES("quiet", NULL, "--quiet", NULL, WSCLEAN_PREDICT | WSCLEAN_RESTORE),
+    BECOMES("verbose", NULL, "--verbose", NULL, ANYWHERE),
+    BECOMES("v", NULL, "--verbose", NULL, ANYWHERE),
+    BECOMES("quiet", NULL, "--quiet", NULL, ANYWHERE),
     CHOICE("update-model-required", NULL, "--update-model",
            "the default where images are cleaned", WSCLEAN_PREDICT),
     CHOICE("no-update-model-required", NULL, "no --update-model", NULL,
            WSCLEAN_PREDICT),
     CHOICE("no-dirty", NULL, "--no-dirty", NULL, 0),
     BECOMES("save-first-residual", NULL, "--save-first-residual", NULL, WSCLEAN_CLEAN),
-    CHOICE("dry-run", NULL, "--translate-only", NULL,
-           WSCLEAN_PREDICT | WSCLEAN_RESTORE),
+    CHOICE("dry-run", NULL, "--translate-only", NULL, ANYWHERE),
     CHOICE("version", NULL, "--version", NULL, WSCLEAN_PREDICT),
     IGNORED("log-time", NULL, "each line of the log has its time"),
     IGNORED("reorder", NULL, UNSORTED),
@@ -112,9 +112,9 @@ const wsclean_option wsclean_options[] = {
         "images are in Jy/beam; leave it out (the sum of weights is in the header)"),
 
     /* images */
-    BECOMES("size", "WIDTH HEIGHT", "--size %1,%2", NULL, 0),
+    BECOMES("size", "WIDTH HEIGHT", "--size %1,%2", NULL, WSCLEAN_DRAW),
     CHOICE("scale", "ANGLE/deg", "--scale ANGLE",
-           "degrees without a unit; default: 0.01", 0),
+           "degrees without a unit; default: 0.01", WSCLEAN_DRAW),
     CHOICE("pol", "LIST", "--stokes LIST --density first",
            "default: I; all have the first one's weights", WSCLEAN_PREDICT),
     CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
@@ -161,7 +161,8 @@ const wsclean_option wsclean_options[] = {
     BECOMES("channel-range", "START END", "--channels %1:%2", NULL, WSCLEAN_PREDICT),
     BECOMES("interval", "START END", "--intervals %1:%2", NULL, WSCLEAN_PREDICT),
     BECOMES("spws", "LIST", "--spw %1", NULL, WSCLEAN_PREDICT),
-    CHOICE("field", "LIST", "--field LIST", "default: 0", WSCLEAN_PREDICT),
+    CHOICE("field", "LIST", "--field LIST", "default: 0",
+           WSCLEAN_PREDICT | WSCLEAN_DRAW),
     BECOMES("minuvw-m", "METRES", "--minuvw-m %1", NULL, WSCLEAN_NONZERO),
     BECOMES("maxuvw-m", "METRES", "--maxuvw-m %1", NULL, WSCLEAN_NONZERO),
     BECOMES("even-timesteps", NULL, "--even-timesteps", NULL, 0),
@@ -234,7 +235,10 @@ const wsclean_option wsclean_options[] = {
             "spectra are fitted; use -fit-spectral-pol"),
     REFUSED("python-deconvolution", "FILE", NO_OTHER),
     REFUSED("iuwt", NULL, NO_OTHER),
+    REFUSED("iuwt-snr-test", NULL, NO_OTHER),
     REFUSED("moresane-ext", "PROGRAM", NO_OTHER),
+    REFUSED("moresane-arg", "LIST", NO_OTHER),
+    REFUSED("moresane-sl", "LIST", NO_OTHER),
     REFUSED("asp", NULL, NO_OTHER),
 
     /* restoring */
@@ -256,12 +260,14 @@ const wsclean_option wsclean_options[] = {
            "tessera restore RESIDUAL LIST -o IMAGE --overwrite",
            "sources are drawn at their places, between pixels, too", WSCLEAN_RESTORE),
     CHOICE("draw-model", "LIST", "tessera draw LIST -o NAME.fits --terms N --overwrite",
-           "of newer versions; needs -size, -scale and -draw-centre", WSCLEAN_RESTORE),
-    CHOICE("draw-spectral-terms", "N", "--terms N", "default: 1", WSCLEAN_RESTORE),
-    CHOICE("draw-centre", "RA DEC", "--center RA,DEC", "of tessera draw",
-           WSCLEAN_RESTORE),
+           "of newer versions; needs -size and -scale", WSCLEAN_DRAW),
+    CHOICE("draw-spectral-terms", "N", "--terms N", "default: 1", WSCLEAN_DRAW),
+    CHOICE("draw-centre", "RA DEC", "--center RA,DEC",
+           "of tessera draw; default: --obs OBS, the phase centre of the observation",
+           WSCLEAN_DRAW),
     CHOICE("draw-frequencies", "FREQ BANDWIDTH", "--freq FREQ --bandwidth BANDWIDTH",
-           "of tessera draw", WSCLEAN_RESTORE),
+           "of tessera draw; default: the band of the observation", WSCLEAN_DRAW),
+    IGNORED("sinc-window-size", "N", "the window of points is 64 pixels wide"),
 
     /* models */
     CHOICE(

@@ -23,7 +23,8 @@ enum {
     WSCLEAN_JOINED = 4,     /**< only with -join-channels */
     WSCLEAN_MULTISCALE = 8, /**< only with -multiscale */
     WSCLEAN_NONZERO = 16,   /**< 0 is WSClean's word for none */
-    WSCLEAN_RESTORE = 32,   /**< with -restore, -restore-list and -draw-model, too */
+    WSCLEAN_RESTORE = 32,   /**< with -restore and -restore-list, too */
+    WSCLEAN_DRAW = 64,      /**< with -draw-model, too */
 };
 
 typedef struct wsclean_option {

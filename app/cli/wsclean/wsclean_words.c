@@ -327,7 +327,7 @@ static bool are_uvfits(const wsclean_line *line)
     return true;
 }
 
-static tess_status add_field(const wsclean_line *line, wsclean_words *words)
+tess_status wsclean_words_field(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
     const bool given = wsclean_line_last(line, "field") != NULL;
@@ -438,7 +438,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_polarisations(line, words));
     TESS_TRY(add_weights(line, words));
     TESS_TRY(add_lengths(line, words));
-    TESS_TRY(add_field(line, words));
+    TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add_shift(line, words));
     TESS_TRY(add_subtraction(line, words));
     TESS_TRY(add_cleaning(line, words, notes));
@@ -485,7 +485,7 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
-    TESS_TRY(add_field(line, words));
+    TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add_shift(line, words));
     for (int k = 0; k < line->num_obs; ++k)
         TESS_TRY(add(words, line->obs[k]));
@@ -505,7 +505,7 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
     TESS_TRY(wsclean_words_add(words, "predict", "--model", model, "--column",
                                model_column(line), "--overwrite", NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
-    TESS_TRY(add_field(line, words));
+    TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add(words, line->obs[k]));
 cleanup:
     return status;

@@ -26,6 +26,9 @@ void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN
  *  "+45.00.00.0", get colons. Local. */
 void wsclean_words_position(const wsclean_given *given, char text[WSCLEAN_TEXT]);
 
+/** Add "--field LIST". Local. */
+tess_status wsclean_words_field(const wsclean_line *line, wsclean_words *words);
+
 /** Add the options that the table translates one by one, of a run of the kind `where`,
  *  and notes of those that are left out. Local. */
 tess_status wsclean_words_plain(const wsclean_line *line, int where,
@@ -47,7 +50,8 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
                                   wsclean_words *notes);
 
 /** "restore RESIDUAL MODEL -o IMAGE ..." and "draw LIST -o NAME.fits ...", as above;
- *  TESS_ERR_USAGE also where -size, -scale or -draw-centre is missing. Local. */
+ *  TESS_ERR_USAGE also where -size or -scale is missing, or -draw-centre and an
+ *  observation. Local. */
 tess_status wsclean_words_restore(const wsclean_line *line, wsclean_words *words,
                                   wsclean_words *notes);
 tess_status wsclean_words_draw(const wsclean_line *line, wsclean_words *words,

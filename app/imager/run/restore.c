@@ -11,6 +11,7 @@
 
 #include "drawn_list.h"
 #include "pixel_places.h"
+#include "source.h"
 #include "tess_clean.h"
 #include "tess_mem.h"
 #include "tess_out.h"
@@ -215,6 +216,31 @@ cleanup:
 
 /* ---- drawing ---- */
 
+/* Centre, and band where none is given, of an observation. Collective. */
+static tess_status take_observation(tess_comm *comm, tess_draw_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_selection selection = {
+        .field = opts->field, .positions_only = true, .uvw_only = true};
+    tess_source *source = NULL;
+    double low = INFINITY, high = 0;
+    if (!opts->obs) return TESS_OK;
+    TESS_TRY(tess_source_open(comm, &opts->obs, 1, &selection, &source));
+    const tess_source_info *info = tess_source_info_of(source);
+    opts->ra_rad = info->ra_rad;
+    opts->dec_rad = info->dec_rad;
+    for (int64_t k = 0; k < info->num_chan; ++k) {
+        low = fmin(low, info->freq_hz[k] - 0.5 * info->width_hz[k]);
+        high = fmax(high, info->freq_hz[k] + 0.5 * info->width_hz[k]);
+    }
+    if (opts->freq_hz > 0) goto cleanup;
+    opts->freq_hz = 0.5 * (low + high);
+    opts->bandwidth_hz = high - low;
+cleanup:
+    tess_source_close(source);
+    return status;
+}
+
 /* Local. */
 static tess_status open_canvas(const tess_draw_opts *opts, canvas *to)
 {
@@ -279,9 +305,10 @@ cleanup:
     return status;
 }
 
-tess_status tess_draw(tess_comm *comm, const tess_draw_opts *opts)
+tess_status tess_draw(tess_comm *comm, const tess_draw_opts *asked)
 {
     tess_status status = TESS_OK;
+    tess_draw_opts own = *asked, *opts = &own;
     const char *const inputs[] = {opts->list, opts->like};
     const int num_images = opts->num_terms > 0 ? opts->num_terms : 1;
     canvas to = {.comm = comm, .job = &opts->job};
@@ -293,6 +320,7 @@ tess_status tess_draw(tess_comm *comm, const tess_draw_opts *opts)
         TESS_TRY(tess_comm_agree(comm, path[k] ? TESS_OK : TESS_ERR_ALLOC));
         TESS_TRY(check_output(comm, &opts->job, path[k], inputs, 2));
     }
+    TESS_TRY(take_observation(comm, opts));
     TESS_TRY(tess_comm_agree(comm, open_canvas(opts, &to)));
     TESS_TRY(drawn_list_read(comm, opts->list, &to.meta, &drawn));
     for (int k = 0; k < num_images; ++k)

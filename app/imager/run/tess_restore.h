@@ -38,9 +38,12 @@ typedef struct tess_draw_opts {
                            NULL: those of the members that follow */
     int64_t nx, ny;
     double scale_rad, ra_rad, dec_rad, freq_hz, bandwidth_hz;
-    int stokes;    /**< FITS code, 1 to 4 */
-    int num_terms; /**< above 0: so many images OUT-term-0.fits … of the spectra's
-                        terms in (ν/ν0 − 1)^k, ν0 the frequency; 0: OUT.fits */
+    const char *obs;   /**< observation whose phase centre takes the place of ra_rad and
+                            dec_rad, and its band that of a frequency of 0; or NULL */
+    const char *field; /**< of the observation; NULL when it has one */
+    int stokes;        /**< FITS code, 1 to 4 */
+    int num_terms;     /**< above 0: so many images OUT-term-0.fits … of the spectra's
+                            terms in (ν/ν0 − 1)^k, ν0 the frequency; 0: OUT.fits */
     tess_fits_beam beam; /**< in Jy/beam with this beam; zeros: in Jy/pixel */
     tess_restore_job job;
 } tess_draw_opts;
@@ -50,7 +53,7 @@ typedef struct tess_draw_opts {
  * the image. Collective. */
 tess_status tess_restore(tess_comm *comm, const tess_restore_opts *opts);
 
-/** Write images of a list. Errors as above. Collective. */
+/** Write images of a list. Errors as above, and of tess_vis_open. Collective. */
 tess_status tess_draw(tess_comm *comm, const tess_draw_opts *opts);
 
 #endif
