@@ -306,54 +306,98 @@ cleanup:
     return status;
 }
 
-static void estimate_memory(const imager_job *job, const imager_workload *work,
-                            double sums, double pieces, double lines, bool one_node,
-                            const model_load *model, imager_estimate *estimate)
+/* What gridding takes on this rank. */
+typedef struct grid_load {
+    double sums;   /* bytes of brick sums that are held at a time */
+    double pieces; /* bytes of parts of these on their way to the planes */
+    double lines;  /* share of the grid's lines that bricks cover */
+    bool one_node; /* all ranks of the team are on one node */
+} grid_load;
+
+/* Bytes of an image on this rank. */
+static double image_bytes(const imager_job *job)
 {
-    const tess_grid_plan *plan = job->plan;
-    const int ranks = tess_comm_size(job->comm), f = job->ranks.fft_ranks;
-    const double value = plan->is_double ? 16 : 8;
-    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const double own = own_bytes(work), beside = bytes_beside_sums(job, work);
+    const double value = job->plan->is_double ? 16 : 8;
+    return (double)job->geom.nx * (double)job->geom.ny * value / 2 /
+           job->ranks.fft_ranks;
+}
+
+/* Bytes of the lines of a plane on this rank. */
+static double lines_bytes(const imager_job *job, const grid_load *load)
+{
+    const double value = job->plan->is_double ? 16 : 8;
+    return load->lines * (double)job->plan->nu * (double)job->geom.ny * value /
+           job->ranks.fft_ranks;
+}
+
+/* Bytes of the images and lines of the job's model on this rank. */
+static double model_bytes(const imager_job *job, const grid_load *load)
+{
+    const double images = job->model.is_shared ? job->model.num * image_bytes(job) : 0;
+    const double lines = 1 + others_lines(job, load->one_node);
+    return images + (subtracts(job) ? lines * lines_bytes(job, load) : 0);
+}
+
+/* Bytes of samples that this rank receives, with their runs. */
+static double received_bytes(const imager_job *job, const imager_workload *work)
+{
     const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
-    const double received = in_place(job, work) ? runs : work->owned_bytes + runs;
-    /* parts of windows that nothing has been put into take no memory, and what stays on
-     * its rank does not go through windows */
-    const double sent = work->copy_bytes > 0 ? work->copy_bytes : own;
-    const double flight = fmin((double)tess_exchange_flight_bytes(ranks),
-                               (sent + work->owned_bytes) * (1 - 1.0 / ranks));
-    const double image = pixels * value / 2 / f;
-    const double plane_lines =
-        lines * (double)plan->nu * (double)job->geom.ny * value / f;
+    return in_place(job, work) ? runs : work->owned_bytes + runs;
+}
+
+/* Bytes of samples in flight. Parts of windows that nothing has been put into take no
+ * memory, and what stays on its rank does not go through windows. */
+static double flight_bytes(const imager_job *job, const imager_workload *work)
+{
+    const int ranks = tess_comm_size(job->comm);
+    const double sent = work->copy_bytes > 0 ? work->copy_bytes : own_bytes(work);
+    return fmin((double)tess_exchange_flight_bytes(ranks),
+                (sent + work->owned_bytes) * (1 - 1.0 / ranks));
+}
+
+static void estimate_parts(const imager_job *job, const imager_workload *work,
+                           const grid_load *load, const model_load *model,
+                           imager_estimate *estimate)
+{
+    const double lines = lines_bytes(job, load);
     estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
-    estimate->samples = own + received + model->residuals;
-    estimate->sums = fmax(sums, model->beside + model->sums);
+    estimate->samples = own_bytes(work) + received_bytes(job, work) + model->residuals;
+    estimate->sums = fmax(load->sums, model->beside + model->sums);
     /* pieces have become lines before lines are transposed */
-    const double planes = job->num_images * image + plane_lines +
-                          fmax(pieces, others_lines(job, one_node) * plane_lines);
-    const double model_images = job->model.is_shared ? job->model.num * image : 0;
-    const double model_lines =
-        subtracts(job) ? (1 + others_lines(job, one_node)) * plane_lines : 0;
-    estimate->planes = planes + model_images + model_lines;
-    const double densities = work->num_densities * DENSITY_CELL_BYTES * lines * pixels;
+    estimate->planes = job->num_images * image_bytes(job) + lines +
+                       fmax(load->pieces, others_lines(job, load->one_node) * lines) +
+                       model_bytes(job, load);
+}
+
+/* The largest sum of the parts at a time. */
+static double peak_bytes(const imager_job *job, const imager_workload *work,
+                         const grid_load *load, const model_load *model,
+                         const imager_estimate *parts)
+{
+    const double base = imager_base_bytes(job), own = own_bytes(work);
+    const double beside = bytes_beside_sums(job, work);
+    const double received = received_bytes(job, work);
+    const double runs = (double)sizeof(tess_run) * (double)work->num_runs;
+    const double densities = work->num_densities * DENSITY_CELL_BYTES * load->lines *
+                             (double)job->geom.nx * (double)job->geom.ny;
     /* if all samples are kept, buffers of files have been freed, and so have densities,
      * which have been applied to the samples */
-    const double kept =
-        imager_base_bytes(job) + (work->cached ? 0 : densities + estimate->reading);
-    const double loading =
-        imager_base_bytes(job) - job->memory.mean_bytes - job->memory.clean_bytes +
-        (work->cached ? work->sample_bytes : own) + 1.5 * estimate->reading;
+    const double kept = base + (work->cached ? 0 : densities + parts->reading);
+    const double loading = base - job->memory.mean_bytes - job->memory.clean_bytes +
+                           (work->cached ? work->sample_bytes : own) +
+                           1.5 * parts->reading;
     /* messages are freed before runs are sorted from one array to another */
-    const double sorting =
-        kept + fmax(fmax(own + received + flight, beside + received + runs),
-                    work->cached ? own + densities : 0);
+    const double sorting = kept + fmax(fmax(own + received + flight_bytes(job, work),
+                                            beside + received + runs),
+                                       work->cached ? own + densities : 0);
     const double gridding =
-        kept + beside + received + model->residuals + estimate->sums + estimate->planes;
+        kept + beside + received + model->residuals + parts->sums + parts->planes;
     /* samples of this output have been freed; those of all others stay */
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
-    const double finishing = kept + (work->cached ? waiting : own) + plane_lines +
-                             model_images + model_lines + imager_finishing_bytes(job);
-    estimate->peak = fmax(fmax(loading, sorting), fmax(gridding, finishing));
+    const double finishing = kept + (work->cached ? waiting : own) +
+                             lines_bytes(job, load) + model_bytes(job, load) +
+                             imager_finishing_bytes(job);
+    return fmax(fmax(loading, sorting), fmax(gridding, finishing));
 }
 
 /* Time that the device of each rank takes, instead of threads. */
@@ -508,7 +552,8 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     model_load model = {0};
     double all = 0, sums = 0, lines = 0;
     int planes = 0, in_turn = 1;
-    bool several = false, one_node;
+    bool several = false;
+    grid_load grid = {0};
     *estimate = (imager_estimate){0};
     TESS_TRY(imager_owned_bricks(job, bricks, &own));
     TESS_TRY(make_load(job, &own, &load));
@@ -522,9 +567,12 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
     if (several) model = passes_load(job, sums, in_turn);
     const int sets = planes > 0 ? (job->plan->num_planes + planes - 1) / planes : 1;
-    TESS_TRY(on_one_node(job, &one_node));
-    estimate_memory(job, &found, sums, pieces_bytes(job, &load, planes), lines,
-                    one_node, &model, estimate);
+    TESS_TRY(on_one_node(job, &grid.one_node));
+    grid.sums = sums;
+    grid.pieces = pieces_bytes(job, &load, planes);
+    grid.lines = lines;
+    estimate_parts(job, &found, &grid, &model, estimate);
+    estimate->peak = peak_bytes(job, &found, &grid, &model, estimate);
     estimate_time(job, &found, lines, sets > 1 ? sums : all, sets, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
