@@ -10,12 +10,15 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
+import subprocess
+import time
 import warnings
 
 import numpy as np
 
-from e2e import (ASEC, Suite, casacore_python, fits_module, mpiexec, read_image, run, skip,
-                 tessera)
+from e2e import (BIN, ASEC, Suite, casacore_python, fits_module, mpi_environment, mpiexec,
+                 read_image, run, skip, tessera)
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
 
@@ -196,6 +199,47 @@ def check_stopped(suite, s):
     suite.true(f"a file that tessera did not make stays {result.errors()}",
                result.status == 3 and len(result.errors()) == 1
                and open(path).read() == "mine")
+
+
+def saved_tables(prefix):
+    """How often the log says that tables of unfinished cubes were saved."""
+    with open(prefix + ".log", encoding="utf8") as log:
+        return log.read().count("saved the tables of unfinished cubes")
+
+
+def check_killed(suite, s):
+    """Tables of unfinished cubes are saved with checkpoints alone. A run that is killed anywhere leaves no cube
+    under its final name but complete ones, and goes on from its last checkpoint."""
+    args = [s.path, *IMAGE, "--channels-out", str(OUT), "--intervals-out", "2", "--niter", "20", "--cube"]
+    began = time.monotonic()
+    ran, whole = suite.image("unkilled", *args)
+    took = time.monotonic() - began
+    for name, every, times in (("rare", [], 0), ("often", ["--checkpoint-every", "0.000001s"], 2 * (OUT - 1))):
+        prefix = suite.path("stopped-" + name)
+        suite.ran(f"checkpoints that are {name}", tessera("image", *args, "-o", prefix, "--checkpoint", suite.path(
+            "checkpoints-" + name), *every))
+        suite.equal(f"{name}: tables are saved", saved_tables(prefix), times)
+    prefix = suite.path("stopped-killed")
+    command = ["image", *args, "-o", prefix, "--checkpoint", suite.path("killed"), "--resume"]
+    killed, unfinished = 0, 0
+    for k in range(6):
+        child = subprocess.Popen([BIN, *command, "--checkpoint-every", "0.000001s"], stderr=subprocess.DEVNULL,
+                                 env=mpi_environment())
+        time.sleep(took * (.5 + .05 * k))
+        if child.poll() is not None:
+            break
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        killed += 1
+        unfinished += any("stopped-killed" in name and name.endswith(".unfinished") for name in os.listdir(suite.work))
+        finished = [f"{prefix}-t{t:04d}-cube-{kind}.fits" for t in range(2) for kind in KINDS]
+        suite.true(f"killed {k}: cubes under final names are complete", all(
+            (cube(name[:name.index("-cube-")], name[name.index("-cube-") + 6:-5])[2]["PLANES"][0]["DATASUM"][[0, 2, 3]]
+             > 0).all() for name in finished if os.path.exists(name)))
+    suite.true(f"killed {killed} times, {unfinished} with unfinished cubes", unfinished > 0)
+    if killed == 6:
+        suite.ran("killed, and continued", tessera(*command))
+    check_as_whole(suite, "killed and continued", prefix, whole)
 
 
 def check_as_whole(suite, label, prefix, whole):
@@ -548,6 +592,7 @@ def main():
     check_intervals(suite, s)
     check_one_channel(suite, s)
     check_stopped(suite, s)
+    check_killed(suite, s)
     check_listed(suite, s)
     model, wanted = check_nearest(suite, s)
     check_polynomial(suite, s)

@@ -264,9 +264,23 @@ cleanup:
 static tess_status save_set(const image_files *output, int64_t interval)
 {
     tess_status status = TESS_OK;
-    const image_cube_set *set = &output->cubes->set[interval];
+    image_cube_set *set = &output->cubes->set[interval];
     for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
         if (set->cube[c]) TESS_TRY(tess_fits_cube_save(output->comm, set->cube[c]));
+    set->is_unsaved = false;
+    tess_log_detail("saved the tables of unfinished cubes");
+cleanup:
+    return status;
+}
+
+/* A checkpoint is written now and then, and tables as large as those of a cube of many
+ * channels would take longer than the images between two of them. */
+tess_status image_cubes_save(const image_files *output)
+{
+    tess_status status = TESS_OK;
+    const image_cubes *cubes = output->cubes;
+    for (int64_t t = 0; t < cubes->num_sets; ++t)
+        if (cubes->set[t].is_unsaved) TESS_TRY(save_set(output, t));
 cleanup:
     return status;
 }
@@ -281,7 +295,7 @@ tess_status image_cubes_close(const image_files *output, int64_t first, int64_t 
         if ((t + 1) * channels <= end)
             TESS_TRY(close_set(output, t));
         else if (*output->cubes->run)
-            TESS_TRY(save_set(output, t));
+            output->cubes->set[t].is_unsaved = true;
     }
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:

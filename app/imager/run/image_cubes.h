@@ -13,6 +13,7 @@
 /** The cubes of an interval, in the order of image_cube_list(). */
 typedef struct image_cube_set {
     bool is_open;
+    bool is_unsaved; /**< the tables in the files do not know of all planes */
     tess_fits_cube *cube[IMAGE_MOST_CUBES];
 } image_cube_set;
 
@@ -57,5 +58,10 @@ void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_
  * end with one of them, and give them their names. `output`: of all ranks. Collective.
  */
 tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end);
+
+/** Before a checkpoint is written, which counts on all outputs so far: have unfinished
+ *  cubes tell on the disk which planes they have. `output`: of all ranks. Collective.
+ */
+tess_status image_cubes_save(const image_files *output);
 
 #endif

@@ -280,6 +280,7 @@ static tess_status write_now(imager_checkpoint *checkpoint)
     tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
     bool no_room;
     double mark = tess_time_now();
+    if (checkpoint->settle) TESS_TRY(checkpoint->settle(checkpoint->settle_context));
     if (count_done(&checkpoint->state) == 0 || checkpoint->save_cycle)
         checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
@@ -418,6 +419,13 @@ tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_j
 cleanup:
     free(plan); /* from asprintf */
     return status;
+}
+
+void imager_checkpoint_settles(imager_checkpoint *checkpoint,
+                               imager_checkpoint_settle *settle, void *context)
+{
+    checkpoint->settle = settle;
+    checkpoint->settle_context = context;
 }
 
 /* ---- while the work goes on ---- */

@@ -38,6 +38,9 @@ typedef struct imager_checkpoint_times {
     double bytes_s;    /**< rate at which this rank writes checkpoints [bytes/s] */
 } imager_checkpoint_times;
 
+/** Writes to disk what a checkpoint relies on in other files. Collective. */
+typedef tess_status imager_checkpoint_settle(void *context);
+
 /** The checkpoints of a run. */
 typedef struct imager_checkpoint {
     visset_keeper
@@ -56,6 +59,9 @@ typedef struct imager_checkpoint {
     bool cycle_waits;   /**< the state of its major cycles has not been taken up yet */
     imager_cycle_save *save_cycle; /**< set while an image is cleaned, else NULL */
     void *cycle_context;
+    imager_checkpoint_settle *settle; /**< called before a checkpoint is written, or
+                                           NULL */
+    void *settle_context;
     bool cycle_changed; /**< major cycles have advanced since the last checkpoint */
     bool has_worked;    /**< the run has advanced since it was started */
     bool unsaved; /**< outputs are complete that the last checkpoint does not count, or
@@ -76,6 +82,10 @@ typedef struct imager_checkpoint {
 tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
                                     tess_profile *profile,
                                     imager_checkpoint *checkpoint);
+
+/** Have `settle` called before each checkpoint from here on. Local. */
+void imager_checkpoint_settles(imager_checkpoint *checkpoint,
+                               imager_checkpoint_settle *settle, void *context);
 
 /** Look between two blocks that are read: ranks agree on `status` and on whether a
  * checkpoint is due. Saves those planes that the last checkpoint does not hold.

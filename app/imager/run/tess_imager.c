@@ -692,6 +692,20 @@ cleanup:
     return status;
 }
 
+/* Unfinished cubes stay for the run that goes on from a checkpoint. */
+static tess_status save_cubes(void *context)
+{
+    return image_cubes_save(context);
+}
+
+static void keep_cubes(image_run *run)
+{
+    if (!run->means.cubes || !run->opts->checkpoint.folder) return;
+    image_cubes_keep(run->means.cubes, run->opts->checkpoint.identity,
+                     outputs_done(run));
+    imager_checkpoint_settles(&run->checkpoint, save_cubes, &run->means);
+}
+
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                               tess_profile *profile)
 {
@@ -711,8 +725,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite =
         own.overwrite || run.checkpoint.resumed; /* what exists is its own */
-    if (run.means.cubes && own.checkpoint.folder)
-        image_cubes_keep(run.means.cubes, own.checkpoint.identity, outputs_done(&run));
+    keep_cubes(&run);
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
     TESS_TRY(image_outputs(&run));
