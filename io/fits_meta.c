@@ -2,11 +2,13 @@
  * made of another one tells the same. */
 #include <math.h>
 #include <stdio.h>
-#include <strings.h>
+#include <string.h>
 
 #include "fits_header.h"
 #include "fits_keys.h"
+#include "fits_table.h"
 #include "tess_const.h"
+#include "tess_mem.h"
 
 /* The sides of a pixel may differ by this share: a corner of a 16384-pixel image then
  * stays within 1e-3 pixel. */
@@ -61,12 +63,46 @@ static tess_status take_axes(const tess_fits_model *image, tess_image_meta *meta
     meta->scale_rad = scale_rad;
     meta->l0 = scale_rad * (image->crpix_x - 1 - (double)(image->nx / 2));
     meta->m0 = -scale_rad * (image->crpix_y - 1 - (double)(image->ny / 2));
-    meta->freq_hz = image->freq_hz;
     meta->stokes = image->stokes[0];
-    for (int k = 2; k < image->array.num_axes; ++k)
-        if (strncasecmp(image->array.axis[k].type, "FREQ", 4) == 0)
-            meta->bandwidth_hz = image->array.axis[k].step;
 cleanup:
+    return status;
+}
+
+/* The width of a channel as a cube's table of planes tells it, or 0. */
+static tess_status read_width(const tess_fits_model *image, double *width_hz)
+{
+    tess_status status = TESS_OK;
+    fits_table from = {.fd = -1};
+    double found;
+    *width_hz = 0;
+    TESS_TRY(fits_table_find(image->path, "PLANES", &from));
+    if (from.fits && fits_table_column(&from, "BANDWID", 1, &found) && found > 0 &&
+        isfinite(found))
+        *width_hz = found;
+cleanup:
+    fits_table_close(&from);
+    return status;
+}
+
+/* Of the first plane. Without a table its width is the axis's step; frequencies that
+ * are listed in a table have no step, but neighbours. */
+static tess_status take_frequency(const tess_fits_model *image, tess_image_meta *meta)
+{
+    tess_status status = TESS_OK;
+    const int num = image->num_freq;
+    double *freq_hz = tess_alloc(num, sizeof *freq_hz);
+    bool *has_data = tess_alloc(num, sizeof *has_data);
+    if (!freq_hz || !has_data) TESS_FAIL(TESS_ERR_ALLOC, "%s: planes", image->path);
+    TESS_TRY(tess_fits_frequencies(image, freq_hz, has_data));
+    meta->freq_hz = freq_hz[0];
+    if (num > 1) TESS_TRY(read_width(image, &meta->bandwidth_hz));
+    if (meta->bandwidth_hz > 0 || image->freq_axis < 0) goto cleanup;
+    const tess_fits_axis *axis = &image->array.axis[image->freq_axis];
+    meta->bandwidth_hz = num > 1 ? fabs(freq_hz[1] - freq_hz[0])
+                                 : fabs(axis->step) * tess_fits_unit_hz(axis->unit);
+cleanup:
+    tess_free(freq_hz);
+    tess_free(has_data);
     return status;
 }
 
@@ -120,6 +156,7 @@ tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
     int failed = 0;
     TESS_TRY(tess_fits_open(path, image));
     TESS_TRY(take_axes(image, &meta));
+    TESS_TRY(take_frequency(image, &meta));
     take_beam(&image->array, &meta.beam);
     meta.rest_hz = image->array.rest_freq_hz;
     snprintf(meta.unit, sizeof meta.unit, "%.15s", image->unit);

@@ -60,7 +60,7 @@ typedef struct tess_cube_axes {
     int num_freq, num_stokes;
     const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending */
     int stokes_step;                  /**< from code to code of the STOKES axis */
-    bool has_beams; /**< CASAMBM: a table of beams follows; set by the writer */
+    bool has_beams;  /**< CASAMBM: a table of beams follows; set by the writer */
     const char *run; /**< keyword RUN of the table of planes, by which a run knows its
                           unfinished cubes; NULL: none */
 } tess_cube_axes;
@@ -154,7 +154,8 @@ tess_status tess_fits_open(const char *path, tess_fits_model *model);
 
 /** Read a header of North up, East left and square pixels as what another image's
  * header is made of; of several planes the first one's. What it was cleaned by is not
- * read. Errors of tess_fits_open, and TESS_ERR_INPUT for other pixels. Local. */
+ * read. Errors of tess_fits_open and tess_fits_frequencies, and TESS_ERR_INPUT for
+ * other pixels. Local. */
 tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
                                 tess_image_meta *meta);
 

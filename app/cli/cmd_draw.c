@@ -41,7 +41,9 @@ enum {
 
 static const struct argp_option options[] = {
     {"like", OPT_LIKE, "IMAGE.fits", 0,
-     "Draw pixels at the places of this image's, at its frequency", 0},
+     "Draw pixels at the places of this image's, at its frequency (of a cube, the "
+     "first)",
+     0},
     {"size", OPT_SIZE, "N[,M]", 0, "Pixels in x and y", 0},
     {"scale", OPT_SCALE, "ANGLE", 0, "Size of a pixel, like 1.5asec", 0},
     {"center", OPT_CENTER, "RA,DEC", 0, "Centre of the image", 0},
@@ -51,7 +53,10 @@ static const struct argp_option options[] = {
      0},
     {"field", OPT_FIELD, "F", 0, "Take this field of the observation", 0},
     {"freq", OPT_FREQ, "FREQ", 0, "Frequency, like 1.28GHz", 0},
-    {"bandwidth", OPT_BANDWIDTH, "FREQ", 0, "Width of the band, for the header", 0},
+    {"bandwidth", OPT_BANDWIDTH, "FREQ", 0,
+     "Width of the band, over which spectra are averaged (default: that of --like or "
+     "--obs)",
+     0},
     {"stokes", OPT_STOKES, "I|Q|U|V", 0, "Which of the fluxes (default I)", 0},
     {"terms", OPT_TERMS, "N", 0, "Draw N terms of the spectra, an image for each", 0},
     {0},

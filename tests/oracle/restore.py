@@ -159,6 +159,35 @@ def check_sources(suite, made):
         suite.equal("Stokes Q: unit and Stokes", (own["BUNIT"], own["CRVAL4"]), ("Jy/beam", 2))
 
 
+def check_like_cube(suite, made):
+    """Frequency and width of a cube's first channel in GHz and from a table, and those that are told."""
+    text = write_list(suite.path("like.txt"), SOURCES[:4])
+    with fits_module().open(made + "-image.fits") as hdus:
+        planes, header = np.repeat(hdus[0].data, 3, axis=1), hdus[0].header
+    table = fits_module().BinTableHDU.from_columns(
+        [fits_module().Column("FREQ", "3D", unit="GHz", array=[[1.3, 1.31, 1.5]])], name="FREQUENCIES")
+    axes = {"GHz": dict(CTYPE3="FREQ", CRVAL3=1.5, CDELT3=-.02, CRPIX3=1.0),
+            "table": dict(CTYPE3="FREQ-TAB", CRVAL3=1.0, CDELT3=1.0, CRPIX3=1.0, PS3_0="FREQUENCIES", PS3_1="FREQ")}
+    wanted = {"GHz": (1.5e9, 2e7), "table": (1.3e9, 1e7)}
+    for name, axis in axes.items():
+        header.update(axis, CUNIT3="GHz")
+        like = suite.path(f"like-{name}.fits")
+        fits_module().HDUList([fits_module().PrimaryHDU(planes, header), table]).writeto(like)
+        for width in (None, 3e8):
+            drawn = suite.path(f"like-{name}-{width}-drawn.fits")
+            more = () if width is None else ("--bandwidth", width)
+            result = tessera("draw", text, "-o", drawn, "--like", like, *more)
+            if not suite.ran(f"draw like a cube, {name}, {width}", result):
+                continue
+            freq, band = wanted[name][0], width or wanted[name][1]
+            image, own = read_image(drawn)
+            suite.below(f"like a cube, {name}, {width}: frequency", abs(own["CRVAL3"] / freq - 1), 1e-12)
+            suite.below(f"like a cube, {name}, {width}: width", abs(own["CDELT3"] / band - 1), 1e-12)
+            total = sum(band_flux(s, freq, band) for s in SOURCES[:4])
+            suite.below(f"like a cube, {name}, {width}: flux of the band", abs(image.sum() / total - 1), 1e-6)
+            suite.true(f"like a cube, {name}: the log says which channel", "3 channels" in result.err)
+
+
 def visibilities(suite, obs, model):
     out = suite.path("predicted.uvfits")
     if not suite.ran(f"predict {os.path.basename(model)}",
@@ -229,6 +258,9 @@ def check_bad(suite, made):
         fits_module().writeto(suite.path("cube.fits"), cube, hdus[0].header)
         hdus[0].header["CDELT1"] *= 1.01
         hdus[0].writeto(suite.path("oblong.fits"))
+    with fits_module().open(residual) as hdus:
+        hdus[0].header["CUNIT3"] = "m"
+        hdus[0].writeto(suite.path("metres.fits"))
     where = ("--size", 64, "--scale", "4asec", "--center", "60deg,-30deg")
     cases = [("other shape", ("restore", residual, small), 3, "64 x 64 pixels, the residual"),
              ("other place", ("restore", residual, moved), 3, "pixels from those of the residual"),
@@ -243,6 +275,7 @@ def check_bad(suite, made):
              ("no frequency", ("draw", text, *where), 3, "the image no frequency"),
              ("like pixels that are not square", ("draw", text, "--like", suite.path("oblong.fits")), 3,
               "pixels are not square"),
+             ("an axis in metres", ("draw", text, "--like", suite.path("metres.fits")), 3, "must be Hz"),
              ("no pixels", ("draw", text, "--size", 64), 2, "--center or --obs are needed"),
              ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
     for ranks in (1, 3) if mpiexec() else (1,):
@@ -267,6 +300,7 @@ def main():
         check_sources(suite, made)
         check_drawn(suite, obs, made)
         check_terms(suite)
+        check_like_cube(suite, made)
         check_bad(suite, made)
     suite.finish()
 

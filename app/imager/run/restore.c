@@ -13,6 +13,7 @@
 #include "pixel_places.h"
 #include "source.h"
 #include "tess_clean.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
@@ -235,10 +236,24 @@ static tess_status take_observation(tess_comm *comm, tess_draw_opts *opts)
     }
     if (opts->freq_hz > 0) goto cleanup;
     opts->freq_hz = 0.5 * (low + high);
-    opts->bandwidth_hz = high - low;
+    if (!(opts->bandwidth_hz > 0)) opts->bandwidth_hz = high - low;
 cleanup:
     tess_source_close(source);
     return status;
+}
+
+/* Say which of several planes an image is drawn like. */
+static void tell_plane(const canvas *to, bool has_stokes)
+{
+    const tess_fits_model *image = &to->pixels;
+    if (tess_comm_rank(to->comm) != 0) return;
+    if (image->num_freq > 1)
+        tess_log_warn(
+            "%s: it has %d channels; the list is drawn at the first, %.9g MHz",
+            image->path, image->num_freq, 1e-6 * to->meta.freq_hz);
+    if (image->num_stokes > 1 && !has_stokes)
+        tess_log_warn("%s: it has %d Stokes parameters; the first is drawn (--stokes)",
+                      image->path, image->num_stokes);
 }
 
 /* Local. */
@@ -259,6 +274,8 @@ static tess_status open_canvas(const tess_draw_opts *opts, canvas *to)
         to->is_double = to->pixels.bitpix == -64;
         to->meta.gridded = (tess_fits_gridded){0};
         if (opts->stokes > 0) to->meta.stokes = opts->stokes;
+        if (opts->bandwidth_hz > 0) to->meta.bandwidth_hz = opts->bandwidth_hz;
+        tell_plane(to, opts->stokes > 0);
     }
     to->meta.beam = opts->beam;
     to->meta.caption = "model";

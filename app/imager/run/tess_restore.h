@@ -34,8 +34,10 @@ typedef struct tess_restore_opts {
 /** Where and how a list is drawn. */
 typedef struct tess_draw_opts {
     const char *list;
-    const char *like; /**< image whose pixels, frequency and Stokes parameter it gets;
-                           NULL: those of the members that follow */
+    const char *like; /**< image whose pixels, frequency and Stokes parameter it gets,
+                         of several planes the first one's, and whose width of the band
+                           where that below is 0; NULL: those of the members that
+                           follow */
     int64_t nx, ny;
     double scale_rad, ra_rad, dec_rad, freq_hz, bandwidth_hz;
     const char *obs;   /**< observation whose phase centre takes the place of ra_rad and
