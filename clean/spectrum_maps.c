@@ -1,5 +1,6 @@
-/* Maps of spectra, pixel by pixel. Errors are propagated through the fit: a term is a
- * sum of values times coefficients, of logarithms so near the solution. */
+/* Maps of spectra, and images between channels, pixel by pixel. Errors are propagated
+ * through the fit: a term is a sum of values times coefficients, of logarithms so near
+ * the solution. */
 #include "tess_spectrum.h"
 
 #include <math.h>
@@ -117,5 +118,62 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
 cleanup:
     tess_free(job.room);
     clean_join_free(&join);
+    return status;
+}
+
+/* ---- images between channels ---- */
+
+/* Whether a pixel has values other than 0, which are taken. */
+static bool take_values(const clean_spectrum *s, const double *const *value, int64_t k,
+                        double *out)
+{
+    bool any = false;
+    for (int c = 0; c < s->num_channels; ++c) {
+        const bool counts = s->weight[c] > 0 && isfinite(value[c][k]);
+        out[c] = counts ? value[c][k] : 0;
+        any = any || out[c] < 0 || out[c] > 0;
+    }
+    return any;
+}
+
+static tess_status make_spectrum(const tess_spectrum_channels *of, double freq_hz,
+                                 clean_spectrum *spectrum)
+{
+    const clean_spectrum_need need = {
+        .kind = of->kind,
+        .num_terms = of->num_terms,
+        .num_pol = 1,
+        .num_channels = of->num_channels,
+        .num_out = 1,
+        .nu0_hz = 0.5 * (of->freq_hz[0] + of->freq_hz[of->num_channels - 1]),
+        .freq_hz = of->freq_hz,
+        .out_freq_hz = &freq_hz,
+        .weight = of->weight};
+    return clean_spectrum_create(&need, spectrum);
+}
+
+tess_status tess_spectrum_at(const tess_spectrum_channels *of, double freq_hz,
+                             const double *const *value, int64_t count, int threads,
+                             double *out)
+{
+    tess_status status = TESS_OK;
+    clean_spectrum spectrum = {0};
+    bool complete = true;
+    TESS_TRY(make_spectrum(of, freq_hz, &spectrum));
+#pragma omp parallel num_threads(threads) reduction(&& : complete)
+    {
+        double *own = tess_alloc(of->num_channels, sizeof *own);
+        complete = own != NULL;
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < count; ++k) {
+            out[k] = 0;
+            if (own && take_values(&spectrum, value, k, own))
+                clean_spectrum_spread(&spectrum, own, &out[k]);
+        }
+        tess_free(own);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "spectra of a row");
+cleanup:
+    clean_spectrum_free(&spectrum);
     return status;
 }

@@ -32,4 +32,20 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
                               const double *const *value, const double *sigma,
                               int threads, const tess_spectrum_maps *maps);
 
+/** Channels whose values a function of frequency is fitted to. */
+typedef struct tess_spectrum_channels {
+    tess_clean_spectrum kind; /**< a function, so not TESS_CLEAN_EACH_CHANNEL */
+    int num_terms;            /**< where fewer channels have data, as many as these */
+    int num_channels;
+    const double *freq_hz; /**< [num_channels] */
+    const double *weight;  /**< [num_channels], 0: no data */
+} tess_spectrum_channels;
+
+/** The values at a frequency of the functions that are fitted to value[num_channels],
+ *  rows of `count` pixels each: out[count]. What is not finite counts as 0.
+ * TESS_ERR_ALLOC. Local. */
+tess_status tess_spectrum_at(const tess_spectrum_channels *of, double freq_hz,
+                             const double *const *value, int64_t count, int threads,
+                             double *out);
+
 #endif

@@ -7,10 +7,12 @@ the beam of each plane. Predictions of cubes, sets and polynomials are compared 
 sums, at --accuracy 1e-8.
 """
 import contextlib
+import ctypes
 import fcntl
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import warnings
@@ -513,6 +515,136 @@ def check_continue(suite, s):
     suite.true("the log says so", "nearest of the model's 4 channels" in result.err)
 
 
+class Sky:
+    """Spectra of some pixels, at any frequency: straight lines and power laws, of either sign."""
+
+    def __init__(self, seed=12):
+        rng = np.random.default_rng(seed)
+        self.flux, self.slope = np.zeros((2, NY, NX))
+        at = rng.integers(4, min(NX, NY) - 4, (6, 2))
+        self.flux[at[:, 0], at[:, 1]] = rng.uniform(.5, 2, 6) * rng.choice([-1, 1], 6)
+        self.slope[at[:, 0], at[:, 1]] = rng.uniform(-2, 1, 6)
+
+    def line(self, freq):
+        return self.flux * (1 + self.slope * (freq / 1.07e9 - 1))
+
+    def power(self, freq):
+        return self.flux * (freq / 1.07e9) ** self.slope
+
+    def write(self, prefix, freq, image):
+        for c, f in enumerate(freq):
+            uvfits.write_model(f"{prefix}-{c:04d}-model.fits", image(f), SCALE, freq_hz=f)
+
+    def write_cube(self, suite, prefix, freq, image):
+        """Frequencies in GHz, from the highest to the lowest."""
+        first = uvfits.write_model(suite.path("first.fits"), image(freq[0]), SCALE)
+        header = fits_module().getheader(first)
+        header.update(CUNIT3="GHz", CRVAL3=freq[-1] / 1e9, CDELT3=(freq[0] - freq[1]) / 1e9)
+        planes = np.array([image(f) for f in freq[::-1]])[None]
+        fits_module().writeto(f"{prefix}-cube-model.fits", planes, header, overwrite=True)
+
+
+# Models of other channels, what each run says of them, and how much they may differ: a
+# file in single precision holds the values that are continued.
+def continued_cases(s, sky):
+    between, some = (s.freq[0] + np.array(k) * 2e7 for k in ([.5, 2.5, 4.5, 6.5], [0, 2.5, 5, 7.5]))
+
+    def nearest(freq, image):
+        return lambda f: image(freq[np.abs(freq - f).argmin()])
+    return [("nearest", between, sky.line, [], nearest(between, sky.line), "the nearest of the model's 4"),
+            ("line", between, sky.line, ["--fit-spectral-pol", "2"], sky.line, "a polynomial of at most 2 terms"),
+            ("power", between, sky.power, ["--fit-spectral-log-pol", "2"], sky.power,
+             "a polynomial of logarithms of at most 2 terms"),
+            ("some", some, sky.line, ["--fit-spectral-pol", "2"], sky.line, "a polynomial of at most 2 terms"),
+            ("few", some[1:3], sky.line, ["--fit-spectral-pol", "4"], sky.line, "at most 4 terms"),
+            ("same", s.freq, nearest(between, sky.line), ["--fit-spectral-pol", "2"], nearest(between, sky.line),
+             None)]
+
+
+def check_continued_spectra(suite, s):
+    """Channels that a model lacks take the fit that cleaning uses, or the nearest channel. The threshold is
+    above all peaks: the model that is written is the one that cleaning begins with."""
+    sky = Sky()
+    args = [s.path, *IMAGE, "--channels-out", str(CHANNELS), "--join-channels", "--niter", "5", "--threshold",
+            "1000Jy", "--continue"]
+    for name, freq, image, fit, wanted, words in continued_cases(s, sky):
+        for ranks, how in [(1, "files"), (2, "cube"), (3, "files")][:len(RANKS[:3])]:
+            label = f"{how} of {name}, {ranks} ranks"
+            prefix = suite.path(f"spectra-{name}-{ranks}")
+            sky.write(prefix, freq, image) if how == "files" else sky.write_cube(suite, prefix, freq, image)
+            result = tessera("image", *args, *fit, *(["--cube"] if how == "cube" else []), "--overwrite", "-o", prefix,
+                             ranks=ranks)
+            if not suite.ran(label, result):
+                continue
+            for c in (0, 1, 4, 5, 6, 7):  # 2 and 3 have no data
+                found = (cube(prefix, "model")[0][0, c] if how == "cube"
+                         else read_image(f"{prefix}-{c:04d}-model.fits")[0])
+                expected = wanted(s.freq[c])
+                suite.below(f"{label}: model of channel {c}", np.abs(found - expected).max() /
+                            np.abs(expected).max(), 1e-6)
+            suite.true(f"{label}: the log says so", words is None or words in result.err)
+
+
+class Opened:
+    """How often files of a folder whose names end so are opened, by Linux's inotify."""
+
+    IN_OPEN = 0x20
+
+    def __init__(self, folder, end):
+        self.libc, self.end = ctypes.CDLL(None), end
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK)
+        self.libc.inotify_add_watch(self.fd, os.fsencode(folder), self.IN_OPEN)
+
+    def count(self):
+        found, names = b"", []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                found += os.read(self.fd, 1 << 16)
+        os.close(self.fd)
+        while found:
+            length = struct.unpack_from("iIII", found)[3]
+            names.append(found[16:16 + length].rstrip(b"\0").decode())
+            found = found[16 + length:]
+        return sum(name.endswith(self.end) for name in names)
+
+
+def check_opened_once(suite, s):
+    """Each file of a set that is continued is opened for its header, once, and for its pixels: the number of
+    channels makes no difference to that."""
+    counts = {}
+    for channels in (2, 8):
+        folder = suite.path(f"opened-{channels}")
+        os.mkdir(folder)
+        prefix = os.path.join(folder, "set")
+        Sky().write(prefix, s.freq[0] + (np.arange(channels) + .25) * 1.6e8 / channels, Sky().line)
+        opened = Opened(folder, "-model.fits")
+        suite.ran(f"continue {channels} channels", tessera(
+            "image", s.path, *IMAGE, "--channels-out", str(channels), "--niter", "5", "--threshold", "1000Jy",
+            "--continue", "--cube", "-o", prefix))
+        counts[channels] = opened.count() / channels
+    suite.true(f"times that a file of a set is opened {counts}", 0 < counts[8] <= counts[2])
+
+
+def check_gaps(suite, s):
+    """A set that lacks a file is refused by name, wherever it is read."""
+    sky, freq = Sky(), s.freq[0] + np.array([.5, 2.5, 4.5, 6.5]) * 2e7
+    for gap in (0, 2):
+        prefix = suite.path(f"gap{gap}")
+        sky.write(prefix, freq, sky.line)
+        missing = f"{prefix}-{gap:04d}-model.fits"
+        os.remove(missing)
+        for ranks in RANKS[:3]:
+            for label, args in [
+                    ("predict", ["predict", s.path, "--model", prefix, "-o", suite.path("no.uvfits")]),
+                    ("--subtract", ["image", s.path, *IMAGE, "--subtract", prefix, "-o", suite.path("no")]),
+                    ("--continue", ["image", s.path, *IMAGE, "--channels-out", "8", "--niter", "5", "--continue",
+                                    "--overwrite", "-o", prefix])]:
+                result = tessera(*args, ranks=ranks)
+                suite.ran(f"{label}, {ranks} ranks, without channel {gap}", result, 3)
+                suite.true(f"one line {result.errors()}", len(result.errors()) == 1
+                           and missing + ": is missing" in result.errors()[0])
+
+
 # ---- what is refused ----
 
 def check_refused(suite, s, model):
@@ -549,7 +681,7 @@ def check_refused(suite, s, model):
             ("elsewhere", model.write(suite, "bad7", CRVAL3=5e9), "none of the data's"),
             ("correlations", model.write(suite, "bad8", CRVAL4=-5.0, CDELT4=-1.0),
              "no plane of Stokes"),
-            ("lacking Stokes", short, "lack Stokes"), ("one frequency", same, "one frequency"),
+            ("lacking Stokes", short, short + "-0001-Q-model.fits: is missing"), ("one frequency", same, "one frequency"),
             ("other pixels", other, "are not those of"),
             ("no file", suite.path("nothing"), "cannot be opened")]:
         result = tessera("predict", s.path, "--model", path, "-o", suite.path("no.uvfits"))
@@ -598,6 +730,9 @@ def main():
     check_polynomial(suite, s)
     check_subtract(suite, s, model, wanted)
     check_continue(suite, s)
+    check_continued_spectra(suite, s)
+    check_opened_once(suite, s)
+    check_gaps(suite, s)
     check_refused(suite, s, model)
     check_plan(suite, s)
     suite.finish()

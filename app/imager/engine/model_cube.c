@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "model_cube.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* Pixels of the files of a set may differ by so much. */
 static const double SAME = 1e-9;
@@ -54,25 +56,68 @@ static void set_name(const char *name, int channel, const char *stokes, char *pa
         *path = '\0';
 }
 
-/* All channels of a set, of Stokes parameters that the first channel has. */
+/* What the files of a set have in their names. */
+static const char *const set_stokes[] = {"",   "I",  "Q",  "U", "V",
+                                         "XX", "YY", "RR", "LL"};
+enum { SET_STOKES = sizeof set_stokes / sizeof *set_stokes };
+
+/* Which files of a set there are: its last channel, −1 without any, and the Stokes
+ * parameters of one channel or another. */
+typedef struct found_set {
+    int last;
+    bool has[SET_STOKES];
+} found_set;
+
+/* Take note of a file of a folder whose name begins with that of the set. */
+static void note_member(const char *entry, const char *name, found_set *set)
+{
+    const size_t length = strlen(name);
+    char *rest, tail[32];
+    if (strncmp(entry, name, length) != 0 || entry[length] != '-') return;
+    const char *digits = entry + length + 1;
+    if (strspn(digits, "0123456789") < 4) return;
+    const long channel = strtol(digits, &rest, 10);
+    if (channel >= MOST_FILES) return;
+    for (int k = 0; k < SET_STOKES; ++k) {
+        snprintf(tail, sizeof tail, "%s%s-model.fits", *set_stokes[k] ? "-" : "",
+                 set_stokes[k]);
+        if (strcmp(rest, tail) != 0) continue;
+        set->has[k] = true;
+        if (channel > set->last) set->last = (int)channel;
+    }
+}
+
+/* A folder that cannot be listed has no set. */
+static found_set look_for_set(const char *name)
+{
+    found_set set = {.last = -1};
+    char folder[TESS_OUT_FILE_NAME];
+    const char *slash = strrchr(name, '/');
+    tess_out_file_folder(name, folder);
+    DIR *list = opendir(folder);
+    for (const struct dirent *entry; list && (entry = readdir(list));)
+        note_member(entry->d_name, slash ? slash + 1 : name, &set);
+    if (list) closedir(list);
+    return set;
+}
+
+/* All channels of a set: each has the same Stokes parameters, and none is missing. */
 static tess_status add_set(model_cube *cube, int64_t *capacity, const char *name)
 {
-    static const char *const stokes[] = {"",   "I",  "Q",  "U", "V",
-                                         "XX", "YY", "RR", "LL"};
     tess_status status = TESS_OK;
-    char path[4096], first[4096];
-    for (int c = 0; c < MOST_FILES; ++c) {
-        bool any = false;
-        for (size_t k = 0; k < sizeof stokes / sizeof *stokes; ++k) {
-            set_name(name, 0, stokes[k], first, sizeof first);
-            set_name(name, c, stokes[k], path, sizeof path);
-            if (access(first, F_OK) != 0) continue;
-            if (access(path, F_OK) != 0) continue;
+    const found_set set = look_for_set(name);
+    char path[4096];
+    for (int c = 0; c <= set.last; ++c)
+        for (int k = 0; k < SET_STOKES; ++k) {
+            if (!set.has[k]) continue;
+            set_name(name, c, set_stokes[k], path, sizeof path);
+            if (access(path, F_OK) != 0)
+                TESS_FAIL(TESS_ERR_INPUT,
+                          "%s: is missing; the set %s-NNNN-model.fits has files up to "
+                          "channel %04d, and each needs all Stokes parameters",
+                          path, name, set.last);
             TESS_TRY(add_file(cube, capacity, path));
-            any = true;
         }
-        if (!any) break;
-    }
 cleanup:
     return status;
 }
@@ -307,10 +352,10 @@ tess_status model_cube_open(const char *path, int num_terms, model_cube **cube_o
     tess_status status = TESS_OK;
     model_cube *cube = tess_alloc_zero(1, sizeof *cube);
     *cube_out = NULL;
-    *single = NULL;
+    if (single) *single = NULL;
     if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", path);
     TESS_TRY(find_files(path, cube));
-    if (cube->num_files == 1 && cube->file[0].num_freq == 1) {
+    if (single && cube->num_files == 1 && cube->file[0].num_freq == 1) {
         if (num_terms > 1)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: it has one channel, and no polynomial goes through that",
@@ -379,13 +424,23 @@ static void band_of(const model_cube *cube, double *low_hz, double *high_hz)
     *high_hz = last > 0 ? f[last] + 0.5 * (f[last] - f[last - 1]) : f[0];
 }
 
-tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
-                             int64_t num_chan, bool tells)
+/* What a prediction takes of the model's channels. */
+static const char *way_of(const model_cube *cube, char *text, size_t size)
+{
+    if (cube->num_terms > 0)
+        snprintf(text, size, "a polynomial of %d term%s through the model's",
+                 cube->num_terms, cube->num_terms == 1 ? "" : "s");
+    else
+        snprintf(text, size, "the nearest of the model's");
+    return text;
+}
+
+tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
+                                 int64_t num_chan, const char *way)
 {
     tess_status status = TESS_OK;
     double low_hz, high_hz;
     int64_t beyond = 0;
-    char how[96];
     const char *path = cube->file[0].path;
     band_of(cube, &low_hz, &high_hz);
     for (int64_t k = 0; k < num_chan; ++k)
@@ -396,20 +451,23 @@ tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
             "%s: its channels reach from %.6g to %.6g MHz, and none of the data's "
             "lies there (%.6g MHz ...)",
             path, 1e-6 * low_hz, 1e-6 * high_hz, 1e-6 * freq_hz[0]);
-    if (!tells) return TESS_OK;
-    if (cube->num_terms > 0)
-        snprintf(how, sizeof how, "a polynomial of %d term%s through the model's",
-                 cube->num_terms, cube->num_terms == 1 ? "" : "s");
-    else
-        snprintf(how, sizeof how, "the nearest of the model's");
+    if (!way) return TESS_OK;
     tess_log_info("%s: channels of the data take %s %d channels, %.6g to %.6g MHz",
-                  path, how, cube->num_planes, 1e-6 * cube->freq_hz[0],
+                  path, way, cube->num_planes, 1e-6 * cube->freq_hz[0],
                   1e-6 * cube->freq_hz[cube->num_planes - 1]);
     if (beyond > 0)
         tess_log_warn("%s: %lld of %lld channels lie beyond the model's band", path,
                       (long long)beyond, (long long)num_chan);
 cleanup:
     return status;
+}
+
+tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
+                             int64_t num_chan, bool tells)
+{
+    char text[96];
+    return model_cube_check_way(cube, freq_hz, num_chan,
+                                tells ? way_of(cube, text, sizeof text) : NULL);
 }
 
 /* ---- pixels ---- */

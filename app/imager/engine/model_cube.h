@@ -32,7 +32,9 @@ typedef struct model_cube {
 /** Open the model `path`: a FITS file or, where there is none of this name, the cube
  *  NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits … of NAME = path.
  *  num_terms > 0: as a polynomial through the channels. `*cube` is NULL for one plane:
- *  `*single` is its name, tess_strdup(). TESS_ERR_INPUT, TESS_ERR_IO. Local. */
+ *  `*single` is its name, tess_strdup(); where `single` is NULL, one plane is a cube,
+ *  too. TESS_ERR_INPUT, also for a set that lacks a
+ *  file; TESS_ERR_IO. Local. */
 tess_status model_cube_open(const char *path, int num_terms, model_cube **cube,
                             char **single);
 
@@ -51,6 +53,11 @@ double model_cube_factor(const model_cube *cube, int term, double freq_hz);
  *  one line of what is done, in the log of the first rank. Local. */
 tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
                              int64_t num_chan, bool tells);
+
+/** The same, where channels take another `way` of the model's channels than a
+ *  prediction, in words like "the nearest of the model's"; NULL: no line. Local. */
+tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
+                                 int64_t num_chan, const char *way);
 
 /** Rows of a part of Stokes parameter `stokes` (index into cube->stokes):
  *  out[num_rows][nx]. Blank pixels of a plane of no data count as 0 in terms. Local,

@@ -8,7 +8,7 @@
 
 /** Check, before data are read, that the mask and the models to continue are there and
  * have the images' pixels. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
-tess_status clean_inputs_check(const image_run *run);
+tess_status clean_inputs_check(image_run *run);
 
 /** This rank's rows of the mask of an output channel and polarisation, [num_rows][nx],
  *  not 0 where components may be; NULL where there is no mask. To be freed with
@@ -16,9 +16,10 @@ tess_status clean_inputs_check(const image_run *run);
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
                               int64_t row_first, int64_t num_rows, uint8_t **mask);
 
-/** Fill rows of double with those of NAME-model.fits; blank pixels become 0. `comm`:
- * the ranks that take part. Collective. */
-tess_status clean_inputs_model(const image_run *run, tess_comm *comm, int64_t interval,
+/** Fill rows of double with those of NAME-model.fits, or of a set or cube of models
+ *  (continued_models.h); blank pixels become 0. `comm`: the ranks that take part.
+ *  Collective. */
+tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
                                int64_t channel, int pol, imager_rows *rows);
 
 #endif

@@ -13,6 +13,7 @@
 #include "tess_polar.h"
 #include "tess_profile.h"
 
+struct continued_models;
 struct image_cubes;
 struct imager_found;
 struct imager_summary;
@@ -49,6 +50,8 @@ typedef struct image_files {
     int num_maps;
     image_source_list sources; /**< components of the output that was cleaned last */
     struct image_cubes *cubes; /**< cubes instead of the images of channels, or NULL */
+    struct continued_models *continued; /**< models of an earlier run, once their files
+                                             are open, or NULL */
     struct image_primary_beam *primary_beam; /**< or NULL */
     struct imager_summary *summary; /**< gets what the last lines tell of the images */
 } image_files;

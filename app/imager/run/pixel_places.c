@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "image_run.h"
 #include "tess_sky_place.h"
 
 /* Pixels of a file may lie so far from the image's [pixels]. */
@@ -53,4 +54,16 @@ tess_status pixel_places_check(const tess_fits_model *file,
                   file->path, offset, what);
 cleanup:
     return status;
+}
+
+tess_status pixel_places_check_run(const image_run *run, const tess_fits_model *file)
+{
+    const tess_image_opts *opts = run->opts;
+    const tess_fits_pixels pixels = {
+        .nx = opts->nx, .ny = opts->ny, .num_stokes = 1, .scale_rad = opts->scale_rad};
+    tess_fits_model image;
+    tess_fits_open_pixels(&pixels, run->info->ra_rad, run->info->dec_rad, &image);
+    image.crpix_x += run->info->turn[0] / opts->scale_rad;
+    image.crpix_y -= run->info->turn[1] / opts->scale_rad;
+    return pixel_places_check(file, &image, "the image");
 }

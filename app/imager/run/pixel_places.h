@@ -12,4 +12,10 @@
 tess_status pixel_places_check(const tess_fits_model *file,
                                const tess_fits_model *image, const char *what);
 
+struct image_run;
+
+/** The same for the images of a run. Local. */
+tess_status pixel_places_check_run(const struct image_run *run,
+                                   const tess_fits_model *file);
+
 #endif

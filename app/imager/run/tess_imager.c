@@ -8,6 +8,7 @@
 
 #include "channel_mean.h"
 #include "clean_inputs.h"
+#include "continued_models.h"
 #include "device_share.h"
 #include "image_cubes.h"
 #include "image_joined.h"
@@ -619,6 +620,7 @@ void image_free_run(image_run *run)
     imager_job_free(&run->job);
     tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);
+    continued_models_free(run->means.continued);
     tess_density_destroy(run->densities.single);
     tess_density_destroy(run->densities.shared);
     imager_checkpoint_free(&run->checkpoint);

@@ -46,7 +46,7 @@ cleanup:
 static tess_status load(void *context, int64_t output, imager_rows *rows)
 {
     tess_status status = TESS_OK;
-    const image_run *run = context;
+    image_run *run = context;
     const int64_t channels = run->outputs.num_channels;
     for (int p = 0; p < run->num_pol; ++p)
         TESS_TRY(clean_inputs_model(run, run->teams.all, output / channels,
