@@ -259,24 +259,101 @@ cleanup:
     return status;
 }
 
-tess_status tess_session_predict(tess_session *session, int64_t interval,
-                                 int64_t channel, const double *model,
-                                 tess_predictions **predictions)
+/* TESS_ERR_USAGE for a model that no file could be. Local. */
+static tess_status check_file(const tess_model_file *model)
 {
     tess_status status = TESS_OK;
-    tess_predictions *made = NULL;
+    enum { MOST_TERMS = 16 };
+    if (!model || !model->path) TESS_FAIL(TESS_ERR_USAGE, "no model is given");
+    if (model->num_terms < 0 || model->num_terms > MOST_TERMS)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "a polynomial of %d terms: there may be 1 to %d, or 0 for the nearest "
+            "channel",
+            model->num_terms, (int)MOST_TERMS);
+cleanup:
+    return status;
+}
+
+tess_status tess_session_image_file(tess_session *session, int64_t interval,
+                                    int64_t channel, const tess_model_file *model,
+                                    double *image, double *psf)
+{
+    tess_status status = TESS_OK;
     tess_error_call_begin();
     api_turn_begin();
     TESS_TRY(check_open(session));
-    made = tess_alloc_zero(1, sizeof *made);
-    TESS_TRY(tess_comm_agree(session->comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
+    const imager_session_file file = {model->path, model->num_terms};
     TESS_TRY(
-        imager_session_predict(session->open, interval, channel, model, &made->made));
+        imager_session_image_file(session->open, interval, channel, &file, image, psf));
+cleanup:
+    api_turn_end();
+    return tess_error_call_end(status);
+}
+
+tess_status tess_session_read_model(tess_session *session, int64_t interval,
+                                    int64_t channel, const tess_model_file *model_file,
+                                    double *model)
+{
+    tess_status status = TESS_OK;
+    tess_error_call_begin();
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(tess_comm_agree(session->comm, check_file(model_file)));
+    const imager_session_file file = {model_file->path, model_file->num_terms};
+    TESS_TRY(imager_session_read_file(session->open, interval, channel, &file, model));
+cleanup:
+    api_turn_end();
+    return tess_error_call_end(status);
+}
+
+/* Predictions of an array, or else of a file. Collective. */
+static tess_status predict(tess_session *session, int64_t interval, int64_t channel,
+                           const double *model, const imager_session_file *file,
+                           tess_predictions **predictions)
+{
+    tess_status status = TESS_OK;
+    tess_predictions *made = tess_alloc_zero(1, sizeof *made);
+    TESS_TRY(tess_comm_agree(session->comm, made ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(file ? imager_session_predict_file(session->open, interval, channel, file,
+                                                &made->made)
+                  : imager_session_predict(session->open, interval, channel, model,
+                                           &made->made));
     TESS_TRY(tess_comm_agree(session->comm, show_segments(made)));
     *predictions = made;
     made = NULL;
 cleanup:
     tess_predictions_destroy(made);
+    return status;
+}
+
+tess_status tess_session_predict(tess_session *session, int64_t interval,
+                                 int64_t channel, const double *model,
+                                 tess_predictions **predictions)
+{
+    tess_status status = TESS_OK;
+    tess_error_call_begin();
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(predict(session, interval, channel, model, NULL, predictions));
+cleanup:
+    api_turn_end();
+    return tess_error_call_end(status);
+}
+
+tess_status tess_session_predict_file(tess_session *session, int64_t interval,
+                                      int64_t channel, const tess_model_file *model,
+                                      tess_predictions **predictions)
+{
+    tess_status status = TESS_OK;
+    tess_error_call_begin();
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
+    const imager_session_file file = {model->path, model->num_terms};
+    TESS_TRY(predict(session, interval, channel, NULL, &file, predictions));
+cleanup:
     api_turn_end();
     return tess_error_call_end(status);
 }

@@ -1,7 +1,7 @@
 /** @file tess_session.h
  *  Observations that stay open, for deconvolution and other iterative imaging: they are
  *  read, weighted and sorted once, and imaged as often as asked, less one model after
- *  another. Arrays go in and come out; there are no files.
+ *  another. Arrays go in and come out; only models may be files.
  *
  *      tess_session *session = NULL;
  *      tess_session_create(&session);
@@ -133,6 +133,55 @@ typedef struct tess_predictions tess_predictions;
 TESS_API tess_status tess_session_predict(tess_session *session, int64_t interval,
                                           int64_t channel, const double *model,
                                           tess_predictions **predictions);
+
+/** A model in files: a FITS image, a cube with a FREQ axis, or the NAME of the files
+ *  NAME-cube-model.fits or NAME-0000-model.fits, NAME-0001-model.fits … (with several
+ *  Stokes parameters NAME-0000-I-model.fits …), as `tessera predict --model` and
+ *  `tessera image --subtract` read it, of Stokes I, Q, U and V in Jy/pixel. Where it
+ * has several channels, each channel of the data takes the nearest of them in
+ * frequency, or, with `num_terms` from 1 to 16, the value of the polynomial of so many
+ * terms in ν/ν₀ − 1 that is fitted to each pixel by least squares through the model's
+ * channels. All of it belongs to the caller. */
+typedef struct tess_model_file {
+    const char *path;
+    int num_terms; /**< 0: the nearest channel */
+} tess_model_file;
+
+/** As tess_session_image(), the residual images of a model in files: those of
+ *  `tessera image --subtract`. Its pixels have the size of the images' pixels; there
+ * may be more or fewer of them. On other numbers of ranks they agree to rounding, with
+ * the option "reproducible", too. Errors of tess_session_image(); TESS_ERR_USAGE where
+ * the ranks name different models, and for `num_terms` out of range; TESS_ERR_IO for a
+ * file that is not there; TESS_ERR_INPUT for one that is no such model: other pixels or
+ *  another phase centre, a frequency axis that cannot be used, no channel within the
+ *  data's band, fewer channels than terms, a set that lacks a file. Collective. */
+TESS_API tess_status tess_session_image_file(tess_session *session, int64_t interval,
+                                             int64_t channel,
+                                             const tess_model_file *model,
+                                             double *image, double *psf);
+
+/** As tess_session_predict(), of a model in files, whose pixels may be any around the
+ *  phase centre: what `tessera predict` makes of it at the output's rows and channels.
+ *  Every correlation is predicted from the model's Stokes parameters, whatever the
+ *  session images. Errors as of tess_session_image_file(). Collective. */
+TESS_API tess_status tess_session_predict_file(tess_session *session, int64_t interval,
+                                               int64_t channel,
+                                               const tess_model_file *model,
+                                               tess_predictions **predictions);
+
+/** Read a model in files for an output, to go on from it: model[num_pol][num_rows][nx]
+ * in Jy/pixel, as tess_session_image() takes it, and as `tessera image --continue`
+ * begins. The model's pixels are the images'. An output channel gets the model's
+ * channel of its own frequency. Where the model has none, it gets the nearest one, or
+ * with file->num_terms the value of the polynomial at its centre; `path` and
+ * `num_terms` are as above, and fewer channels with data have as many terms. Blank
+ * pixels become 0. Errors as of tess_session_image_file(); TESS_ERR_INPUT for a
+ * polarisation of the session that the model lacks. A rank without rows may pass NULL.
+ * Collective. */
+TESS_API tess_status tess_session_read_model(tess_session *session, int64_t interval,
+                                             int64_t channel,
+                                             const tess_model_file *file,
+                                             double *model);
 
 /** Number of segments, spectral windows of each observation, that have channels of the
  *  output; and the k-th of them, or NULL, which belongs to the predictions. */

@@ -142,8 +142,31 @@ def check_python(suite, obs, env):
         suite.true("its file", os.path.isfile(suite.path("predicted.uvfits")))
 
 
+    check_cube_model(suite, obs, env)
     check_solvers(suite, obs, env)
     check_calibration(suite, env)
+
+
+def check_cube_model(suite, obs, env):
+    """A model of two channels, as a cube and as files, leaves little of the source."""
+    for name, more in (("files", []), ("cube", ["--cube"])):
+        made = suite.path("made-" + name)
+        if not suite.ran(f"image of two channels, {name}", run(
+                [BIN, "image", obs, "-o", made, "--size", "256", "--scale", "10asec", "--channels-out", "2",
+                 "--niter", "500", "--threshold", "10mJy", *more], 120, env=env)):
+            return
+        for terms in ([], ["2"]):
+            result = run([sys.executable, os.path.join(EXAMPLES, "python", "cube_model.py"), obs, "256", "10asec",
+                          made, *terms], 120, env=env)
+            if not suite.ran(f"cube_model.py, {name} {terms}", result):
+                continue
+            flux = float(re.search(r"model: (\S+) Jy", result.out)[1])
+            before, after = map(float, re.search(r"before: (\S+) .*after: (\S+) ", result.out).groups())
+            # what the threshold leaves
+            suite.below(f"its flux, {name} {terms} (Jy)", abs(flux - 1.5), 0.012)
+            suite.below(f"what is left, {name} {terms} (Jy/beam)", after, 0.012)
+            suite.below("of the source", abs(before - 1.5), 1.5 * 1e-3)
+            suite.equal("channels that are predicted", len(re.findall("Jy predicted", result.out)), 4)
 
 
 def check_calibration(suite, env):

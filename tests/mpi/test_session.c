@@ -17,6 +17,8 @@
 
 #include "draw.h"
 #include "rank_tests.h"
+#include "tess_const.h"
+#include "tess_fits.h"
 #include "tessera/tessera.h"
 
 enum { POINTS = 7 };
@@ -26,6 +28,7 @@ static const double ROUNDING = 1e-5;
 
 static tess_comm *world;
 static char sky[64], short_one[64], long_one[64];
+static char models[64]; /* name of a set of models */
 static const char *observation = short_one;
 
 static int world_rank(void)
@@ -340,6 +343,178 @@ static void compare_predictions(pair *both, int64_t interval, int64_t channel,
     tess_predictions_destroy(alone);
 }
 
+/* ---- models in files ---- */
+
+/* Models of Stokes I and Q at three frequencies, and their pixels. */
+enum { MODEL_CHANNELS = 3, MODEL_NX = 36, MODEL_NY = 30 };
+static const double MODEL_SCALE_ASEC = 20;
+
+static char *model_name(int channel, const char *stokes, char name[128])
+{
+    snprintf(name, 128, "%s-%04d-%s-model.fits", models, channel, stokes);
+    return name;
+}
+
+static void write_model(tess_comm *self, int channel, int stokes)
+{
+    char name[128];
+    double pixel[MODEL_NX * MODEL_NY] = {0};
+    draw from = {100 + 10 * (uint64_t)channel + (uint64_t)stokes};
+    const tess_image_meta meta = {.nx = MODEL_NX,
+                                  .ny = MODEL_NY,
+                                  .ra_rad = 60 * TESS_RAD_PER_DEG,
+                                  .dec_rad = 30 * TESS_RAD_PER_DEG,
+                                  .scale_rad = MODEL_SCALE_ASEC * TESS_RAD_PER_ASEC,
+                                  .freq_hz = 1.385e9 + 4e7 * channel,
+                                  .bandwidth_hz = 4e7,
+                                  .stokes = stokes,
+                                  .gridded = {.sum_weights = 1},
+                                  .unit = "Jy/pixel"};
+    for (int k = 0; k < POINTS; ++k)
+        pixel[(int)draw_uniform(&from, 0, MODEL_NX * MODEL_NY)] = draw_normal(&from);
+    pixel[5] = (double)NAN; /* counts as 0 */
+    assert_int_equal(tess_fits_write(self,
+                                     model_name(channel, stokes == 1 ? "I" : "Q", name),
+                                     true, &meta, true, 0, MODEL_NY, pixel),
+                     TESS_OK);
+}
+
+static void write_models(void)
+{
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    for (int channel = 0; channel < MODEL_CHANNELS; ++channel)
+        for (int stokes = 1; stokes <= 2; ++stokes)
+            write_model(self, channel, stokes);
+    tess_comm_free(self);
+}
+
+static void remove_models(void)
+{
+    char name[128];
+    for (int channel = 0; channel < MODEL_CHANNELS; ++channel) {
+        unlink(model_name(channel, "I", name));
+        unlink(model_name(channel, "Q", name));
+    }
+}
+
+static bool has_pixels_of_models(const tess_session_info *info)
+{
+    return fabs(info->scale_rad / (MODEL_SCALE_ASEC * TESS_RAD_PER_ASEC) - 1) < 1e-9;
+}
+
+/* Residuals of a set of models, and visibilities predicted from it, of the nearest
+ * channels and of polynomials. The former are predicted where samples lie, which is
+ * another place on other ranks and in other passes: they agree to rounding. */
+static void compare_files(pair *both, int64_t interval, int64_t channel, MPI_Comm comm)
+{
+    const bool fits = has_pixels_of_models(both->all);
+    pair rounded = *both;
+    rounded.exact = false;
+    for (int terms = 0; terms <= 2; terms += 2) {
+        const tess_model_file file = {models, terms};
+        tess_predictions *shared = NULL, *alone = NULL;
+        const tess_status status = tess_session_image_file(
+            both->shared, interval, channel, &file, both->image_part, NULL);
+        if (fits && status != TESS_OK) fail_msg("%s", tess_last_error());
+        assert_int_equal(tess_session_image_file(both->alone, interval, channel, &file,
+                                                 both->image_all, NULL),
+                         fits ? TESS_OK : TESS_ERR_INPUT);
+        assert_true(fits == (status == TESS_OK));
+        if (fits) assert_rows_equal(&rounded, both->image_part, both->image_all);
+        assert_int_equal(
+            tess_session_predict_file(both->shared, interval, channel, &file, &shared),
+            TESS_OK);
+        assert_int_equal(
+            tess_session_predict_file(both->alone, interval, channel, &file, &alone),
+            TESS_OK);
+        assert_int_equal(tess_predictions_count(shared), tess_predictions_count(alone));
+        for (int64_t k = 0; k < tess_predictions_count(alone); ++k)
+            compare_segments(both->exact, tess_predictions_get(shared, k),
+                             tess_predictions_get(alone, k), comm);
+        tess_predictions_destroy(shared);
+        tess_predictions_destroy(alone);
+    }
+}
+
+static double power_of_rows(const tess_session_info *info, const double *rows)
+{
+    double power = 0;
+    for (int64_t k = 0; k < count_of(info); ++k)
+        power += rows[k] * rows[k];
+    MPI_Allreduce(MPI_IN_PLACE, &power, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return power;
+}
+
+/* Output channels of one channel each: the residual of a file is that of the array that
+ * the file has for the output, within the accuracy of either, and so is what is
+ * predicted. A model of channels is more than its first one. */
+static void test_files_are_arrays(void **state)
+{
+    (void)state;
+    static const char *const options[] = {
+        "size", "36,30", "scale", "20asec", "stokes", "IQ", "channels-out", "6", NULL};
+    pair both = open_pair(MPI_COMM_WORLD, options);
+    const int64_t count = count_of(both.part);
+    for (int terms = 0; terms <= 2; terms += 2)
+        for (int64_t c = 0; c < both.all->num_channels; ++c) {
+            const tess_model_file file = {models, terms};
+            assert_int_equal(
+                tess_session_read_model(both.shared, 0, c, &file, both.model_part),
+                TESS_OK);
+            assert_int_equal(
+                tess_session_read_model(both.alone, 0, c, &file, both.model_all),
+                TESS_OK);
+            assert_rows_equal(&both, both.model_part, both.model_all);
+            assert_true(power_of_rows(both.part, both.model_part) > 0);
+            assert_int_equal(tess_session_image(both.shared, 0, c, both.model_part,
+                                                both.image_part, NULL),
+                             TESS_OK);
+            assert_int_equal(
+                tess_session_image_file(both.shared, 0, c, &file, both.psf_part, NULL),
+                TESS_OK);
+            const double size = power_of_rows(both.part, both.image_part);
+            for (int64_t k = 0; k < count; ++k)
+                both.image_part[k] -= both.psf_part[k];
+            assert_true(sqrt(power_of_rows(both.part, both.image_part) / size) < 3e-4);
+        }
+    close_pair(&both);
+}
+
+/* The nearest of three channels, and the line through them, in six output channels. */
+static void test_channels_of_files(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"size",         "36,30", "scale", "20asec",
+                                          "channels-out", "6",     NULL};
+    tess_session *session = open_alone(options);
+    const tess_session_info *info = tess_session_info_of(session);
+    double *model = array_of(info), *other = array_of(info);
+    const tess_model_file nearest = {models, 0}, line = {models, 2};
+    bool differs = false;
+    char name[128];
+    for (int64_t c = 0; c < 6; ++c) {
+        tess_session_weights of;
+        assert_int_equal(tess_session_weights_of(session, 0, c, 0, &of), TESS_OK);
+        const int best = (int)fmin(fmax(round((of.freq_hz - 1.385e9) / 4e7), 0), 2);
+        const tess_model_file single = {model_name(best, "I", name), 0};
+        assert_int_equal(tess_session_read_model(session, 0, c, &nearest, model),
+                         TESS_OK);
+        assert_int_equal(tess_session_read_model(session, 0, c, &single, other),
+                         TESS_OK);
+        assert_memory_equal(model, other, (size_t)count_of(info) * sizeof *model);
+        assert_int_equal(tess_session_read_model(session, 0, c, &line, other), TESS_OK);
+        differs = differs ||
+                  memcmp(model, other, (size_t)count_of(info) * sizeof *model) != 0;
+    }
+    assert_true(differs);
+    free(model);
+    free(other);
+    tess_session_destroy(session);
+}
+
+/* ---- all outputs ---- */
+
 static void compare_all(MPI_Comm comm, const char *const *options)
 {
     pair both = open_pair(comm, options);
@@ -350,6 +525,7 @@ static void compare_all(MPI_Comm comm, const char *const *options)
             compare_images(&both, i, c);
             compare_predictions(&both, i, c, comm);
         }
+    compare_files(&both, both.all->num_intervals - 1, both.all->num_channels - 1, comm);
     close_pair(&both);
 }
 
@@ -515,6 +691,85 @@ static void test_calls_that_fail_on_one_rank(void **state)
     close_pair(&both);
 }
 
+/* A set on one rank alone, one that lacks a file, an axis that is none, other pixels,
+ * polarisations that it lacks: an error on all ranks, and the session is as it was. */
+static void test_files_that_are_refused(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"size", "36,30", "scale", "20asec", NULL};
+    const int last = tess_comm_size(world) - 1;
+    char name[128], other[160];
+    pair both = open_pair(MPI_COMM_WORLD, options);
+    double *const image = both.image_part;
+    tess_predictions *made = NULL;
+    const tess_model_file none = {"not-there", 0}, many = {models, 17},
+                          fitted = {models, 4}, nothing = {NULL, 0},
+                          own = {models, world_rank() == last ? 1 : 0};
+    const tess_model_file set = {models, 0};
+    assert_int_not_equal(tess_session_image_file(both.shared, 0, 0, &none, image, NULL),
+                         TESS_OK);
+    assert_int_equal(
+        tess_session_image_file(both.alone, 0, 0, &none, both.image_all, NULL),
+        TESS_ERR_IO);
+    assert_int_equal(tess_session_image_file(both.shared, 0, 0, &many, image, NULL),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_image_file(both.shared, 0, 0, &nothing, image, NULL),
+                     TESS_ERR_USAGE);
+    assert_int_equal(tess_session_image_file(both.shared, 0, 0, &fitted, image, NULL),
+                     TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "4 terms"));
+    assert_int_equal(tess_session_predict_file(both.shared, 0, 0, &fitted, &made),
+                     TESS_ERR_INPUT);
+    if (last > 0) {
+        assert_int_equal(tess_session_predict_file(both.shared, 0, 0, &own, &made),
+                         TESS_ERR_USAGE);
+        assert_non_null(strstr(tess_last_error(), "different models"));
+    }
+    model_name(1, "Q", name);
+    snprintf(other, sizeof other, "%s.away", name);
+    tess_comm_barrier(world);
+    if (world_rank() == 0) assert_int_equal(rename(name, other), 0);
+    tess_comm_barrier(world);
+    assert_int_equal(tess_session_image_file(both.shared, 0, 0, &set, image, NULL),
+                     TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), name));
+    assert_non_null(strstr(tess_last_error(), "is missing"));
+    assert_int_equal(tess_session_read_model(both.shared, 0, 0, &set, image),
+                     TESS_ERR_INPUT);
+    assert_int_equal(tess_session_predict_file(both.shared, 0, 0, &set, &made),
+                     TESS_ERR_INPUT);
+    assert_null(made);
+    tess_comm_barrier(world);
+    if (world_rank() == 0) assert_int_equal(rename(other, name), 0);
+    tess_comm_barrier(world);
+    compare_files(&both, 0, 0, MPI_COMM_WORLD);
+    close_pair(&both);
+}
+
+/* The session's pixels and polarisations. */
+static void test_models_of_other_images(void **state)
+{
+    (void)state;
+    static const char *const larger[] = {"size", "48", "scale", "20asec", NULL};
+    static const char *const linear[] = {"size",   "36,30", "scale", "20asec",
+                                         "stokes", "XX",    NULL};
+    const tess_model_file set = {models, 0};
+    tess_session *session = open_shared(MPI_COMM_WORLD, larger);
+    double *model = array_of(tess_session_info_of(session));
+    assert_int_equal(tess_session_read_model(session, 0, 0, &set, model),
+                     TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "36 x 30 pixels"));
+    tess_session_destroy(session);
+    free(model);
+    session = open_shared(MPI_COMM_WORLD, linear);
+    model = array_of(tess_session_info_of(session));
+    assert_int_equal(tess_session_read_model(session, 0, 0, &set, model),
+                     TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_last_error(), "no plane of XX"));
+    tess_session_destroy(session);
+    free(model);
+}
+
 /* Options of one rank alone, and an observation that is not there: the session opens
  * afterwards. */
 static void test_opening_that_fails(void **state)
@@ -579,7 +834,9 @@ static void test_simulate(void **state)
     snprintf(sky, sizeof sky, "session-ranks-%ld.csv", process);
     snprintf(short_one, sizeof short_one, "session-ranks-%ld.uvfits", process);
     snprintf(long_one, sizeof long_one, "session-long-%ld.uvfits", process);
+    snprintf(models, sizeof models, "session-models-%ld", process);
     if (world_rank() == 0) {
+        write_models();
         simulate("2min", short_one);
         simulate("2h", long_one);
     }
@@ -593,6 +850,7 @@ static void remove_files(void)
     unlink(sky);
     unlink(short_one);
     unlink(long_one);
+    remove_models();
 }
 
 int main(int argc, char **argv)
@@ -600,6 +858,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simulate), /* what all others read */
         cmocka_unit_test(test_equals_one_process),
+        cmocka_unit_test(test_files_are_arrays),
+        cmocka_unit_test(test_channels_of_files),
+        cmocka_unit_test(test_files_that_are_refused),
+        cmocka_unit_test(test_models_of_other_images),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_parts_of_ranks),
         cmocka_unit_test(test_spooled),

@@ -2,11 +2,15 @@
 """tessera.Session: residuals of open observations against those of tessera.image(), which
 reads them anew, bit by bit with reproducible=True; outputs, polarisations, errors."""
 import gc
+import os
+import pathlib
+
 import numpy as np
 
 import module  # noqa: F401, finds tessera
 from e2e import Suite, simulate, write_sky
 import tessera
+import uvfits
 
 SHAPE, OPTIONS = (70, 96), dict(size=(96, 70), scale="12asec", threads=2)
 
@@ -174,6 +178,84 @@ def check_predictions(suite, obs):
         suite.true(f"I and XX together: {error}", "correlations" in str(error))
 
 
+def write_models(suite, name, freq, planes, **cards):
+    """Planes of Stokes I as a cube and as a set: their names."""
+    from astropy.io import fits
+    scale = np.deg2rad(12 / 3600)
+    for c, f in enumerate(freq):
+        first = uvfits.write_model(suite.path(f"{name}-{c:04d}-model.fits"), planes[c], scale, freq_hz=f)
+    header = fits.getheader(first)
+    header.update(dict(dict(CRVAL3=freq[0], CDELT3=freq[1] - freq[0]), **cards))
+    fits.writeto(suite.path(name + ".fits"), np.array(planes)[None], header, overwrite=True)
+    return suite.path(name + ".fits"), pathlib.Path(suite.path(name))
+
+
+def check_files(suite, obs):
+    """Cubes and sets: each channel of the data takes the nearest of the model's, or the polynomial, as
+    tessera.image(subtract=...) and tessera.predict() do."""
+    rng = np.random.default_rng(8)
+    scale, accuracy = OPTIONS["scale"], 1e-7
+    freq = tessera.predict(obs, model=np.zeros(SHAPE), scale=scale)[0].freq_hz
+    centres = freq[0] + (freq[-1] - freq[0]) * np.array([.05, .5, .95])
+    planes = [points(rng, *SHAPE) for _ in centres]
+    names = write_models(suite, "channels", centres, planes)
+    options = dict(OPTIONS, accuracy=accuracy)
+    whole, parts = tessera.Session(obs, **options), tessera.Session(obs, channels_out=len(freq), **options)
+    for terms in (0, 2):
+        fit = dict(fit_spectral_pol=terms) if terms else {}
+        subtract = dict(subtract_spectral_pol=terms) if terms else {}
+        left = tessera.image(obs, subtract=names[0], **subtract, **options).dirty.data
+        expected = tessera.predict(obs, model=names[0], accuracy=accuracy, **fit)[0].vis
+        suite.true("channels of the model differ", np.ptp(np.abs(expected).sum((0, 2))) > 0)
+        for name in names:
+            what = f"{type(name).__name__}, {terms} terms"
+            found = whole.residual(name, **fit)
+            suite.below(f"residual of a {what}", np.linalg.norm(found - left) / np.linalg.norm(left), 1e-5)
+            predicted = whole.predict(name, **fit)[0].vis
+            suite.below(f"prediction of a {what}", np.linalg.norm(predicted - expected) /
+                        np.linalg.norm(expected), 2 * accuracy + 1e-7)
+            for channel, f in enumerate(freq):
+                x = (centres - centres.mean()) / np.ptp(centres)
+                line = np.polynomial.polynomial.polyfit(x, np.array(planes).reshape(3, -1), 1)
+                at = (f - centres.mean()) / np.ptp(centres)
+                wanted = (line[0] + line[1] * at).reshape(SHAPE) if terms else \
+                    planes[np.abs(centres - f).argmin()]
+                read = parts.read_model(name, channel, **fit)
+                suite.below(f"model of channel {channel} of a {what}", np.abs(read - wanted).max(), 1e-12)
+                suite.below(f"residual of channel {channel} of a {what}", np.linalg.norm(
+                    parts.residual(read, channel) - parts.residual(name, channel, **fit)) /
+                    np.linalg.norm(left), 1e-5)
+    single = uvfits.write_model(suite.path("single.fits"), planes[1], np.deg2rad(12 / 3600))
+    suite.below("residual of an image", np.linalg.norm(whole.residual(single) - whole.residual(planes[1])) /
+                np.linalg.norm(left), 1e-5)
+    suite.true("read_model of an image", np.array_equal(whole.read_model(single), planes[1]))
+    bad = {"no axis": (dict(CTYPE3="VRAD"), "FREQ and STOKES"), "unit": (dict(CUNIT3="m"), "must be Hz"),
+           "constant": (dict(CDELT3=0.0), "frequency axis"), "elsewhere": (dict(CRVAL3=9e9), "none of the data's"),
+           "logarithms": (dict(CTYPE3="FREQ-LOG"), "not linear")}
+    for what, (cards, words) in bad.items():
+        path = write_models(suite, "bad", centres, planes, **cards)[0]
+        for call in (whole.residual, whole.predict, whole.read_model):
+            refused(suite, f"{what}, {call.__name__}", ValueError, words, lambda c=call, p=path: c(p))
+    os.remove(suite.path("bad-0001-model.fits"))
+    for call in (whole.residual, whole.predict, whole.read_model):
+        refused(suite, f"a gap, {call.__name__}", ValueError, "is missing", lambda c=call: c(suite.path("bad")))
+        refused(suite, f"no file, {call.__name__}", OSError, "nothing", lambda c=call: c(suite.path("nothing")))
+        refused(suite, f"terms, {call.__name__}", ValueError, "17 terms",
+                lambda c=call: c(names[0], fit_spectral_pol=17))
+    refused(suite, "a fit of an array", ValueError, "one channel",
+            lambda: whole.residual(planes[0], fit_spectral_pol=2))
+    refused(suite, "more terms than channels", ValueError, "4 terms",
+            lambda: whole.residual(names[0], fit_spectral_pol=4))
+
+
+def refused(suite, what, kind, words, call):
+    try:
+        call()
+        suite.true(f"{what}: no exception", False)
+    except kind as error:
+        suite.true(f"{what}: {error}", words in str(error) and "\n" not in str(error))
+
+
 def check_two_observations(suite, obs, other):
     """Observations one after the other, each with its rows."""
     model = points(np.random.default_rng(7), *SHAPE)
@@ -252,6 +334,8 @@ def main():
     check_cross_hand(suite, obs)
     check_predictions(suite, obs)
     check_predictions(suite, flag_some(suite, obs))
+    check_files(suite, simulate(suite.path("wide.uvfits"), sky, duration="4min", integration="60s",
+                                pol="XX,XY,YX,YY", channels=4, width="20MHz"))
     check_two_observations(suite, obs, simulate(
         suite.path("other.uvfits"), sky, duration="4min", integration="60s",
         pol="XX,XY,YX,YY", start="2026-01-02T03:00:00"))

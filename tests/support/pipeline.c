@@ -339,7 +339,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     if (status == TESS_OK)
         status = imager_model_place(&job, job.planes, job.num_images);
     TESS_TRY(tess_comm_agree(with->comm, status));
-    TESS_TRY(imager_job_predict(&job, &samples, &runs));
+    TESS_TRY(imager_job_predict(&job, &samples, false, &runs));
     for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)
         vis[k] = load(samples.vis, samples.is_double, k);
 cleanup:

@@ -131,8 +131,9 @@ tess_status imager_job_tell_error(imager_job *job);
 void imager_job_log(imager_job *job);
 
 /** Predict samples->vis: positions are sent to the owners of bricks, and visibilities
- * return. The model images must be set. Collective. */
+ * return. With `skip_ignored`, of which `runs` are made, too, ignored samples at the
+ * ends of runs are left as they are. The model images must be set. Collective. */
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
-                               const tess_brick_list *runs);
+                               bool skip_ignored, const tess_brick_list *runs);
 
 #endif

@@ -332,7 +332,7 @@ static tess_status predict_beside(imager_job *job, const tess_samples *other,
 }
 
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,
-                               const tess_brick_list *runs)
+                               bool skip_ignored, const tess_brick_list *runs)
 {
     tess_status status = TESS_OK;
     tess_exchange *exchange = NULL;
@@ -346,7 +346,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
                                   job->layout->forced.round_bytes, &exchange);
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(tess_exchange_send(exchange, samples, false, NULL, NULL));
+    TESS_TRY(tess_exchange_send(exchange, samples, skip_ignored, NULL, NULL));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
     status =
         tess_exchange_complete(exchange, imager_sort_threads(job), &owned, &bricks);
@@ -426,6 +426,7 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
     imager_extent *planned = &job->extent;
+    if (predictor->whole && job->plan) return TESS_OK;
     /* sums that can be repeated need a plan that no earlier samples have a part in */
     const bool anew =
         (predictor->rows || predictor->model.cube) && job->layout->reproducible;
@@ -456,7 +457,7 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
 {
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
-    if (job->plan || job->layout->reproducible) return TESS_OK;
+    if (predictor->whole || job->plan || job->layout->reproducible) return TESS_OK;
     imager_extent extent = extent_in_w(samples);
     double most[3] = {-INFINITY, -INFINITY, -INFINITY}; /* −|w| [m], |w|, −1/λ [1/m] */
     for (int64_t row = 0; row < samples->num_rows; ++row) {
@@ -500,14 +501,15 @@ tess_status imager_predictor_run_part(imager_predictor *predictor,
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
     tess_brick_list runs = {0};
+    const bool skip_ignored = predictor->whole != NULL;
     double mark;
     imager_extent extent = extent_in_w(samples);
     TESS_TRY(imager_extent_sum(job->comm, &extent, 1));
     if (extent.num_vis == 0) return TESS_OK;
-    TESS_TRY(plan_for(predictor, &extent));
+    TESS_TRY(plan_for(predictor, predictor->whole ? predictor->whole : &extent));
     const bool fresh = !job->planes || predictor->loaded != predictor->model.part;
     mark = tess_time_now();
-    status = imager_sort(job, samples, false,
+    status = imager_sort(job, samples, skip_ignored,
                          tess_comm_size(imager_samples_team(job)) == 1, &runs);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
@@ -521,10 +523,10 @@ tess_status imager_predictor_run_part(imager_predictor *predictor,
     else
         TESS_TRY(load_part(predictor, fresh));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
-    status = imager_job_measure(job, samples, false);
+    status = imager_job_measure(job, samples, skip_ignored);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_job_tell_error(job));
-    TESS_TRY(imager_job_predict(job, samples, &runs));
+    TESS_TRY(imager_job_predict(job, samples, skip_ignored, &runs));
 cleanup:
     tess_brick_list_free(&runs);
     return status;

@@ -60,6 +60,11 @@ void imager_model_put_row(const imager_job *job, double scale, int64_t row,
  *  imager_model_set() sets: before the plan is made. Local. */
 void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol);
 
+/** How the Stokes parameters of a model make up polarisations, pol[num_pol], of
+ *  samples: to->num and to->mix. Local. */
+void imager_model_mix(const imager_model *model, const tess_pol *pol, int num_pol,
+                      imager_job_model *to);
+
 /** Have rows[model.num], in Jy/pixel and where finished images lie, become the model of
  *  the job, whose model planes are there. NaN counts as 0. TESS_ERR_INTERNAL for rows
  * of other ranks. Collective. */
@@ -86,7 +91,10 @@ typedef struct imager_predictor {
     imager_model model;
     imager_job job;
     int loaded; /* part of a cube that lies on the model planes; −1: none has */
-    double loaded_scale;     /* what its pixels have been multiplied by */
+    double loaded_scale;        /* what its pixels have been multiplied by */
+    const imager_extent *whole; /* of all good samples that will come, in any number of
+                                   calls, on one plan: ignored ones are left out; NULL:
+                                   a plan for what comes, with ignored ones. Borrowed */
     const imager_rows *rows; /* [model.num_stokes] of the model, which may be others in
                                 each call; NULL: those of model.fits. Borrowed */
 } imager_predictor;

@@ -105,6 +105,19 @@ void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol)
                                          (pol[k].imaginary ? CMPLX(0, 1) : 1);
 }
 
+void imager_model_mix(const imager_model *model, const tess_pol *pol, int num_pol,
+                      imager_job_model *to)
+{
+    to->num = model->num_stokes;
+    for (int p = 0; p < num_pol; ++p) {
+        double complex stokes[4];
+        tess_pol_from_stokes(pol[p].code, stokes);
+        for (int k = 0; k < to->num; ++k)
+            to->mix[p][k] =
+                stokes[model->stokes[k] - 1] * (pol[p].imaginary ? CMPLX(0, -1) : 1);
+    }
+}
+
 tess_status imager_model_set(imager_job *job, const imager_rows *rows)
 {
     tess_status status = TESS_OK;

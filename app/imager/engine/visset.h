@@ -61,6 +61,11 @@ typedef struct visset {
 typedef struct visset_request {
     bool psf;        /**< PSFs, too */
     bool less_model; /**< of the samples less job->model, which is set */
+    struct imager_predictor *subtract; /**< of the samples less its model, or NULL;
+                                            borrowed, of the ranks of the job */
+    const imager_job_model *mix; /**< how that model's Stokes parameters make up the
+                                      polarisations of the samples; of it only `num`
+                                      and `mix` are looked at */
 } visset_request;
 
 /** This rank's bricks and their counts; with the data in memory, sorted as imager_sort

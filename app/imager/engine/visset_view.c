@@ -2,6 +2,9 @@
  * holds them. */
 #include "visset_private.h"
 
+#include <string.h>
+
+#include "imager_model.h"
 #include "imager_window.h"
 #include "residual.h"
 #include "tess_mem.h"
@@ -101,6 +104,34 @@ cleanup:
     return status;
 }
 
+static double copy_bytes(const tess_samples *samples)
+{
+    return (double)samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
+}
+
+/* Residuals of a model that is predicted on a plan of its own, which sends what it
+ * predicts: samples may lie anywhere, and are copied first. Collective. */
+static tess_status subtract_on_own_plan(visset *set, const visset_request *request,
+                                        const tess_samples *samples,
+                                        tess_brick_list *bricks, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const size_t bytes = (size_t)copy_bytes(samples);
+    /* a device has no room for samples twice */
+    if (job->backend->grid->load) tess_brick_list_free(bricks);
+    view->residual = *samples;
+    view->residual.vis =
+        tess_alloc(samples->num_vis * samples->num_pol, samples->is_double ? 16 : 8);
+    TESS_TRY(tess_comm_agree(job->comm, view->residual.vis ? TESS_OK : TESS_ERR_ALLOC));
+    if (bytes > 0) memcpy(view->residual.vis, samples->vis, bytes);
+    TESS_TRY(imager_predictor_subtract(request->subtract, request->mix,
+                                       set->data->vis_scale, &view->residual));
+    view->samples = &view->residual;
+cleanup:
+    return status;
+}
+
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
                              double other_bytes, visset_view *view)
@@ -111,6 +142,8 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     *view = (visset_view){.samples = samples, .bricks = bricks};
     if (request->less_model)
         TESS_TRY(make_residuals(set, samples, bricks, other_bytes, view));
+    if (request->subtract)
+        TESS_TRY(subtract_on_own_plan(set, request, samples, bricks, view));
     if (!loads || view->bricks->own) return TESS_OK;
     status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
     view->bricks = &view->loaded;
@@ -133,7 +166,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     visset_view view = {0};
-    residual_way way = {0};
+    residual_way way = {.bytes = request->subtract ? copy_bytes(samples) : 0};
     double other = visset_other_bytes(set, samples, bricks);
     int window;
     tess_mem_trim();

@@ -144,36 +144,34 @@ static tess_status set_model(imager_session *session, const double *model)
     return imager_model_set(&session->run.job, rows);
 }
 
-static void fill_nan(double *value, int64_t count)
+/* The caller's arrays of an output without visibilities. */
+static void blank(const imager_session *session, double *image, double *psf)
 {
-    for (int64_t k = 0; value && k < count; ++k)
-        value[k] = (double)NAN;
+    const imager_session_facts *facts = &session->facts;
+    const int64_t count = facts->num_pol * facts->num_rows * facts->nx;
+    for (int64_t k = 0; k < count; ++k)
+        image[k] = (double)NAN;
+    for (int64_t k = 0; psf && k < count; ++k)
+        psf[k] = (double)NAN;
 }
 
-tess_status imager_session_image(imager_session *session, int64_t interval,
-                                 int64_t channel, const double *model, double *image,
-                                 double *psf)
+tess_status session_images(imager_session *session, session_output *output,
+                           const visset_request *request, const double *model,
+                           double *image, double *psf)
 {
     tess_status status = TESS_OK;
     const imager_session_facts *facts = &session->facts;
-    const output_table *outputs = &session->run.outputs;
     const int64_t pixels = facts->num_rows * facts->nx;
     const imager_stages no_stages = {.comm = session->run.comm};
-    session_arrays given = {model != NULL, image != NULL, psf != NULL};
     imager_product product[4 * TESS_MAX_POL] = {0};
-    visset *set;
-    TESS_TRY(session_agree(session, interval, channel, &given));
-    if (!given.image) TESS_FAIL(TESS_ERR_USAGE, "no array for the image is given");
-    set = &session->output[interval * outputs->num_channels + channel].set;
+    visset *set = &output->set;
     if (!set->job) {
-        fill_nan(image, facts->num_pol * pixels);
-        fill_nan(psf, facts->num_pol * pixels);
+        blank(session, image, psf);
         return TESS_OK;
     }
-    const visset_request request = {.psf = given.psf, .less_model = given.model};
     visset_enter(set);
-    status = given.model ? set_model(session, model) : TESS_OK;
-    if (status == TESS_OK) status = visset_image(set, &request, &no_stages, product);
+    status = request->less_model ? set_model(session, model) : TESS_OK;
+    if (status == TESS_OK) status = visset_image(set, request, &no_stages, product);
     visset_leave(set);
     TESS_TRY(status);
     for (int p = 0; p < facts->num_pol && pixels > 0; ++p) {
@@ -184,5 +182,21 @@ tess_status imager_session_image(imager_session *session, int64_t interval,
 cleanup:
     for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
         imager_rows_free(&product[k].rows);
+    return status;
+}
+
+tess_status imager_session_image(imager_session *session, int64_t interval,
+                                 int64_t channel, const double *model, double *image,
+                                 double *psf)
+{
+    tess_status status = TESS_OK;
+    const int64_t output = interval * session->run.outputs.num_channels + channel;
+    session_arrays given = {model != NULL, image != NULL, psf != NULL};
+    TESS_TRY(session_agree(session, interval, channel, &given));
+    if (!given.image) TESS_FAIL(TESS_ERR_USAGE, "no array for the image is given");
+    const visset_request request = {.psf = given.psf, .less_model = given.model};
+    TESS_TRY(
+        session_images(session, &session->output[output], &request, model, image, psf));
+cleanup:
     return status;
 }

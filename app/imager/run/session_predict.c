@@ -88,8 +88,7 @@ cleanup:
     return status;
 }
 
-/* Before the first prediction. Collective. */
-static tess_status open_rows(imager_session *session)
+tess_status session_open_rows(imager_session *session)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
@@ -261,7 +260,7 @@ cleanup:
 
 /* All rows and channels of an output. Local. */
 static tess_status lay_out(imager_session *session, int64_t interval, int64_t channel,
-                           session_batch *batch)
+                           int num_pol, session_batch *batch)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
@@ -271,7 +270,7 @@ static tess_status lay_out(imager_session *session, int64_t interval, int64_t ch
     if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     output_table_channels(&run->outputs, channel, wanted);
     batch->samples = tess_source_samples(predictor->source);
-    batch->samples.num_pol = run->num_pol;
+    batch->samples.num_pol = num_pol;
     batch->samples.num_weight = 1;
     for (int k = 0; k < predictor->num_segments; ++k)
         count += count_wanted(&predictor->rows[k], wanted) > 0;
@@ -289,14 +288,14 @@ cleanup:
 
 /* Samples become visibilities of the file. */
 static void fill_run(const imager_session *session, const session_batch *batch,
-                     const channel_run *run)
+                     const session_prediction *what, const channel_run *run)
 {
     const tess_samples *samples = &batch->samples;
     const tess_recipe *recipe = run->rows->recipe;
     const imager_predicted *part = &batch->predictions->part[run->part];
     const predicted_mix mix =
-        predicted_mix_of(session->run.pol, session->run.num_pol, part->corr,
-                         part->num_corr, session->predictor.predictor.model.scale);
+        predicted_mix_of(what->pol, what->num_pol, part->corr, part->num_corr,
+                         what->predictor->model.scale);
 #pragma omp parallel for num_threads(session->opts.layout.threads) schedule(static)
     for (int64_t k = run->first_row; k < run->end_row; ++k) {
         const int64_t row = batch->part_row[k];
@@ -324,6 +323,26 @@ cleanup:
     return status;
 }
 
+tess_status session_predict(imager_session *session, int64_t interval, int64_t channel,
+                            const session_prediction *what,
+                            imager_predictions *predictions)
+{
+    tess_status status = TESS_OK;
+    imager_predictions made = {0};
+    session_batch batch = {.predictions = &made};
+    status = lay_out(session, interval, channel, what->num_pol, &batch);
+    TESS_TRY(tess_comm_agree(session->run.comm, status));
+    TESS_TRY(imager_predictor_run(what->predictor, &batch.samples));
+    for (int64_t k = 0; k < batch.num_runs; ++k)
+        fill_run(session, &batch, what, &batch.run[k]);
+    *predictions = made;
+    made = (imager_predictions){0};
+cleanup:
+    batch_free(&batch);
+    imager_predictions_free(&made);
+    return status;
+}
+
 tess_status imager_session_predict(imager_session *session, int64_t interval,
                                    int64_t channel, const double *model,
                                    imager_predictions *predictions)
@@ -331,26 +350,17 @@ tess_status imager_session_predict(imager_session *session, int64_t interval,
     tess_status status = TESS_OK;
     image_run *run = &session->run;
     imager_rows rows[2 * TESS_MAX_POL];
-    imager_predictions made = {0};
-    session_batch batch = {.predictions = &made};
+    imager_predictor *predictor = &session->predictor.predictor;
+    const session_prediction what = {predictor, run->pol, run->num_pol};
     session_arrays given = {.model = model != NULL};
     TESS_TRY(session_agree(session, interval, channel, &given));
     if (!given.model) TESS_FAIL(TESS_ERR_USAGE, "no model is given");
     TESS_TRY(check_polarisations(run));
-    TESS_TRY(open_rows(session));
-    status = lay_out(session, interval, channel, &batch);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(session_open_rows(session));
     session_model_rows(session, model, rows);
-    session->predictor.predictor.rows = rows;
-    status = imager_predictor_run(&session->predictor.predictor, &batch.samples);
-    session->predictor.predictor.rows = NULL;
-    TESS_TRY(status);
-    for (int64_t k = 0; k < batch.num_runs; ++k)
-        fill_run(session, &batch, &batch.run[k]);
-    *predictions = made;
-    made = (imager_predictions){0};
+    predictor->rows = rows;
+    status = session_predict(session, interval, channel, &what, predictions);
+    predictor->rows = NULL;
 cleanup:
-    batch_free(&batch);
-    imager_predictions_free(&made);
     return status;
 }

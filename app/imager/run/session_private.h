@@ -41,7 +41,29 @@ struct imager_session {
     session_output *output; /* [run.outputs.num] */
     imager_session_facts facts;
     session_predictor predictor;
+    bool has_told; /* how channels take those of a model, in the log */
 };
+
+/* The images that are asked for, into the caller's arrays as of imager_session_image();
+ * `model` where they are less the job's. Collective. */
+tess_status session_images(imager_session *session, session_output *output,
+                           const visset_request *request, const double *model,
+                           double *image, double *psf);
+
+/* A model to predict visibilities from, and what its images are. */
+typedef struct session_prediction {
+    imager_predictor *predictor;
+    const tess_pol *pol; /* [num_pol] */
+    int num_pol;
+} session_prediction;
+
+/* Before the first prediction: read the positions of all rows. Collective. */
+tess_status session_open_rows(imager_session *session);
+
+/* Predict at the rows and channels of an output, once rows are there. Collective. */
+tess_status session_predict(imager_session *session, int64_t interval, int64_t channel,
+                            const session_prediction *what,
+                            imager_predictions *predictions);
 
 /* A model's rows on this rank, rows[num_pol]: the caller's pixels. Local. */
 void session_model_rows(const imager_session *session, const double *model,

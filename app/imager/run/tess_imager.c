@@ -62,7 +62,6 @@ static tess_status open_model(image_run *run, imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    imager_job_model *to = &run->job.model;
     TESS_TRY(imager_model_open(opts->subtract.model, opts->subtract.terms,
                                opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
@@ -74,14 +73,7 @@ static tess_status open_model(image_run *run, imager_model *model)
                                   tess_comm_rank(run->comm) == 0);
     if (status != TESS_OK) imager_model_close(model);
     TESS_TRY(status);
-    to->num = model->num_stokes;
-    for (int p = 0; p < run->num_pol; ++p) {
-        double complex stokes[4];
-        tess_pol_from_stokes(run->pol[p].code, stokes);
-        for (int k = 0; k < to->num; ++k)
-            to->mix[p][k] = stokes[model->stokes[k] - 1] *
-                            (run->pol[p].imaginary ? CMPLX(0, -1) : 1);
-    }
+    imager_model_mix(model, run->pol, run->num_pol, &run->job.model);
 cleanup:
     return status;
 }

@@ -80,6 +80,42 @@ typedef struct imager_predictions {
 tess_status imager_session_predict(imager_session *session, int64_t interval,
                                    int64_t channel, const double *model,
                                    imager_predictions *predictions);
+
+/** A model that is read from files, as `predict --model` and `--subtract` read it: an
+ *  image, a cube with a FREQ axis, or the NAME of a set NAME-0000-model.fits … Each
+ *  channel of the data takes the model's nearest channel, or, with num_terms > 0, the
+ *  value of the polynomial of so many terms in ν/ν₀ − 1 through the model's channels
+ *  (model_cube.h). */
+typedef struct imager_session_file {
+    const char *path;
+    int num_terms;
+} imager_session_file;
+
+/** As imager_session_image(), less a model of files, whose pixels have the size of the
+ *  images'. The model is predicted on a plan of its own. Errors of
+ *  imager_session_image(); TESS_ERR_USAGE where ranks name different models;
+ *  TESS_ERR_IO and TESS_ERR_INPUT as of `--subtract`. Collective. */
+tess_status imager_session_image_file(imager_session *session, int64_t interval,
+                                      int64_t channel, const imager_session_file *file,
+                                      double *image, double *psf);
+
+/** As imager_session_predict(), of a model of files, whose pixels may be any: all
+ *  correlations of the observations are made from its Stokes parameters. Errors as
+ *  above. Collective. */
+tess_status imager_session_predict_file(imager_session *session, int64_t interval,
+                                        int64_t channel,
+                                        const imager_session_file *file,
+                                        imager_predictions *predictions);
+
+/** The model of files for an output: model[num_pol][num_rows][nx], as `--continue`
+ * takes it. Its pixels are the images'. An output channel gets the model's channel of
+ * its frequency; where there is none, the nearest one, or the polynomial's value at its
+ *  centre. Blank pixels become 0. TESS_ERR_INPUT, also for a Stokes parameter or
+ *  correlation of the session that the model lacks; errors as above. Collective. */
+tess_status imager_session_read_file(imager_session *session, int64_t interval,
+                                     int64_t channel, const imager_session_file *file,
+                                     double *model);
+
 void imager_predictions_free(imager_predictions *predictions); /**< Local. */
 
 #endif

@@ -111,6 +111,11 @@ class SessionWeights(ctypes.Structure):
     _fields_ = [("sum", c_f64), ("freq_hz", c_f64), ("num_vis", c_i64)]
 
 
+class ModelFile(ctypes.Structure):
+    """tess_model_file"""
+    _fields_ = [("path", ctypes.c_char_p), ("num_terms", c_int)]
+
+
 class Predicted(ctypes.Structure):
     """tess_predicted"""
     _fields_ = [("num_rows", c_i64), ("num_chan", c_i64), ("num_corr", c_int),
@@ -158,6 +163,12 @@ library.tess_session_image.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_v
                                        ctypes.c_void_p, ctypes.c_void_p]
 library.tess_session_predict.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
                                          _P(ctypes.c_void_p)]
+library.tess_session_image_file.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(ModelFile),
+                                            ctypes.c_void_p, ctypes.c_void_p]
+library.tess_session_read_model.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(ModelFile),
+                                            ctypes.c_void_p]
+library.tess_session_predict_file.argtypes = [ctypes.c_void_p, c_i64, c_i64,
+                                              _P(ModelFile), _P(ctypes.c_void_p)]
 library.tess_predictions_count.argtypes = [ctypes.c_void_p]
 library.tess_predictions_count.restype = c_i64
 library.tess_predictions_get.argtypes = [ctypes.c_void_p, c_i64]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._options import Angle, Call, Option, Path
+from ._options import Angle, Call, Option, Path, is_path
 from .commands import Prediction, Predictions
 
 __all__ = ["Session", "Weights"]
@@ -49,12 +49,17 @@ class _Predicted:
         lib.library.tess_predictions_destroy(self.handle)
 
 
+def _file_of(model: Any, num_terms: int) -> lib.ModelFile:
+    return lib.ModelFile(os.fsencode(model), int(num_terms))
+
+
 class Session:
     """Observations that are read, weighted and sorted once, and imaged as often as asked:
     what a deconvolution of your own calls.
 
     Parameters are those of `tessera.image`: observations, `size`, `scale` and options.
-    Options of files ("output", "subtract", "checkpoint") play no part. With `scratch`,
+    Options of files ("output", "subtract", "checkpoint") play no part; models may be
+    arrays or files. With `scratch`,
     visibilities that do not fit into memory are kept in a file in that folder.
 
     An output is an output channel (`channels_out`) of an interval (`intervals_out`); most
@@ -124,6 +129,12 @@ class Session:
                                  f"{self.shape}")
         return np.ascontiguousarray(pixels, np.float64)
 
+    def _array(self, model: Any, fit_spectral_pol: int) -> npt.NDArray[np.float64]:
+        if fit_spectral_pol:
+            raise lib.UsageError("fit_spectral_pol: an array is of one channel; the channels "
+                                 "of files can be fitted")
+        return self._pixels(model)
+
     def dirty(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
         """The dirty image of an output in Jy/beam."""
         return self._image(channel, interval, None, False)[0]
@@ -132,18 +143,33 @@ class Session:
         """The point spread function of an output; 1 at pixel [ny//2, nx//2]."""
         return self._image(channel, interval, None, True)[1]
 
-    def residual(self, model: npt.ArrayLike, channel: int = 0,
-                 interval: int = 0) -> npt.NDArray[np.float64]:
+    def residual(self, model: Union[npt.ArrayLike, Path], channel: int = 0,
+                 interval: int = 0, fit_spectral_pol: int = 0) -> npt.NDArray[np.float64]:
         """The image of an output less a model, in Jy/beam.
 
         The visibilities of `model`, an array of the session's shape in Jy/pixel, are
         predicted and subtracted from the data, and the difference is imaged. Pixels that
         are not finite count as 0. Nothing accumulates from call to call.
-        """
-        return self._image(channel, interval, self._pixels(model), False)[0]
 
-    def predict(self, model: npt.ArrayLike, channel: int = 0,
-                interval: int = 0) -> Predictions:
+        `model` may also name files, as `subtract` of `tessera.image` does: a FITS image, a
+        cube with a FREQ axis, or the NAME of a set NAME-0000-model.fits,
+        NAME-0001-model.fits ... or of NAME-cube-model.fits, of pixels of the size of the
+        session's. Where a model has several channels, each channel of the data takes the
+        nearest of them in frequency. With `fit_spectral_pol=N` it takes the value of a
+        polynomial of N terms, which is fitted to each pixel through the model's channels.
+        """
+        if is_path(model):
+            image = np.empty(self.shape)
+            file = _file_of(model, fit_spectral_pol)
+            lib.check(lib.library.tess_session_image_file(
+                self._handle, interval, channel, ctypes.byref(file), image.ctypes.data,
+                None))
+            return image
+        return self._image(channel, interval, self._array(model, fit_spectral_pol),
+                           False)[0]
+
+    def predict(self, model: Union[npt.ArrayLike, Path], channel: int = 0,
+                interval: int = 0, fit_spectral_pol: int = 0) -> Predictions:
         """The visibilities of a model at all rows of an output, flagged or not.
 
         `model` is an array of the session's shape in Jy/pixel. The result is what
@@ -154,19 +180,46 @@ class Session:
         predicts all correlations from them. A session of correlations predicts each from
         its own image; the others are 0.
 
+        `model` may also name files, as `model` of `tessera.predict` does: an image, a cube
+        or a set, of any pixels. Channels of the data take the nearest channel of the
+        model, or with `fit_spectral_pol=N` the value of a polynomial, as `residual` says.
+        All correlations are predicted from the Stokes parameters of such a model.
+
         The session keeps good visibilities only. The first call therefore reads the
-        positions of all rows once more. They are kept for the next calls, as are the plan
-        and the planes of prediction.
+        positions of all rows once more. They are kept for the next calls, as are, for
+        models that are arrays, the plan and the planes of prediction.
         """
-        pixels, predicted = self._pixels(model), _Predicted()
-        lib.check(lib.library.tess_session_predict(
-            self._handle, interval, channel, pixels.ctypes.data,
-            ctypes.byref(predicted.handle)))
+        predicted = _Predicted()
+        if is_path(model):
+            file = _file_of(model, fit_spectral_pol)
+            lib.check(lib.library.tess_session_predict_file(
+                self._handle, interval, channel, ctypes.byref(file),
+                ctypes.byref(predicted.handle)))
+        else:
+            pixels = self._array(model, fit_spectral_pol)
+            lib.check(lib.library.tess_session_predict(
+                self._handle, interval, channel, pixels.ctypes.data,
+                ctypes.byref(predicted.handle)))
         count = lib.library.tess_predictions_count(predicted.handle)
         return Predictions(
             Prediction(predicted,
                        lib.library.tess_predictions_get(predicted.handle, k).contents)
             for k in range(count))
+
+    def read_model(self, model: Path, channel: int = 0, interval: int = 0,
+                   fit_spectral_pol: int = 0) -> npt.NDArray[np.float64]:
+        """The model in files for an output, in Jy/pixel, to go on from it.
+
+        `model` names an image, a cube or a set, as `residual` says, of the session's
+        pixels. An output channel gets the model's channel of its own frequency. Where the
+        model has none, it gets the nearest one in frequency, or with `fit_spectral_pol=N`
+        the value at its centre of the polynomial of N terms that is fitted to each pixel
+        through the model's channels. Pixels that are not finite become 0.
+        """
+        pixels, file = np.empty(self.shape), _file_of(model, fit_spectral_pol)
+        lib.check(lib.library.tess_session_read_model(
+            self._handle, interval, channel, ctypes.byref(file), pixels.ctypes.data))
+        return pixels
 
     def weights(self, channel: int = 0, interval: int = 0, polarisation: int = 0) -> Weights:
         """What an output is made of, for one of its polarisations."""
