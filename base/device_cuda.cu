@@ -209,12 +209,22 @@ int64_t tess_device_held(void)
     return pool_attribute(cudaMemPoolAttrUsedMemHigh) + device.outside;
 }
 
+/* What the pool has of the driver and nobody uses. To ask the driver takes longer than to
+ * take memory from the pool. */
+static int64_t spare_bytes(void)
+{
+    const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
+    const int64_t spare = pool_attribute(cudaMemPoolAttrReservedMemCurrent) - used;
+    const int64_t allowed = device.limit - used;
+    return allowed < spare ? allowed : spare;
+}
+
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
 {
     tess_status status = TESS_OK;
     void *made = NULL;
     const int64_t wanted = bytes > 0 ? bytes : 1;
-    if (wanted > tess_device_room())
+    if (wanted > spare_bytes() && wanted > tess_device_room())
         TESS_FAIL(TESS_ERR_ALLOC,
                   "no device memory for %s: %s wanted, %s there; use more GPUs, a smaller "
                   "--size, or --backend cpu",
