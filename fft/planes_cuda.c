@@ -4,19 +4,23 @@
  *
  * A plane is transformed along v in batches of occupied lines, of which the image's
  * rows are kept, transposed; then along u in batches of those rows, multiplied by the
- * w-screen and added to the image. No plane is ever stored as a grid. */
+ * w-screen and added to the image (planes_cuda_columns.c). No plane is ever stored as a
+ * grid. */
 
 #include "planes_cuda.h"
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_prefault.h"
 
 /* Bytes of a batch of lines or columns: many times what fills the device, little
  * against its memory. */
 static const int64_t BATCH_BYTES = 256 << 20;
 /* The same when batches must always be of one size, however few there are. */
 static const int64_t EVEN_BATCH_BYTES = 32 << 20;
+/* Images of fewer bytes are on the host before a thread has begun. */
+static const int64_t PREFAULT_BYTES = 32 << 20;
 
 static void lines_free(line_list *lines)
 {
@@ -51,6 +55,9 @@ static tess_status cuda_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
+    planes_columns_drop(planes);
+    tess_prefault_destroy(cuda->host_rows);
+    cuda->host_rows = NULL;
     for (int k = 0; k < planes->opts.num_images; ++k) {
         if (!cuda->image[k])
             TESS_TRY(tess_device_alloc(image_bytes(planes), "images", &cuda->image[k]));
@@ -120,6 +127,7 @@ static tess_status cuda_create(tess_planes *planes)
                                 .do_w = opts->do_w,
                                 .is_double = opts->is_double};
     tess_device_threads(opts->threads);
+    if (opts->links) TESS_TRY(planes_parts_create(planes));
     TESS_TRY(make_images(planes));
     cuda->batch_lines = batch_of(planes, opts->nv, opts->nu);
     cuda->batch_rows = batch_of(planes, opts->nu, rows);
@@ -129,8 +137,7 @@ static tess_status cuda_create(tess_planes *planes)
     const int64_t values = values_v > values_u ? values_v : values_u;
     const int64_t table_bytes = opts->nu * (int64_t)sizeof(int32_t);
     TESS_TRY(tess_device_alloc(values * planes->value_bytes, "w-planes", &cuda->batch));
-    TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->slot_of_line));
-    TESS_TRY(tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->line_of_slot));
+    TESS_TRY(planes_rows_create(planes));
     TESS_TRY(
         tess_device_alloc(table_bytes, "w-planes", (void **)&cuda->own_slot_of_line));
     TESS_TRY(plane_fft_create(opts->nv, cuda->batch_lines, opts->is_double,
@@ -149,6 +156,9 @@ static void cuda_destroy(tess_planes *planes)
         if (cuda->image) tess_device_free(cuda->image[k]);
         if (cuda->host_image) tess_free(cuda->host_image[k]);
     }
+    tess_prefault_destroy(cuda->host_rows);
+    tess_free(cuda->send);
+    tess_free(cuda->take);
     tess_free(cuda->image);
     tess_free(cuda->host_image);
     tess_free(cuda->on_device);
@@ -156,11 +166,9 @@ static void cuda_destroy(tess_planes *planes)
     plane_fft_destroy(cuda->fft_v);
     tess_device_free(cuda->batch);
     tess_device_free(cuda->own_rows.data);
-    tess_device_free(cuda->all_rows.data);
     tess_device_free(cuda->piece.data);
     tess_device_free(cuda->line_pieces.data);
-    tess_device_free(cuda->slot_of_line);
-    tess_device_free(cuda->line_of_slot);
+    planes_rows_destroy(planes);
     tess_device_free(cuda->own_slot_of_line);
     tess_free(cuda);
 }
@@ -173,35 +181,18 @@ static void *cuda_image(tess_planes *planes, int image)
 
 /* ---- lines of a plane ---- */
 
-/* Put on the device which slot each line has. */
-static tess_status upload_slots(const tess_planes *planes, const int32_t *line,
-                                int64_t num_lines, int32_t *slot_of_line)
+/* The lines of the group, when all has gone well so far. Collective within the group.
+ */
+static tess_status find_lines(tess_planes *planes, tess_status status,
+                              const piece_set *pieces, line_list *lines)
 {
-    tess_status status = TESS_OK;
-    int32_t *slot = tess_alloc(planes->opts.nu, sizeof *slot);
-    if (!slot) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
-    for (int64_t k = 0; k < planes->opts.nu; ++k)
-        slot[k] = -1;
-    for (int64_t k = 0; k < num_lines; ++k)
-        slot[line[k]] = (int32_t)k;
-    TESS_TRY(tess_device_upload(slot_of_line, slot,
-                                planes->opts.nu * (int64_t)sizeof *slot));
-cleanup:
-    tess_free(slot);
-    return status;
-}
-
-/* The lines of the group, and all tables of them. Collective within the group. */
-static tess_status find_lines(tess_planes *planes, const piece_set *pieces,
-                              line_list *lines)
-{
-    tess_status status = TESS_OK;
     const int slabs = planes->opts.fft_ranks;
-    struct planes_cuda *cuda = planes->cuda;
     void *gathered = NULL;
     lines->of_slab = tess_alloc_zero(slabs, sizeof *lines->of_slab);
-    status = lines->of_slab ? pieces_lines(planes, pieces, &lines->own, &lines->num_own)
-                            : TESS_ERR_ALLOC;
+    if (status == TESS_OK)
+        status = lines->of_slab
+                     ? pieces_lines(planes, pieces, &lines->own, &lines->num_own)
+                     : TESS_ERR_ALLOC;
     if (slabs > 1) TESS_TRY(tess_comm_agree(planes->group, status));
     TESS_TRY(status);
     TESS_TRY(tess_comm_allgatherv(planes->group, lines->own,
@@ -212,10 +203,6 @@ static tess_status find_lines(tess_planes *planes, const piece_set *pieces,
         lines->of_slab[f] /= (int64_t)sizeof *lines->line;
         lines->num_lines += lines->of_slab[f];
     }
-    TESS_TRY(upload_slots(planes, lines->line, lines->num_lines, cuda->slot_of_line));
-    TESS_TRY(upload_slots(planes, lines->own, lines->num_own, cuda->own_slot_of_line));
-    TESS_TRY(tess_device_upload(cuda->line_of_slot, lines->line,
-                                lines->num_lines * (int64_t)sizeof *lines->line));
 cleanup:
     return status;
 }
@@ -339,7 +326,7 @@ cleanup:
 }
 
 /* Imaging between linked devices: the rows of a round of lines are on their way while
- * the next round is transformed. Collective. */
+ * the next round is transformed, or the columns of planes before. Collective. */
 static tess_status send_lines(tess_planes *planes, tess_status status,
                               const piece_set *pieces, const line_list *lines)
 {
@@ -355,7 +342,6 @@ static tess_status send_lines(tess_planes *planes, tess_status status,
                 rows_of_pieces(planes, pieces, lines, first, count, buffer, count, 0);
         TESS_TRY(planes_send_lines(planes, status, lines, round));
     }
-    if (status == TESS_OK) status = tess_device_comm_arrive(planes->opts.links);
 cleanup:
     return status;
 }
@@ -384,85 +370,6 @@ cleanup:
     return status;
 }
 
-/* Imaging, second pass: rows of all lines → transform along u → w-screen → image; in
- * prediction the reverse. */
-static tess_status transform_columns(tess_planes *planes, const tess_plane_job *job,
-                                     const line_list *lines)
-{
-    tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
-    const plane_shape *shape = &cuda->shape;
-    const int64_t rows = planes->row_end - planes->row_first, stride = lines->num_lines;
-    void *values =
-        planes->opts.fft_ranks > 1 ? cuda->all_rows.data : cuda->own_rows.data;
-    for (int64_t first = 0; first < rows; first += cuda->batch_rows) {
-        const int64_t count =
-            rows - first < cuda->batch_rows ? rows - first : cuda->batch_rows;
-        char *image = (char *)cuda->image[job->image] +
-                      first * planes->opts.nx * planes->value_bytes / 2;
-        if (planes->opts.forward) {
-            TESS_TRY(plane_spread(shape, values, stride, first, count,
-                                  cuda->slot_of_line, cuda->batch));
-            TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, true));
-            TESS_TRY(plane_accumulate(shape, job->w_lambda, cuda->batch,
-                                      planes->row_first + first, count, image));
-        } else {
-            TESS_TRY(plane_unscreen(shape, job->w_lambda, image,
-                                    planes->row_first + first, count, cuda->batch));
-            TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, false));
-            TESS_TRY(plane_gather(shape, cuda->batch, first, count, cuda->line_of_slot,
-                                  lines->num_lines, values, stride));
-        }
-    }
-cleanup:
-    return status;
-}
-
-/* As device_array_grow, but for the largest plane at once where there is much room:
- * planes have more and more lines, and memory of gigabytes takes milliseconds to be
- * had. */
-static tess_status grow_once(device_array *array, int64_t bytes, int64_t most,
-                             const char *what)
-{
-    if (bytes <= array->bytes) return TESS_OK;
-    if (most > bytes && most < tess_device_room() / 4) bytes = most;
-    return device_array_grow(array, bytes, what);
-}
-
-static tess_status make_rows(tess_planes *planes, const line_list *lines)
-{
-    tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
-    const tess_planes_opts *opts = &planes->opts;
-    const int64_t rows = planes->row_end - planes->row_first,
-                  bytes = planes->value_bytes;
-    int64_t own = lines->num_own, most = planes->line_end - planes->line_first;
-    if (opts->links) /* imaging: lines go from buffers; prediction: two rounds in turn
-                      */
-        own = most = opts->forward ? 0 : 2 * cuda->batch_lines;
-    TESS_TRY(grow_once(&cuda->own_rows, own * opts->ny * bytes, most * opts->ny * bytes,
-                       "lines of a w-plane"));
-    if (opts->fft_ranks > 1)
-        TESS_TRY(grow_once(&cuda->all_rows, lines->num_lines * rows * bytes,
-                           opts->nu * rows * bytes, "rows of a w-plane"));
-cleanup:
-    return status;
-}
-
-/* As if bricks covered all lines. */
-static int64_t cuda_more_bytes(const tess_planes *planes)
-{
-    const struct planes_cuda *cuda = planes->cuda;
-    const int64_t lines =
-        (planes->opts.nu + planes->opts.fft_ranks - 1) / planes->opts.fft_ranks;
-    const int64_t rows = planes->row_end - planes->row_first;
-    int64_t bytes =
-        lines * planes->opts.ny * planes->value_bytes - cuda->own_rows.bytes;
-    if (planes->opts.fft_ranks > 1)
-        bytes += planes->opts.nu * rows * planes->value_bytes - cuda->all_rows.bytes;
-    return bytes > 0 ? bytes : 0;
-}
-
 static tess_status upload_model(tess_planes *planes, int image)
 {
     tess_status status = TESS_OK;
@@ -475,6 +382,15 @@ static tess_status upload_model(tess_planes *planes, int image)
     cuda->host_image[image] = NULL;
 cleanup:
     return status;
+}
+
+/* Room on the host for the rows of all images: see tess_prefault.h. */
+static void prefault_rows(tess_planes *planes)
+{
+    struct planes_cuda *cuda = planes->cuda;
+    if (cuda->host_rows || tess_comm_size(planes->sums) > 1) return;
+    if (image_bytes(planes) < PREFAULT_BYTES) return;
+    cuda->host_rows = tess_prefault_start(planes->opts.num_images, image_bytes(planes));
 }
 
 /* ---- a batch of planes, one per group ---- */
@@ -505,17 +421,18 @@ static tess_status end_plane(const tess_planes *planes, tess_status status,
     return status;
 }
 
-/* The lines of the plane, and room for their rows; a model goes to the device.
- * Collective. */
+/* The lines of the plane, and room for their rows; a model goes to the device, and
+ * second passes of earlier planes go ahead. Linked devices agree on the status in
+ * the exchange that follows. Collective. */
 static tess_status prepare_plane(tess_planes *planes, const tess_plane_job *mine,
                                  const piece_set *pieces, line_list *lines)
 {
-    tess_status status = TESS_OK;
-    if (mine->active) status = find_lines(planes, pieces, lines);
-    if (status == TESS_OK && mine->active) status = make_rows(planes, lines);
+    tess_status status = planes->opts.forward ? planes_columns_next(planes) : TESS_OK;
+    if (mine->active) status = find_lines(planes, status, pieces, lines);
+    if (status == TESS_OK && mine->active) status = planes_rows_place(planes, lines);
     if (status == TESS_OK && mine->active && !planes->opts.forward)
         status = upload_model(planes, mine->image);
-    return planes_agree(planes, status);
+    return planes->opts.links ? status : planes_agree(planes, status);
 }
 
 /* Rows of all lines from the pieces of a group that shares the plane through host
@@ -543,16 +460,20 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     piece_set pieces = {0};
     line_list lines = {0};
     double mark = tess_time_now();
+    prefault_rows(planes);
     TESS_TRY(pieces_exchange(planes, job, true, &pieces));
-    TESS_TRY(prepare_plane(planes, mine, &pieces, &lines));
+    status = prepare_plane(planes, mine, &pieces, &lines);
     planes_exchanged(times, &mark);
-    if (planes->opts.links)
+    if (planes->opts.links) {
+        if (status == TESS_OK) status = tess_device_comm_arrive(planes->opts.links);
         status = send_lines(planes, status, &pieces, &lines);
-    else
+        if (status == TESS_OK) planes_columns_later(planes, mine);
+    } else {
+        TESS_TRY(status);
         TESS_TRY(
             rows_through_host(planes, &pieces, &lines, mine->active, times, &mark));
-    if (status == TESS_OK && mine->active)
-        status = transform_columns(planes, mine, &lines);
+        if (mine->active) status = planes_columns(planes, mine);
+    }
     TESS_TRY(end_plane(planes, status, times, &mark));
 cleanup:
     pieces_free(&pieces);
@@ -568,7 +489,12 @@ static tess_status cuda_place(tess_planes *planes, int image, void **rows)
 
 static tess_status cuda_fetch(tess_planes *planes, int image, void *rows)
 {
-    return tess_device_download(rows, planes->cuda->image[image], image_bytes(planes));
+    tess_status status = TESS_OK;
+    TESS_TRY(planes_columns_finish(planes));
+    TESS_TRY(
+        tess_device_download(rows, planes->cuda->image[image], image_bytes(planes)));
+cleanup:
+    return status;
 }
 
 /* Of a model nothing waits on the host any more. */
@@ -608,9 +534,9 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     line_list lines = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, false, &pieces));
-    TESS_TRY(prepare_plane(planes, mine, &pieces, &lines));
+    status = prepare_plane(planes, mine, &pieces, &lines);
     planes_exchanged(times, &mark);
-    if (mine->active) status = transform_columns(planes, mine, &lines);
+    if (status == TESS_OK && mine->active) status = planes_columns(planes, mine);
     TESS_TRY(planes_agree(planes, status));
     if (planes->opts.links)
         status = fetch_lines(planes, &pieces, &lines);
@@ -662,11 +588,13 @@ cleanup:
     return status;
 }
 
-static tess_status sum_on_hosts(tess_planes *planes, const void *image,
-                                int64_t *row_first, int64_t *num_rows, void **rows)
+static tess_status sum_on_hosts(tess_planes *planes, int which, int64_t *row_first,
+                                int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
-    void *host = tess_alloc(image_bytes(planes), 1);
+    const void *image = planes->cuda->image[which];
+    void *host = tess_prefault_take(planes->cuda->host_rows, which);
+    if (!host) host = tess_alloc(image_bytes(planes), 1);
     if (!host)
         status =
             tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "an image");
@@ -685,10 +613,11 @@ static tess_status cuda_reduce(tess_planes *planes, int image, int64_t *row_firs
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
+    TESS_TRY(tess_comm_agree(planes->sums, planes_columns_finish(planes)));
     if (planes->opts.devices)
         TESS_TRY(sum_on_devices(planes, cuda->image[image], row_first, num_rows, rows));
     else
-        TESS_TRY(sum_on_hosts(planes, cuda->image[image], row_first, num_rows, rows));
+        TESS_TRY(sum_on_hosts(planes, image, row_first, num_rows, rows));
     if (!planes->opts.reuse) {
         tess_device_free(cuda->image[image]);
         cuda->image[image] = NULL;
@@ -705,9 +634,10 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .fetch = cuda_fetch,
                                               .put_back = cuda_put_back,
                                               .accumulate = cuda_accumulate,
+                                              .finish = planes_columns_finish,
                                               .extract = cuda_extract,
                                               .reduce = cuda_reduce,
-                                              .more_bytes = cuda_more_bytes,
+                                              .more_bytes = planes_cuda_more_bytes,
                                               .pack = planes_cuda_pack,
                                               .unpack = planes_cuda_unpack,
                                               .values_in = planes_cuda_values_in,

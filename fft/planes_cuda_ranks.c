@@ -29,14 +29,14 @@ static void transpose_bytes(const tess_planes *planes, const line_list *lines,
 }
 
 /* Blocks [own rows][lines of slab f], one after the other in host memory, and their
- * place in all_rows. */
+ * place in the rows of all lines. */
 static tess_status move_blocks(tess_planes *planes, const line_list *lines, char *host,
                                bool to_device)
 {
     tess_status status = TESS_OK;
     const int64_t rows = planes->row_end - planes->row_first,
                   bytes = planes->value_bytes;
-    char *at = planes->cuda->all_rows.data;
+    char *at = planes->cuda->rows[planes->cuda->now].values.data;
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         const int64_t width = lines->of_slab[f] * bytes,
                       stride = lines->num_lines * bytes;
@@ -102,26 +102,31 @@ cleanup:
 
 /* ---- lines and rows, between linked devices ---- */
 
-/* Parts of an exchange, and what takes them: one of each for every rank. */
-typedef struct exchange_plan {
-    tess_device_part *send;
-    tess_device_rows *take;
-} exchange_plan;
-
-static void plan_free(exchange_plan *plan)
+tess_status planes_parts_create(tess_planes *planes)
 {
-    tess_free(plan->send);
-    tess_free(plan->take);
+    tess_status status = TESS_OK;
+    struct planes_cuda *cuda = planes->cuda;
+    const int size = tess_comm_size(planes->comm);
+    cuda->send = tess_alloc_zero(size, sizeof *cuda->send);
+    cuda->take = tess_alloc_zero(size, sizeof *cuda->take);
+    if (!cuda->send || !cuda->take) TESS_FAIL(TESS_ERR_ALLOC, "exchange over ranks");
+cleanup:
+    return status;
 }
 
-/* Nothing goes anywhere, yet. Collective. */
-static tess_status plan_create(const tess_planes *planes, exchange_plan *plan)
+/* Parts of an exchange, nothing of which goes anywhere yet. */
+static void clear_parts(const tess_planes *planes)
 {
-    const int size = tess_comm_size(planes->comm);
-    *plan = (exchange_plan){tess_alloc_zero(size, sizeof *plan->send),
-                            tess_alloc_zero(size, sizeof *plan->take)};
-    return tess_comm_agree(planes->comm,
-                           plan->send && plan->take ? TESS_OK : TESS_ERR_ALLOC);
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k) {
+        planes->cuda->send[k] = (tess_device_part){0};
+        planes->cuda->take[k] = (tess_device_rows){0};
+    }
+}
+
+static tess_status exchange_parts(const tess_planes *planes, tess_status status)
+{
+    return tess_device_comm_exchange(planes->opts.links, status, planes->cuda->send,
+                                     planes->cuda->take);
 }
 
 int64_t planes_rounds(const tess_planes *planes, const line_list *lines)
@@ -160,7 +165,7 @@ static int64_t first_row(const tess_planes *planes, int slab)
     return planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
 }
 
-/* Place in a row of all_rows of a slab's lines of a round [bytes]. */
+/* Place in a row of all lines of a slab's lines of a round [bytes]. */
 static int64_t column_of(const tess_planes *planes, const line_list *lines, int slab,
                          int64_t round)
 {
@@ -176,24 +181,19 @@ tess_status planes_send_lines(tess_planes *planes, tess_status status,
     const int64_t bytes = planes->value_bytes,
                   rows = planes->row_end - planes->row_first;
     const int64_t own = round_lines(planes, lines, planes->slab, round);
-    char *all_rows = planes->cuda->all_rows.data;
-    exchange_plan plan = {0};
-    const tess_status planned = plan_create(planes, &plan);
-    if (planned != TESS_OK) goto cleanup;
+    struct planes_cuda *cuda = planes->cuda;
+    char *rows_of_all = cuda->rows[cuda->now].values.data;
+    clear_parts(planes);
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         const int64_t count = round_lines(planes, lines, f, round);
-        plan.send[f] = (tess_device_part){first_row(planes, f) * own * bytes,
-                                          rows_of_slab(planes, f) * own * bytes};
-        if (all_rows)
-            plan.take[f] =
-                (tess_device_rows){all_rows + column_of(planes, lines, f, round),
+        cuda->send[f] = (tess_device_part){first_row(planes, f) * own * bytes,
+                                           rows_of_slab(planes, f) * own * bytes};
+        if (rows_of_all)
+            cuda->take[f] =
+                (tess_device_rows){rows_of_all + column_of(planes, lines, f, round),
                                    lines->num_lines * bytes, count * bytes, rows};
     }
-    status =
-        tess_device_comm_exchange(planes->opts.links, status, plan.send, plan.take);
-cleanup:
-    plan_free(&plan);
-    return planned != TESS_OK ? planned : status;
+    return exchange_parts(planes, status);
 }
 
 void *planes_round_rows(const tess_planes *planes, int64_t round)
@@ -205,23 +205,22 @@ void *planes_round_rows(const tess_planes *planes, int64_t round)
 
 /* Own rows × the lines of a round, one slab's after the other, into the buffer of the
  * next exchange. */
-static tess_status pack_rows(tess_planes *planes, const line_list *lines, int64_t round,
-                             exchange_plan *plan)
+static tess_status pack_rows(tess_planes *planes, const line_list *lines, int64_t round)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = planes->value_bytes,
                   rows = planes->row_end - planes->row_first;
-    const char *all_rows = planes->cuda->all_rows.data;
+    const char *rows_of_all = planes->cuda->rows[planes->cuda->now].values.data;
     int64_t at = 0;
     void *buffer;
     TESS_TRY(tess_device_comm_buffer(planes->opts.links, &buffer));
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         const int64_t width = round_lines(planes, lines, f, round) * bytes;
-        plan->send[f] = (tess_device_part){at, width * rows};
+        planes->cuda->send[f] = (tess_device_part){at, width * rows};
         if (width > 0)
             TESS_TRY(
                 tess_device_copy_rows((char *)buffer + at, width,
-                                      all_rows + column_of(planes, lines, f, round),
+                                      rows_of_all + column_of(planes, lines, f, round),
                                       lines->num_lines * bytes, width, rows));
         at += width * rows;
     }
@@ -234,19 +233,13 @@ tess_status planes_fetch_lines(tess_planes *planes, tess_status status,
 {
     const int64_t width =
         round_lines(planes, lines, planes->slab, round) * planes->value_bytes;
-    exchange_plan plan = {0};
-    tess_status planned = plan_create(planes, &plan);
-    if (planned != TESS_OK) goto cleanup;
-    if (status == TESS_OK) status = pack_rows(planes, lines, round, &plan);
+    clear_parts(planes);
+    if (status == TESS_OK) status = pack_rows(planes, lines, round);
     for (int f = 0; f < planes->opts.fft_ranks && width > 0; ++f)
-        plan.take[f] = (tess_device_rows){(char *)planes_round_rows(planes, round) +
-                                              first_row(planes, f) * width,
-                                          width, width, rows_of_slab(planes, f)};
-    status =
-        tess_device_comm_exchange(planes->opts.links, status, plan.send, plan.take);
-cleanup:
-    plan_free(&plan);
-    return planned != TESS_OK ? planned : status;
+        planes->cuda->take[f] = (tess_device_rows){
+            (char *)planes_round_rows(planes, round) + first_row(planes, f) * width,
+            width, width, rows_of_slab(planes, f)};
+    return exchange_parts(planes, status);
 }
 
 /* ---- exchange of pieces ---- */
@@ -382,7 +375,8 @@ cleanup:
 }
 
 /* Dense values for each rank, in order of rank, from the device to the devices; what
- * comes is dense and in order of rank as well. Collective. */
+ * comes is dense and in order of rank as well, from tess_device_comm_arrive on.
+ * `status` as in tess_device_comm_exchange. Collective. */
 static tess_status move_values(const tess_planes *planes, tess_status status,
                                const void *from, const int64_t *send_bytes, void *to,
                                const int64_t *recv_bytes)
@@ -391,26 +385,25 @@ static tess_status move_values(const tess_planes *planes, tess_status status,
     /* whole values, and aligned as device memory is */
     const int64_t share = tess_device_comm_room(planes->opts.links) / size / 256 * 256;
     int64_t most = 0;
-    exchange_plan plan = {0};
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    TESS_TRY(plan_create(planes, &plan));
-    TESS_TRY(most_bytes(planes, send_bytes, &most));
+    const tess_status told = most_bytes(planes, send_bytes, &most);
+    if (told != TESS_OK || most == 0) goto cleanup;
     for (int64_t begin = 0; begin < most; begin += share) {
         char *at = to;
-        status = fill_round(planes, from, send_bytes, begin, share, plan.send);
+        clear_parts(planes);
+        if (status == TESS_OK)
+            status =
+                fill_round(planes, from, send_bytes, begin, share, planes->cuda->send);
         for (int k = 0; k < size; ++k) {
             const int64_t bytes = part_of(recv_bytes[k], begin, share);
-            plan.take[k] = (tess_device_rows){at + begin, bytes, bytes, bytes > 0};
+            planes->cuda->take[k] =
+                (tess_device_rows){at + begin, bytes, bytes, bytes > 0};
             at += recv_bytes[k];
         }
-        TESS_TRY(tess_device_comm_exchange(planes->opts.links, status, plan.send,
-                                           plan.take));
+        TESS_TRY(exchange_parts(planes, status));
     }
-    TESS_TRY(
-        tess_comm_agree(planes->comm, tess_device_comm_arrive(planes->opts.links)));
+    return TESS_OK;
 cleanup:
-    plan_free(&plan);
-    return status;
+    return tess_comm_agree(planes->comm, told != TESS_OK ? told : status);
 }
 
 static int64_t total_of(const tess_planes *planes, const int64_t *bytes)
@@ -421,14 +414,17 @@ static int64_t total_of(const tess_planes *planes, const int64_t *bytes)
     return total;
 }
 
-tess_status planes_cuda_send(const tess_planes *planes, const plane_part *part,
-                             int64_t count, const int64_t *send_bytes,
-                             const int64_t *recv_bytes, void **values)
+tess_status planes_cuda_send(const tess_planes *planes, tess_status status,
+                             const plane_part *part, int64_t count,
+                             const int64_t *send_bytes, const int64_t *recv_bytes,
+                             void **values)
 {
-    packing with;
+    packing with = {0};
     void *came = NULL;
-    tess_status status = packing_create(
-        planes, part, count, total_of(planes, send_bytes) / planes->value_bytes, &with);
+    if (status == TESS_OK)
+        status =
+            packing_create(planes, part, count,
+                           total_of(planes, send_bytes) / planes->value_bytes, &with);
     if (status == TESS_OK)
         status = tess_device_alloc(total_of(planes, recv_bytes), "pieces of w-planes",
                                    &came);
@@ -451,6 +447,8 @@ tess_status planes_cuda_send_back(const tess_planes *planes, const plane_part *p
     tess_status status = packing_create(
         planes, part, count, total_of(planes, recv_bytes) / planes->value_bytes, &with);
     TESS_TRY(move_values(planes, status, values, send_bytes, with.values, recv_bytes));
+    TESS_TRY(
+        tess_comm_agree(planes->comm, tess_device_comm_arrive(planes->opts.links)));
     TESS_TRY(plane_unpack(&planes->cuda->shape, with.part, count, with.values));
 cleanup:
     packing_free(&with);

@@ -57,6 +57,7 @@ struct tess_planes_ops {
     tess_status (*put_back)(tess_planes *planes, int image, const void *rows);
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
                               tess_planes_times *times);
+    tess_status (*finish)(tess_planes *planes); /* NULL: nothing is left to do */
     tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,
                            tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
@@ -77,11 +78,14 @@ struct tess_planes_ops {
                               int64_t num_values, void *host);
     void (*values_free)(void *values);
     /* With opts.links: the values of the parts from device to device, send_bytes[P] to
-     * the ranks and recv_bytes[P] from them, to memory as of values_in; and the
-     * reverse, from such memory to the parts. Collective. */
-    tess_status (*send)(const tess_planes *planes, const plane_part *part,
-                        int64_t count, const int64_t *send_bytes,
-                        const int64_t *recv_bytes, void **values);
+     * the ranks and recv_bytes[P] from them, to memory as of values_in, where they
+     * are from tess_device_comm_arrive on, unless the `status` of this rank's
+     * preparations, on which the ranks agree, is an error; and the reverse, from such
+     * memory to the parts. Collective. */
+    tess_status (*send)(const tess_planes *planes, tess_status status,
+                        const plane_part *part, int64_t count,
+                        const int64_t *send_bytes, const int64_t *recv_bytes,
+                        void **values);
     tess_status (*send_back)(const tess_planes *planes, const plane_part *part,
                              int64_t count, const void *values,
                              const int64_t *send_bytes, const int64_t *recv_bytes);

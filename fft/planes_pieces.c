@@ -135,17 +135,18 @@ cleanup:
 
 /* ---- places ---- */
 
-/* Send the parts' places. `*received` are those of all ranks, in order of rank. */
-static tess_status exchange_places(const tess_planes *planes, const part_counts *counts,
-                                   const plane_part *parts, piece_header **received,
-                                   int64_t *received_bytes)
+/* Send the parts' places, when all ranks' preparations have come to a good `status`.
+ * `*received` are those of all ranks, in order of rank. Collective. */
+static tess_status exchange_places(const tess_planes *planes, tess_status status,
+                                   const part_counts *counts, const plane_part *parts,
+                                   piece_header **received, int64_t *received_bytes)
 {
-    tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
     piece_header *send = tess_alloc(counts->total_parts, sizeof *send);
     int64_t *bytes = tess_alloc(size, sizeof *bytes);
     void *all = NULL;
-    TESS_TRY(tess_comm_agree(planes->comm, send && bytes ? TESS_OK : TESS_ERR_ALLOC));
+    if (!send || !bytes) status = TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(planes->comm, status));
     for (int64_t k = 0; k < counts->total_parts; ++k) {
         const tess_piece *piece = &parts[k].piece;
         send[k] = (piece_header){piece->line, piece->num_lines, piece->cell,
@@ -317,10 +318,11 @@ static void sort_bucket(tess_piece *piece, int64_t count)
     }
 }
 
-/* Order pieces by bucket (counting sort; values do not move) and inside one as
- * tess_piece says. A line's pieces then add up in the same order whatever ranks they
- * come from: a piece of the bucket before that a slab cuts off at its first line, and
- * so lies in the line's own bucket, has a lower order than those that begin there. */
+/* Order pieces by bucket (counting sort; values do not move) and, for repeatable sums,
+ * inside one as tess_piece says. A line's pieces then add up in the same order whatever
+ * ranks they come from: a piece of the bucket before that a slab cuts off at its first
+ * line, and so lies in the line's own bucket, has a lower order than those that begin
+ * there. */
 static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;
@@ -347,7 +349,7 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
     }
     tess_free(set->piece);
     set->piece = sorted;
-    for (int64_t b = 0; b < set->num_buckets; ++b)
+    for (int64_t b = 0; planes->opts.repeatable && b < set->num_buckets; ++b)
         sort_bucket(sorted + set->bucket[b], set->bucket[b + 1] - set->bucket[b]);
 cleanup:
     return status;
@@ -363,53 +365,52 @@ static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
     return bytes;
 }
 
-/* The values of the parts, from device to device. Collective. */
-static tess_status send_linked(tess_planes *planes, int64_t own,
+/* The values of the parts, bytes[P] to each rank, from device to device, when all
+ * ranks' preparations have come to a good `status`. Collective. */
+static tess_status send_linked(tess_planes *planes, tess_status status, int64_t own,
                                const part_counts *counts, const plane_part *parts,
-                               piece_set *set)
+                               const int64_t *bytes, piece_set *set)
 {
-    tess_status status = TESS_OK;
-    int64_t *bytes = bytes_of(planes, counts);
-    TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(planes->ops->send(planes, parts, counts->total_parts, bytes,
+    TESS_TRY(planes->ops->send(planes, status, parts, counts->total_parts, bytes,
                                set->value_bytes, &set->values));
     set->free_values = planes->ops->values_free;
     point_to_values(planes, own, set->values, NULL, set);
 cleanup:
-    tess_free(bytes);
     return status;
 }
 
-/* Pieces of several ranks: send and receive. Collective. */
-static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *job,
-                                   const part_counts *counts, bool with_data,
-                                   piece_set *set)
+/* Pieces of several ranks, when all ranks' preparations have come to a good `status`:
+ * send and receive. Collective. */
+static tess_status exchange_pieces(tess_planes *planes, tess_status status,
+                                   const tess_plane_job *job, const part_counts *counts,
+                                   bool with_data, piece_set *set)
 {
-    tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
     const int64_t own = set->num_pieces;
     piece_header *header = NULL;
     rank_values arrived = {0};
     int64_t *header_bytes = tess_alloc(size, sizeof *header_bytes);
+    int64_t *send_bytes = status == TESS_OK ? bytes_of(planes, counts) : NULL;
     plane_part *parts = tess_alloc(counts->total_parts, sizeof *parts);
     set->value_bytes = tess_alloc_zero(size, sizeof *set->value_bytes);
-    status = header_bytes && parts && set->value_bytes
-                 ? list_parts(planes, job, counts, parts, NULL)
-                 : TESS_ERR_ALLOC;
+    if (status == TESS_OK)
+        status = header_bytes && send_bytes && parts && set->value_bytes
+                     ? list_parts(planes, job, counts, parts, NULL)
+                     : TESS_ERR_ALLOC;
     if (status == TESS_OK) status = make_values(planes, &arrived);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    TESS_TRY(exchange_places(planes, counts, parts, &header, header_bytes));
+    TESS_TRY(exchange_places(planes, status, counts, parts, &header, header_bytes));
     status = add_places(planes, header, header_bytes, set);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
     if (with_data && planes->opts.links) {
-        TESS_TRY(send_linked(planes, own, counts, parts, set));
+        TESS_TRY(send_linked(planes, status, own, counts, parts, send_bytes, set));
         goto cleanup;
     }
+    TESS_TRY(tess_comm_agree(planes->comm, status));
     if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &arrived));
     TESS_TRY(place_values(planes, own, with_data ? &arrived : NULL, set));
 cleanup:
     tess_free(header);
     tess_free(header_bytes);
+    tess_free(send_bytes);
     tess_free(parts);
     free_values(&arrived);
     return status;
@@ -427,9 +428,9 @@ tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
         status = set->piece ? list_parts(planes, job, &counts, NULL, set->piece)
                             : TESS_ERR_ALLOC;
     }
-    TESS_TRY(planes_agree(planes, status));
     if (tess_comm_size(planes->comm) > 1)
-        TESS_TRY(exchange_pieces(planes, job, &counts, with_data, set));
+        TESS_TRY(exchange_pieces(planes, status, job, &counts, with_data, set));
+    TESS_TRY(status);
     TESS_TRY(planes_agree(planes, sort_to_buckets(planes, set)));
 cleanup:
     tess_free(counts.parts);

@@ -193,6 +193,11 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
     return planes->ops->accumulate(planes, job, times);
 }
 
+tess_status tess_planes_finish(tess_planes *planes)
+{
+    return planes->ops->finish ? planes->ops->finish(planes) : TESS_OK;
+}
+
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_planes_times *times)
 {

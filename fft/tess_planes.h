@@ -41,7 +41,8 @@ typedef struct tess_planes_opts {
     const int64_t *slab_line; /**< [F + 1] first grid line of each slab, a multiple of
                                  16, and nu; copied */
     int64_t num_planes;       /**< that will be transformed, to judge FFT planning */
-    bool repeatable;          /**< no FFT plan that was found by measuring */
+    bool repeatable;          /**< sums in the order of pieces, and no FFT plan that was
+                                   found by measuring */
     tess_comm *sum_over; /**< not NULL: the planes are one rank's alone, and its images
                               are to be summed over these ranks; borrowed */
     struct tess_device_comm
@@ -120,9 +121,13 @@ tess_status tess_planes_fetch(tess_planes *planes, int image, void **rows, void 
 tess_status tess_planes_put_back(tess_planes *planes, int image, const void *rows);
 
 /** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
- *  images. Collective. */
+ *  images. Part of that may be left until the next call of this or of
+ *  tess_planes_finish, _fetch or _reduce. Collective. */
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
                                    tess_planes_times *times);
+
+/** Imaging: the images have all planes that were accumulated. Local. */
+tess_status tess_planes_finish(tess_planes *planes);
 
 /** Fill the pieces of one plane per group from the model images; in host memory also
  *  what lies behind the cells of a line up to the stride, with zeros. Collective. */

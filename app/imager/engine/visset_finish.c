@@ -116,6 +116,7 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
     imager_job *job = set->job;
     const sample_sets *data = set->data;
     const imager_sums *sums = &set->sums;
+    TESS_TRY(tess_comm_agree(job->comm, tess_planes_finish(job->planes)));
     for (int k = 0; k < num_images; ++k) {
         const bool is_psf = k >= job->num_pol;
         const int weight = is_psf ? k - job->num_pol : (sums->num_weight == 1 ? 0 : k);
