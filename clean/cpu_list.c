@@ -188,7 +188,7 @@ static void fill(const clean_work *work, const double *record, cpu_list *list)
         list->index[k] = (int64_t)from[0];
         if (list->factor) list->factor[k] = from[1];
         for (int i = 0; i < list->num_layers; ++i)
-            list->value[i * list->count + k] = from[2 + i];
+            *cpu_list_value(list, i, k) = from[2 + i];
     }
 }
 
@@ -218,6 +218,9 @@ static tess_status allocate(const clean_work *work, cpu_list *list)
 {
     tess_status status = TESS_OK;
     const int64_t count = list->count;
+    const bool sums = work->layers.basis;
+    list->layer_step = sums ? 1 : count;
+    list->step = sums ? list->num_layers : 1;
     list->index = tess_alloc(count, sizeof *list->index);
     list->value = tess_alloc(count * list->num_layers, sizeof *list->value);
     list->run = tess_alloc(count, sizeof *list->run);

@@ -25,7 +25,7 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* [num_layers] of the images, or PSFs between layers */
+    cpu_psf *psf; /* all between layers in one, or [num_layers] of the images */
     int threads;
     double *largest; /* [num_blocks] */
     double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
@@ -59,10 +59,10 @@ static const double *metrics(const loop_team *team, int64_t first, int64_t end)
                              .count = end - first};
     double *joined = team->joined + (int64_t)tess_omp_thread() * 2 * team->most;
     const bool first_layer = list->num_layers == 1 || team->work->layers.basis;
-    if (first_layer && !list->factor) return list->value + first;
-    if (first_layer)
-        memcpy(joined, list->value + first, (size_t)(end - first) * sizeof *joined);
-    else
+    if (first_layer && list->step == 1 && !list->factor) return list->value + first;
+    for (int64_t k = 0; first_layer && k < end - first; ++k)
+        joined[k] = *cpu_list_value(list, 0, first + k);
+    if (!first_layer)
         cpu_join_lines(&team->work->setup->join, &lines, false, joined,
                        joined + team->most);
     for (int64_t k = 0; list->factor && k < end - first; ++k)
@@ -115,7 +115,7 @@ static tess_status choose(loop_team *team, clean_peak *chosen)
     clean_peak own = best_here(team);
     if (team->status != TESS_OK) own = (clean_peak){0, FAILED};
     for (int i = 0; i < list->num_layers; ++i)
-        team->value[i] = own.index < 0 ? 0 : list->value[i * list->count + own.index];
+        team->value[i] = own.index < 0 ? 0 : *cpu_list_value(list, i, own.index);
     if (own.index >= 0) own.index = list->index[own.index];
     *chosen = own;
     if (!list->divided) return team->status;
@@ -167,29 +167,41 @@ static void begin_iteration(loop_team *team)
         loop->progress(loop->context, loop->iterations, fabs(chosen.value));
 }
 
-/* Subtract a PSF times a value at the candidates of a block, from a layer. */
-static void subtract_psf(const loop_team *team, int64_t block, int psf, double value,
-                         int layer)
+/* Subtract the component from all layers, which are sums, at the candidates of a block;
+ * the largest that is left. */
+static double subtract_sums(const loop_team *team, int64_t block)
 {
     const cpu_list *list = team->list;
     const clean_work *work = team->work;
     const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
-    work->vector->subtract[work->is_double](list->run + list->block[block],
-                                            list->block[block + 1] - list->block[block],
-                                            &team->psf[psf], index % nx, index / nx,
-                                            value, list->value + layer * list->count);
+    const cpu_component component = {index % nx, index / nx, list->num_layers,
+                                     team->value};
+    return work->vector->subtract_sums[work->is_double](
+        list->run + list->block[block], list->block[block + 1] - list->block[block],
+        team->psf, &component, list->factor, work->setup->opts.no_negative,
+        list->value);
 }
 
-static void subtract_block(const loop_team *team, int64_t block)
+/* Subtract the PSF of a layer's image times its value. */
+static void subtract_layer(const loop_team *team, int64_t block, int layer)
+{
+    const cpu_list *list = team->list;
+    const clean_work *work = team->work;
+    const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
+    work->vector->subtract[work->is_double](
+        list->run + list->block[block], list->block[block + 1] - list->block[block],
+        &team->psf[layer], index % nx, index / nx, team->value[layer],
+        cpu_list_value(list, layer, 0));
+}
+
+/* Subtract the component at the candidates of a block; the largest that is left. */
+static double subtract_block(const loop_team *team, int64_t block)
 {
     const clean_work *work = team->work;
-    const int layers = team->list->num_layers;
-    for (int t = 0; t < layers; ++t) {
-        if (!work->layers.basis && cpu_layer_has_data(work, t))
-            subtract_psf(team, block, t, team->value[t], t);
-        for (int u = 0; work->layers.basis && u < layers; ++u)
-            subtract_psf(team, block, cpu_layers_psf(t, u), team->value[t], u);
-    }
+    if (work->layers.basis) return subtract_sums(team, block);
+    for (int i = 0; i < team->list->num_layers; ++i)
+        if (cpu_layer_has_data(work, i)) subtract_layer(team, block, i);
+    return largest_of_block(team, block);
 }
 
 static void work_on(loop_team *team, int thread)
@@ -208,10 +220,8 @@ static void work_on(loop_team *team, int thread)
         begin_iteration(team);
 #pragma omp barrier
         if (team->done) break;
-        for (int64_t b = begin; b < end; ++b) {
-            subtract_block(team, b);
-            team->largest[b] = largest_of_block(team, b);
-        }
+        for (int64_t b = begin; b < end; ++b)
+            team->largest[b] = subtract_block(team, b);
         team->own[thread] = best_of(team, begin, end);
     }
 }
@@ -239,7 +249,8 @@ static tess_status team_allocate(loop_team *team)
     const int images = team->work->setup->images.num_images;
     const int ranks = tess_comm_size(team->work->setup->comm);
     team->told_bytes = (int64_t)(sizeof(clean_peak) + (size_t)layers * sizeof(double));
-    team->psf = tess_alloc_zero(team->work->layers.num_psf, sizeof *team->psf);
+    const int psfs = team->work->layers.basis ? 1 : layers;
+    team->psf = tess_alloc_zero(psfs, sizeof *team->psf);
     team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);
     team->told = tess_alloc_zero(ranks + 1, (size_t)team->told_bytes);
@@ -250,7 +261,7 @@ static tess_status team_allocate(loop_team *team)
     if (!team->psf || !team->largest || !team->own || !team->told || !team->flux ||
         !team->value || !team->joined)
         TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loop");
-    for (int i = 0; i < team->work->layers.num_psf; ++i)
+    for (int i = 0; i < psfs; ++i)
         team->psf[i] = cpu_window_psf(team->work->window, i);
 cleanup:
     return status;

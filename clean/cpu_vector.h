@@ -14,12 +14,20 @@ typedef struct cpu_run {
     int32_t count, x, y;
 } cpu_run;
 
-/** A PSF around its centre: rows −half_y to half_y of values −half_x to half_x. Beyond
- *  it is 0. */
+/** PSFs around their centre: rows −half_y to half_y of pixels −half_x to half_x. Beyond
+ *  they are 0. */
 typedef struct cpu_psf {
-    const void *const *row;
+    const void *const *row; /**< one PSF, or for each pixel the values of all PSFs
+                                 between layers, in their order (cpu_layers_psf) */
     int64_t half_x, half_y;
 } cpu_psf;
+
+/** A component of several layers. */
+typedef struct cpu_component {
+    int64_t x, y;
+    int num_layers;
+    const double *value; /**< [num_layers] */
+} cpu_component;
 
 /** Functions by [is_double]. */
 typedef struct cpu_vector {
@@ -27,6 +35,13 @@ typedef struct cpu_vector {
      * the whole list. */
     void (*subtract[2])(const cpu_run *run, int64_t count, const cpu_psf *psf,
                         int64_t x, int64_t y, double flux, double *value);
+    /** Subtract a component of several layers: value[l][u] -= Σ_t value_t ·
+     *  psf_tu(l − (x, y)). Returns the largest |value[l][0] · factor[l]| of these
+     *  runs, or value[l][0] · factor[l] if `positive`; at least 0. `value`
+     * [][num_layers] and `factor` (NULL: 1) are of the whole list. */
+    double (*subtract_sums[2])(const cpu_run *run, int64_t count, const cpu_psf *psf,
+                               const cpu_component *component, const double *factor,
+                               bool positive, double *value);
     /** The largest |line[k]|, or line[k] if `positive`, where allowed[k]; at least 0.
      */
     double (*largest[2])(const void *line, const uint8_t *allowed, int64_t count,

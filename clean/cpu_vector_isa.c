@@ -3,11 +3,29 @@
  * compilers vectorise. */
 #include "cpu_vector.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "cpu_layers.h"
 
 #ifndef CPU_VECTOR
 #define CPU_VECTOR cpu_vector_portable
 #endif
+
+/* Candidates are scattered over the image: the PSFs at a run are asked of memory while
+ * so many runs before it are worked on. */
+enum { RUNS_AHEAD = 16 };
+
+/* Ask for the PSFs at the first pixel of a run. */
+static inline void fetch_psf(const cpu_psf *psf, int64_t x, int64_t y,
+                             int64_t pixel_bytes, const cpu_run *run)
+{
+    const int64_t dx = run->x - x, dy = run->y - y;
+    if (dy < -psf->half_y || dy > psf->half_y || dx < -psf->half_x || dx > psf->half_x)
+        return;
+    __builtin_prefetch((const char *)psf->row[dy + psf->half_y] +
+                       (psf->half_x + dx) * pixel_bytes);
+}
 
 #define SUBTRACT(REAL, SUFFIX)                                                         \
     static void subtract_##SUFFIX(const cpu_run *run, int64_t count,                   \
@@ -17,6 +35,8 @@
         for (int64_t r = 0; r < count; ++r) {                                          \
             const int64_t dx = run[r].x - x, dy = run[r].y - y;                        \
             int64_t begin = -psf->half_x - dx, end = psf->half_x + 1 - dx;             \
+            if (r + RUNS_AHEAD < count)                                                \
+                fetch_psf(psf, x, y, (int64_t)sizeof(REAL), &run[r + RUNS_AHEAD]);     \
             if (dy < -psf->half_y || dy > psf->half_y) continue;                       \
             if (begin < 0) begin = 0;                                                  \
             if (end > run[r].count) end = run[r].count;                                \
@@ -29,6 +49,80 @@
     }
 SUBTRACT(float, single)
 SUBTRACT(double, double)
+
+/* What candidates are chosen by: the largest of [first, end) and `best`. */
+static inline double largest_sum(const double *value, const double *factor, int terms,
+                                 bool positive, int64_t first, int64_t end, double best)
+{
+    for (int64_t k = first; k < end; ++k) {
+        const double metric = factor ? value[k * terms] * factor[k] : value[k * terms];
+        const double size = positive ? metric : fabs(metric);
+        best = size > best ? size : best;
+    }
+    return best;
+}
+
+/* For each number of layers, so that compilers unroll the loops over them. */
+#define SUBTRACT_SUMS(REAL, SUFFIX)                                                    \
+    static inline __attribute__((always_inline)) double sums_##SUFFIX(                 \
+        const cpu_run *run, int64_t count, const cpu_psf *psf,                         \
+        const cpu_component *component, const int terms, const double *factor,         \
+        bool positive, double *value)                                                  \
+    {                                                                                  \
+        const int psfs = terms * (terms + 1) / 2;                                      \
+        const double *const flux = component->value;                                   \
+        double best = 0;                                                               \
+        for (int64_t r = 0; r < count; ++r) {                                          \
+            const int64_t dx = run[r].x - component->x, dy = run[r].y - component->y;  \
+            const int64_t all = run[r].count;                                          \
+            if (r + RUNS_AHEAD < count)                                                \
+                fetch_psf(psf, component->x, component->y,                             \
+                          psfs *(int64_t)sizeof(REAL), &run[r + RUNS_AHEAD]);          \
+            const bool reaches = dy >= -psf->half_y && dy <= psf->half_y;              \
+            int64_t begin = -psf->half_x - dx, end = psf->half_x + 1 - dx;             \
+            begin = begin < 0 ? 0 : begin > all ? all : begin;                         \
+            end = !reaches || end < begin ? begin : end > all ? all : end;             \
+            double *restrict to = value + run[r].first * terms;                        \
+            const double *own = factor ? factor + run[r].first : NULL;                 \
+            best = largest_sum(to, own, terms, positive, 0, begin, best);              \
+            best = largest_sum(to, own, terms, positive, end, all, best);              \
+            if (end <= begin) continue;                                                \
+            const REAL *from = (const REAL *)psf->row[dy + psf->half_y] +              \
+                               (psf->half_x + dx + begin) * psfs;                      \
+            for (int64_t k = begin; k < end; ++k, from += psfs)                        \
+                for (int u = 0; u < terms; ++u) {                                      \
+                    double sum = 0;                                                    \
+                    for (int t = 0; t < terms; ++t)                                    \
+                        sum += flux[t] * (double)from[cpu_layers_psf(t, u)];           \
+                    to[k * terms + u] -= sum;                                          \
+                }                                                                      \
+            best = largest_sum(to, own, terms, positive, begin, end, best);            \
+        }                                                                              \
+        return best;                                                                   \
+    }                                                                                  \
+    static double subtract_sums_##SUFFIX(                                              \
+        const cpu_run *run, int64_t count, const cpu_psf *psf,                         \
+        const cpu_component *component, const double *factor, bool positive,           \
+        double *value)                                                                 \
+    {                                                                                  \
+        const int terms = component->num_layers;                                       \
+        switch (terms) {                                                               \
+        case 2:                                                                        \
+            return sums_##SUFFIX(run, count, psf, component, 2, factor, positive,      \
+                                 value);                                               \
+        case 3:                                                                        \
+            return sums_##SUFFIX(run, count, psf, component, 3, factor, positive,      \
+                                 value);                                               \
+        case 4:                                                                        \
+            return sums_##SUFFIX(run, count, psf, component, 4, factor, positive,      \
+                                 value);                                               \
+        default:                                                                       \
+            return sums_##SUFFIX(run, count, psf, component, terms, factor, positive,  \
+                                 value);                                               \
+        }                                                                              \
+    }
+SUBTRACT_SUMS(float, single)
+SUBTRACT_SUMS(double, double)
 
 #define LARGEST(REAL, WHOLE, SUFFIX)                                                   \
     static double largest_##SUFFIX(const void *line, const uint8_t *allowed,           \
@@ -66,6 +160,8 @@ static double largest_value(const double *value, int64_t count, bool positive)
     return result;
 }
 
-const cpu_vector CPU_VECTOR = {.subtract = {subtract_single, subtract_double},
-                               .largest = {largest_single, largest_double},
-                               .largest_value = largest_value};
+const cpu_vector CPU_VECTOR = {
+    .subtract = {subtract_single, subtract_double},
+    .subtract_sums = {subtract_sums_single, subtract_sums_double},
+    .largest = {largest_single, largest_double},
+    .largest_value = largest_value};

@@ -1,5 +1,7 @@
 /* Makes the twice-convolved PSF of a scale and puts its rows where all ranks of a node
- * can read them. A rank of a node of n keeps about 1/n of the rows. */
+ * can read them. A rank of a node of n keeps about 1/n of the rows. The PSFs between
+ * layers that are sums lie side by side, pixel by pixel: a loop needs all of them at
+ * each candidate, and these are scattered over the image. */
 #include "cpu_window.h"
 
 #include <string.h>
@@ -19,17 +21,17 @@ struct cpu_window {
     int *neighbor; /* [node's ranks] their numbers among all */
     bool one_node;
     size_t real_bytes;
-    int num_psf;
-    const void **row; /* [num_psf][most rows] */
+    int width, num;   /* PSFs side by side, and windows of them */
+    const void **row; /* [num][most rows] */
     int64_t most_rows;
     /* of the current scale */
     int scale; /* −1: none */
     int64_t half_x, half_y, stride;
     /* being filled */
     const clean_work *work;
-    int psf;
-    char *to; /* this rank's rows, made in order */
-    /* [scales][num_psf] this rank's rows of the scales so far, in order */
+    int psf, side; /* which, and its place among those side by side */
+    char *to;      /* this rank's rows, made in order */
+    /* [scales][num] this rank's rows of the scales so far, in order */
     char **made;
     int num_made;
 };
@@ -59,7 +61,7 @@ void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
     *half_y = half_of(setup->images.ny, most(edge, setup->border_y), reach);
 }
 
-/* Reals from row to row. */
+/* Pixels from row to row. */
 static int64_t stride_of(int64_t half_x)
 {
     return (2 * half_x + 1 + 15) / 16 * 16;
@@ -143,18 +145,18 @@ tess_status cpu_window_create(clean_work *work, cpu_window **window_out)
     cpu_window *window = tess_alloc_zero(1, sizeof *window);
     TESS_TRY(tess_comm_agree(comm, window ? TESS_OK : TESS_ERR_ALLOC));
     window->real_bytes = work->real_bytes;
-    window->num_psf = cpu_layers_psfs(setup);
+    window->width = cpu_layers_are_sums(setup) ? cpu_layers_psfs(setup) : 1;
+    window->num = cpu_layers_psfs(setup) / window->width;
     window->scale = -1;
     TESS_TRY(tess_comm_node(comm, &window->node));
     TESS_TRY(find_places(window, comm));
     int64_t bytes = part_bytes(setup, tess_comm_size(window->node), &window->most_rows);
-    window->row =
-        tess_alloc_zero(window->most_rows * window->num_psf, sizeof *window->row);
-    window->made = tess_alloc_zero((int64_t)setup->num_scales * window->num_psf,
-                                   sizeof *window->made);
+    window->row = tess_alloc_zero(window->most_rows * window->num, sizeof *window->row);
+    window->made =
+        tess_alloc_zero((int64_t)setup->num_scales * window->num, sizeof *window->made);
     TESS_TRY(
         tess_comm_agree(comm, window->row && window->made ? TESS_OK : TESS_ERR_ALLOC));
-    window->num_made = setup->num_scales * window->num_psf;
+    window->num_made = setup->num_scales * window->num;
     TESS_TRY(tess_comm_allreduce_i64(comm, &bytes, 1, TESS_MAX));
     TESS_TRY(tess_window_create(comm, bytes, &window->shared));
     TESS_TRY(tess_comm_agree(comm, is_readable(window)));
@@ -188,26 +190,26 @@ void cpu_window_free(cpu_window *window)
     tess_free(window);
 }
 
-cpu_psf cpu_window_psf(const cpu_window *window, int psf)
+cpu_psf cpu_window_psf(const cpu_window *window, int number)
 {
-    return (cpu_psf){window->row + psf * window->most_rows, window->half_x,
+    return (cpu_psf){window->row + number * window->most_rows, window->half_x,
                      window->half_y};
 }
 
 static size_t row_bytes(const cpu_window *window)
 {
-    return (size_t)window->stride * window->real_bytes;
+    return (size_t)(window->stride * window->width) * window->real_bytes;
 }
 
-/* Where the rows of a PSF are in the node's parts. */
-static void find_rows(cpu_window *window, int psf)
+/* Where the rows of a window are in the node's parts. */
+static void find_rows(cpu_window *window, int number)
 {
     const int64_t rows = 2 * window->half_y + 1;
     const int64_t each = share(rows, tess_comm_size(window->node));
     for (int64_t r = 0; r < rows; ++r) {
         const char *part = tess_window_of(window->shared, window->neighbor[r / each]);
-        window->row[psf * window->most_rows + r] =
-            part + (size_t)(psf * each + r % each) * row_bytes(window);
+        window->row[number * window->most_rows + r] =
+            part + (size_t)(number * each + r % each) * row_bytes(window);
     }
 }
 
@@ -225,8 +227,17 @@ static bool give_column(void *context, int64_t column, void *line)
 static void take_row(void *context, int64_t row, void *line)
 {
     const cpu_window *window = context;
-    memcpy(window->to + (size_t)row * row_bytes(window), line,
-           (size_t)(2 * window->half_x + 1) * window->real_bytes);
+    const int64_t count = 2 * window->half_x + 1;
+    const bool is_double = window->work->is_double;
+    char *to = window->to + (size_t)row * row_bytes(window);
+    if (window->width == 1)
+        memcpy(to, line, (size_t)count * window->real_bytes);
+    else if (is_double)
+        for (int64_t x = 0; x < count; ++x)
+            ((double *)to)[x * window->width + window->side] = ((double *)line)[x];
+    else
+        for (int64_t x = 0; x < count; ++x)
+            ((float *)to)[x * window->width + window->side] = ((float *)line)[x];
 }
 
 /* Rows [first, end) of `rows` that are the k-th of `size` shares. */
@@ -280,13 +291,13 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of a PSF at the current scale, which are made once for a PSF.
- * They cost a transform, and 1/P of memory for each scale to keep. Collective. */
-static tess_status make_rows(clean_work *work, cpu_window *window, int psf,
+/* This rank's rows of a window at the current scale, which are made once for a PSF.
+ * They cost a transform a PSF, and 1/P of memory for each scale to keep. Collective. */
+static tess_status make_rows(clean_work *work, cpu_window *window, int number,
                              int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
-    char **kept = &window->made[window->scale * window->num_psf + psf];
+    char **kept = &window->made[window->scale * window->num + number];
     const tess_convolve_part part = {-window->half_x, 2 * window->half_x + 1,
                                      first - window->half_y, end - first};
     char *made = NULL;
@@ -295,9 +306,13 @@ static tess_status make_rows(clean_work *work, cpu_window *window, int psf,
     made = tess_alloc(end - first, row_bytes(window));
     TESS_TRY(tess_comm_agree(work->setup->comm, made ? TESS_OK : TESS_ERR_ALLOC));
     window->work = work;
-    window->psf = psf;
     window->to = made;
-    TESS_TRY(tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
+    for (int side = 0; side < window->width; ++side) {
+        window->side = side;
+        window->psf = number * window->width + side;
+        TESS_TRY(
+            tess_convolve_inverse(work->plan, &part, give_column, take_row, window));
+    }
     *kept = made;
     made = NULL;
 cleanup:
@@ -305,23 +320,23 @@ cleanup:
     return status;
 }
 
-/* Put the rows of a PSF where the node's ranks read them. Collective. */
-static tess_status fill_psf(clean_work *work, cpu_window *window, int psf)
+/* Put the rows of a window where the node's ranks read them. Collective. */
+static tess_status fill_rows(clean_work *work, cpu_window *window, int number)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;
     const int64_t rows = 2 * window->half_y + 1;
     const int64_t each = share(rows, tess_comm_size(window->node));
     char *own = (char *)tess_window_own(window->shared) +
-                (size_t)(psf * each) * row_bytes(window);
+                (size_t)(number * each) * row_bytes(window);
     int64_t first, end;
     share_range(rows, tess_comm_size(comm), tess_comm_rank(comm), &first, &end);
-    TESS_TRY(make_rows(work, window, psf, first, end));
+    TESS_TRY(make_rows(work, window, number, first, end));
     if (window->one_node)
         memcpy(own, window->to, (size_t)(end - first) * row_bytes(window));
     else
         TESS_TRY(spread(window, comm, first, end, own));
-    find_rows(window, psf);
+    find_rows(window, number);
 cleanup:
     return status;
 }
@@ -337,8 +352,8 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     window->scale = scale;
     cpu_window_half(work->setup, scale, &window->half_x, &window->half_y);
     window->stride = stride_of(window->half_x);
-    for (int k = 0; k < window->num_psf; ++k) {
-        TESS_TRY(fill_psf(work, window, k));
+    for (int k = 0; k < window->num; ++k) {
+        TESS_TRY(fill_rows(work, window, k));
         bytes += (2 * window->half_y + 1) * (int64_t)row_bytes(window);
     }
     TESS_TRY(tess_window_meet(window->shared, bytes));

@@ -30,7 +30,8 @@ void cpu_window_forget(cpu_window *window);
 /** Fill it for a scale, unless it is. Collective. */
 tess_status cpu_window_fill(clean_work *work, int scale);
 
-/** The PSF of a number. Local. */
-cpu_psf cpu_window_psf(const cpu_window *window, int psf);
+/** The PSF of an image; where layers are sums, number 0 is of all pairs of layers.
+ *  Local. */
+cpu_psf cpu_window_psf(const cpu_window *window, int number);
 
 #endif

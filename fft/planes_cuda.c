@@ -30,18 +30,6 @@ static void lines_free(line_list *lines)
     *lines = (line_list){0};
 }
 
-tess_status device_array_grow(device_array *array, int64_t bytes, const char *what)
-{
-    tess_status status = TESS_OK;
-    if (bytes <= array->bytes) return TESS_OK;
-    tess_device_free(array->data);
-    *array = (device_array){0};
-    TESS_TRY(tess_device_alloc(bytes, what, &array->data));
-    array->bytes = bytes;
-cleanup:
-    return status;
-}
-
 /* ---- create, destroy ---- */
 
 static int64_t image_bytes(const tess_planes *planes)

@@ -44,6 +44,18 @@ void planes_rows_destroy(tess_planes *planes)
 
 /* ---- room ---- */
 
+tess_status device_array_grow(device_array *array, int64_t bytes, const char *what)
+{
+    tess_status status = TESS_OK;
+    if (bytes <= array->bytes) return TESS_OK;
+    tess_device_free(array->data);
+    *array = (device_array){0};
+    TESS_TRY(tess_device_alloc(bytes, what, &array->data));
+    array->bytes = bytes;
+cleanup:
+    return status;
+}
+
 /* As device_array_grow, but for the largest plane at once where there is much room:
  * planes have more and more lines, and memory of gigabytes takes milliseconds to be
  * had. */
