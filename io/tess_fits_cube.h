@@ -63,6 +63,14 @@ tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube);
 tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
                                   tess_fits_cube *cube);
 
+/** What the tables of a cube, or else its header, tell of its planes,
+ *  plane[num_stokes][num_freq]: `header` (tess_fits_meta_read) with the frequency,
+ *  width, Stokes parameter, beam and weights of each. A plane without data has ΣW 0 and
+ *  no beam; ΣW is NAN where the file does not tell it. TESS_ERR_INPUT: the frequency
+ * axis is not usable, or a table is damaged; TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+tess_status tess_fits_planes(const tess_fits_model *cube, const tess_image_meta *header,
+                             tess_image_meta *plane);
+
 /** Free it. A file that is not finished is removed, unless it is of a `run`. NULL is
  *  fine. Local. */
 void tess_fits_cube_destroy(tess_fits_cube *cube);

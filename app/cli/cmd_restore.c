@@ -9,14 +9,17 @@
 static const char doc[] =
     "Convolve a model with a beam, add a residual image, and write the restored image."
     "\v"
-    "The model is a FITS image in Jy/pixel whose pixels are the residual's, or a list "
+    "The model is a FITS image in Jy/pixel whose pixels are the residual's, or a cube "
+    "for a cube, whose planes are restored each with its beam; or a list "
     "of sources as DP3 and WSClean write it: a file whose first line begins with "
     "'Format =', or whose name ends in .txt. Points of a list are beams at their exact "
     "places, and Gaussians are convolved with the beam; their spectra are averaged "
-    "over the residual's band. The residual's header gives the beam, unless an option "
-    "does.\n\n"
+    "over the residual's band. The residual's header, or its table of beams, gives the "
+    "beam, unless an option does.\n\n"
     "Examples:\n"
     "  tessera restore out-residual.fits out-model.fits -o restored.fits\n"
+    "  tessera restore out-cube-residual.fits out-cube-model.fits -o round.fits \\\n"
+    "      --beam-size 12asec\n"
     "  tessera restore out-residual.fits out-sources.txt -o sharp.fits \\\n"
     "      --beam-size 4asec";
 

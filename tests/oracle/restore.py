@@ -84,6 +84,18 @@ def make_images(suite):
     return obs, prefix if ran else None
 
 
+def make_band(suite):
+    """Four channels with polarisation, of which the last is flagged."""
+    sky = write_sky(suite.path("band.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg", flux_jy=1, q=.2, spectral_index=-2,
+                                                  ref_freq="1.28GHz")])
+    obs = simulate(suite.path("band.uvfits"), sky, layout="meerkat", ra=f"{RA}deg", dec=f"{DEC}deg",
+                   start="2026-01-01T18:00:00", duration="1h", integration="600s", freq="1.28GHz", width="60MHz",
+                   channels=4, pol="XX,XY,YX,YY", extra=("--antennas", "30", "--noise", "0.05", "--seed", "1"))
+    with fits_module().open(obs, mode="update") as hdus:
+        hdus[0].data["DATA"][..., 3, :, 2] = -1
+    return obs
+
+
 def restore(suite, what, *args, ranks=1, status=0):
     out = suite.path(what + ".fits")
     made = tessera("restore", *args, "-o", out, ranks=ranks)
@@ -109,6 +121,82 @@ def check_run(suite, made):
         if 3 in paths:
             suite.true(f"{what}: pixels of three ranks are those of one",
                        np.array_equal(read_image(paths[3])[0], image))
+
+
+def cube_tables(path):
+    """What the tables of a cube's planes tell, but for sums of pixels."""
+    with fits_module().open(path) as hdus:
+        return {(hdu.name, name): np.array(hdu.data[name]) for hdu in hdus[1:] for name in hdu.data.names
+                if name not in ("DATASUM", "DATAMIN", "DATAMAX", "NITER", "NMAJOR", "CLTHRESH", "CLFLUX")}
+
+
+def check_cube(suite, obs):
+    """A model cube back onto its residual cube is the restored cube of the run that made both, also where channels
+    fall in frequency or one has no data; and a list."""
+    ran, made = suite.image("cube", obs, "--size", SIZE, "--scale", f"{SCALE}asec", "--niter", 200, "--auto-threshold", 3,
+                            "--channels-out", 4, "--stokes", "IQ", "--cube")
+    if not ran:
+        return
+    residual, model, whole = (f"{made}-cube-{kind}.fits" for kind in ("residual", "model", "image"))
+    reference, header = read_image(whole)
+    wanted = cube_tables(whole)
+    paths = {}
+    for ranks in (1, 3) if mpiexec() else (1,):
+        paths[ranks] = restore(suite, f"cube-{ranks}", residual, model, "--reproducible", ranks=ranks)
+    if None in paths.values():
+        return
+    image, own = read_image(paths[1])
+    suite.equal("cube: planes", image.shape, reference.shape)
+    suite.true("cube: the channel without data is empty", np.isnan(reference[:, 3]).all())
+    suite.below("cube: difference from the run's / peak", peak_error(image, reference), 1e-7)
+    for key in ("BUNIT", "CTYPE3", "CRVAL3", "CDELT3", "CRVAL4", "CDELT4", "DATE-OBS", "TELESCOP", "CASAMBM", "BITPIX"):
+        suite.equal(f"cube: {key}", own[key], header[key])
+    found = cube_tables(paths[1])
+    suite.equal("cube: columns of tables", sorted(found), sorted(wanted))
+    suite.below("cube: tables, relative difference", max(
+        np.abs(found[k] - wanted[k]).max() / max(np.abs(wanted[k]).max(), 1) for k in wanted), 1e-9)
+    if 3 in paths:
+        suite.true("cube: pixels of three ranks are those of one",
+                   np.array_equal(read_image(paths[3])[0], image, equal_nan=True))
+    check_cube_order(suite, residual, model, image)
+    check_cube_list(suite, residual)
+
+
+def check_cube_order(suite, residual, model, image):
+    """As other programs write cubes: channels that fall in frequency, with a table of beams alone."""
+    for what, path in (("residual", residual), ("model", model)):
+        with fits_module().open(path) as hdus:
+            header = hdus[0].header
+            header["CRVAL3"] += (hdus[0].data.shape[1] - 1) * header["CDELT3"]
+            header["CDELT3"] *= -1
+            hdus[0].data = hdus[0].data[:, ::-1]
+            beams = [hdu for hdu in hdus[1:] if hdu.name == "BEAMS"]
+            for hdu in beams:
+                hdu.data["CHAN"] = 3 - hdu.data["CHAN"]
+            fits_module().HDUList([hdus[0], *beams]).writeto(suite.path(f"falling-{what}.fits"), checksum=False)
+    out = restore(suite, "falling", suite.path("falling-residual.fits"), suite.path("falling-model.fits"))
+    if out:
+        # single-precision beams
+        suite.below("falling: difference / peak", peak_error(read_image(out)[0], image), 1e-6)
+        suite.true("falling: frequencies rise", read_image(out)[1]["CDELT3"] > 0)
+    restore(suite, "frequencies", residual, suite.path("falling-model.fits"), status=3)
+
+
+def check_cube_list(suite, residual):
+    beam = (21.0, 13.0, 65.0)
+    out = restore(suite, "cube-list", residual, write_list(suite.path("sources.txt")), "--beam-shape", "21asec,13asec,65deg")
+    if not out:
+        return
+    image, own = read_image(out)
+    left = read_image(residual)[0]
+    for k in range(3):
+        freq, width = own["CRVAL3"] + k * own["CDELT3"], own["CDELT3"]
+        fluxes = [band_flux(s, freq, width) for s in SOURCES]
+        suite.below(f"cube, list, channel {k}: difference / peak",
+                    peak_error(image[0, k] - left[0, k], restored(beam, fluxes)), 1e-6)
+        q = [s[3] / s[2] * f for s, f in zip(SOURCES, fluxes)]
+        suite.below(f"cube, list, Stokes Q, channel {k}: difference / peak",
+                    peak_error(image[1, k] - left[1, k], restored(beam, q)), 1e-5)
 
 
 def check_log(suite, log, made):
@@ -210,6 +298,15 @@ def check_drawn(suite, obs, made):
         paths[ranks] = suite.path(f"drawn-{ranks}.fits")
         suite.ran(f"draw on {ranks}", tessera("draw", inside, "-o", paths[ranks], *common, ranks=ranks))
     image, header = read_image(paths[1])
+    of_obs = suite.path("of-obs.fits")
+    for ranks in paths:
+        made_of = tessera("draw", inside, "-o", of_obs, *common[:4], "--obs", obs, "--overwrite", ranks=ranks)
+        if suite.ran(f"draw where an observation points, on {ranks}", made_of):
+            own = read_image(of_obs)[1]
+            suite.below("drawn where an observation points: WCS [pixel]", wcs_difference(own, header, image.shape), 1e-6)
+            wanted = read_image(made + "-dirty.fits")[1]
+            suite.equal("drawn for the observation's band", (own["CRVAL3"], own["CDELT3"]),
+                        (wanted["CRVAL3"], wanted["CDELT3"]))
     total = sum(spectrum(s, FREQ) for s in SOURCES[:4])
     suite.below("drawn: sum of pixels / flux", abs(image.sum() / total - 1), 1e-6)
     suite.equal("drawn: unit", header["BUNIT"], "Jy/pixel")
@@ -265,7 +362,7 @@ def check_bad(suite, made):
     cases = [("other shape", ("restore", residual, small), 3, "64 x 64 pixels, the residual"),
              ("other place", ("restore", residual, moved), 3, "pixels from those of the residual"),
              ("no beam", ("restore", moved, text), 3, "has no beam"),
-             ("planes", ("restore", suite.path("cube.fits"), model), 3, "2 planes"),
+             ("planes", ("restore", suite.path("cube.fits"), model), 3, "the residual 2 of 1"),
              ("pixels that are not square", ("restore", suite.path("oblong.fits"), text), 3, "pixels are not square"),
              ("a list that does not parse", ("restore", residual, broken), 3, "line 3, column 'I'"),
              ("no list", ("draw", suite.path("sky.csv"), *where), 3, "no header of a list"),
@@ -277,6 +374,8 @@ def check_bad(suite, made):
               "pixels are not square"),
              ("an axis in metres", ("draw", text, "--like", suite.path("metres.fits")), 3, "must be Hz"),
              ("no pixels", ("draw", text, "--size", 64), 2, "--center or --obs are needed"),
+             ("two centres", ("draw", text, *where, "--obs", "obs.uvfits"), 2, "exclude each other"),
+             ("no observation", ("draw", text, *where[:4], "--obs", suite.path("none.ms")), 3, "none.ms"),
              ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
     for ranks in (1, 3) if mpiexec() else (1,):
         for what, args, status, words in cases if ranks == 1 else cases[:6]:
@@ -296,6 +395,7 @@ def main():
     obs, made = make_images(suite)
     if made:
         check_run(suite, made)
+        check_cube(suite, make_band(suite))
         check_log(suite, made + ".log", made)
         check_sources(suite, made)
         check_drawn(suite, obs, made)

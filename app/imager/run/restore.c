@@ -13,6 +13,7 @@
 #include "pixel_places.h"
 #include "source.h"
 #include "tess_clean.h"
+#include "tess_fits_cube.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
@@ -25,6 +26,8 @@ typedef struct canvas {
     const tess_restore_job *job;
     tess_fits_model pixels; /* of the image whose pixels it has */
     tess_image_meta meta;
+    tess_image_meta *plane; /* [num_planes] of the residual; `meta` is one of these */
+    int num_planes;
     bool is_double; /* in the file */
     int64_t row_first, num_rows;
     double *rows; /* [num_rows][nx] */
@@ -65,9 +68,8 @@ static tess_clean_beam beam_of(const canvas *to)
                              .angle_rad = beam->pa_rad};
 }
 
-/* Write the rows to a file that waits for its name; those in single precision are made
- * in place. Collective. */
-static tess_status hold_canvas(canvas *to, const char *path, tess_held_files *held)
+/* Rows in single precision take the place of those in double precision. */
+static void round_rows(canvas *to)
 {
     const int64_t count = to->num_rows * to->meta.nx;
     float *single = (float *)to->rows;
@@ -75,6 +77,20 @@ static tess_status hold_canvas(canvas *to, const char *path, tess_held_files *he
         const float value = (float)to->rows[k];
         memcpy(&single[k], &value, sizeof value);
     }
+}
+
+/* Whether a plane of a cube was made of nothing. */
+static bool is_empty(const canvas *to, int k)
+{
+    const tess_image_meta *plane = &to->plane[k];
+    const double sum = plane->gridded.sum_weights;
+    return to->num_planes > 1 && !isnan(sum) && !(sum > 0);
+}
+
+/* Write the rows to a file that waits for its name. Collective. */
+static tess_status hold_canvas(canvas *to, const char *path, tess_held_files *held)
+{
+    round_rows(to);
     to->meta.history = to->job->command_line;
     return tess_fits_hold(to->comm, path, held, &to->meta, to->is_double, to->row_first,
                           to->num_rows, to->rows);
@@ -102,14 +118,29 @@ cleanup:
     return tess_comm_agree(comm, status);
 }
 
-static tess_status check_one_plane(const tess_fits_model *image)
+/* The beam of each plane: that of the option, or of the header or the table. A plane
+ * without data needs none. */
+static tess_status take_beams(const tess_restore_opts *opts, canvas *to)
 {
     tess_status status = TESS_OK;
-    if (image->num_freq > 1 || image->num_stokes > 1)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: it has %d planes; give an image of one channel and Stokes "
-                  "parameter",
-                  image->path, image->num_freq * image->num_stokes);
+    for (int k = 0; k < to->num_planes; ++k) {
+        tess_image_meta *plane = &to->plane[k];
+        const bool has_none = !(plane->beam.major_rad > 0);
+        if (is_empty(to, k)) continue;
+        if (opts->beam.major_rad > 0)
+            plane->beam = opts->beam;
+        else if (has_none && to->num_planes == 1)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: its header has no beam (BMAJ, BMIN, BPA); give one with "
+                      "--beam-shape",
+                      opts->residual);
+        else if (has_none)
+            TESS_FAIL(
+                TESS_ERR_INPUT,
+                "%s: plane %d has no beam (table BEAMS, or BMAJ, BMIN, BPA); give "
+                "one with --beam-shape",
+                opts->residual, k + 1);
+    }
 cleanup:
     return status;
 }
@@ -119,31 +150,69 @@ static tess_status open_residual(const tess_restore_opts *opts, canvas *to)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_fits_meta_read(opts->residual, &to->pixels, &to->meta));
-    TESS_TRY(check_one_plane(&to->pixels));
-    if (opts->beam.major_rad > 0) to->meta.beam = opts->beam;
-    if (!(to->meta.beam.major_rad > 0))
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: its header has no beam (BMAJ, BMIN, BPA); give one with "
-                  "--beam-shape",
-                  opts->residual);
+    to->num_planes = to->pixels.num_freq * to->pixels.num_stokes;
+    to->plane = tess_alloc(to->num_planes, sizeof *to->plane);
+    if (!to->plane) TESS_FAIL(TESS_ERR_ALLOC, "%d planes", to->num_planes);
+    to->plane[0] = to->meta;
+    if (to->num_planes > 1)
+        TESS_TRY(tess_fits_planes(&to->pixels, &to->meta, to->plane));
+    TESS_TRY(take_beams(opts, to));
     to->is_double = to->pixels.bitpix == -64;
     TESS_TRY(divide_rows(to));
-    TESS_TRY(tess_fits_read(&to->pixels, 0, 0, to->row_first, to->num_rows, to->rows));
 cleanup:
     return status;
 }
 
-/* Rows of a model image, which are freed by the caller. Local. */
-static tess_status read_model(const char *path, const canvas *to, double **rows)
+/* What is put onto a residual: an image of the same planes, or a list. */
+typedef struct restored_model {
+    bool is_list;
+    drawn_list drawn;
+    tess_fits_model image;
+} restored_model;
+
+/* Channels of a model may lie so far from the residual's, in frequency. */
+static const double SAME_FREQUENCY = 1e-6;
+
+/* Planes of several have to be of the same channels and Stokes parameters. Local. */
+static tess_status check_planes(const canvas *to, const tess_fits_model *model)
 {
     tess_status status = TESS_OK;
-    tess_fits_model model;
-    TESS_TRY(tess_fits_open(path, &model));
-    TESS_TRY(check_one_plane(&model));
-    TESS_TRY(pixel_places_check(&model, &to->pixels, "the residual"));
-    *rows = tess_alloc(to->num_rows * to->meta.nx, sizeof **rows);
-    if (!*rows) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
-    TESS_TRY(tess_fits_read(&model, 0, 0, to->row_first, to->num_rows, *rows));
+    const tess_fits_model *residual = &to->pixels;
+    tess_image_meta header = {0}, *plane = NULL;
+    if (model->num_freq != residual->num_freq ||
+        model->num_stokes != residual->num_stokes)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: it has %d channels of %d Stokes parameters, and the residual %d "
+                  "of %d",
+                  model->path, model->num_freq, model->num_stokes, residual->num_freq,
+                  residual->num_stokes);
+    if (to->num_planes == 1) return TESS_OK;
+    plane = tess_alloc(to->num_planes, sizeof *plane);
+    if (!plane) TESS_FAIL(TESS_ERR_ALLOC, "%d planes", to->num_planes);
+    TESS_TRY(tess_fits_planes(model, &header, plane));
+    for (int k = 0; k < to->num_planes; ++k) {
+        const double apart_hz = fabs(plane[k].freq_hz - to->plane[k].freq_hz);
+        if (plane[k].stokes != to->plane[k].stokes ||
+            !(apart_hz <= SAME_FREQUENCY * to->plane[k].freq_hz))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: plane %d is Stokes %s at %.6g Hz, and the residual's %s at "
+                      "%.6g Hz",
+                      model->path, k + 1, tess_corr_name(plane[k].stokes),
+                      plane[k].freq_hz, tess_corr_name(to->plane[k].stokes),
+                      to->plane[k].freq_hz);
+    }
+cleanup:
+    tess_free(plane);
+    return status;
+}
+
+/* Local. */
+static tess_status open_image(const char *path, const canvas *to, restored_model *model)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_fits_open(path, &model->image));
+    TESS_TRY(pixel_places_check(&model->image, &to->pixels, "the residual"));
+    TESS_TRY(check_planes(to, &model->image));
 cleanup:
     return status;
 }
@@ -151,7 +220,7 @@ cleanup:
 /* ---- restoring ---- */
 
 /* Collective. */
-static tess_status add_model(canvas *to, const char *path)
+static tess_status add_image(canvas *to, const tess_fits_model *model, int k)
 {
     tess_status status = TESS_OK;
     const tess_clean_images images = images_of(to);
@@ -159,28 +228,121 @@ static tess_status add_model(canvas *to, const char *path)
     const tess_clean_opts opts = {.is_double = to->is_double,
                                   .repeatable = to->job->repeatable,
                                   .threads = to->job->threads};
-    double *model = NULL;
-    TESS_TRY(tess_comm_agree(to->comm, read_model(path, to, &model)));
+    double *rows = tess_alloc(to->num_rows * to->meta.nx, sizeof *rows);
+    if (!rows)
+        status = TESS_ERR_ALLOC;
+    else
+        status = tess_fits_read(model, k / model->num_freq, k % model->num_freq,
+                                to->row_first, to->num_rows, rows);
+    TESS_TRY(tess_comm_agree(to->comm, status));
     TESS_TRY(
-        tess_clean_restore(to->comm, &images, &opts, &beam, model, to->rows, to->rows));
+        tess_clean_restore(to->comm, &images, &opts, &beam, rows, to->rows, to->rows));
 cleanup:
-    tess_free(model);
+    tess_free(rows);
     return status;
 }
 
 /* Collective. */
-static tess_status add_list(canvas *to, const char *path)
+static tess_status add_list(canvas *to, drawn_list *drawn)
 {
     tess_status status = TESS_OK;
     const tess_clean_images images = images_of(to);
     const tess_clean_beam beam = beam_of(to);
-    drawn_list drawn = {0};
-    TESS_TRY(drawn_list_read(to->comm, path, &to->meta, &drawn));
-    TESS_TRY(tess_comm_agree(to->comm, drawn_list_take_flux(&drawn, &to->meta, 0, 0)));
-    tess_draw_restored(&images, &beam, drawn.source, drawn.num, to->job->threads,
+    TESS_TRY(tess_comm_agree(to->comm, drawn_list_take_flux(drawn, &to->meta, 0, 0)));
+    tess_draw_restored(&images, &beam, drawn->source, drawn->num, to->job->threads,
                        to->rows);
 cleanup:
-    drawn_list_free(&drawn);
+    return status;
+}
+
+/* Plane k becomes the canvas. Collective. */
+static tess_status restore_plane(canvas *to, restored_model *model, int k)
+{
+    tess_status status = TESS_OK;
+    const int num_freq = to->pixels.num_freq;
+    to->meta = to->plane[k];
+    status = tess_fits_read(&to->pixels, k / num_freq, k % num_freq, to->row_first,
+                            to->num_rows, to->rows);
+    TESS_TRY(tess_comm_agree(to->comm, status));
+    if (is_empty(to, k)) return TESS_OK;
+    TESS_TRY(model->is_list ? add_list(to, &model->drawn)
+                            : add_image(to, &model->image, k));
+cleanup:
+    return status;
+}
+
+static void name_restored(tess_image_meta *meta)
+{
+    meta->caption = "restored image";
+    snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
+}
+
+/* Collective. */
+static tess_status restore_image(canvas *to, restored_model *model,
+                                 tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(restore_plane(to, model, 0));
+    name_restored(&to->meta);
+    TESS_TRY(hold_canvas(to, to->job->output, held));
+cleanup:
+    return status;
+}
+
+/* The axes of the residual, with frequencies that rise: freq_hz[2 * num_freq] of the
+ * caller gets these, and widths. True: they fall in the file. */
+static bool make_axes(const canvas *to, double *freq_hz, tess_cube_axes *axes)
+{
+    const int num = to->pixels.num_freq;
+    const int *stokes = to->pixels.stokes;
+    const bool falls = num > 1 && to->plane[0].freq_hz > to->plane[1].freq_hz;
+    for (int k = 0; k < num; ++k) {
+        const tess_image_meta *plane = &to->plane[falls ? num - 1 - k : k];
+        freq_hz[k] = plane->freq_hz;
+        freq_hz[num + k] = plane->bandwidth_hz;
+    }
+    *axes = (tess_cube_axes){.num_freq = num,
+                             .num_stokes = to->pixels.num_stokes,
+                             .freq_hz = freq_hz,
+                             .width_hz = freq_hz + num,
+                             .stokes_step =
+                                 to->pixels.num_stokes > 1 ? stokes[1] - stokes[0] : 1};
+    return falls;
+}
+
+/* Plane by plane, each with its beam. Collective. */
+static tess_status restore_cube(canvas *to, restored_model *model,
+                                tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    const int num = to->pixels.num_freq;
+    tess_cube_axes axes;
+    tess_fits_cube *cube = NULL;
+    double *freq_hz = tess_alloc(2 * num, sizeof *freq_hz);
+    TESS_TRY(tess_comm_agree(to->comm, freq_hz ? TESS_OK : TESS_ERR_ALLOC));
+    const bool falls = make_axes(to, freq_hz, &axes);
+    tess_image_meta header = to->plane[falls ? num - 1 : 0];
+    header.cube = &axes;
+    header.beam = (tess_fits_beam){0};
+    header.history = to->job->command_line;
+    name_restored(&header);
+    TESS_TRY(tess_fits_cube_create(to->comm, to->job->output, to->job->overwrite,
+                                   &header, 0, to->is_double, &cube));
+    for (int k = 0; k < to->num_planes; ++k) {
+        TESS_TRY(restore_plane(to, model, k));
+        round_rows(to);
+        const tess_cube_plane plane = {.freq = falls ? num - 1 - k % num : k % num,
+                                       .stokes = k / num,
+                                       .meta = &to->meta,
+                                       .row_first = to->row_first,
+                                       .num_rows = to->num_rows,
+                                       .rows = to->rows};
+        TESS_TRY(tess_fits_cube_write(to->comm, &plane, to->job->threads, cube));
+    }
+    TESS_TRY(tess_fits_cube_finish(to->comm, held, cube));
+cleanup:
+    tess_fits_cube_destroy(cube);
+    tess_free(freq_hz);
     return status;
 }
 
@@ -199,18 +361,20 @@ tess_status tess_restore(tess_comm *comm, const tess_restore_opts *opts)
     const char *const inputs[] = {opts->residual, opts->model};
     canvas to = {.comm = comm, .job = &opts->job};
     tess_held_files held = held_of(&opts->job);
-    bool list = false;
+    restored_model model = {0};
     TESS_TRY(check_output(comm, &opts->job, opts->job.output, inputs, 2));
-    TESS_TRY(is_list(comm, opts->model, &list));
+    TESS_TRY(is_list(comm, opts->model, &model.is_list));
     TESS_TRY(tess_comm_agree(comm, open_residual(opts, &to)));
-    TESS_TRY((list ? add_list : add_model)(&to, opts->model));
-    to.meta.caption = "restored image";
-    snprintf(to.meta.unit, sizeof to.meta.unit, "Jy/beam");
-    TESS_TRY(hold_canvas(&to, opts->job.output, &held));
+    TESS_TRY(model.is_list
+                 ? drawn_list_read(comm, opts->model, &to.meta, &model.drawn)
+                 : tess_comm_agree(comm, open_image(opts->model, &to, &model)));
+    TESS_TRY((to.num_planes > 1 ? restore_cube : restore_image)(&to, &model, &held));
     TESS_TRY(tess_held_publish(comm, &held));
     tess_words_tell("files", "%s", opts->job.output);
 cleanup:
     tess_held_free(&held);
+    drawn_list_free(&model.drawn);
+    tess_free(to.plane);
     tess_free(to.rows);
     return status;
 }

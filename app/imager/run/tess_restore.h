@@ -24,10 +24,11 @@ typedef struct tess_restore_job {
 
 typedef struct tess_restore_opts {
     const char
-        *residual;     /**< image of one plane; the output has its pixels and header */
-    const char *model; /**< image [Jy/pixel] of its pixels, or a list of sources
-                            (io/tess_source_list.h) */
-    tess_fits_beam beam; /**< zeros: that of the residual's header */
+        *residual; /**< image or cube; the output has its pixels, planes and header */
+    const char *model;   /**< image [Jy/pixel] of its pixels and planes, or a list of
+                              sources (io/tess_source_list.h) */
+    tess_fits_beam beam; /**< zeros: that of the residual's header, or of the table for
+                              each plane (tess_fits_planes) */
     tess_restore_job job;
 } tess_restore_opts;
 
