@@ -1,4 +1,4 @@
-/* What the data need: gridding plan, partition, and how planes are shared. */
+/* Makes what the data need: gridding plan, partition, and how planes are shared. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +69,8 @@ static double planes_bytes(const imager_job *job, int fft_ranks)
            (job->model.is_shared ? tess_planes_bytes(&model) : 0);
 }
 
-/* w-groups: as few as keep one plane of every rank's FFT in flight; cutting in w costs
- * spilled planes, so a group has at least 2W of them. */
+/* The number of w-groups: as few as keep one plane of every rank's FFT in flight.
+ * Cutting in w costs spilled planes, so that a group has at least 2W planes. */
 static int choose_groups(const imager_job *job, int ranks)
 {
     const tess_grid_plan *plan = job->plan;
@@ -84,10 +84,10 @@ static int choose_groups(const imager_job *job, int ranks)
                                   wanted < limit ? wanted : (limit > 1 ? limit : 1));
 }
 
-/* Ranks that share a plane: 1 while there are planes for all in every step, else so
- * many that all are equally busy; more when images or planes would not fit otherwise.
- * Images that groups of ranks have summed apart depend on their number: with
- * --reproducible there is one. */
+/* The number of ranks that share a plane: 1 while there are planes for all ranks in
+ * every step, else so many that all are equally busy; more if images or planes would
+ * not fit otherwise. Images that groups of ranks have summed by themselves depend on
+ * the number of groups, so that there is one group with --reproducible. */
 static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
 {
     if (job->layout->forced.fft_ranks > 0) return job->layout->forced.fft_ranks;
@@ -108,7 +108,8 @@ void imager_shares(const imager_job *job, int ranks, int *num_groups, int *fft_r
     *fft_ranks = choose_fft_ranks(job, ranks, *num_groups);
 }
 
-/* What would add up planes or images in an order of its own. */
+/* Refuses forced groups of ranks with --reproducible: they would add up planes or
+ * images in an order of their own. */
 static tess_status check_reproducible(const imager_job *job)
 {
     tess_status status = TESS_OK;
@@ -152,10 +153,10 @@ cleanup:
     return status;
 }
 
-/* Seconds of one core above which a run is planned by costs that were measured on the
- * machine: measuring, once, takes a quarter of a second. It goes by the built-in costs,
- * and by the size of the whole run, so that the plan is the same on any number of ranks
- * and threads. */
+/* Time of one core above which a run is planned by costs that were measured on the
+ * machine; measuring takes a quarter of a second, once [s]. The decision is made by the
+ * built-in costs and the size of the whole run, so that the plan is the same on any
+ * number of ranks and threads. */
 static const double CALIBRATE_FROM_S = 5;
 
 static tess_status measured_costs(imager_job *job)
@@ -165,8 +166,8 @@ static tess_status measured_costs(imager_job *job)
                           &job->costs);
 }
 
-/* A plan by what the machine takes, in place of one by the built-in costs, where the
- * run is large enough for that to matter. Devices have costs of their own. */
+/* Replaces a plan by one that is made by measured costs, if the run is large enough for
+ * that to matter. Devices have costs of their own. */
 static tess_status plan_by_machine(imager_job *job, tess_grid_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -194,7 +195,7 @@ cleanup:
     return status;
 }
 
-/* A user's kernels, for the time of planning. Collective. */
+/* Reads a user's kernels, for the time of planning. Collective. */
 static tess_status read_kernels(const imager_job *job, tess_fits_kernels *file,
                                 tess_projection_kernels *kernels)
 {
@@ -214,7 +215,7 @@ cleanup:
     return status;
 }
 
-/* The plan's kernels as a file of that kind. Local. */
+/* Writes the plan's kernels to a file of the same kind. Local. */
 static tess_status write_kernels(const imager_job *job, const char *path)
 {
     tess_status status = TESS_OK;
@@ -249,8 +250,8 @@ cleanup:
     return status;
 }
 
-/* On a node, tables of w-kernels are computed by one rank: the others find them in the
- * cache. Collective. */
+/* On a node, one rank computes tables of w-kernels; the others find them in the cache.
+ * Collective. */
 static tess_status create_plan(imager_job *job, const tess_grid_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -269,8 +270,8 @@ cleanup:
     return status;
 }
 
-/* Tables of w-kernels take no more than a share of memory, nor of the devices'; any
- * rank has the same. Collective. */
+/* Limits tables of w-kernels to a share of the memory of ranks and devices, the same on
+ * all ranks. Collective. */
 static tess_status bound_tables(const imager_job *job, tess_projection_opts *projection)
 {
     tess_status status = TESS_OK;
@@ -358,7 +359,7 @@ cleanup:
 tess_status imager_job_share(imager_job *job)
 {
     tess_status status = TESS_OK;
-    /* the devices of a team are not those that were connected */
+    /* the devices of a team are not those that are connected */
     if (job->ranks.num_teams > 1) job->shares_planes = false;
     const int ranks = tess_comm_size(imager_team(job));
     job->ranks.num_groups = job->shares_planes ? 1 : choose_groups(job, ranks);
@@ -378,7 +379,8 @@ cleanup:
     return status;
 }
 
-/* Planes for a first set of images, or the same ones for the next. Collective. */
+/* Makes planes for a first set of images, or prepares the same planes for the next set.
+ * Collective. */
 static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts,
                                  tess_planes **planes)
 {
@@ -386,7 +388,7 @@ static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts,
     double mark = tess_time_now();
     if (*planes) {
         tess_planes_set_slabs(*planes, opts->slab_line);
-        /* a model stays for the next samples */
+        /* a model stays in the planes for the next samples */
         if (opts->forward) status = tess_planes_clear(*planes);
         TESS_TRY(tess_comm_agree(imager_team(job), status));
     } else {
@@ -399,7 +401,7 @@ cleanup:
     return status;
 }
 
-/* What depends on the bricks of one set of images. */
+/* Frees what depends on the bricks of one set of images. */
 static void free_partition(imager_job *job)
 {
     imager_job_part part;
@@ -436,7 +438,7 @@ void imager_job_part_free(imager_job_part *part)
     *part = (imager_job_part){0};
 }
 
-/* More visibilities than any brick has. */
+/* No brick has so many visibilities. */
 static const int64_t WHOLE_BRICK = (int64_t)1 << 48;
 
 int64_t imager_part_vis(const imager_job *job)
@@ -445,12 +447,12 @@ int64_t imager_part_vis(const imager_job *job)
     return job->plan->chunk * TESS_CHUNKS_PER_PIECE;
 }
 
-/* A run takes as long as so many visibilities more: its row is somewhere in memory, its
- * batch not full. Gridding 29 million MeerKAT visibilities, support 5, took 77 ns for
- * each, 220 ns for each run, and .3 ns for each byte of brick sums. */
+/* A run costs as much as so many visibilities: its row may be anywhere in memory, and
+ * its batch is not full. Gridding 29 million MeerKAT visibilities, support 5, took 77
+ * ns for each, 220 ns for each run, and .3 ns for each byte of brick sums. */
 static const double VIS_OF_RUN = 2.8;
 
-/* Of a brick: its cells, in memory that is new. */
+/* Time that a brick takes beside its visibilities, with its cells in new memory [s]. */
 static double brick_cost_s(const tess_grid_plan *plan)
 {
     const double cells = fmin(plan->num_planes, plan->w_support + 2) *
@@ -470,7 +472,7 @@ static void note_balance(imager_job *job)
     job->profile->grid.predicted_mean_s += mean;
 }
 
-/* Planes and steps on the partition there is. Collective. */
+/* Makes planes and steps for the partition. Collective. */
 static tess_status set_up_steps(imager_job *job, const tess_planes_opts *opts,
                                 tess_planes **planes, tess_steps **steps)
 {

@@ -1,4 +1,4 @@
-/* Data that do not fit into memory: what is gone over how often. */
+/* Chooses the passes over data that do not fit into memory. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,10 +11,10 @@
 
 /* ---- this rank's bricks ---- */
 
-/* A brick and what samples of one rank have in it. */
+/* A brick, and the samples of one rank in it. */
 typedef struct brick {
     int64_t key, num_vis, num_runs;
-    tess_plane_span planes; /* where they are known */
+    tess_plane_span planes; /* planes that it touches, where they are known */
 } brick;
 
 static int by_key(const void *a, const void *b)
@@ -23,7 +23,7 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Bricks by owner, in order of rank: bytes[rank] of them. */
+/* Sorts bricks by owner, in the order of ranks: bytes[rank] of them. */
 static brick *pack_by_owner(const imager_job *job, const tess_brick_list *bricks,
                             int64_t *bytes)
 {
@@ -90,7 +90,7 @@ cleanup:
     return status;
 }
 
-/* Ascending bricks, those of one key as one. */
+/* Makes a list of ascending bricks; bricks of one key become one. */
 static tess_status list_of(const brick *own, int64_t count, bool with_planes,
                            tess_brick_list *list)
 {
@@ -140,18 +140,19 @@ cleanup:
     return status;
 }
 
-/* ---- how often ---- */
+/* ---- needs ---- */
 
-/* Of a sample's row, in parts; and of a run, while runs are sorted. */
+/* Bytes of a part of a row (uvw, first channel, channels, first sample), beside its
+ * samples. */
 static const double PART_BYTES = 3 * 8 + 4 + 4 + 8;
 
-/* A share of bricks that were dealt at random is larger than the mean. */
+/* A share of randomly dealt bricks may be larger than the mean, by this factor. */
 static const double SHARE_SPREAD = 1.1;
 
-/* More passes than these are not worth to begin with. */
+/* More passes than these are not tried at first. */
 enum { MOST_SHARES = 1000 };
 
-/* What there is in each block of w-planes, on the rank that has most of it. */
+/* The samples and sums of each block of w-planes, on the rank that has most of it. */
 typedef struct block_load {
     int64_t *bricks;      /* [num_blocks] */
     double *sample_bytes; /* [num_blocks] */
@@ -197,10 +198,10 @@ tess_plane_window imager_passes_window(const imager_job *job,
 
 /* ---- the choice ---- */
 
-/* Of a rank's memory, what samples get where nothing fits. */
+/* Share of a rank's memory for samples if nothing fits. */
 static const double LEAST_SHARE = 0.3;
 
-/* Samples that have anything in a window of planes. */
+/* Bytes of samples that touch a window of planes. */
 static double bytes_in(const imager_job *job, const block_load *load,
                        tess_plane_window window)
 {
@@ -210,8 +211,8 @@ static double bytes_in(const imager_job *job, const block_load *load,
     return bytes;
 }
 
-/* With the sums of so many planes at a time, 0: those of a w-window, and samples of so
- * many bytes beside them. */
+/* The passes with the sums of so many planes at a time (0: those of a w-window), and
+ * with samples of so many bytes beside them. */
 static void passes_with(const imager_job *job, const block_load *load,
                         const imager_sums_size *size, int planes_at_once, double left,
                         imager_passes *passes)
@@ -237,14 +238,15 @@ static void passes_with(const imager_job *job, const block_load *load,
     passes->too_large = left <= 0 || passes->sample_bytes > left;
 }
 
-/* May sums be of fewer planes than a w-window has? */
+/* Whether sums may be of fewer planes than a w-window has. */
 static bool by_planes(const imager_job *job)
 {
     return job->ranks.num_groups == 1 && !job->backend->start &&
            job->plan->num_planes > 1 && job->layout->forced.plane_window >= 0;
 }
 
-/* The fewest passes over data; of as few, those with the sums of most planes. */
+/* The fewest passes over data; of several choices with as few, the one with the sums of
+ * most planes. */
 static void choose(const imager_job *job, const block_load *load,
                    const imager_sums_size *size, double room, imager_passes *passes)
 {
@@ -263,7 +265,7 @@ static void choose(const imager_job *job, const block_load *load,
     const double left = room - imager_window_bytes(size, planes);
     passes_with(job, load, size, planes, left, passes);
     if (!passes->too_large) return;
-    /* not even one plane fits, or the images do not: the best that can be done */
+    /* not even one plane fits, or the images do not: this needs the least */
     passes_with(job, load, size, planes,
                 fmax(left, LEAST_SHARE * (double)job->memory.rank_bytes), passes);
     passes->too_large = true;

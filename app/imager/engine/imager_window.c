@@ -1,4 +1,4 @@
-/* Of how many w-planes brick sums are held at a time. */
+/* Chooses of how many w-planes brick sums are held at a time. */
 #include <math.h>
 
 #include "imager_job.h"
@@ -7,8 +7,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* The program and its libraries, before any data: 34 MiB when it reads UVFITS, 50 with
- * casacore's tables. And MPI's, which runs of one rank do not start. */
+/* Memory of the program and its libraries before any data: 34 MiB when it reads UVFITS,
+ * 50 MiB with casacore's tables. Memory of MPI, which runs of one rank do not start. */
 enum { PROGRAM_BYTES = 42 << 20, MPI_BYTES = 10 << 20 };
 
 double imager_base_bytes(const imager_job *job)
@@ -21,7 +21,7 @@ double imager_base_bytes(const imager_job *job)
            job->memory.clean_bytes;
 }
 
-/* Sums that are of another output next are copied to rows, others are given up one
+/* Sums whose memory serves another output are copied to rows; other sums are freed one
  * after the other, or become the rows. */
 double imager_finishing_bytes(const imager_job *job)
 {
@@ -68,7 +68,7 @@ imager_sums_size imager_sums_size_of(const imager_job *job,
     const double layer = (double)tess_grid_brick_lines(plan) *
                          (double)tess_grid_brick_stride(plan) *
                          (plan->is_double ? 16 : 8) * job->num_images;
-    /* planes of a block are complete after the next one; a plane is touched from as
+    /* planes of a block are complete after the next block; a plane is touched from as
      * many blocks as have starts less than a support away */
     const int reach = (plan->w_support + plan->block_planes - 2) / plan->block_planes;
     imager_sums_size size = {.num_vis = num_vis,
@@ -93,14 +93,15 @@ double imager_set_s(const imager_job *job, double num_vis)
 {
     const tess_costs *costs = &job->plan->costs;
     const int support = job->plan->kernel.support, is_double = job->plan->is_double;
-    /* measured to take about as long as adding them to one plane of each image more */
+    /* measured: it takes about as long as adding the sums to one plane of each image
+     * more */
     return (costs->vis_s[is_double][support] +
             job->num_images * costs->update_s[is_double][support]) *
            num_vis / job->layout->threads;
 }
 
-/* What depends on the number of sets of planes; memory of sums is new for the first set
- * alone. */
+/* Time that depends on the number of sets of planes. Memory of sums is new for the
+ * first set alone. */
 static double seconds_of_sets(const imager_job *job, const imager_sums_size *size,
                               int sets, double bytes)
 {
@@ -128,7 +129,7 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
         best = at_once;
         least = seconds;
     }
-    return isinf(least) ? 1 : best; /* not even one fits: the best that can be done */
+    return isinf(least) ? 1 : best; /* not even one plane fits: this needs the least */
 }
 
 int64_t imager_brick_parts(const imager_job *job, int64_t num_vis)
@@ -151,11 +152,13 @@ double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
     return num_vis;
 }
 
-/* So much of sums is worth seeing how fast memory is got here: 8 MiB tell. */
+/* Sums of so many bytes are worth measuring how fast the system gives memory; 8 MiB
+ * show it. */
 static const double PROBED_BYTES = 64e6;
 
-/* Bytes of new memory a second: what is known, or else what is seen now. One machine
- * hands out 30 GB/s, another .3, and a process that keeps its memory needs none. */
+/* Rate at which the system gives new memory [bytes/s]: the known one, or else one that
+ * is measured now. It is 30 GB/s on one machine and .3 GB/s on another; a process that
+ * keeps its memory needs none. */
 static double touch_rate(const imager_job *job, const imager_sums_size *size)
 {
     const tess_costs *costs = &job->plan->costs;
@@ -195,8 +198,8 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
 {
     tess_status status = TESS_OK;
     imager_sums_size size;
-    double room =
-        -((double)job->memory.rank_bytes - other_bytes); /* the largest: least room */
+    double room = -((double)job->memory.rank_bytes -
+                    other_bytes); /* the largest is that of the rank with least room */
     const int force = job->layout->forced.plane_window;
     *planes_at_once = 0;
     if (job->ranks.num_groups > 1 || job->backend->start ||
@@ -207,13 +210,14 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
         return TESS_OK;
     }
     TESS_TRY(imager_own_sums(job, bricks, &size));
-    double most[5] = {size.all, size.plane, size.num_vis, room,
-                      -touch_rate(job, &size)}; /* the slowest: all wait for it */
+    double most[5] = {
+        size.all, size.plane, size.num_vis, room,
+        -touch_rate(job, &size)}; /* the slowest rate, because all wait for that rank */
     TESS_TRY(tess_comm_allreduce_f64(imager_team(job), most, 5, TESS_MAX));
     size = (imager_sums_size){most[0], most[1], most[2], -most[4]};
     room = -most[3];
     *planes_at_once = imager_planes_at_once(job, &size, room);
-    /* of many images it is a detail */
+    /* for many images this is a detail */
     if (*planes_at_once > 0)
         (job->ranks.num_outputs > 1 ? tess_log_detail : tess_log_info)(
             "%d w-plane%s %s gridded at a time%s", *planes_at_once,
