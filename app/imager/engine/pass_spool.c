@@ -6,7 +6,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Where a pass lies in the file: its arrays, one after the other. */
+/* Where a pass lies in the file: its arrays follow one another. */
 typedef struct kept_pass {
     int64_t at, num_rows, num_vis, num_runs, num_bricks;
 } kept_pass;
@@ -15,8 +15,8 @@ struct pass_spool {
     scratch_file *file;
     int64_t num_passes, capacity_passes, bytes;
     kept_pass *pass;
-    tess_samples samples;   /* of the pass that was read last, */
-    tess_brick_list bricks; /* and its bricks */
+    tess_samples samples;   /* samples of the pass that was read last */
+    tess_brick_list bricks; /* bricks of that pass */
 };
 
 tess_status pass_spool_create(const char *folder, const tess_samples *like,
@@ -37,7 +37,7 @@ cleanup:
     return status;
 }
 
-/* The kind of samples stays. */
+/* Frees the memory; the samples keep their kind. */
 void pass_spool_rest(pass_spool *spool)
 {
     tess_samples *samples = &spool->samples;
@@ -64,7 +64,7 @@ int64_t pass_spool_bytes(const pass_spool *spool)
     return spool->bytes;
 }
 
-/* All arrays of a pass to or from the file at `*at`, which moves on. */
+/* Writes or reads all arrays of a pass at `*at`, which advances. */
 static tess_status move_pass(const pass_spool *spool, const tess_samples *samples,
                              const tess_brick_list *bricks, int64_t *at, bool to_file)
 {
@@ -107,7 +107,7 @@ cleanup:
     return status;
 }
 
-/* Room for a pass. */
+/* Makes room for a pass. */
 static tess_status reserve(const kept_pass *pass, tess_samples *samples,
                            tess_brick_list *bricks)
 {

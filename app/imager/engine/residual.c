@@ -18,7 +18,7 @@ static int64_t value_bytes(const tess_samples *samples)
     return samples->is_double ? 16 : 8;
 }
 
-/* Residuals replace predictions where there are as many of a sample. */
+/* Residuals replace predictions if a sample has as many of them. */
 static bool in_place(const imager_job *job, const tess_samples *samples)
 {
     return job->model.num == samples->num_pol;
@@ -30,18 +30,17 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
     return (double)samples->num_vis * values * (double)value_bytes(samples);
 }
 
-/* Samples of a batch: copies of one polarisation and what is predicted of them take
- * 20 MB, which is little beside the sums of bricks and stays in the cache of a server's
- * processor. A thread gets enough for some tens of pieces of work
- * (TESS_CHUNKS_PER_PIECE chunks), so that the end of a batch, where threads wait for
- * the last one, is short. */
+/* Samples of a batch. Copies of one polarisation and its predictions take 20 MB, which
+ * is little beside the sums of bricks and stays in the cache of a server's processor. A
+ * thread gets enough for some tens of pieces of work (TESS_CHUNKS_PER_PIECE chunks), so
+ * that the end of a batch, where threads wait for the last one, is short. */
 enum { BATCH_VIS = 1 << 20, THREAD_VIS = 1 << 18 };
 
-/* Share of a rank's memory that a batch may take: batches are smaller where there is
- * little of it. */
+/* Share of a rank's memory that a batch may take; it makes batches smaller if there is
+ * little memory. */
 static const double BATCH_SHARE = 1.0 / 32;
 
-/* Of a sample, copied and predicted. */
+/* Bytes of a sample that is copied and predicted. */
 static double batch_vis_bytes(const imager_job *job, const tess_samples *samples)
 {
     return (double)(tess_samples_vis_bytes(samples) +
@@ -89,7 +88,7 @@ cleanup:
     return status;
 }
 
-/* What is subtracted from a batch. */
+/* The model that is subtracted from a batch. */
 typedef struct subtraction {
     const imager_job *job;
     double factor;
@@ -117,7 +116,7 @@ tess_status residual_image(imager_job *job, const tess_samples *samples,
     return tess_steps_residual(job->steps, &model, samples, bricks, psf);
 }
 
-/* The model's visibilities at the samples. Collective. */
+/* Predicts the model's visibilities at the samples. Collective. */
 static tess_status predict(imager_job *job, const tess_brick_list *bricks,
                            double other_bytes, tess_samples *predicted)
 {

@@ -1,4 +1,4 @@
-/* Samples less a model where a backend holds the samples, as a GPU does: they are
+/* Subtracts a model from samples that a backend holds, as a GPU does: samples are
  * degridded, subtracted from and gridded there. */
 #include <complex.h>
 
@@ -23,13 +23,13 @@ bool residual_has_room(const imager_job *job, const tess_samples *samples,
     return room >= residual_bytes(job, samples) + sums_bytes(job, held, most);
 }
 
-/* The model's visibilities at the samples. Collective. */
+/* Predicts the model's visibilities at the samples. Collective. */
 static tess_status predict(imager_job *job, const tess_samples *samples,
                            double other_bytes, tess_brick_list *predicted)
 {
     tess_samples shape = *samples;
     shape.num_pol = job->model.num;
-    shape.vis = NULL; /* they stay with the backend */
+    shape.vis = NULL; /* the visibilities stay with the backend */
     tess_steps_restart(job->model.steps);
     return imager_predict_owned(job, job->model.steps, other_bytes, &shape, predicted);
 }

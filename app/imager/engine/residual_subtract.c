@@ -1,4 +1,4 @@
-/* Predicted visibilities are subtracted from samples. */
+/* Subtracts predicted visibilities from samples. */
 #include "residual.h"
 
 static double complex value_of(const tess_samples *samples, int64_t at)

@@ -1,5 +1,5 @@
-/* One image's samples, set after set: from memory, the observations or a scratch file.
- */
+/* Gives one image's samples, set after set, from memory, the observations or a scratch
+ * file. */
 #include <math.h>
 
 #include "imager_window.h"
@@ -7,12 +7,13 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Sets are read once more at least after the first time: bricks have been counted, or
- * weights, and then there are two passes or more over what does not fit. */
+/* Sets are read at least so many times after the first time: once bricks or weights
+ * have been counted, two passes or more go over data that do not fit. */
 enum { LEAST_READS_AGAIN = 2 };
 
-/* The first set has taken so long to read: is a scratch file the faster place for the
- * next times? Its disk is asked, with the set that it was given in `write_s`. */
+/* Decides whether a scratch file is faster for the next times than the observations,
+ * from which reading the first set took so long. The disk is measured with the set,
+ * which took `write_s` to write. */
 static tess_status weigh_spool(sample_sets *data, double source_s, double write_s)
 {
     tess_status status = TESS_OK;
@@ -32,7 +33,7 @@ cleanup:
     return status;
 }
 
-/* What has been read for the first time is kept. */
+/* Keeps what has been read for the first time. */
 static tess_status keep_set(sample_sets *data, int64_t k, double source_s)
 {
     tess_status status = TESS_OK;
@@ -48,8 +49,8 @@ cleanup:
     return status;
 }
 
-/* Into data->block: from the observations, or, where there is a spool, from these for
- * the first time only. */
+/* Reads a set into data->block: from the observations or, if there is a spool, from
+ * these for the first time only. */
 static tess_status read_set(sample_sets *data, int64_t k)
 {
     tess_status status = TESS_OK;
@@ -64,7 +65,7 @@ static tess_status read_set(sample_sets *data, int64_t k)
     data->block.num_rows = data->block.num_vis = 0;
     for (int64_t j = 0; j < data->set_blocks; ++j)
         TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
-    /* a run that continues in the middle keeps sets from the next pass on */
+    /* a run that continues in the middle of a pass keeps sets from the next pass on */
     if (data->spool && k == tess_spool_sets(data->spool))
         TESS_TRY(keep_set(data, k, tess_time_now() - start));
 cleanup:

@@ -1,4 +1,5 @@
-/* W-steps: planes between brick sums and images, and the sums that live meanwhile. */
+/* W-steps: planes between brick sums and images, and the sums that are held meanwhile.
+ */
 #include "steps_private.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ void steps_free_live(tess_steps *steps)
     steps->num_live = 0;
 }
 
-/* No window follows: what comes after may need the memory. */
+/* No window follows, and later work may need the memory. */
 void steps_free_spare(tess_steps *steps)
 {
     tess_free(steps->spare.data);
@@ -121,7 +122,7 @@ void tess_steps_watch(tess_steps *steps, char *done, int num_images,
 
 tess_status tess_steps_look(tess_steps *steps)
 {
-    /* images with parts of planes in them are nothing to go on from */
+    /* a run cannot go on from images that have parts of planes */
     return steps->watch && !steps->in_parts ? steps->watch(steps->context) : TESS_OK;
 }
 
@@ -157,10 +158,11 @@ bool tess_steps_block_in(const tess_steps *steps, int64_t block,
 
 /* ---- pieces of brick sums ---- */
 
-/* Lines of a piece: see tess_piece. */
+/* Appends lines of a piece: see tess_piece. */
 enum { PIECE_LINES = 31, PIECE_STEP = 16 };
 
-/* Lines [from, from + count) of a brick sum that begin at a grid line, as pieces. */
+/* Appends lines [from, from + count) of a brick sum, which begin at a grid line, as
+ * pieces. */
 static void append_pieces(tess_steps *steps, tess_piece piece, int64_t line,
                           int64_t from, int64_t count, int64_t *num_pieces)
 {
@@ -175,7 +177,8 @@ static void append_pieces(tess_steps *steps, tess_piece piece, int64_t line,
     }
 }
 
-/* Lines of one brick sum in one plane and polarisation, cut where they wrap around. */
+/* Appends the lines of one brick sum in one plane and polarisation, cut where they wrap
+ * around. */
 static tess_status add_pieces(tess_steps *steps, const tess_brick_sums *sums,
                               int64_t plane, int pol, int64_t *count)
 {
@@ -209,14 +212,14 @@ cleanup:
     return status;
 }
 
-/* One (plane, polarisation) to transform. */
+/* A plane and polarisation that is transformed. */
 typedef struct plane_pol {
     int64_t plane;
     int pol;
 } plane_pol;
 
-/* The jobs of a batch: list[0 … count) goes to one FFT group each, and groups beyond
- * `count` have nothing to do. begin[g]: the first piece of a group. Local. */
+/* Fills the jobs of a batch: list[0 … count) goes to one FFT group each, and groups
+ * beyond `count` have nothing to do. begin[g]: the first piece of a group. Local. */
 static tess_status fill_batch(tess_steps *steps, const plane_pol *list, int64_t count,
                               int64_t *begin, tess_plane_job *job)
 {
@@ -241,7 +244,7 @@ static tess_status fill_batch(tess_steps *steps, const plane_pol *list, int64_t 
     return status;
 }
 
-/* Transform the listed planes in batches of one per FFT group. Collective. */
+/* Transforms the listed planes in batches of one per FFT group. Collective. */
 static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t count,
                              bool forward)
 {
@@ -275,7 +278,8 @@ cleanup:
     return status;
 }
 
-/* Of the planes in `wanted`, those that any rank has values in; every polarisation. */
+/* Lists those of the wanted planes in which any rank has values, for every
+ * polarisation. */
 static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
                                int num_pol, plane_pol *list, int64_t *num_listed)
 {
@@ -296,7 +300,7 @@ static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t
             if (steps->done && *done_of(steps, wanted[k], pol) == '1') continue;
             if (touched[wanted[k]])
                 list[(*num_listed)++] = (plane_pol){wanted[k], pol};
-            else if (steps->done && !steps->in_parts) /* nothing is in it */
+            else if (steps->done && !steps->in_parts) /* the plane has no values */
                 *done_of(steps, wanted[k], pol) = '1';
         }
 cleanup:

@@ -53,7 +53,7 @@ cleanup:
     return status;
 }
 
-/* Grid what the blocks have in a window of planes. Local. */
+/* Grids the samples of blocks in a window of planes. Local. */
 static tess_status grid_window(tess_steps *steps, tess_plane_window window,
                                const tess_samples *samples,
                                const tess_brick_list *bricks, bool psf)

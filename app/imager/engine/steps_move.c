@@ -1,4 +1,4 @@
-/* Brick sums that wait for more samples, to and from a checkpoint. */
+/* Moves brick sums that wait for more samples to and from a checkpoint. */
 #include "steps_private.h"
 #include "tess_mem.h"
 
@@ -8,7 +8,7 @@ void tess_steps_next_samples(tess_steps *steps)
         steps->live[k].settled = true;
 }
 
-/* What is told of the sums of a block before they come. */
+/* What precedes the sums of a block in the file. */
 typedef struct sums_header {
     int64_t block, num_bricks, num_values;
     int32_t num_pol, window_first, window_planes, unused;

@@ -24,8 +24,8 @@ static double bytes_of(const tess_steps *steps, const tess_brick_list *bricks,
         steps->plan, bricks, part->first, part->end, num_pol);
 }
 
-/* Bytes of sums that are held at a time when each waits for its planes to be complete;
- * `all`: for the end of the steps. */
+/* Bytes of sums that are held at a time if each waits for its planes to be complete;
+ * `all`: until the end of the steps. */
 static double held_bytes(const tess_steps *steps, const tess_brick_list *bricks,
                          int num_pol, bool all)
 {
@@ -69,8 +69,9 @@ cleanup:
     return status;
 }
 
-/* The next of this rank's bricks in a step, after those of `*part`: as many of a block
- * as there is room for, one at least. Without any they are empty. */
+/* The next of this rank's bricks in a step, after those of `*part`: as many bricks of a
+ * block as there is room for, and at least one. The part is empty when there are no
+ * more. */
 static void next_part(const tess_steps *steps, int step, const tess_brick_list *bricks,
                       int num_pol, steps_part *part)
 {
@@ -90,7 +91,7 @@ static void next_part(const tess_steps *steps, int step, const tess_brick_list *
     *part = (steps_part){steps->plan->num_blocks, done, done};
 }
 
-/* The same on all ranks, as long as any has one. Collective. */
+/* The same on all ranks, as long as any rank has a brick. Collective. */
 static tess_status take_part(const tess_steps *steps, int step,
                              const tess_brick_list *bricks, int num_pol,
                              steps_part *part, bool *any)
@@ -102,7 +103,7 @@ static tess_status take_part(const tess_steps *steps, int step,
     return status;
 }
 
-/* Planes that the bricks of a step may touch. */
+/* The planes that the bricks of a step may touch. */
 static int64_t planes_of_step(const tess_steps *steps, int step, int64_t *planes)
 {
     int64_t count = 0, next = 0, first, end;
@@ -115,7 +116,7 @@ static int64_t planes_of_step(const tess_steps *steps, int step, int64_t *planes
     return count;
 }
 
-/* What earlier passes over data have left is added to the images. */
+/* Adds what earlier passes over data have left to the images. */
 static tess_status flush_live(tess_steps *steps, int num_pol, int64_t *planes)
 {
     tess_status status = TESS_OK;

@@ -7,7 +7,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Planes not yet transformed that the blocks of this step need. */
+/* Lists the planes that the blocks of this step need and that have not been
+ * transformed. */
 static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
 {
     int64_t count = 0, first, end;
@@ -23,7 +24,7 @@ static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
     return count;
 }
 
-/* steps_lay_out_part for those of a block, unless it is there already. */
+/* Calls steps_lay_out_part for the bricks of a block, unless it is laid out already. */
 static tess_status lay_out_block(tess_steps *steps, int64_t block,
                                  tess_plane_window window, const tess_samples *samples,
                                  const tess_brick_list *bricks)
@@ -88,7 +89,7 @@ cleanup:
     return status;
 }
 
-/* Visibilities of zero, to which windows of planes add. */
+/* Sets visibilities to zero; windows of planes add to them. */
 static void clear_vis(const tess_steps *steps, tess_samples *samples)
 {
     enum { PART = 4096 };
@@ -100,7 +101,7 @@ static void clear_vis(const tess_steps *steps, tess_samples *samples)
                (size_t)(bytes - at < PART ? bytes - at : PART));
 }
 
-/* Degrid what the blocks have in a window of planes. Collective. */
+/* Degrids the samples of blocks in a window of planes. Collective. */
 static tess_status predict_window(tess_steps *steps, tess_plane_window window,
                                   tess_samples *samples, const tess_brick_list *bricks,
                                   int64_t *planes)

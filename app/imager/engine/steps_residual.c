@@ -21,8 +21,8 @@ typedef struct residual_walk {
     bool psf;
 } residual_walk;
 
-/* Runs [run, run_end), which bricks [brick, brick_end) have, all but the first of them
- * from their beginning. */
+/* The runs [run, run_end) of bricks [brick, brick_end). All bricks but the first one
+ * are taken from their beginning. */
 typedef struct batch_span {
     int64_t brick, brick_end, run, run_end, num_vis;
 } batch_span;
@@ -37,10 +37,10 @@ void tess_steps_batch_free(tess_steps_batch *batch)
     *batch = (tess_steps_batch){0};
 }
 
-/* ---- what a batch has ---- */
+/* ---- batches ---- */
 
-/* As many bricks of [brick, end) as fit, or what fits of one that is larger, from `run`
- * on. */
+/* As many bricks of [brick, end) as fit into a batch; of a brick that is larger, as
+ * many of its runs from `run` on as fit. */
 static batch_span next_span(const residual_walk *walk, int64_t brick, int64_t run,
                             int64_t end)
 {
@@ -83,7 +83,7 @@ static int64_t vis_bytes(const tess_samples *samples, int num_pol)
     return num_pol * (samples->is_double ? 16 : 8);
 }
 
-/* Room for so many samples. Local. */
+/* Makes room for so many samples. Local. */
 static tess_status reserve_samples(const residual_walk *walk, int64_t num_vis)
 {
     tess_status status = TESS_OK;
@@ -127,7 +127,7 @@ cleanup:
 
 /* ---- copies ---- */
 
-/* First sample in the batch of each slice of its runs. */
+/* Finds the first sample in the batch of each slice of its runs. */
 static void place_slices(const residual_walk *walk, const batch_span *span)
 {
     const int64_t slices = num_slices(span);
@@ -148,7 +148,7 @@ static void place_slices(const residual_walk *walk, const batch_span *span)
     }
 }
 
-/* The run after the next ones is fetched: its samples may be anywhere. */
+/* The run after the next one is fetched into cache: its samples may be anywhere. */
 enum { RUNS_AHEAD = 8 };
 
 static void copy_slice(const residual_walk *walk, const batch_span *span, int64_t slice)
@@ -180,8 +180,7 @@ static void copy_slice(const residual_walk *walk, const batch_span *span, int64_
     }
 }
 
-/* The bricks of a batch. Those of a cut brick are as many planes as the whole one has.
- */
+/* Lists the bricks of a batch. A cut brick touches as many planes as the whole one. */
 static void list_bricks(const residual_walk *walk, const batch_span *span,
                         const tess_brick_sums *sums)
 {
@@ -201,7 +200,7 @@ static void list_bricks(const residual_walk *walk, const batch_span *span,
     if (to->num_bricks == 1) to->num_vis[0] = span->num_vis;
 }
 
-/* Copy the samples of a batch; `sums`: of the model, of its bricks. Local. */
+/* Copies the samples of a batch; `sums`: those of the model, of its bricks. Local. */
 static tess_status fill_batch(const residual_walk *walk, const batch_span *span,
                               const tess_brick_sums *sums)
 {
@@ -235,7 +234,7 @@ static const steps_live *live_of(const tess_steps *steps, int64_t block)
     return NULL;
 }
 
-/* Predict, subtract and grid a batch. Local. */
+/* Predicts, subtracts and grids a batch. Local. */
 static tess_status work_on(const residual_walk *walk, const steps_live *live,
                            const batch_span *span)
 {
@@ -263,7 +262,7 @@ cleanup:
     return status;
 }
 
-/* All batches of a block whose model sums are there. Local. */
+/* Grids all batches of a block whose model sums are there. Local. */
 static tess_status work_on_block(const residual_walk *walk, int64_t block)
 {
     tess_status status = TESS_OK;
@@ -279,7 +278,7 @@ static tess_status work_on_block(const residual_walk *walk, int64_t block)
         status = work_on(walk, live, &span);
         run = span.run_end;
         brick = span.brick_end;
-        if (run < walk->bricks->first_run[brick]) --brick; /* there is more of it */
+        if (run < walk->bricks->first_run[brick]) --brick; /* the brick has more runs */
     }
     tess_progress_finish(&walk->steps->progress);
     return status;
