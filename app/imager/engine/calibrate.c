@@ -1,4 +1,4 @@
-/* The files that measured costs are kept in, and who measures. */
+/* Keeps measured costs in files, and decides which rank measures. */
 #define _GNU_SOURCE
 #include "tess_calibrate.h"
 
@@ -18,7 +18,8 @@
 
 enum { PATH_SIZE = 1400, SUPPORTS = TESS_MAX_SUPPORT - TESS_MIN_SUPPORT + 1 };
 
-/* One of the two files, and what of the costs is in it: named lists of numbers. */
+/* One of the two files, and the part of the costs that is in it: named lists of
+ * numbers. */
 typedef struct cost_list {
     const char *name;
     double *value;
@@ -26,8 +27,9 @@ typedef struct cost_list {
 } cost_list;
 
 typedef struct cost_file {
-    char path[PATH_SIZE]; /* "" when there is no folder for it */
-    char key[600];        /* what it holds for */
+    char path[PATH_SIZE]; /* name of the file; "" if there is no folder for it */
+    char key[600]; /* what its numbers hold for: versions, processor, instruction set,
+                      threads */
     cost_list list[16];
     int num_lists;
 } cost_file;
@@ -37,7 +39,7 @@ static void add_list(cost_file *file, const char *name, double *value, int count
     file->list[file->num_lists++] = (cost_list){name, value, count};
 }
 
-/* Where the file for the processor is, and "threads" of it unless 0. */
+/* The name of the file for the processor, and for `threads` of it unless 0. */
 static void place(cost_file *file, const char *what, int threads)
 {
     char folder[900], processor[200], suffix[32] = "";
@@ -95,8 +97,8 @@ static void take(const json_t *root, const cost_list *list)
         list->value[k] = json_number_value(json_array_get(array, (size_t)k));
 }
 
-/* False, and nothing is taken, when the file is not there, or damaged, or of another
- * key. */
+/* Reads a file. Returns false, and takes nothing, if the file is not there, is damaged
+ * or is of another key. */
 static bool file_read(const cost_file *file)
 {
     FILE *text = file->path[0] ? tess_cache_read(file->path) : NULL;
@@ -125,8 +127,8 @@ static json_t *file_json(const cost_file *file)
     return root;
 }
 
-/* Write aside and give it its name at once. Unless `replace`, a file that has come
- * there meanwhile stays. */
+/* Writes the file under another name, and renames it. Unless `replace`, a file that
+ * another run has made meanwhile stays. */
 static void file_write(const cost_file *file, bool replace)
 {
     char temp[TESS_OUT_FILE_NAME];
@@ -139,8 +141,8 @@ static void file_write(const cost_file *file, bool replace)
     tess_cache_end(text, written, replace, temp, file->path);
 }
 
-/* Take the file's numbers or, when it has none, those that `measure` finds, which other
- * runs will take. */
+/* Takes the numbers of the file; if it has none, takes those that `measure` finds, and
+ * keeps them for other runs. */
 static tess_status known_or_measured(const cost_file *file, tess_calibrate_mode mode,
                                      tess_status (*measure)(void *), void *context)
 {

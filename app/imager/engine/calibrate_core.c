@@ -1,4 +1,4 @@
-/* What one core takes for the parts of the work, each part done as a run does it. */
+/* Measures what one core takes for the parts of the work, each done as in a run. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <time.h>
@@ -10,23 +10,24 @@
 #include "tess_mem.h"
 #include "tess_planes.h"
 
-/* Visibilities: enough to a brick for its sums to count little. */
+/* Number of visibilities: enough in a brick that its sums count little. */
 enum { ROWS = 256, CHANNELS = 16, PIXELS = 40 };
-static const double FIELD_RAD = 4e-3, LONGEST = 0.45; /* of the grid's width */
+static const double FIELD_RAD = 4e-3,
+                    LONGEST = 0.45; /* as a share of the grid's width */
 
-/* The least of so many times counts: caches and clocks were disturbed in others. */
+/* The shortest of so many times counts: caches and clocks were disturbed in others. */
 enum { TIMES = 4 };
 
 /* Largest support that is measured. */
 static const int LAST_SUPPORT[2] = {9, 14};
 
-/* Plane: cells and pixels along each axis, and the pixels of a narrow one beside it.
- * Lines × length for which FFTW takes the trouble of measuring. */
+/* A plane: cells and pixels along each axis, and the pixels of a narrow one beside it.
+ * FFTW measures its plans from this product of lines and length on. */
 enum { CELLS = 640, SIDE = 480, NARROW = 32, TILE_LINES = 22 };
 static const int64_t MANY_PLANES = 1000000;
 
-/* Seconds of this thread, which alone works here: others of the machine do not count.
- */
+/* Processor time of this thread, which alone works here: other work of the machine does
+ * not count. */
 static double own_time(void)
 {
     struct timespec now;
@@ -41,7 +42,7 @@ static double *inv_lambda_of(double *table)
     return table;
 }
 
-/* Rows anywhere on the grid, channels along a track. */
+/* Makes rows anywhere on the grid, with channels along a track. */
 static tess_status make_samples(bool is_double, const double *inv_lambda,
                                 tess_samples *samples)
 {
@@ -86,7 +87,7 @@ static tess_status make_plan(bool is_double, int support, int64_t pixels,
         .nx = pixels, .ny = pixels, .scale_rad = FIELD_RAD / (double)pixels};
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
-    opts.accuracy = 0.1; /* any kernel will do */
+    opts.accuracy = 0.1; /* any kernel serves */
     opts.support = support;
     opts.precision = is_double ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
     opts.padding_min = opts.padding_max = 1.4;
@@ -98,7 +99,7 @@ cleanup:
     return status;
 }
 
-/* Least seconds of gridding all bricks. */
+/* Shortest time of gridding all bricks [s]. */
 static tess_status time_grid(const tess_grid_plan *plan, const tess_samples *samples,
                              const tess_brick_list *bricks, double *seconds)
 {
@@ -118,7 +119,7 @@ cleanup:
     return status;
 }
 
-/* Costs of a support are the built-in ones by a factor. */
+/* Multiplies the built-in costs of each support by a factor. */
 static void scale_support(bool is_double, int support, double factor, tess_costs *costs)
 {
     costs->vis_s[is_double][support] =
@@ -154,7 +155,7 @@ static tess_status measure_gridding(bool is_double, tess_costs *costs)
     tess_samples samples = {0};
     TESS_TRY(make_samples(is_double, inv_lambda_of(table), &samples));
     for (int w = TESS_MIN_SUPPORT; w <= TESS_MAX_SUPPORT; ++w) {
-        /* beyond those measured: the factor of the last one */
+        /* larger supports have the factor of the last one */
         if (w <= LAST_SUPPORT[is_double])
             TESS_TRY(measure_support(&samples, w, &factor, costs));
         scale_support(is_double, w, factor, costs);
@@ -166,7 +167,7 @@ cleanup:
 
 /* ---- planes ---- */
 
-/* Tiles with their halos, like brick sums, over the whole plane. */
+/* Fills a plane with tiles and their halos, like brick sums. */
 static tess_status make_pieces(bool is_double, void **values, tess_piece **pieces_out,
                                int64_t *count)
 {
@@ -194,7 +195,7 @@ cleanup:
     return status;
 }
 
-/* Least seconds of adding a plane to an image of nx × SIDE pixels. */
+/* Shortest time of adding a plane to an image of nx × SIDE pixels [s]. */
 static tess_status time_plane(bool is_double, int64_t nx, tess_plane_job *job,
                               double *seconds)
 {
@@ -232,7 +233,7 @@ cleanup:
     return status;
 }
 
-/* Seconds of a transform of CELLS values. */
+/* Time of a transform of CELLS values [s]. */
 static tess_status time_fft(bool is_double, double *seconds)
 {
     tess_status status = TESS_OK;

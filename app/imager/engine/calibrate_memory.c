@@ -1,4 +1,4 @@
-/* What memory does for some threads. */
+/* Measures the rates of memory for several numbers of threads. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <string.h>
@@ -11,19 +11,20 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Beyond the caches of most processors, and little enough to be quick. */
+/* Bytes beyond the caches of most processors, and few enough to be quick. */
 static const int64_t BYTES = 24 << 20;
 
-/* Best of so many. */
+/* The best of so many measurements counts. */
 enum { TIMES = 3 };
 
-/* So much of the most is as good as the most: fewer threads then do. */
+/* A rate of this share of the highest is as good: the fewest threads that reach it
+ * suffice. */
 static const double ENOUGH = 0.95;
 
-/* Touched by a thread at a time: a huge page. */
+/* Bytes that a thread touches at a time: a huge page. */
 enum { TOUCHED_BYTES = 2 << 20, SYSTEM_BYTES = 34 << 20 };
 
-/* Begin of a thread's part of the bytes. */
+/* Where a thread's part of the bytes begins. */
 static int64_t part(int thread, int threads)
 {
     return BYTES / threads * thread;
@@ -40,10 +41,11 @@ static moment moment_now(void)
     return (moment){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
 }
 
-/* Raise a rate to bytes of new memory a second: the first so many of as large an array
- * as malloc asks the system for, unless it keeps such (glibc's M_MMAP_THRESHOLD). Time
- * that the threads wait for a core does not count: it is other work's, and another run,
- * or its plan, would find another rate. */
+/* Raises a rate to that at which the system now gives new memory: the first bytes of an
+ * array that is so large that malloc asks the system for it, unless it keeps such
+ * arrays (glibc's M_MMAP_THRESHOLD). Time that the threads wait for a core does not
+ * count: it is due to other work, and another run, or its plan, would find another
+ * rate. */
 static tess_status touch_rate(int64_t bytes, int threads, double *rate)
 {
     char *memory = tess_alloc(bytes > SYSTEM_BYTES ? bytes : SYSTEM_BYTES, 1);
@@ -69,21 +71,22 @@ double tess_calibrate_touch(int threads, double otherwise)
     return touch_rate(bytes, threads, &rate) == TESS_OK ? rate : otherwise;
 }
 
-/* ---- how much threads do together ---- */
+/* ---- threads together ---- */
 
 enum { CHUNK_BYTES = 1 << 20 };
 
-/* What is worked on. */
+/* The arrays that threads work on. */
 typedef struct traffic_memory {
     char *from, *to; /* BYTES each */
 } traffic_memory;
 
-/* A busy machine would tell of fewer threads than memory allows, for as long as the
- * file is kept: what counts are times in which threads had this share of their cores.
- */
+/* On a busy machine, fewer threads would seem to suffice than memory allows, for as
+ * long as the file is kept. So times count only if threads had this share of their
+ * cores. */
 static const double AT_WORK = 0.85;
 
-/* Raise a rate to that of so much done since `start`, undisturbed. */
+/* Raises a rate to that of the work since `start`, if the threads were not disturbed.
+ */
 static void note_rate(double amount, moment start, int threads, double *rate)
 {
     const moment now = moment_now();
@@ -92,11 +95,11 @@ static void note_rate(double amount, moment start, int threads, double *rate)
     *rate = fmax(*rate, amount / wall);
 }
 
-/* Raises a rate to what so many threads reach. */
+/* Raises a rate to that which so many threads reach. */
 typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
                                  double *rate);
 
-/* Bytes read and written. */
+/* Rate of copying: bytes are read and written. */
 static tess_status copy_rate(const traffic_memory *memory, int threads, double *rate)
 {
     const moment start = moment_now();
@@ -108,10 +111,10 @@ static tess_status copy_rate(const traffic_memory *memory, int threads, double *
     return TESS_OK;
 }
 
-/* Runs that are nowhere near their bricks. */
+/* Runs to sort, which are far from their bricks, and the number of these. */
 enum { RUNS = 1 << 19, BRICKS = 4093 };
 
-/* Runs sorted. */
+/* Rate of sorting runs. */
 static tess_status sort_rate(const traffic_memory *memory, int threads, double *rate)
 {
     tess_status status = TESS_OK;
@@ -131,8 +134,8 @@ cleanup:
     return status;
 }
 
-/* Bytes of visibilities decoded, by chunks that go through a thread's caches as those
- * of a file do. */
+/* Rate of reading: bytes of visibilities are decoded in chunks that pass through a
+ * thread's caches as those of a file do. */
 static tess_status read_rate(const traffic_memory *memory, int threads, double *rate)
 {
     tess_status status = TESS_OK;
@@ -156,14 +159,14 @@ cleanup:
     return status;
 }
 
-/* The fewest threads that do as good as the most, and the most; 0 when some number of
- * threads was never undisturbed. */
+/* Finds the fewest threads that are as good as the best, and the best rate; 0 if no
+ * number of threads was ever undisturbed. */
 static tess_status find_enough(traffic_rate *measure, const traffic_memory *memory,
                                int threads, int *enough, double *most)
 {
     enum { MOST = 16 };
     tess_status status = TESS_OK;
-    double rate[MOST] = {0}; /* of 1, 2, 4, … threads, and of all */
+    double rate[MOST] = {0}; /* rates of 1, 2, 4, … threads, and of all */
     int count = 0, number[MOST];
     bool disturbed = false;
     for (int n = 1; count + 1 < MOST && n < threads; n *= 2)

@@ -1,4 +1,4 @@
-/* Rows of a file to the device, predicted there, and back. */
+/* Copies rows of a file to the device, predicts them there, and copies them back. */
 #include "device_predict.h"
 
 #include <math.h>
@@ -10,11 +10,11 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Share of the device memory left beside model and planes for rows and samples; the
- * rest is for brick sums. */
+/* Share of the device memory beside model and planes that rows and samples may take;
+ * brick sums take the rest. */
 static const double ROWS_SHARE = 0.6;
 
-/* Blocks of the source that are on the device together. */
+/* Blocks of the source that are on the device at the same time. */
 typedef struct predict_batch {
     int64_t first_span, end_span;
     int64_t num_rows, num_vis, bytes;
@@ -43,7 +43,7 @@ static tess_samples samples_like(const imager_predictor *predictor,
     return like;
 }
 
-/* Device memory for the rows of a batch. */
+/* Device memory for the rows of a batch [bytes]. */
 static double room_for_rows(const imager_predictor *predictor)
 {
     const imager_job *job = &predictor->job;
@@ -59,7 +59,7 @@ static double bytes_of_batch(const tess_samples *like, const predict_batch *batc
            device_samples_bytes(like, batch->num_rows, batch->num_vis, false);
 }
 
-/* As many blocks from first_span on as fit; one at least. */
+/* Takes as many blocks from first_span on as fit; at least one. */
 static predict_batch next_batch(const imager_predictor *predictor,
                                 const tess_source *source, int64_t first_span)
 {
@@ -120,7 +120,7 @@ static void wavelengths_of(const tess_source_rows *rows, double *inv_min,
     }
 }
 
-/* One block to the device, behind those before it. */
+/* Copies one block to the device, behind those before it. */
 static tess_status take_span(predict_run *run, const tess_source_rows *rows,
                              raw_rows *at)
 {
@@ -181,7 +181,7 @@ static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
     return device_samples_excerpt(resident->samples, most, out);
 }
 
-/* The samples stay this run's. */
+/* Releases nothing: the samples belong to this run. */
 static void release(tess_resident *resident)
 {
     (void)resident;
@@ -218,7 +218,7 @@ static raw_mixing mixing_of(const imager_model *model, const tess_vis_segment *s
     return mixing;
 }
 
-/* Replace the visibilities of all rows, and write them. */
+/* Replaces the visibilities of all rows, and writes the rows. */
 static tess_status give_batch(predict_run *run, const predict_batch *batch)
 {
     tess_status status = TESS_OK;
@@ -293,7 +293,7 @@ tess_status device_predict_rows(imager_predictor *predictor, tess_source *source
         status = tess_comm_self(&predictor->job.alone);
         TESS_TRY(tess_comm_agree(comm, status));
     }
-    /* a rank whose rows are done takes part without any */
+    /* a rank whose rows are done takes part without rows */
     TESS_TRY(tess_comm_allreduce_i64(comm, &num_batches, 1, TESS_MAX));
     for (int64_t k = 0; k < num_batches; ++k) {
         const predict_batch batch = next_batch(predictor, source, span);

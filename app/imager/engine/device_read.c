@@ -1,4 +1,4 @@
-/* Rows of files to samples on the device. */
+/* Copies rows of files to the device, and makes samples of them there. */
 #include "device_read.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Share of the device memory left beside images and planes that samples may take, while
- * they are sorted; the rest is for brick sums. */
+/* Share of the device memory beside images and planes that samples may take while they
+ * are sorted; brick sums take the rest. */
 static const double SAMPLES_SHARE = 0.6;
 
-/* Rows are copied into one buffer on the device while those in the other are decoded.
- */
+/* Rows are copied into one buffer on the device while those in the other buffer are
+ * decoded. */
 enum { ROW_BUFFERS = 2 };
 
 typedef struct read_run {
@@ -120,7 +120,7 @@ cleanup:
     return status;
 }
 
-/* ---- what was found ---- */
+/* ---- results ---- */
 
 static tess_status take_extent(const read_run *run, const raw_sums *sums,
                                imager_extent *extent)

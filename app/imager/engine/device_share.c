@@ -1,7 +1,8 @@
-/* Whether devices share w-planes. Whole images of each device cost all transforms on
- * every device, and one sum in the end. Shared planes cost each device 1/P of the
- * transforms; sums of bricks go to the devices that transform their lines, and lines go
- * between the two passes of a transform. */
+/* Decides whether devices share w-planes. If each device makes whole images, it
+ * transforms all planes, and images are summed once at the end. If devices share
+ * planes, each does 1/P of the transforms; but sums of bricks are sent to the devices
+ * that transform their lines, and lines are sent between the two passes of a transform.
+ */
 #include "device_share.h"
 
 #include "tess_device.h"
@@ -9,36 +10,38 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* A grid is at most 2.5 times as large as the image along each axis; an image and 2.5
- * times as many lines of a plane are held. */
+/* A grid is at most 2.5 times as large as the image along each axis. A device holds an
+ * image, and 2.5 times as many lines of a plane. */
 static const double LINES_OF_IMAGE = 2.5;
 
-/* Beside images and planes: batches of lines, buffers, work space of transforms. */
+/* Bytes beside images and planes: batches of lines, buffers, work space of transforms.
+ */
 static const double OTHER_BYTES = 1e9;
 
-/* Most bytes that a device sends in one exchange. Two such buffers are the constant
- * part of a device's memory for sharing. */
+/* Largest number of bytes that a device sends in one exchange. Two such buffers are the
+ * constant part of a device's memory for sharing. */
 static const int64_t EXCHANGE_BYTES = 256 << 20, LEAST_PART = 256;
 
-/* Images of so many bytes are summed by NCCL where devices cannot read each other. Host
- * memory sums about 1.5 GB/s; connecting the devices by NCCL takes 0.5 s. */
+/* Images of so many bytes are summed by NCCL if devices cannot read each other's
+ * memory. The host's memory sums about 1.5 GB/s; connecting the devices by NCCL takes
+ * 0.5 s. */
 static const double NCCL_BYTES = 1e9;
 
-/* Both passes over a cell of a w-plane, with its sums and w-screen. On an H100, 75
- * planes of 20480 x 20480 cells in single precision take .53 s. */
+/* Time of both passes over a cell of a w-plane, with its sums and w-screen. On an H100,
+ * 75 planes of 20480 x 20480 cells in single precision take .53 s. */
 static const double CELL_S = 1.7e-11;
 
-/* What the ranks tell one another for a plane takes so long. */
+/* Time in which ranks agree about a plane. */
 static const double PLANE_S = 0.5e-3;
 
-/* Of a plane of that field, .6 of the lines have sums of bricks, which cover .1 of the
+/* In that field, .6 of a plane's lines have sums of bricks, which cover .1 of its
  * cells. */
 static const double LINES = 0.6, COVERED = 0.1;
 
-/* No link between devices carries more [bytes per second]. */
+/* No link between devices has a higher rate [bytes/s]. */
 static const double FASTEST_LINK = 1e12;
 
-/* Less for small images: a device's share of one. */
+/* Small images need less: a device's share of one. */
 static double exchange_for(const tess_geom *geom, double value_bytes, int sharers)
 {
     const double share = (double)geom->nx * (double)geom->ny * value_bytes / sharers;
@@ -61,7 +64,7 @@ static double value_bytes_of(const imager_job *job)
 
 /* ---- connect ---- */
 
-/* What holds a part for each rank, and a few lines. */
+/* Bytes of a buffer with a part for each rank, and of a few lines. */
 static int64_t exchange_bytes(const imager_job *job)
 {
     const int64_t forced = job->layout->forced.round_bytes;
@@ -92,7 +95,7 @@ static tess_status connect(imager_job *job, bool exchanges)
 
 /* ---- cost ---- */
 
-/* Every rank sends a part of its buffer to every other. */
+/* Every rank sends a part of its buffer to every other rank. */
 static tess_status try_exchange(const imager_job *job, int64_t bytes,
                                 tess_device_part *send, tess_device_rows *take,
                                 void *to)
@@ -113,7 +116,7 @@ cleanup:
     return status;
 }
 
-/* Bytes per second that the slowest device sends to the others. The first exchange
+/* Rate at which the slowest device sends to the others [bytes/s]. The first exchange
  * opens the links. Collective. */
 static tess_status measure_links(const imager_job *job, double *bytes_s)
 {
@@ -141,7 +144,7 @@ cleanup:
     return status;
 }
 
-/* Seconds that sharing saves. */
+/* Time that sharing saves [s]. */
 static double gain(const imager_job *job, double bytes_s)
 {
     const tess_grid_plan *plan = job->plan;
@@ -157,7 +160,7 @@ static double gain(const imager_job *job, double bytes_s)
 
 /* ---- choice ---- */
 
-/* Do whole images fit beside the samples on every device? Collective. */
+/* Whether whole images fit beside the samples on every device. Collective. */
 static tess_status fit_alone(const imager_job *job, bool *fit)
 {
     int64_t here = device_share_bytes(&job->geom, job->num_images, value_bytes_of(job),
@@ -167,7 +170,7 @@ static tess_status fit_alone(const imager_job *job, bool *fit)
     return status;
 }
 
-/* Must planes be shared, whatever that costs? Collective. */
+/* Whether planes must be shared, whatever that costs. Collective. */
 static tess_status must_share(const imager_job *job, bool *must)
 {
     tess_status status = TESS_OK;
@@ -187,7 +190,7 @@ static bool may_share(const imager_job *job)
            forced->device_planes != TESS_WHOLE_IMAGES;
 }
 
-/* Connect devices that share planes, unless links make that slower. Collective. */
+/* Connects devices that share planes, unless links make that slower. Collective. */
 static tess_status try_sharing(imager_job *job)
 {
     tess_status status = TESS_OK;
