@@ -1,4 +1,4 @@
-/* Files of a run: names, headers, FITS, previews. */
+/* Checks the names of a run's files, and writes FITS images and previews. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@
 #include "tess_primary_beam.h"
 #include "tess_source_list.h"
 
-/* ---- maps of spectra ---- */
+/* ---- names ---- */
 
-/* Terms of logarithms but the first have no unit. */
+/* The unit of a map. Terms of logarithms except the first have none. */
 static const char *map_unit(const tess_image_opts *opts, int k)
 {
     const tess_join_choice *join = &opts->clean.join;
@@ -58,7 +58,7 @@ cleanup:
     return status;
 }
 
-/* Names of one kind of image, and of its preview. */
+/* Checks the names of one kind of image, and of its preview. */
 static tess_status check_kind(const image_files *output, int64_t interval,
                               int64_t channel, const tess_pol *pol, image_kind kind)
 {
@@ -81,7 +81,7 @@ cleanup:
     return status;
 }
 
-/* Names of what the primary beam makes. */
+/* Checks the names of images that the primary beam makes. */
 static tess_status check_corrected(const image_files *output, int64_t interval,
                                    int64_t channel)
 {
@@ -101,7 +101,7 @@ cleanup:
     return status;
 }
 
-/* Names of an output channel of an interval. */
+/* Checks the names of an output channel of an interval. */
 static tess_status check_names(const image_files *output, int64_t interval,
                                int64_t channel)
 {
@@ -125,7 +125,7 @@ cleanup:
     return status;
 }
 
-/* Names of the cubes of an interval. */
+/* Checks the names of the cubes of an interval. */
 static tess_status check_cubes(const image_files *output, int64_t interval)
 {
     tess_status status = TESS_OK;
@@ -165,7 +165,7 @@ tess_status image_files_check(const image_files *output)
 
 /* ---- images ---- */
 
-/* Write a file of the product, or its preview. */
+/* Writes a file of the product, or its preview. */
 static tess_status write_file(const image_files *output, const tess_pol *named,
                               const tess_image_product *product, bool preview,
                               tess_held_files *held)
@@ -182,7 +182,7 @@ cleanup:
     return status;
 }
 
-/* Rows in the precision that a product has; `*copy` where they have another. */
+/* Converts rows to the precision of a product; `*copy` is NULL if they have it. */
 static tess_status convert_rows(const imager_rows *rows, bool is_double, void **copy)
 {
     tess_status status = TESS_OK;
@@ -200,7 +200,7 @@ cleanup:
     return status;
 }
 
-/* Give a product of polarisation `k` to files and taker. Collective. */
+/* Gives a product of polarisation `k` to files and to the taker. Collective. */
 static tess_status write_image(const image_files *output, image_kind kind, int k,
                                const imager_rows *rows, tess_image_product *product,
                                tess_held_files *held)
@@ -241,7 +241,8 @@ cleanup:
     return status;
 }
 
-/* The list of sources of an output; without data it has none. Local: the first rank. */
+/* Holds the list of sources of an output, which is empty without data. Local: the first
+ * rank. */
 static tess_status hold_sources(const image_files *output, int64_t interval,
                                 int64_t channel, double freq_hz, tess_held_files *held)
 {
@@ -260,7 +261,8 @@ cleanup:
     return status;
 }
 
-/* All files of an output get their names together; NAME.conf goes with the first. */
+/* Gives all files of an output their names together; NAME.conf goes with the first
+ * output. */
 static tess_status publish(const image_files *output, bool first, tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -298,7 +300,7 @@ void image_files_log(const image_files *output, int64_t interval, int64_t channe
         log_one(options_name(output));
 }
 
-/* One polarisation may have no weights where another has some. */
+/* Warns that a polarisation has no weights where another has some. */
 static void warn_of_blank(const image_files *output, const char *name, int64_t interval,
                           int64_t channel)
 {
@@ -328,8 +330,9 @@ static double expected_noise(const image_files *output, int k,
     return combined * sqrt(product->variance) / product->sum_weights;
 }
 
-/* What the last lines tell of an output's images, by the first of these ranks: of
- * restored images when they are cleaned, else of dirty ones. Collective. */
+/* Measures an output's images for the last lines; the first of these ranks keeps the
+ * results. They are those of restored images if there are such, else of dirty ones.
+ * Collective. */
 static tess_status find_all(const image_files *output, int64_t interval,
                             int64_t channel, const imager_product *product,
                             const struct imager_found *found)
@@ -357,7 +360,7 @@ cleanup:
     return status;
 }
 
-/* All images of a kind. Collective. */
+/* Writes all images of a kind. Collective. */
 static tess_status write_kind(const image_files *output, image_kind kind,
                               const imager_product *product,
                               const tess_image_meta *shared,
@@ -381,8 +384,8 @@ cleanup:
     return status;
 }
 
-/* Maps of spectra, whose headers are those of the mean's restored images. Collective.
- */
+/* Writes maps of spectra, whose headers are those of the mean's restored images.
+ * Collective. */
 static tess_status write_maps(const image_files *output, const imager_product *restored,
                               const tess_image_meta *shared,
                               const struct imager_found *found, tess_image_product *to,
@@ -410,7 +413,7 @@ cleanup:
     return status;
 }
 
-/* What the primary beam makes of one kind's images. Collective. */
+/* Writes what the primary beam makes of one kind's images. Collective. */
 static tess_status write_corrected_kind(const image_files *output,
                                         const image_corrected *corrected,
                                         const imager_product *product,
@@ -462,7 +465,7 @@ cleanup:
     return status;
 }
 
-/* Warn of polarisations without data. `product`: of any kind. */
+/* Warns of polarisations without data. `product`: of any kind. */
 static void warn_of_blanks(const image_files *output, int64_t interval, int64_t channel,
                            const imager_product *product, const imager_extent *extent)
 {

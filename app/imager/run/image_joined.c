@@ -15,14 +15,14 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* A channel's samples, what is made of them, and what is written. */
+/* A channel's samples, the images that are made of them, and those that are written. */
 typedef struct joined_channel {
     sample_sets data;
     bool has_data;
     double variance[2 * TESS_MAX_POL];
     double freq_hz;        /* mean by weight */
     tess_density *density; /* applied as samples go to scratch, while its set is made */
-    visset set;            /* of this rank's team; zeros: it is another's */
+    visset set;            /* set of this rank's team; zeros: it is another team's */
     imager_product made[TESS_MAX_IMAGES], product[TESS_MAX_IMAGES];
     struct imager_found found[TESS_MAX_POL];
 } joined_channel;
@@ -76,14 +76,14 @@ static void free_all(joined *all)
     channel_rounds_free(&all->rounds);
 }
 
-/* ---- images to begin with ---- */
+/* ---- dirty images ---- */
 
 static joined_channel *channel_at(const joined *all, int first, int team)
 {
     return &all->channel[all->rounds.channel[first + team]];
 }
 
-/* The set of a channel, its dirty images and PSFs. Collective in the team. */
+/* Makes the set of a channel, its dirty images and PSFs. Collective in the team. */
 static tess_status make_images(image_run *run, joined_channel *channel)
 {
     tess_status status = TESS_OK;
@@ -104,7 +104,8 @@ cleanup:
     return status;
 }
 
-/* Samples of a round's channels to the teams that make their images. Collective. */
+/* Sends the samples of a round's channels to the teams that make their images.
+ * Collective. */
 static tess_status deal(joined *all, int first)
 {
     tess_status status = TESS_OK;
@@ -133,7 +134,7 @@ cleanup:
     return status;
 }
 
-/* Rows of the images that each team has made to all ranks. Collective. */
+/* Sends the rows of the images that each team has made to all ranks. Collective. */
 static tess_status spread_images(joined *all, int first)
 {
     tess_status status = TESS_OK;
@@ -164,7 +165,7 @@ static joined_facts facts_of(const joined_channel *channel)
     return facts;
 }
 
-/* What teams know of their channels to all ranks. Collective. */
+/* Sends what teams know of their channels to all ranks. Collective. */
 static tess_status share_facts(joined *all, int first)
 {
     tess_status status = TESS_OK;
@@ -187,7 +188,7 @@ cleanup:
     return status;
 }
 
-/* Dirty images and PSFs of a round's channels. Collective. */
+/* Makes the dirty images and PSFs of a round's channels. Collective. */
 static tess_status begin_round(joined *all, int first)
 {
     tess_status status = TESS_OK;
@@ -223,7 +224,7 @@ cleanup:
 
 /* ---- cleaning, and files ---- */
 
-/* Once the last interval's channels have copies, nothing needs all samples. */
+/* Frees all samples once the last interval's channels have copies. */
 static void give_up_all(image_run *run, int64_t interval)
 {
     if (interval < run->outputs.num_intervals - 1) return;
@@ -232,7 +233,7 @@ static void give_up_all(image_run *run, int64_t interval)
     run->row_time = NULL;
 }
 
-/* What major cycles want to know of a channel. */
+/* Describes a channel for major cycles. */
 static majors_channel cleaned_channel(const joined *all, int c)
 {
     joined_channel *channel = &all->channel[c];
@@ -260,7 +261,7 @@ static tess_status clean(joined *all)
     return status;
 }
 
-/* The images of an interval without data. Collective. */
+/* Makes the images of an interval without data. Collective. */
 static tess_status make_blank(joined *all)
 {
     tess_status status = TESS_OK;
@@ -270,7 +271,8 @@ cleanup:
     return status;
 }
 
-/* How the images of the first channel with data were cleaned: all were together. */
+/* How the images of the first channel with data were cleaned: all were cleaned
+ * together. */
 static const struct imager_found *first_found(const joined *all)
 {
     int c = 0;
@@ -279,7 +281,7 @@ static const struct imager_found *first_found(const joined *all)
     return all->channel[c].found;
 }
 
-/* Files of all channels and of their mean. Collective. */
+/* Writes the files of all channels and of their mean. Collective. */
 static tess_status write_all(joined *all, channel_mean *mean)
 {
     tess_status status = TESS_OK;

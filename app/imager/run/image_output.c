@@ -1,5 +1,5 @@
-/* What one output is made of: its samples and their weights; what is known of its dirty
- * images; images without data. */
+/* Makes the samples of one output and their weights, measures its dirty images, and
+ * makes images without data. */
 #include "image_output.h"
 
 #include "image_beam.h"
@@ -10,7 +10,7 @@
 #include "tess_log.h"
 #include "tess_scale.h"
 
-/* Read an output's samples into memory. Local. */
+/* Reads an output's samples into memory. Local. */
 static tess_status read_output(image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
@@ -29,8 +29,9 @@ cleanup:
     return status;
 }
 
-/* Blocks of a set: with a model to subtract as they are read, as many as may be held,
- * because every set costs the transforms of all planes of the model. */
+/* Number of blocks in a set. It is as large as memory allows if a model is subtracted
+ * as blocks are read, because every set costs the transforms of all planes of the
+ * model. */
 static int64_t blocks_of_set(const image_run *run)
 {
     double bytes = (double)run->block_bytes;
@@ -40,9 +41,10 @@ static int64_t blocks_of_set(const image_run *run)
     return 1 + (int64_t)(bytes / (double)(tess_source_block_bytes(run->source) + 1));
 }
 
-/* Uniform weights have the scale of no weight: a small one counts as much as a large
- * one that is alone in its cell, and all are at most 1. Briggs weights are proportional
- * to natural ones: a common factor leaves f² W_c as it is. */
+/* Chooses the scales of samples. Uniform weights are relative: a small weight counts as
+ * much as a large one that is alone in its cell, and all results are at most 1. Briggs
+ * weights are proportional to natural ones, because a common factor leaves f² W_c as it
+ * is. */
 static void choose_scales(const image_run *run, const imager_extent *extent,
                           sample_sets *data)
 {
@@ -57,7 +59,7 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
                              : tess_scale_for(largest_weight, is_double);
 }
 
-/* A copy of an output's samples, out of all that are in memory. Local. */
+/* Copies an output's samples out of all that are in memory. Local. */
 static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
@@ -71,7 +73,7 @@ cleanup:
     return status;
 }
 
-/* Samples that are in memory; a team has been sent its own, `dealt`. Local. */
+/* Takes samples that are in memory; a team has been sent its own, `dealt`. Local. */
 static tess_status take_cached(image_run *run, int64_t output,
                                const tess_samples *dealt, sample_sets *data)
 {
@@ -88,7 +90,7 @@ static tess_status take_cached(image_run *run, int64_t output,
     return TESS_OK;
 }
 
-/* Samples of the output that are read into memory. Collective. */
+/* Reads the samples of the output into memory. Collective. */
 static tess_status read_cached(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
@@ -101,7 +103,7 @@ cleanup:
     return status;
 }
 
-/* Samples that are read set by set, again in each pass. Collective. */
+/* Prepares samples that are read set by set, again in each pass. Collective. */
 static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
@@ -186,8 +188,8 @@ cleanup:
     return status;
 }
 
-/* Weights of samples that are in memory are changed there, once: what gridding needs
- * memory for follows, and the density is given up. Collective. */
+/* The weights of samples in memory are changed there, once, so that the density's
+ * memory is free for gridding. Collective. */
 tess_status image_apply_density(image_run *run, sample_sets *data,
                                 tess_density **density)
 {
@@ -219,9 +221,9 @@ tess_status image_empty_products(const image_run *run, imager_product *product)
     return tess_comm_agree(run->comm, status);
 }
 
-/* Σ W²/w of each image [num_pol]: NAN where a density of several outputs does not tell,
- * 0 without one, where W = w. `density_scale`: weights had been multiplied by that in
- * the density. */
+/* Finds Σ W²/w of each image [num_pol]: NAN if a density of several outputs does not
+ * tell, and 0 without a density, where W = w. `density_scale`: factor by which weights
+ * had been multiplied in the density. */
 static void find_variances(const image_run *run, const tess_density *density,
                            int num_weight, double density_scale, double *variance)
 {
@@ -241,7 +243,7 @@ tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *dat
     TESS_TRY(image_data_for(run, output, data));
     const int num_weight =
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
-    /* the survey adds weights as they are */
+    /* the survey adds weights without a factor */
     const double density_scale = run->densities.single ? 1 : data->weight_scale;
     TESS_TRY(image_weigh(run, data, &density));
     find_variances(run, density, num_weight, density_scale, variance);

@@ -32,8 +32,8 @@
 #include "update_model.h"
 #include "visset.h"
 
-/* Least bytes of one block of a file, and its share of a rank's memory: two are read at
- * a time, and their samples are in the way. */
+/* Smallest size of a block of a file, and a block's share of a rank's memory: two
+ * blocks are read at a time, while their samples take memory, too. */
 enum { SMALLEST_BLOCK_BYTES = 64 << 10 };
 static const double BLOCK_SHARE = 1.0 / 16;
 
@@ -65,7 +65,7 @@ static tess_status open_model(image_run *run, imager_model *model)
     TESS_TRY(imager_model_open(opts->subtract.model, opts->subtract.terms,
                                opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
-    /* its visibilities are subtracted from turned ones */
+    /* its visibilities are subtracted from visibilities that have been turned */
     model->geom.turned_l = run->job.geom.turned_l;
     model->geom.turned_m = run->job.geom.turned_m;
     if (model->cube)
@@ -78,7 +78,7 @@ cleanup:
     return status;
 }
 
-/* Who predicts the model's visibilities. Collective. */
+/* Chooses the plan on which the model is predicted. Collective. */
 static tess_status place_model(image_run *run, const imager_model *model)
 {
     tess_status status = TESS_OK;
@@ -98,8 +98,8 @@ cleanup:
     return status;
 }
 
-/* Checkpoints of joined channels hold a model, a mask and a first residual of each
- * image. */
+/* Checks that a checkpoint has room: for channels that are cleaned together it holds a
+ * model, a mask and a first residual of each image. */
 static tess_status check_checkpoint(const image_run *run)
 {
     tess_status status = TESS_OK;
@@ -116,8 +116,9 @@ cleanup:
     return status;
 }
 
-/* WSClean counts the time steps of each observation, and tessera those of all. Where
- * these are not the same, a command line of WSClean asks for other images. */
+/* WSClean counts the time steps of each observation, and tessera those of all
+ * observations together. If these differ, a command line of WSClean asks for other
+ * images. */
 static tess_status check_steps(const image_run *run)
 {
     tess_status status = TESS_OK;
@@ -144,7 +145,7 @@ cleanup:
     return status;
 }
 
-/* The job as far as it is known before anything is read. Collective. */
+/* Begins the job, as far as it is known before anything is read. Collective. */
 static tess_status start_job(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -179,7 +180,7 @@ cleanup:
     return status;
 }
 
-/* Open the observations. Collective. */
+/* Opens the observations. Collective. */
 static tess_status open_source(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -190,8 +191,8 @@ static tess_status open_source(image_run *run)
     TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
-    /* the middle of the image, to which visibilities are turned, so that the PSF is
-     * that of a source there */
+    /* the middle of the image, to which visibilities are turned: the PSF is that of a
+     * source there */
     geom->l0 = geom->turned_l = run->info->turn[0];
     geom->m0 = geom->turned_m = run->info->turn[1];
     run->output = (image_files){.comm = run->comm,
@@ -207,7 +208,7 @@ cleanup:
     return status;
 }
 
-/* Prepare reading, and the model that is subtracted. Collective. */
+/* Prepares reading, and the model that is subtracted. Collective. */
 static tess_status set_up_source(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -236,7 +237,7 @@ cleanup:
     return status;
 }
 
-/* The table of outputs, and what is kept of each. Collective. */
+/* Makes the table of outputs, and what is kept of each. Collective. */
 static tess_status create_outputs(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -278,7 +279,7 @@ static int64_t outputs_done(const image_run *run)
     return run->checkpoint.state.outputs_done;
 }
 
-/* What cleaning keeps while images are made. Refused where that alone is too much.
+/* Counts the memory that cleaning keeps while images are made, and refuses too much.
  * Collective. */
 static tess_status count_cleaning(image_run *run)
 {
@@ -300,9 +301,9 @@ cleanup:
     return status;
 }
 
-/* Whether nothing needs all ranks for every output. A checkpoint keeps the sets of
- * channels that are cleaned together for all ranks, and devices have connections of
- * these. */
+/* Whether teams are possible, because no step needs all ranks for every output. A
+ * checkpoint keeps the sets of channels that are cleaned together for all ranks, and
+ * devices are connected for all ranks. */
 static bool teams_are_possible(const image_run *run, bool kept)
 {
     if (run->outputs.num == 1 || run->checkpoint.sums_wait) return false;
@@ -327,8 +328,8 @@ static imager_teams_need teams_need(const image_run *run, bool kept)
         .checkpoints = run->opts->checkpoint.folder != NULL};
 }
 
-/* Memory that means over channels and cleaning take beside the images that are made.
- * Collective. */
+/* Counts the memory that means over channels and cleaning take beside the images that
+ * are made. Collective. */
 static tess_status count_images(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -345,7 +346,7 @@ cleanup:
     return status;
 }
 
-/* Data are streamed if a team cannot keep the samples of an output. Collective. */
+/* Streams data if a team cannot keep the samples of an output. Collective. */
 static tess_status check_team_memory(image_run *run, int num_teams)
 {
     tess_status status = TESS_OK;
@@ -394,14 +395,14 @@ static void free_products(imager_product *product, int count)
         imager_rows_free(&product[k].rows);
 }
 
-/* Read the model that is subtracted, once: it serves all outputs. Collective. */
+/* Reads the model that is subtracted, once for all outputs. Collective. */
 static tess_status load_model(image_run *run)
 {
     tess_status status = TESS_OK;
     imager_job_model *to = &run->job.model;
     double mark = tess_time_now();
     if (!to->is_shared || to->is_set) return TESS_OK;
-    run->model.is_told = run->teams.own > 0; /* the first team warns */
+    run->model.is_told = run->teams.own > 0; /* the first team alone warns */
     TESS_TRY(imager_model_load(&run->job, &run->model, to->planes));
     to->scale = run->model.scale;
     to->is_set = true;
@@ -410,7 +411,7 @@ cleanup:
     return status;
 }
 
-/* Images that gridding has made become the products of a run that does not clean. */
+/* Makes products of gridded images, for a run that does not clean. */
 static void take_made(const image_run *run, imager_product *made,
                       imager_product *product)
 {
@@ -420,8 +421,8 @@ static void take_made(const image_run *run, imager_product *made,
     memset(made + skipped, 0, (size_t)num * sizeof *made);
 }
 
-/* Products of the images that have been made, cleaned if the run cleans. Collective in
- * the team. */
+/* Makes products of the images that have been made, and cleans them if the run cleans.
+ * Collective in the team. */
 static tess_status finish_products(image_run *run, int64_t output, visset *set,
                                    imager_product *made, imager_product *product,
                                    struct imager_found *found)
@@ -443,9 +444,9 @@ cleanup:
     return status;
 }
 
-/* Make the products of one output, from these samples if they have been dealt, which
- * are freed. found[num_pol]: the beam, and how they were cleaned. Collective in the
- * team. */
+/* Makes the products of one output, from `dealt` samples if there are such, which are
+ * freed. found[num_pol]: the beam, and how they were cleaned. Collective in the team.
+ */
 static tess_status make_products(image_run *run, int64_t output, tess_samples *dealt,
                                  imager_product *product, struct imager_found *found)
 {
@@ -485,7 +486,7 @@ cleanup:
 
 /* ---- all outputs ---- */
 
-/* The mean of an interval is complete. Collective. */
+/* Completes and writes the mean of an interval. Collective. */
 static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean)
 {
     tess_status status = TESS_OK;
@@ -496,7 +497,7 @@ cleanup:
     return status;
 }
 
-/* Add a round's images, outputs [first, end) in order, to the means. Collective. */
+/* Adds a round's images, outputs [first, end) in order, to the means. Collective. */
 static tess_status add_round(image_run *run, int64_t first, int64_t end,
                              const imager_product *product, channel_mean *mean)
 {
@@ -524,7 +525,7 @@ cleanup:
     return status;
 }
 
-/* This team's output of a round, made and written. Collective in the team. */
+/* Makes and writes this team's output of a round. Collective in the team. */
 static tess_status make_output(image_run *run, int64_t output, tess_samples *dealt,
                                imager_product *product)
 {
@@ -538,7 +539,7 @@ cleanup:
     return status;
 }
 
-/* One output for each team: [first, end). Collective. */
+/* Makes one output with each team: [first, end). Collective. */
 static tess_status image_round(image_run *run, int64_t first, int64_t end,
                                channel_mean *mean)
 {
@@ -565,7 +566,7 @@ cleanup:
     return status;
 }
 
-/* Take up the means of a run that is continued in the middle of an interval. */
+/* Takes up the means of a run that continues in the middle of an interval. */
 static tess_status continue_mean(image_run *run, channel_mean *mean)
 {
     tess_status status = TESS_OK;
@@ -628,7 +629,7 @@ void image_free_run(image_run *run)
     imager_teams_free(&run->teams);
 }
 
-/* The last lines of the log, after those of the profile. Collective. */
+/* Logs the last lines, after those of the profile. Collective. */
 static tess_status tell_end(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -642,7 +643,7 @@ cleanup:
     return status;
 }
 
-/* Refuse what cannot be read or written, before data are read. Collective. */
+/* Refuses files that cannot be read or written, before data are read. Collective. */
 static tess_status check_files(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -658,7 +659,7 @@ cleanup:
     return status;
 }
 
-/* Read the data a first time, and plan what follows. Collective. */
+/* Reads the data a first time, and plans the rest. Collective. */
 static tess_status plan(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -717,8 +718,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         goto cleanup;
     }
     TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
-    own.overwrite =
-        own.overwrite || run.checkpoint.resumed; /* what exists is its own */
+    own.overwrite = own.overwrite ||
+                    run.checkpoint.resumed; /* files that exist are the run's own */
     keep_cubes(&run);
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
