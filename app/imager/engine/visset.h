@@ -25,36 +25,39 @@
 struct pass_spool;
 struct tess_exact;
 
-/** What is summed over the samples of a set. */
+/** Sums over the samples of a set. */
 typedef struct imager_sums {
     int num_weight;
     double weight[2 * TESS_MAX_POL]; /**< ΣW, over all ranks once the set has them */
-    double inv_lambda;               /**< Σ W ν/c over all weights, likewise */
-    struct tess_exact *exact; /**< [num_weight + 1] of the same with --reproducible, the
-                                   last of frequencies, or NULL */
+    double
+        inv_lambda; /**< Σ W ν/c over all weights, over all ranks once the set has it */
+    struct tess_exact *exact; /**< [num_weight + 1] the same sums with --reproducible,
+                                 that of frequencies the last, or NULL */
     double *map;              /**< for --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {
-    imager_job *job;   /**< whose plan, partition, planes and steps serve this set;
-                            borrowed */
+    imager_job *job;   /**< the job whose plan, partition, planes and steps serve this
+                          set; borrowed */
     sample_sets *data; /**< borrowed; where samples come from while they are read */
     bool single;       /**< one image will be made: samples are given up early */
     bool over;         /**< samples are not held in memory */
-    struct pass_spool *spool; /**< has them, pass by pass, or NULL */
-    imager_passes passes;     /**< that `spool` has */
+    struct pass_spool *spool; /**< holds the samples pass by pass, or NULL */
+    imager_passes passes;     /**< passes of `spool` */
     bool is_counted;          /**< `sums` are complete */
-    int num_made;             /**< images so far */
-    bool has_left;            /**< the job at least once */
-    imager_job_part part; /**< of the job for this set, while another set has the job */
+    int num_made;             /**< images that have been made so far */
+    bool has_left;            /**< the set has left the job at least once */
+    imager_job_part
+        part; /**< the job's part for this set, while another set has the job */
     imager_sums sums;
-    tess_brick_list own_bricks; /**< of this rank's slice of the data, or its bricks */
-    tess_exchange *exchange;    /**< holds what was received, or NULL */
-    tess_samples *samples;      /**< that this rank owns, in `data` or `exchange` */
-    tess_brick_list *bricks;    /**< and its bricks */
-    tess_brick_list loaded;     /**< the samples as the backend holds them from image to
-                                     image; zeros where it sorts none, or has no room for
-                                     them, or `own_bricks` has them */
+    tess_brick_list
+        own_bricks; /**< bricks of this rank's slice of the data, or of its own */
+    tess_exchange *exchange; /**< holds what was received, or NULL */
+    tess_samples *samples; /**< samples that this rank owns, in `data` or `exchange` */
+    tess_brick_list *bricks; /**< their bricks */
+    tess_brick_list loaded;  /**< the samples as the backend holds them from image to
+                                image. Zeros if the backend does not sort, has no room
+                                for them, or `own_bricks` has them */
 } visset;
 
 /** Which images are made. */
@@ -68,30 +71,31 @@ typedef struct visset_request {
                                       and `mix` are looked at */
 } visset_request;
 
-/** This rank's bricks and their counts; with the data in memory, sorted as imager_sort
- *  does, and this is local; else collective. */
+/** Count this rank's bricks. If the data are in memory, they are sorted as imager_sort
+ * does, and this is Local; otherwise Collective. */
 tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool in_place,
                                 tess_brick_list *bricks);
 
-/** Make a set of an output's data, partition the job by it, and begin the checkpoint's
- *  part. With `single` only one image can be made of it, in less memory. Else samples
- *  that do not fit into memory go to data->scratch, if that is a folder and the backend
- *  leaves sorting to the host; TESS_ERR_IO when its disk is full. `data` are to stay
- *  until the set is freed. Collective. */
+/** Make a set of an output's data, partition the job by it, and begin its checkpoints.
+ * With `single`, one image alone can be made of it, in less memory. Otherwise samples
+ * that do not fit into memory are kept in data->scratch, if that is a folder and the
+ * backend leaves sorting to the host; TESS_ERR_IO: its disk is full. `data` must stay
+ * until the set is freed. Collective. */
 tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set);
 
-/** Make images: product[num_pol] dirty ones (or residual ones), then [num_weight] PSFs.
- *  Collective. */
+/** Make images: product[num_pol] dirty or residual ones, then [num_weight] PSFs.
+ * Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
 
 /** Mean frequency by weight; 0 without weights. Local. */
 double visset_freq_hz(const visset *set);
 
-/** Give the job up, for another set of the same plan to be made or imaged, and take it
- *  again: before a model is set. Local. */
+/** Give the job up, for another set of the same plan to be made or imaged. Local. */
 void visset_leave(visset *set);
+
+/** Take the job again, before a model is set. Local. */
 void visset_enter(visset *set);
 
 void visset_free(visset *set); /**< Zeros are fine. Collective. */
