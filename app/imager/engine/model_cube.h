@@ -18,15 +18,16 @@ typedef struct model_plane {
 
 typedef struct model_cube {
     int num_files;
-    tess_fits_model *file;     /**< [num_files] of the same pixels */
+    tess_fits_model *file;     /**< [num_files] files, of the same pixels */
     int num_stokes, stokes[4]; /**< codes, ascending */
     int num_planes;
     double *freq_hz; /**< [num_planes] ascending */
     bool *has_data;  /**< [num_planes] */
     model_plane *at; /**< [num_planes][num_stokes] */
-    int num_terms;   /**< of the polynomial through planes; 0: the nearest plane */
-    double nu0_hz;   /**< its x is ν/ν₀ − 1 */
-    double *matrix;  /**< [num_terms][num_planes] from planes to terms */
+    int num_terms;  /**< terms of the polynomial through planes; 0: the nearest plane is
+                       used */
+    double nu0_hz;  /**< reference frequency: the polynomial is one in ν/ν₀ − 1 */
+    double *matrix; /**< [num_terms][num_planes] matrix that makes terms of planes */
 } model_cube;
 
 /** Open the model `path`: a FITS file or, where there is none of this name, the cube
@@ -38,15 +39,15 @@ typedef struct model_cube {
 tess_status model_cube_open(const char *path, int num_terms, model_cube **cube,
                             char **single);
 
-/** Open NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits …, whatever a file
- *  NAME is. Local. */
+/** Open NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits …, also if there is
+ * a file NAME. TESS_ERR_INPUT, TESS_ERR_IO. Local. */
 tess_status model_cube_open_set(const char *name, model_cube **cube);
 void model_cube_free(model_cube *cube); /**< NULL is fine. Local. */
 
-/** The nearest plane of a frequency. Local. */
+/** The plane that is nearest to a frequency. Local. */
 int model_cube_nearest(const model_cube *cube, double freq_hz);
 
-/** What term `term` counts at a frequency: (ν/ν₀ − 1)^term. Local. */
+/** The factor of a term at a frequency: (ν/ν₀ − 1)^term. Local. */
 double model_cube_factor(const model_cube *cube, int term, double freq_hz);
 
 /** TESS_ERR_INPUT when none of these frequencies lies in the band of the planes; else

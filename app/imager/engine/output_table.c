@@ -1,4 +1,4 @@
-/* Which samples make which image: output channels and intervals of time. */
+/* Divides samples among images: by output channels and intervals of time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* Channels in order of frequency are dealt to the output channels in equal numbers. */
+/* Divides channels, in order of frequency, into output channels of equal numbers. */
 static tess_status deal_channels(const tess_source_info *info, output_table *outputs)
 {
     tess_status status = TESS_OK;
@@ -20,7 +20,7 @@ static tess_status deal_channels(const tess_source_info *info, output_table *out
         TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
                   (long long)out, (long long)n);
     for (int64_t a = 0; a < n; ++a) {
-        int64_t below = 0; /* rank of channel a; tables are short */
+        int64_t below = 0; /* place of channel a in that order; tables are short */
         for (int64_t b = 0; out > 1 && b < n; ++b)
             below += info->freq_hz[b] < info->freq_hz[a] ||
                      (info->freq_hz[b] == info->freq_hz[a] && b < a);
@@ -30,7 +30,8 @@ cleanup:
     return status;
 }
 
-/* Times at which the intervals begin: equal numbers of integrations each. */
+/* Finds the times at which the intervals begin: each has the same number of
+ * integrations. */
 static tess_status deal_times(tess_source *source, const tess_selection *selection,
                               output_table *outputs)
 {
@@ -41,7 +42,9 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
     outputs->interval_begin[0] = -INFINITY;
     outputs->interval_begin[intervals] = INFINITY;
     const tess_source_info *info = tess_source_info_of(source);
-    const double half_s = 0.5 * info->meta->integration_s; /* times are of the middle */
+    const double half_s =
+        0.5 *
+        info->meta->integration_s; /* times are those of the middle of an integration */
     outputs->interval_span[0] = info->time_first - half_s;
     outputs->interval_span[1] = info->time_end + half_s;
     if (intervals == 1 && begin == 0 && end == 0) return TESS_OK;
@@ -56,7 +59,7 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
                   (long long)intervals, (long long)(end - begin));
     for (int64_t k = 0; k <= intervals; ++k) {
         const int64_t at = begin + (end - begin) * k / intervals;
-        /* half a millisecond before the integration: times in files are rounded */
+        /* half a millisecond earlier, because times in files are rounded */
         outputs->interval_begin[k] = at < count ? times[at] - 5e-4 : (double)INFINITY;
         if (k < intervals) outputs->interval_span[2 * k] = times[at] - half_s;
         if (k > 0) outputs->interval_span[2 * k - 1] = times[at - 1] + half_s;
@@ -114,7 +117,7 @@ void output_table_free(output_table *outputs)
     *outputs = (output_table){0};
 }
 
-/* Interval of a time, -1 outside all. */
+/* The interval of a time; -1 outside all. */
 static int64_t interval_of(const output_table *outputs, double time)
 {
     const double *begin = outputs->interval_begin;
@@ -134,8 +137,8 @@ int64_t output_table_of(const output_table *outputs, double time, int64_t chan)
                         : interval * outputs->num_channels + outputs->chan_output[chan];
 }
 
-/* End of the stretch of a row's channels, from `begin`, that go to one output channel.
- */
+/* The end of the stretch of a row's channels, from `begin`, that belong to one output
+ * channel. */
 static int32_t stretch_end(const output_table *outputs, const tess_samples *samples,
                            int64_t row, int32_t begin)
 {
@@ -150,7 +153,7 @@ static int32_t stretch_end(const output_table *outputs, const tess_samples *samp
 
 /* ---- survey ---- */
 
-/* What one thread finds. */
+/* What one thread has found. */
 typedef struct found {
     imager_extent *extent; /* [num] */
     int64_t *num_held;     /* [num] */
@@ -234,8 +237,8 @@ static void output_name(const output_table *outputs, int64_t output, char text[6
     snprintf(text, 64, "%s%s%s", time, has_time && has_channel ? "-" : "", channel);
 }
 
-/* End of the stretch of outputs from `first` on that have visibilities, or that have
- * none. */
+/* The end of the stretch of outputs from `first` on that all have visibilities, or all
+ * have none. */
 static int64_t like_until(const output_table *outputs, int64_t first)
 {
     int64_t end = first + 1;
@@ -290,7 +293,7 @@ imager_extent output_table_union(const output_table *outputs)
 
 /* ---- choosing ---- */
 
-/* Copy one stretch of a row's channels as a row of its own. */
+/* Copies one stretch of a row's channels as a row of its own. */
 static tess_status copy_stretch(const tess_samples *from, int64_t row, int32_t begin,
                                 int32_t end, tess_samples *out)
 {
@@ -315,8 +318,8 @@ cleanup:
     return status;
 }
 
-/* The next stretch of channels, from `begin` of `row` on, that goes to an output; false
- * when no row below `end_row` has one. */
+/* Finds the next stretch of channels, from `begin` of `row` on, that belong to an
+ * output; false if no row below `end_row` has one. */
 typedef struct stretch {
     int64_t row;
     int32_t begin, end;
