@@ -124,8 +124,11 @@ static tess_status parse_coefficients(char *rest, beam_polynomial *to)
     if (num < 2 || !(c[0] > 0))
         TESS_FAIL(TESS_ERR_USAGE,
                   "no beam; it needs two coefficients or more, the first above 0");
-    for (int k = 0; k < BEAM_TERMS; ++k)
+    for (int k = 0; k < BEAM_TERMS; ++k) {
         to->c[k] = c[k + 1] / c[0] / scale[k];
+        if (!isfinite(to->c[k]))
+            TESS_FAIL(TESS_ERR_USAGE, "coefficient c%d is too large, beside c0", k + 1);
+    }
 cleanup:
     return status;
 }

@@ -20,7 +20,8 @@ static const char *const keywords[] = {
     "EPOCH",    "EQUINOX",  "OBSRA",    "VELREF",   "ZIMAGE",  "ZCMPTYPE", "ZBITPIX",
     "ZNAXIS",   "ZNAXIS%",  "ZTILE%",   "ZNAME%",   "ZVAL%",   "ZQUANTIZ", "ZSIMPLE",
     "ZTENSION", "ZTABLE",   "CONTINUE", "HIERARCH", "COMMENT", "HISTORY",  "END",
-    "GCFSUPP",  "GCFOVER",  "GCFWSPAC", "GCFWMAX",  "GCFFLDL", "GCFFLDM",  ""};
+    "GCFSUPP",  "GCFOVER",  "GCFWSPAC", "GCFWMAX",  "GCFFLDL", "GCFFLDM",  "PS3_0",
+    "PS3_1",    "SUMWT",    ""};
 
 static const char *const values[] = {
     "T",
@@ -129,6 +130,17 @@ static const char *const values[] = {
     "'31/12/99'",
     "'IAT     '",
     "'HZ      '",
+    "'GHz     '",
+    "'deg     '",
+    "'FREQ-TAB'",
+    "'FREQ-LOG'",
+    "'PLANES  '",
+    "'FREQUENCIES'",
+    "'BANDWID '",
+    "'AZ      '",
+    "'EL      '",
+    "'L       '",
+    "'M       '",
 };
 
 /* Numbers as data have them, most significant byte first. */

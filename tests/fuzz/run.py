@@ -22,7 +22,8 @@ import tempfile
 import seeds as make_seeds
 
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = ["uvfits", "model", "kernels", "csv", "sources", "config", "checkpoint", "resume"]
+NAMES = ["uvfits", "model", "kernels", "csv", "sources", "config", "checkpoint", "resume",
+         "frequencies", "beam"]
 LIMITS = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-max_len=65536"]
 
 

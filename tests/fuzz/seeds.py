@@ -186,6 +186,101 @@ def model(make, seeds, regression, _program):
     add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
 
 
+def with_table_card(data, table, key, value):
+    """The header of the binary table of this name with this card set, which it has."""
+    at = next(k for k in range(0, len(data), 80) if data[k:k + 8] == b"EXTNAME "
+              and data[k + 10:k + 80].strip().strip(b"'").split(b"'")[0].strip() == table.encode())
+    begin = max(k for k in range(0, at, 2880) if data[k:k + 8] == b"XTENSION")
+    end = next(k for k in range(begin, len(data), 80) if data[k:k + 8] == b"END     ")
+    where = next(k for k in range(begin, end, 80) if data[k:k + 8] == key.ljust(8).encode())
+    return data[:where] + card(key, value) + data[where + 80:]
+
+
+def damaged_cubes(data, table):
+    """Frequency axes and tables of cubes that are of no use."""
+    for name, (key, value) in {
+            "axis": ("CTYPE3", "'VRAD'"), "logarithms": ("CTYPE3", "'FREQ-LOG'"),
+            "unit": ("CUNIT3", "'m/s'"), "long-unit": ("CUNIT3", LONG), "GHz": ("CUNIT3", "'GHz'"),
+            "step": ("CDELT3", "0.0"), "wide-step": ("CDELT3", "1E308"), "nan": ("CRVAL3", "NaN"),
+            "below": ("CDELT3", "-1E9"), "no-table": ("PS3_0", LONG), "column": ("PS3_1", LONG),
+            "tab": ("CTYPE3", "'FREQ-TAB'"), "weights": ("SUMWT", "-1.0")}.items():
+        yield name, with_card(data, key, value)
+    for name, (key, value) in {
+            "rows": ("NAXIS2", 2**40), "no-rows": ("NAXIS2", 0), "width": ("NAXIS1", 1),
+            "fields": ("TFIELDS", 0), "text": ("TFORM1", "'8A'"), "bits": ("TFORM1", "'16X'"),
+            "heap": ("TFORM1", "'1PD(8)'"), "huge": ("TFORM1", "'999999999D'"),
+            "name": ("TTYPE1", LONG), "groups": ("GCOUNT", -1)}.items():
+        yield "table-" + name, with_table_card(data, table, key, value)
+
+
+def frequencies(make, seeds, regression, _program):
+    make.simulate("obs.uvfits", "--channels", "5")
+    make.image("even", "--stokes", "IQ", "--channels-out", "5", "--cube", "--size", "8",
+               "--niter", "1")
+    make.image("listed", "--channels-out", "3", "--cube", "--size", "8", "--no-psf")
+    for name, table in [("even-cube-model", "PLANES"), ("listed-cube-dirty", "FREQUENCIES")]:
+        data = (make.folder / f"{name}.fits").read_bytes()
+        add_fits(data, name, seeds, regression)
+        for kind, changed in damaged_cubes(data, table):
+            (regression / f"{name}-cube-{kind}").write_bytes(changed)
+    (seeds / "one-plane").write_bytes((make.folder / "even-MFS-I-model.fits").read_bytes())
+    add_hostile(regression, "blank-uvfits.fits", "ztile-fpe.fits")
+
+
+BANDS = """# LOW HIGH poly|inverse c0 c1 ...
+0.9GHz 1.2GHz poly 1 -1.35e-3 6.0e-7 -1.2e-10
+1.2GHz 1.7GHz inverse 1.0, 2e-3, 3e-7  # of the reciprocal
+"""
+
+
+def beam_file(axes, more=()):
+    """A beam of 8 x 8 pixels and further axes, a Gaussian along the first two."""
+    lengths = [8, 8] + [length for _, length, _ in more]
+    names = [(axes[0], 4.5, -0.01), (axes[1], 4.5, 0.01)]
+    cards = [("SIMPLE", "T"), ("BITPIX", -32), ("NAXIS", len(lengths))]
+    cards += [(f"NAXIS{k + 1}", length) for k, length in enumerate(lengths)]
+    for k, (name, pixel, step) in enumerate(names):
+        cards += [(f"CTYPE{k + 1}", f"'{name:<8}'"), (f"CRPIX{k + 1}", pixel),
+                  (f"CRVAL{k + 1}", 0.0), (f"CDELT{k + 1}", step), (f"CUNIT{k + 1}", "'deg     '")]
+    for k, (name, _, (value, step)) in enumerate(more, 3):
+        cards += [(f"CTYPE{k}", f"'{name:<8}'"), (f"CRPIX{k}", 1.0), (f"CRVAL{k}", value),
+                  (f"CDELT{k}", step)]
+    count = 1
+    for length in lengths:
+        count *= length
+    values = [2.0 ** (-((k % 8 - 3.5) ** 2 + (k // 8 % 8 - 3.5) ** 2) / 8) for k in range(count)]
+    return header(cards) + blocks(struct.pack(f">{count}f", *values), b"\0")
+
+
+def beam(_make, seeds, regression, _program):
+    freq = ("FREQ", 2, (1.3e9, 1e8))
+    files = {"power": beam_file(("AZ", "EL"), [freq]),
+             "stokes": beam_file(("L", "M"), [freq, ("STOKES", 4, (-5.0, -1.0))]),
+             "voltage": beam_file(("X", "Y"), [("COMPLEX", 2, (1.0, 1.0)),
+                                               ("STOKES", 2, (-5.0, -1.0)), freq])}
+    for name, data in files.items():
+        add_fits(data, name, seeds, regression)
+        for kind, (key, value) in {
+                "unit": ("CUNIT1", "'m'"), "type": ("CTYPE1", "'RA---SIN'"), "step": ("CDELT1", "0.0"),
+                "tiny": ("CDELT1", "1E-300"), "wide": ("CDELT2", "1E300"), "far": ("CRPIX1", "1E300"),
+                "far-value": ("CRVAL2", "-1E308"), "nan": ("CRPIX2", "NaN"), "no-frequency":
+                ("CTYPE3", "'STOKES'"), "frequency-step": ("CDELT3", "0.0"), "GHz": ("CUNIT3", "'GHz'"),
+                "logarithms": ("CTYPE3", "'FREQ-LOG'")}.items():
+            (regression / f"{name}-beam-{kind}").write_bytes(with_card(data, key, value))
+    (seeds / "bands").write_text(BANDS)
+    for kind, text in {"returns": BANDS.replace("\n", "\r\n"), "mark": "\ufeff" + BANDS,
+                       "numbers": BANDS.replace("e-", "e+"), "nan": BANDS.replace("2e-3", "nan"),
+                       "large": BANDS.replace("2e-3", "-1.7e308"), "zero": BANDS.replace("poly 1", "poly 0"),
+                       "words": BANDS.replace("poly", "pole"), "many": BANDS * 40,
+                       "terms": BANDS.replace("3e-7", "1 " * 50), "order": BANDS.replace("1.7GHz", "1Hz"),
+                       "range": BANDS.replace("1.7GHz", "1e300Hz")}.items():
+        (regression / f"bands-{kind}").write_text(text)
+    for cut in range(1, len(BANDS), 23):
+        (regression / f"bands-cut-{cut}").write_text(BANDS[:cut])
+    (regression / "bands-nul").write_bytes(BANDS.encode()[:60] + b"\0" + BANDS.encode()[60:])
+    (regression / "empty").write_text("")
+
+
 def kernels(make, seeds, regression, _program):
     make.simulate("obs.uvfits")
     make.image("out", "--w", "projection", "--oversampling", "2", "--write-gcf",

@@ -255,6 +255,8 @@ static void test_text(void **state)
         {"1GHz 2GHz poly 0 1", "two coefficients"},
         {"1GHz 2GHz poly 1 x", "'x'"},
         {"1GHz 2GHz poly 1 2 3 4 5 6 7", "more than 6"},
+        {"1GHz 2GHz inverse 1 1e306", "c1 is too large"},
+        {"1GHz 2GHz poly 1e-300 1 1e9", "c2 is too large"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
         write_text(bad[k][0]);
