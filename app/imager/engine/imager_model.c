@@ -192,16 +192,22 @@ static void add_pixels(const double *value, int64_t count, model_sums *sums)
             ++sums->blank;
 }
 
-/* Rows [row, row + num_rows) of a Stokes plane, of which this rank's first is `first`;
- * adds up pixels. `value` has room for one row more. */
+/* Rows of a Stokes plane. */
+typedef struct model_block {
+    int stokes;
+    int64_t row, num_rows;
+    int64_t first; /* this rank's first row */
+} model_block;
+
+/* Loads a block of rows, and adds up its pixels. `value` has room for one row more. */
 static tess_status load_rows(const imager_job *job, const imager_model *model,
-                             tess_planes *planes, int stokes, int64_t row,
-                             int64_t num_rows, int64_t first, double *value,
-                             model_sums *sums)
+                             tess_planes *planes, const model_block *block,
+                             double *value, model_sums *sums)
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx, real_bytes = job->plan->is_double ? 8 : 4;
-    const int plane = model->stokes_index[model->stokes[stokes] - 1];
+    const int64_t row = block->row, num_rows = block->num_rows;
+    const int plane = model->stokes_index[model->stokes[block->stokes] - 1];
     double *correction = value + num_rows * nx;
     TESS_TRY(
         model->cube
@@ -210,8 +216,8 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     add_pixels(value, num_rows * nx, sums);
     for (int64_t k = 0; k < num_rows; ++k)
         imager_model_put_row(job, model->scale, row + k, value + k * nx, correction,
-                             (char *)tess_planes_image(planes, stokes) +
-                                 (row + k - first) * nx * real_bytes);
+                             (char *)tess_planes_image(planes, block->stokes) +
+                                 (row + k - block->first) * nx * real_bytes);
 cleanup:
     return status;
 }
@@ -238,10 +244,13 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
 #pragma omp for schedule(dynamic)
         for (int64_t k = 0; k < model->num_stokes * parts; ++k) {
             const int64_t at = k % parts * ROWS;
-            const int64_t num_rows = count - at < ROWS ? count - at : ROWS;
+            const model_block block = {.stokes = (int)(k / parts),
+                                       .row = first + at,
+                                       .num_rows =
+                                           count - at < ROWS ? count - at : ROWS,
+                                       .first = first};
             if (own == TESS_OK)
-                own = load_rows(job, model, planes, (int)(k / parts), first + at,
-                                num_rows, first, value, &mine);
+                own = load_rows(job, model, planes, &block, value, &mine);
         }
         tess_free(value);
         blank += mine.blank;
