@@ -71,6 +71,12 @@ static inline imager_checkpoint *image_checkpoint(image_run *run)
     return run->job.keeper ? &run->checkpoint : NULL;
 }
 
+/** Outputs that the checkpoint counts as complete. Local. */
+static inline int64_t image_outputs_done(const image_run *run)
+{
+    return run->checkpoint.state.outputs_done;
+}
+
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
     return opts->subtract.model || opts->subtract.pixels;
@@ -87,10 +93,12 @@ static inline bool image_is_double(const image_run *run)
     return run->opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
 }
 
-/* ---- tess_imager.c ---- */
+/* ---- image_setup.c ---- */
 
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
+
+/* ---- image_teams.c ---- */
 
 /** Form teams if that is faster, once the job is planned. From here on job.comm is the
  * team's, and so is `comm` unless all ranks clean channels together. `kept`: samples

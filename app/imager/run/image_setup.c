@@ -1,0 +1,250 @@
+/* Sets a run of `image` or `plan` up: options are checked, the observations and the
+ * model to subtract are opened, and the outputs are listed. */
+#include <math.h>
+
+#include "image_cubes.h"
+#include "image_run.h"
+#include "imager_resources.h"
+#include "tess_backend_choice.h"
+#include "tess_calibrate.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_minmax.h"
+
+/* Smallest size of a block of a file, and a block's share of a rank's memory: two
+ * blocks are read at a time, while their samples take memory, too. */
+enum { SMALLEST_BLOCK_BYTES = 64 << 10 };
+static const double BLOCK_SHARE = 1.0 / 16;
+
+static tess_status check_size(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const double bytes = 4.0 * (double)opts->nx * (double)opts->ny;
+    const double all = (double)run->job.memory.rank_bytes * tess_comm_size(run->comm);
+    if (bytes > all)
+        TESS_FAIL(
+            TESS_ERR_ALLOC,
+            "an image of %lld x %lld pixels needs at least %s, of which %s may be "
+            "used; use more nodes or a smaller --size",
+            (long long)opts->nx, (long long)opts->ny, tess_mem_text(bytes),
+            tess_mem_text(all));
+cleanup:
+    return status;
+}
+
+/* The model of --subtract: its Stokes parameters become the polarisations of the
+ * samples. With the image's pixels it shares the image's plan. */
+static tess_status open_model(image_run *run, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    TESS_TRY(imager_model_open(opts->subtract.model, opts->subtract.terms,
+                               opts->subtract.pixels, run->info->ra_rad,
+                               run->info->dec_rad, opts->scale_rad, model));
+    /* its visibilities are subtracted from visibilities that have been turned */
+    model->geom.turned_l = run->job.geom.turned_l;
+    model->geom.turned_m = run->job.geom.turned_m;
+    if (model->cube)
+        status = model_cube_check(model->cube, run->info->freq_hz, run->info->num_chan,
+                                  tess_comm_rank(run->comm) == 0);
+    if (status != TESS_OK) imager_model_close(model);
+    TESS_TRY(status);
+    imager_model_mix(model, run->pol, run->num_pol, &run->job.model);
+cleanup:
+    return status;
+}
+
+/* Chooses the plan on which the model is predicted. Collective. */
+static tess_status place_model(image_run *run, const imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    imager_job *job = &run->job;
+    job->model.is_shared =
+        imager_model_is_on(model, &job->geom, opts->gridding.accuracy);
+    if (!job->model.is_shared) {
+        TESS_TRY(imager_predictor_create(run->comm, model, &opts->gridding,
+                                         &opts->layout, run->profile, &run->subtract));
+        return TESS_OK;
+    }
+    run->model = *model;
+    job->worst_pixel = true;
+    imager_model_warn(model, run->comm);
+cleanup:
+    return status;
+}
+
+/* Checks that a checkpoint has room: for channels that are cleaned together it holds a
+ * model, a mask and a first residual of each image. */
+static tess_status check_checkpoint(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const int64_t images = run->num_pol * opts->channels_out;
+    if (!opts->checkpoint.folder || !image_joins_channels(opts)) return TESS_OK;
+    if (images * (1 + opts->clean.first_residual) + run->num_pol + TESS_MAX_IMAGES >
+        TESS_CHECKPOINT_MEANS)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--checkpoint cannot hold the %lld images that are cleaned together; "
+                  "use fewer --channels-out",
+                  (long long)images);
+cleanup:
+    return status;
+}
+
+/* WSClean counts the time steps of each observation, and tessera those of all
+ * observations together. If these differ, a command line of WSClean asks for other
+ * images. */
+static tess_status check_steps(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const tess_selection *s = &opts->selection;
+    const bool counts = opts->intervals_out > 1 || s->interval_first > 0 ||
+                        s->interval_end > 0 || s->time_steps != TESS_ALL_STEPS;
+    const bool by_field = tess_source_num_readers(run->source) > opts->num_obs;
+    if (!opts->beside.as_wsclean || !counts || by_field) return TESS_OK;
+    const tess_vis_meta *one = tess_vis_reader_meta(tess_source_reader(run->source, 0));
+    for (int k = 1; k < opts->num_obs; ++k) {
+        const tess_vis_meta *other =
+            tess_vis_reader_meta(tess_source_reader(run->source, k));
+        const double apart_s =
+            fmax(fabs(one->time_start_mjd_s - other->time_start_mjd_s),
+                 fabs(one->time_end_mjd_s - other->time_end_mjd_s));
+        if (apart_s > 0.5 * one->integration_s)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "%s has other times than %s: WSClean counts time steps in each "
+                      "observation, and tessera in all together; image them one by one",
+                      other->path, one->path);
+    }
+cleanup:
+    return status;
+}
+
+/* Begins the job, as far as it is known before anything is read. Collective. */
+static tess_status start_job(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    imager_job *job = &run->job;
+    *job = (imager_job){
+        .comm = run->comm,
+        .layout = &opts->layout,
+        .gridding = &opts->gridding,
+        .geom = {.nx = opts->nx, .ny = opts->ny, .scale_rad = opts->scale_rad},
+        .profile = run->profile};
+    TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &job->backend));
+    imager_backend_log(opts->gridding.backend, job->backend);
+    TESS_TRY(imager_meter(run->comm, job->backend, run->profile));
+    TESS_TRY(imager_rank_bytes(run->comm, &opts->layout, &job->memory.rank_bytes));
+    TESS_TRY(check_size(run));
+cleanup:
+    return status;
+}
+
+static tess_status choose_pols(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
+    if (run->num_pol > TESS_MAX_POL)
+        TESS_FAIL(TESS_ERR_USAGE, "--stokes asks for %d images; at most %d in one run",
+                  run->num_pol, TESS_MAX_POL);
+    TESS_TRY(check_checkpoint(run));
+    TESS_TRY(image_cubes_check(opts, run->pol, run->num_pol));
+cleanup:
+    return status;
+}
+
+/* Opens the observations. Collective. */
+static tess_status open_source(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    tess_geom *geom = &run->job.geom;
+    TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
+                              &run->source));
+    TESS_TRY(check_steps(run));
+    run->info = tess_source_info_of(run->source);
+    tess_source_trace(run->source, run->profile->trace);
+    /* the middle of the image, to which visibilities are turned: the PSF is that of a
+     * source there */
+    geom->l0 = geom->turned_l = run->info->turn[0];
+    geom->m0 = geom->turned_m = run->info->turn[1];
+    run->output = (image_files){.comm = run->comm,
+                                .opts = opts,
+                                .info = run->info,
+                                .outputs = &run->outputs,
+                                .pol = run->pol,
+                                .num_pol = run->num_pol,
+                                .profile = run->profile,
+                                .summary = &run->summary};
+    run->means = run->output;
+cleanup:
+    return status;
+}
+
+/* Prepares reading, and the model that is subtracted. Collective. */
+static tess_status set_up_source(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    const double block_bytes = BLOCK_SHARE * (double)run->job.memory.rank_bytes;
+    imager_model model = {0};
+    tess_costs kept = tess_costs_builtin;
+    run->block_bytes =
+        tess_clamp_i64((int64_t)block_bytes, SMALLEST_BLOCK_BYTES, TESS_BLOCK_BYTES);
+    if (opts->layout.calibrate)
+        TESS_TRY(tess_calibrate_kept(run->comm, opts->layout.threads, &kept));
+    status = tess_source_setup(
+        run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
+        image_is_double(run),
+        tess_costs_threads(&kept, TESS_TRAFFIC_READ, opts->layout.threads),
+        run->block_bytes);
+    run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
+    if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
+    if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
+    status = tess_comm_agree(run->comm, status);
+    if (status != TESS_OK) imager_model_close(&model);
+    TESS_TRY(status);
+    if (image_subtracts(opts)) TESS_TRY(place_model(run, &model));
+    if (image_is_cleaned(opts)) imager_model_expect(&run->job, run->pol, run->num_pol);
+cleanup:
+    return status;
+}
+
+/* Makes the table of outputs, and what is kept of each. Collective. */
+static tess_status create_outputs(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    TESS_TRY(tess_source_choose_steps(run->source));
+    TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
+                                 opts->channels_out, opts->intervals_out,
+                                 &run->outputs));
+    status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
+    if (status == TESS_OK && opts->beside.cube && opts->output)
+        status = image_cubes_create(&run->output, &run->means.cubes);
+    run->output.cubes = run->means.cubes;
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    run->job.ranks.num_outputs = run->outputs.num;
+cleanup:
+    return status;
+}
+
+tess_status image_set_up(image_run *run)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(start_job(run));
+    TESS_TRY(choose_pols(run));
+    TESS_TRY(open_source(run));
+    TESS_TRY(set_up_source(run));
+    TESS_TRY(create_outputs(run));
+    tess_log_info("%lld rows x %lld channels in %d observation%s",
+                  (long long)run->info->num_rows,
+                  (long long)(run->info->num_vis / run->info->num_rows),
+                  run->opts->num_obs, run->opts->num_obs == 1 ? "" : "s");
+cleanup:
+    return status;
+}

@@ -1,0 +1,114 @@
+/* Forms the teams of a run, once its job is planned. */
+#include "image_run.h"
+#include "majors.h"
+#include "run_samples.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* Counts the memory that cleaning keeps while images are made, and refuses too much.
+ * Collective. */
+static tess_status count_cleaning(image_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &run->job;
+    if (!image_is_cleaned(run->opts)) return TESS_OK;
+    job->memory.clean_bytes = majors_bytes(
+        run->opts, run->num_pol, job->extent.uvw_max_lambda, tess_comm_size(run->comm));
+    double lacking = job->memory.clean_bytes - (double)job->memory.rank_bytes;
+    TESS_TRY(tess_comm_allreduce_f64(run->comm, &lacking, 1, TESS_MAX));
+    if (lacking > 0)
+        TESS_FAIL(
+            TESS_ERR_ALLOC,
+            "cleaning needs at least %s a rank, which may use %s; use more ranks, "
+            "more --memory or a smaller --size",
+            tess_mem_text((double)job->memory.rank_bytes + lacking),
+            tess_mem_text((double)job->memory.rank_bytes));
+cleanup:
+    return status;
+}
+
+/* Whether teams are possible, because no step needs all ranks for every output. A
+ * checkpoint keeps the sets of channels that are cleaned together for all ranks, and
+ * devices are connected for all ranks. */
+static bool teams_are_possible(const image_run *run, bool kept)
+{
+    if (run->outputs.num == 1 || run->checkpoint.sums_wait) return false;
+    if (image_joins_channels(run->opts))
+        return kept && !run->opts->checkpoint.folder && !run->job.backend->start;
+    return !run->opts->weights.shared_density && (kept || !image_subtracts_early(run));
+}
+
+static imager_teams_need teams_need(const image_run *run, bool kept)
+{
+    const tess_samples like =
+        run->mode == DATA_CACHED ? run->all : tess_source_samples(run->source);
+    return (imager_teams_need){
+        .outputs = &run->outputs,
+        .first_output = image_outputs_done(run),
+        .vis_bytes = (double)tess_samples_vis_bytes(&like),
+        .row_bytes = IMAGE_ROW_BYTES * (double)run->outputs.num_channels *
+                     (double)run->info->num_rows / (double)run->info->num_vis,
+        .kept = kept,
+        .possible = teams_are_possible(run, kept),
+        .joined = image_joins_channels(run->opts),
+        .checkpoints = run->opts->checkpoint.folder != NULL};
+}
+
+/* Counts the memory that means over channels and cleaning take beside the images that
+ * are made. Collective. */
+static tess_status count_images(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const image_kinds kinds =
+        image_kinds_of(run->opts, run->num_pol, image_num_psf(run));
+    run->output.kinds = run->means.kinds = kinds;
+    if (run->outputs.num_channels > 1)
+        run->job.memory.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
+                                     (double)run->job.geom.nx *
+                                     (double)run->job.geom.ny /
+                                     tess_comm_size(run->comm);
+    TESS_TRY(count_cleaning(run));
+cleanup:
+    return status;
+}
+
+/* Streams data if a team cannot keep the samples of an output. Collective. */
+static tess_status check_team_memory(image_run *run, int num_teams)
+{
+    tess_status status = TESS_OK;
+    bool fits = true;
+    if (run->mode == DATA_PER_OUTPUT)
+        TESS_TRY(
+            image_fits_all(run, num_teams * image_largest_output_bytes(run), &fits));
+    if (!fits) {
+        run->mode = DATA_STREAMED;
+        tess_log_info("data are streamed: a team cannot keep the samples of an output");
+    }
+cleanup:
+    return status;
+}
+
+tess_status image_form_teams(image_run *run, bool kept)
+{
+    tess_status status = TESS_OK;
+    const imager_teams_need need = teams_need(run, kept);
+    int num;
+    TESS_TRY(count_images(run));
+    status = imager_teams_choose(&run->job, &need, &num);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (num == 1) return TESS_OK;
+    TESS_TRY(check_team_memory(run, num));
+    TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
+    imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
+    run->job.comm = run->teams.team;
+    if (!need.joined) run->comm = run->output.comm = run->teams.team;
+    run->job.ranks.num_outputs = (run->outputs.num + num - 1) / num;
+    run->job.ranks.num_teams = num;
+    run->job.ranks.fft_ranks = 0;
+    status = imager_job_share(&run->job);
+    if (status == TESS_OK && run->mode != DATA_CACHED)
+        status = tess_source_deal(run->source, run->job.comm);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+cleanup:
+    return status;
+}
