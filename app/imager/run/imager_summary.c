@@ -6,130 +6,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "majors.h"
 #include "tess_beam.h"
 #include "tess_const.h"
 #include "tess_log.h"
-#include "tess_mem.h"
-#include "tess_row_stats.h"
 #include "tess_sky_place.h"
 #include "tess_words.h"
 
-/* The most images that have lines of their own, and the most files that are named. */
-enum { MOST_LINES = 4, MOST_FILES = 8 };
-
-/* ---- what is found ---- */
-
-tess_status imager_summary_create(const output_table *outputs, int num_pol,
-                                  imager_summary *summary)
-{
-    tess_status status = TESS_OK;
-    const int64_t channels = outputs->num_channels + (outputs->num_channels > 1);
-    *summary = (imager_summary){.num_channels = channels,
-                                .num_intervals = outputs->num_intervals,
-                                .num_pol = num_pol};
-    summary->image = tess_alloc_zero(outputs->num_intervals * channels * num_pol,
-                                     sizeof *summary->image);
-    if (!summary->image)
-        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
-cleanup:
-    return status;
-}
-
-void imager_summary_free(imager_summary *summary)
-{
-    tess_free(summary->image);
-    *summary = (imager_summary){0};
-}
-
-struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
-                                       int64_t channel, int pol)
-{
-    const int64_t place = channel < 0 ? summary->num_channels - 1 : channel;
-    return summary->image +
-           (interval * summary->num_channels + place) * summary->num_pol + pol;
-}
-
-static int64_t num_images(const imager_summary *summary)
-{
-    return summary->num_intervals * summary->num_channels * summary->num_pol;
-}
-
-/* Whether each image has lines of its own; of many images only ranges are told. */
-static bool has_own_lines(const imager_summary *summary)
-{
-    return num_images(summary) <= MOST_LINES;
-}
-
-bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
-                                    int64_t channel, int pol)
-{
-    const bool is_first_mean = interval == 0 && channel < 0 && pol == 0;
-    return has_own_lines(output->summary) ||
-           (is_first_mean && image_joins_channels(output->opts));
-}
-
-/* Whether the peak is the largest value, and not the least: it is the one of larger
- * absolute value, of equal ones the first pixel, so that the number of ranks and
- * threads does not matter. */
-static bool peak_is_most(const tess_row_stats *stats)
-{
-    const double most = fabs(stats->most), least = fabs(stats->least);
-    return most > least || (!(most < least) && stats->most_at <= stats->least_at);
-}
-
-static double peak_of(const tess_row_stats *stats)
-{
-    if (!(stats->count > 0)) return 0;
-    return peak_is_most(stats) ? stats->most : stats->least;
-}
-
-/* Collective. */
-static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads,
-                           bool wants_deviation, tess_row_stats *stats)
-{
-    const tess_stat_rows own = {.value = rows->value,
-                                .is_double = rows->is_double,
-                                .nx = rows->nx,
-                                .row_first = rows->row_first,
-                                .num_rows = rows->num_rows,
-                                .threads = threads};
-    return tess_row_stats_measure(comm, &own, wants_deviation, stats);
-}
-
-tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
-                                   int threads, bool wants_deviation,
-                                   struct imager_found *found)
-{
-    tess_status status = TESS_OK;
-    tess_row_stats stats;
-    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
-    found->has_data = stats.count > 0;
-    found->peak_jy = peak_of(&stats);
-    found->peak_pixel = peak_is_most(&stats) ? stats.most_at : stats.least_at;
-    found->rms_jy = stats.rms;
-    found->deviation_jy = stats.noise;
-    found->sum_jy = stats.sum;
-cleanup:
-    return status;
-}
-
-tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
-                                            int threads, bool wants_deviation,
-                                            struct imager_found *found)
-{
-    tess_status status = TESS_OK;
-    tess_row_stats stats;
-    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
-    found->residual_peak_jy = peak_of(&stats);
-    found->residual_rms_jy = stats.rms;
-    found->residual_deviation_jy = stats.noise;
-cleanup:
-    return status;
-}
+/* The most files that are named. */
+enum { MOST_FILES = 8 };
 
 /* ---- what is told ---- */
 
@@ -270,7 +157,7 @@ typedef struct range {
 static range range_of(const imager_summary *summary, size_t member)
 {
     range r = {INFINITY, -INFINITY, -1, -1};
-    for (int64_t k = 0; k < num_images(summary); ++k) {
+    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
         const struct imager_found *found = &summary->image[k];
         const double value = *(const double *)((const char *)found + member);
         const bool is_beam = member <= offsetof(struct imager_found, beam.pa_rad);
@@ -432,7 +319,7 @@ static void tell_only_image(const image_files *output, const struct imager_found
 static void tell_each_image(const image_files *output)
 {
     const imager_summary *summary = output->summary;
-    for (int64_t k = 0; k < num_images(summary); ++k) {
+    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
         const struct imager_found *found = &summary->image[k];
         char name[64], peak[64], rms[64], noise[96], text[256];
         if (!(found->made > 0)) continue;
@@ -481,23 +368,24 @@ static void tell_images(const image_files *output)
 {
     const imager_summary *summary = output->summary;
     int64_t made = 0, without = 0, last = 0;
-    for (int64_t k = 0; k < num_images(summary); ++k) {
+    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
         if (!(summary->image[k].made > 0)) continue;
         ++made;
         without += !(summary->image[k].has_data > 0);
         last = k;
     }
-    if (num_images(summary) > made)
+    if (imager_summary_count(summary) > made)
         tess_words_tell("images", "%lld, and %lld made before this run continued",
-                        (long long)made, (long long)(num_images(summary) - made));
+                        (long long)made,
+                        (long long)(imager_summary_count(summary) - made));
     else if (made > 1)
         tess_words_tell("images", "%lld%s", (long long)made,
                         without > 0 ? ", some of them without data" : "");
     if (made == 0) return;
     tell_beams(output);
-    if (num_images(summary) == 1) {
+    if (imager_summary_count(summary) == 1) {
         tell_only_image(output, &summary->image[last]);
-    } else if (has_own_lines(summary)) {
+    } else if (imager_summary_has_lines(summary)) {
         tell_each_image(output);
     } else {
         const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),
@@ -561,7 +449,7 @@ static void warn_of_beams(const image_files *output)
     const struct imager_found *first = NULL;
     int64_t failed = 0, made = 0;
     char why[256], name[64] = "", others[128] = "";
-    for (int64_t k = 0; k < num_images(summary); k += summary->num_pol) {
+    for (int64_t k = 0; k < imager_summary_count(summary); k += summary->num_pol) {
         const struct imager_found *found = &summary->image[k];
         made += found->made > 0;
         if (!(found->made > 0 && found->beam_failure > 0)) continue;
@@ -618,7 +506,8 @@ tess_status imager_summary_tell(tess_comm *all, const image_files *output,
     const int64_t numbers = (int64_t)(sizeof(struct imager_found) / sizeof(double));
     double seconds = tess_time_now() - output->profile->start_s;
     TESS_TRY(tess_comm_allreduce_f64(all, (double *)output->summary->image,
-                                     numbers * num_images(output->summary), TESS_SUM));
+                                     numbers * imager_summary_count(output->summary),
+                                     TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(all, &seconds, 1, TESS_MAX));
     if (tess_comm_rank(all) != 0) return TESS_OK;
     warn_of_beams(output);

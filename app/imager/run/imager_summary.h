@@ -50,6 +50,16 @@ void imager_summary_free(imager_summary *summary); /**< Local. */
 struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
                                        int64_t channel, int pol);
 
+/** Number of images. Local. */
+static inline int64_t imager_summary_count(const imager_summary *summary)
+{
+    return summary->num_intervals * summary->num_channels * summary->num_pol;
+}
+
+/** Whether each image has lines of its own; of many images only ranges are told. Local.
+ */
+bool imager_summary_has_lines(const imager_summary *summary);
+
 /** Whether the last lines tell the deviations of a cleaned image of an output channel
  *  (-1: the mean) and of its residual. They do where each image has lines of its own,
  *  and for the first mean of channels that were cleaned together. Local. */
@@ -66,6 +76,8 @@ tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
 tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
                                             int threads, bool wants_deviation,
                                             struct imager_found *found);
+
+/* ---- imager_summary.c ---- */
 
 /** Visibilities of the run, over all ranks. */
 typedef struct imager_counts {

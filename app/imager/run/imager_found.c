@@ -1,0 +1,111 @@
+/* Measures a run's images, and keeps what the last lines of the log tell of them. */
+#include <math.h>
+
+#include "imager_summary.h"
+#include "tess_mem.h"
+#include "tess_row_stats.h"
+
+/* The most images that have lines of their own. */
+enum { MOST_LINES = 4 };
+
+tess_status imager_summary_create(const output_table *outputs, int num_pol,
+                                  imager_summary *summary)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = outputs->num_channels + (outputs->num_channels > 1);
+    *summary = (imager_summary){.num_channels = channels,
+                                .num_intervals = outputs->num_intervals,
+                                .num_pol = num_pol};
+    summary->image = tess_alloc_zero(outputs->num_intervals * channels * num_pol,
+                                     sizeof *summary->image);
+    if (!summary->image)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
+cleanup:
+    return status;
+}
+
+void imager_summary_free(imager_summary *summary)
+{
+    tess_free(summary->image);
+    *summary = (imager_summary){0};
+}
+
+struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
+                                       int64_t channel, int pol)
+{
+    const int64_t place = channel < 0 ? summary->num_channels - 1 : channel;
+    return summary->image +
+           (interval * summary->num_channels + place) * summary->num_pol + pol;
+}
+
+bool imager_summary_has_lines(const imager_summary *summary)
+{
+    return imager_summary_count(summary) <= MOST_LINES;
+}
+
+bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
+                                    int64_t channel, int pol)
+{
+    const bool is_first_mean = interval == 0 && channel < 0 && pol == 0;
+    return imager_summary_has_lines(output->summary) ||
+           (is_first_mean && image_joins_channels(output->opts));
+}
+
+/* Whether the peak is the largest value, and not the least: it is the one of larger
+ * absolute value, of equal ones the first pixel, so that the number of ranks and
+ * threads does not matter. */
+static bool peak_is_most(const tess_row_stats *stats)
+{
+    const double most = fabs(stats->most), least = fabs(stats->least);
+    return most > least || (!(most < least) && stats->most_at <= stats->least_at);
+}
+
+static double peak_of(const tess_row_stats *stats)
+{
+    if (!(stats->count > 0)) return 0;
+    return peak_is_most(stats) ? stats->most : stats->least;
+}
+
+/* Collective. */
+static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads,
+                           bool wants_deviation, tess_row_stats *stats)
+{
+    const tess_stat_rows own = {.value = rows->value,
+                                .is_double = rows->is_double,
+                                .nx = rows->nx,
+                                .row_first = rows->row_first,
+                                .num_rows = rows->num_rows,
+                                .threads = threads};
+    return tess_row_stats_measure(comm, &own, wants_deviation, stats);
+}
+
+tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
+                                   int threads, bool wants_deviation,
+                                   struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    tess_row_stats stats;
+    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
+    found->has_data = stats.count > 0;
+    found->peak_jy = peak_of(&stats);
+    found->peak_pixel = peak_is_most(&stats) ? stats.most_at : stats.least_at;
+    found->rms_jy = stats.rms;
+    found->deviation_jy = stats.noise;
+    found->sum_jy = stats.sum;
+cleanup:
+    return status;
+}
+
+tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
+                                            int threads, bool wants_deviation,
+                                            struct imager_found *found)
+{
+    tess_status status = TESS_OK;
+    tess_row_stats stats;
+    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
+    found->residual_peak_jy = peak_of(&stats);
+    found->residual_rms_jy = stats.rms;
+    found->residual_deviation_jy = stats.noise;
+cleanup:
+    return status;
+}
