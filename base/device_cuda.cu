@@ -11,6 +11,7 @@
 
 #include "tess_cuda.h"
 #include "tess_mem.h"
+#include "tess_numa.h"
 
 /* A ring of 4 × 16 MiB: 16 MiB take 0.3 ms on a link of 55 GB/s, long against the cost of a
  * copy's launch, and pinning 64 MiB takes about 20 ms. */
@@ -39,6 +40,7 @@ static struct {
     cudaStream_t stream, copies; /* copies: of staged uploads, beside what `stream` does */
     cudaEvent_t allocated;       /* in `stream`: memory taken so far is there */
     cudaMemPool_t pool;
+    int64_t allowed;            /* bytes that all ranks with this device may take */
     int64_t limit;              /* bytes this process may take */
     int64_t outside;            /* bytes that are not the pool's */
     char *ring[RING_BUFFERS];   /* pinned */
@@ -112,21 +114,39 @@ cleanup:
     return status;
 }
 
-tess_status tess_device_start(int local_rank, int local_size)
+/* One of the usable devices, near this rank's processors if there is one. */
+static int choose_device(const int *numa_node, int local_rank, int local_size,
+                         const int *number, int count)
+{
+    int near[MOST_DEVICES], own = local_rank % count;
+    int *dealt = (int *)tess_alloc(local_size, sizeof *dealt);
+    for (int d = 0; d < count; ++d) {
+        char bus_id[32] = "";
+        (void)cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, number[d]);
+        near[d] = tess_numa_of_pci("/sys", bus_id);
+    }
+    (void)cudaGetLastError();
+    if (dealt) {
+        tess_numa_deal(numa_node, local_size, near, count, dealt);
+        own = dealt[local_rank];
+    }
+    tess_free(dealt);
+    return number[own];
+}
+
+tess_status tess_device_start(const int *numa_node, int local_rank, int local_size)
 {
     tess_status status = TESS_OK;
-    int number[MOST_DEVICES], count = 0, own = 0, sharing = 0;
+    int number[MOST_DEVICES], count = 0;
     size_t free_bytes = 0, total_bytes = 0;
     uint64_t keep = UINT64_MAX;
     if (device.started) return TESS_OK;
     count = list_devices(number);
     if (count == 0) TESS_FAIL(TESS_ERR_RESOURCE, "there is no GPU that will do");
-    own = local_rank % count;
-    for (int k = 0; k < local_size; ++k) sharing += k % count == own;
-    device.number = number[own];
+    device.number = choose_device(numa_node, local_rank, local_size, number, count);
     TESS_CUDA(cudaSetDevice(device.number));
     TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-    device.limit = (int64_t)(MEMORY_SHARE * (double)free_bytes / sharing);
+    device.limit = device.allowed = (int64_t)(MEMORY_SHARE * (double)free_bytes);
     TESS_CUDA(cudaStreamCreateWithFlags(&device.stream, cudaStreamNonBlocking));
     TESS_CUDA(cudaStreamCreateWithFlags(&device.copies, cudaStreamNonBlocking));
     TESS_CUDA(cudaEventCreateWithFlags(&device.allocated, cudaEventDisableTiming));
@@ -137,6 +157,11 @@ tess_status tess_device_start(int local_rank, int local_size)
     device.started = true;
 cleanup:
     return status;
+}
+
+void tess_device_share(int ranks)
+{
+    device.limit = device.allowed / ranks;
 }
 
 int tess_device_number(void)

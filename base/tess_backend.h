@@ -20,9 +20,11 @@ typedef struct tess_backend {
     bool (*available)(void); /**< is its device here, now? */
     bool any_geometry;       /**< images beside the phase centre, oblong pixels
                                   (grid/tess_geom.h) */
-    /** Take a device for the local_rank-th of the node's local_size ranks, before
-     *  anything else; NULL: there is none to take. Again is harmless. */
-    tess_status (*start)(int local_rank, int local_size);
+    /** Take a device (tess_device_start), before anything else, and know how many ranks
+     *  have taken the same (tess_device_share); NULL: there is none to take. Again is
+     *  harmless. */
+    tess_status (*start)(const int *numa_node, int local_rank, int local_size);
+    void (*share)(int ranks);
     void (*text)(char *text,
                  int size); /**< which device was taken, for logs; or NULL */
     void (*bus_id)(char *text,

@@ -27,10 +27,15 @@ struct CUstream_st;
 /** Is there a driver with a device of compute capability 8.0 or more? Never fails. */
 bool tess_device_present(void);
 
-/** Take a device: the `local_rank`-th of the node's `local_size` ranks takes the
- *  visible device of that number among those that will do, modulo how many there are,
- *  and its share of the memory. Once; further calls do nothing. */
-tess_status tess_device_start(int local_rank, int local_size);
+/** Take one of the visible devices that will do, as tess_numa_deal deals them to the
+ *  `local_size` ranks of a computer, of which this is number `local_rank`.
+ *  `numa_node[local_size]` are where they are bound to, or −1. Once; further calls do
+ *  nothing. */
+tess_status tess_device_start(const int *numa_node, int local_rank, int local_size);
+
+/** So many ranks have taken the device of this one, which may use its part of the
+ * memory that was free. */
+void tess_device_share(int ranks);
 
 /** Number of the device that was taken, among the visible ones. */
 int tess_device_number(void);

@@ -459,13 +459,14 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
 {
     tess_status status = TESS_OK;
     const tess_gcf *gcf = plan->gcf;
+    const int anywhere = -1;
     gcf_cuda_plane *plane = NULL;
     gcf_cuda *made = (gcf_cuda *)tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->plan = plan;
     if (!tess_device_present())
         TESS_FAIL(TESS_ERR_RESOURCE, "gridding on a GPU: there is none that will do");
-    TESS_TRY(tess_device_start(0, 1));
+    TESS_TRY(tess_device_start(&anywhere, 0, 1));
     tess_device_threads(plan->opts.threads);
     plane = (gcf_cuda_plane *)tess_alloc_zero(gcf->layout.num_planes, sizeof *plane);
     if (!plane) TESS_FAIL(TESS_ERR_ALLOC, "planes of w-kernels");

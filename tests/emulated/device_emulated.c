@@ -125,11 +125,12 @@ bool device_emulated_says_lost(void)
     return is_lost() && !operations.late;
 }
 
-tess_status tess_device_start(int local_rank, int local_size)
+tess_status tess_device_start(const int *numa_node, int local_rank, int local_size)
 {
     const char *list = getenv("TESS_EMULATED");
     const char *text = list ? text_of(list, local_rank) : "0";
     char *end;
+    (void)numa_node;
     (void)local_size;
     if (device.started) return TESS_OK;
     device.started = true;
@@ -138,6 +139,12 @@ tess_status tess_device_start(int local_rank, int local_size)
     device.limit = strtoll(text, &end, 10);
     device.room = *end == ':' ? strtoll(end + 1, NULL, 10) : INT64_MAX;
     return TESS_OK;
+}
+
+/* TESS_EMULATED gives each rank its own memory. */
+void tess_device_share(int ranks)
+{
+    (void)ranks;
 }
 
 int tess_device_number(void)

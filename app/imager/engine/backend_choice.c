@@ -3,6 +3,35 @@
 
 #include "tess_backend_choice.h"
 #include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_numa.h"
+
+/* Text of a device's bus id. */
+enum { BUS_ID = 32 };
+
+/* Take a device near this rank's processors, and learn how many ranks have taken the
+ * same. Ranks may see different devices, so a number does not tell. Collective in the
+ * node. */
+static tess_status take_device(const tess_backend *backend, tess_comm *node)
+{
+    tess_status status = TESS_OK;
+    const int rank = tess_comm_rank(node), size = tess_comm_size(node);
+    const int here = tess_numa_here("/sys");
+    char own[BUS_ID] = "", *taken = tess_alloc_zero(size, BUS_ID);
+    int *numa_node = tess_alloc(size, sizeof *numa_node), sharing = 0;
+    TESS_TRY(tess_comm_agree(node, taken && numa_node ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(node, &here, sizeof here, numa_node));
+    TESS_TRY(tess_comm_agree(node, backend->start(numa_node, rank, size)));
+    backend->bus_id(own, BUS_ID);
+    TESS_TRY(tess_comm_allgather(node, own, BUS_ID, taken));
+    for (int k = 0; k < size; ++k)
+        sharing += strcmp(taken + (int64_t)k * BUS_ID, own) == 0;
+    backend->share(sharing);
+cleanup:
+    tess_free(taken);
+    tess_free(numa_node);
+    return status;
+}
 
 tess_status imager_backend(tess_comm *comm, const char *name,
                            const tess_backend **backend)
@@ -17,8 +46,7 @@ tess_status imager_backend(tess_comm *comm, const char *name,
         TESS_TRY(tess_comm_agree(comm, tess_backend_find("cpu", &found)));
     if (found->start) {
         TESS_TRY(tess_comm_node(comm, &node));
-        status = found->start(tess_comm_rank(node), tess_comm_size(node));
-        TESS_TRY(tess_comm_agree(comm, status));
+        TESS_TRY(tess_comm_agree(comm, take_device(found, node)));
     }
     *backend = found;
 cleanup:
