@@ -42,6 +42,7 @@ def lines(mask):
         ("psf-only", f"{FIELD} -make-psf-only -niter 100", 1, SAME),
         ("degrees", f"-size {SIZE} 288 -scale 0.001 -pol XX,yy -weight uniform -make-psf", 1, SAME),
         ("two-sets", f"{FIELD} -weight briggs -0.5 -weighting-rank-filter 0 -channels-out 2 -make-psf", 2, SAME),
+        ("uneven", f"{FIELD} -weight briggs -0.5 -channels-out 3 -make-psf", 2, SAME),
         ("selected", f"{FIELD} -channel-range 1 3 -interval 2 9 -field 0 -spws 0 -make-psf", 1, SAME),
         ("lengths", f"{FIELD} -weight briggs 0 -minuv-l 200 -maxuv-l 9000 -make-psf", 1, SAME),
         ("natural-lengths", f"{FIELD} -weight natural -minuv-l 300 -make-psf", 1, SAME),
@@ -87,6 +88,21 @@ def lines(mask):
         ("polkat-qu", f"{QUICK} {FIELD} -weight briggs 0 -pol QU -niter 500 -mgain 0.9 -channels-out 2 "
                       "-join-polarizations -join-channels -squared-channel-joining -auto-threshold 4 "
                       "-no-mf-weighting -circular-beam", 1, SAME),
+        ("polkat-joined", f"{QUICK} {FIELD} -weight briggs -0.5 -pol IQUV -join-polarizations -niter 800 -mgain 0.85 "
+                          "-auto-mask 6 -auto-threshold 4", 1, SAME),
+        # several of these together
+        ("multiscale-joined", f"{QUICK} -mem 90 -data-column DATA -field 0 {FIELD} -weight briggs -0.3 "
+                              "-parallel-deconvolution 1024 -niter 20000 -gain 0.15 -mgain 0.9 -channels-out 2 "
+                              "-fit-spectral-pol 2 -join-channels -padding 1.2 -nwlayers-factor 3 -multiscale "
+                              f"-multiscale-scales 0,6,15 -auto-mask 5 -auto-threshold 2 -fits-mask {mask} "
+                              "-save-source-list -circular-beam", 1, SAME),
+        ("small-taper", f"{QUICK} {FIELD} -weight briggs -0.3 -taper-gaussian 6asec -minuv-l 164 -maxuv-l 8000 -niter "
+                        "500 -mgain 0.85 -threshold 20mJy -fit-beam -elliptical-beam", 1, SAME),
+        ("spans-joined", f"{QUICK} {FIELD} -weight briggs 0 -interval 1 9 -intervals-out 2 -channels-out 2 "
+                         "-join-channels -niter 400 -mgain 0.8 -auto-threshold 4", 1, SAME),
+        ("uneven-joined", f"{QUICK} {FIELD} -weight briggs 0 -channels-out 3 -join-channels -fit-spectral-log-pol 2 "
+                          "-local-rms -local-rms-method rms-with-min -niter 500 -mgain 0.85 -auto-mask 5 "
+                          "-auto-threshold 4", 2, SAME),
         ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
         ("shape", f"{FIELD} -weight natural -niter 300 -mgain 0.8 -beam-shape 60 40 30deg "
                   "-no-update-model-required", 1, SAME),

@@ -65,7 +65,7 @@ const wsclean_option wsclean_options[] = {
            "the default where images are cleaned", WSCLEAN_PREDICT),
     CHOICE("no-update-model-required", NULL, "no --update-model", NULL,
            WSCLEAN_PREDICT),
-    CHOICE("no-dirty", NULL, "--no-dirty", NULL, 0),
+    CHOICE("no-dirty", NULL, "--no-dirty", "where images are cleaned", 0),
     BECOMES("save-first-residual", NULL, "--save-first-residual", NULL, WSCLEAN_CLEAN),
     CHOICE("dry-run", NULL, "--translate-only", NULL, ANYWHERE),
     CHOICE("version", NULL, "--version", NULL, WSCLEAN_PREDICT),

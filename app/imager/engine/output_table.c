@@ -1,6 +1,7 @@
 /* Divides samples among images: by output channels and intervals of time. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output_table.h"
@@ -8,25 +9,45 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* Divides channels, in order of frequency, into output channels of equal numbers. */
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the values, removes duplicates, and returns how many are left. */
+static int64_t sort_distinct(double *value, int64_t count)
+{
+    int64_t distinct = 0;
+    qsort(value, (size_t)count, sizeof *value, by_value);
+    for (int64_t k = 0; k < count; ++k)
+        if (distinct == 0 || value[k] > value[distinct - 1])
+            value[distinct++] = value[k];
+    return distinct;
+}
+
+/* Divides the n frequencies of all observations, in ascending order, into N output
+ * channels. Output channel k begins at k n/N, rounded down, as in WSClean. */
 static tess_status deal_channels(const tess_source_info *info, output_table *outputs)
 {
     tess_status status = TESS_OK;
-    const int64_t n = info->num_chan, out = outputs->num_channels;
-    outputs->num_chan = n;
-    outputs->chan_output = tess_alloc_zero(n, sizeof *outputs->chan_output);
-    if (!outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    const int64_t out = outputs->num_channels;
+    double *freq_hz = tess_alloc(info->num_chan, sizeof *freq_hz);
+    outputs->num_chan = info->num_chan;
+    outputs->chan_output = tess_alloc_zero(info->num_chan, sizeof(int32_t));
+    if (!freq_hz || !outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    memcpy(freq_hz, info->freq_hz, (size_t)info->num_chan * sizeof *freq_hz);
+    const int64_t n = sort_distinct(freq_hz, info->num_chan);
     if (out > n)
         TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
                   (long long)out, (long long)n);
-    for (int64_t a = 0; a < n; ++a) {
-        int64_t below = 0; /* place of channel a in that order; tables are short */
-        for (int64_t b = 0; out > 1 && b < n; ++b)
-            below += info->freq_hz[b] < info->freq_hz[a] ||
-                     (info->freq_hz[b] == info->freq_hz[a] && b < a);
-        outputs->chan_output[a] = (int32_t)(below * out / n);
+    for (int64_t k = 0; k < info->num_chan; ++k) {
+        const double *at =
+            bsearch(&info->freq_hz[k], freq_hz, (size_t)n, sizeof *freq_hz, by_value);
+        outputs->chan_output[k] = (int32_t)(((at - freq_hz + 1) * out - 1) / n);
     }
 cleanup:
+    tess_free(freq_hz);
     return status;
 }
 

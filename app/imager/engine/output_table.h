@@ -28,7 +28,8 @@ typedef struct output_table {
 } output_table;
 
 /** Divide channels, and the times of the selection, into so many output channels and
- * intervals. TESS_ERR_USAGE: there are too few of them. Collective. */
+ * intervals. Channels of one frequency stay together. TESS_ERR_USAGE: there are too few
+ * of them. Collective. */
 tess_status output_table_create(tess_comm *comm, tess_source *source,
                                 const tess_selection *selection, int64_t num_channels,
                                 int64_t num_intervals, output_table *outputs);
