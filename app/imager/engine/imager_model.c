@@ -485,6 +485,15 @@ cleanup:
     return status;
 }
 
+/* A device has taken the images of the part before from where models are put.
+ * Collective. */
+static tess_status make_room(const imager_job *job)
+{
+    tess_planes *planes = job->planes;
+    const bool taken = !tess_planes_image(planes, 0);
+    return tess_comm_agree(job->comm, taken ? tess_planes_clear(planes) : TESS_OK);
+}
+
 /* The image onto the model planes, unless it is there. Collective. */
 static tess_status load_part(imager_predictor *predictor, bool fresh)
 {
@@ -495,6 +504,7 @@ static tess_status load_part(imager_predictor *predictor, bool fresh)
         model->is_told = predictor->loaded >= 0;
         model->scale = 1;
     }
+    if (fresh) TESS_TRY(make_room(&predictor->job));
     if (fresh)
         TESS_TRY(imager_model_load(&predictor->job, model, predictor->job.planes));
     if (fresh) predictor->loaded_scale = model->scale;
