@@ -207,10 +207,11 @@ const wsclean_option wsclean_options[] = {
     IGNORED("negative", NULL, "the default"),
     BECOMES("stop-negative", NULL, "--stop-negative", NULL, WSCLEAN_CLEAN),
     BECOMES("clean-border", "PERCENT", "--clean-border %1", NULL, WSCLEAN_CLEAN),
-    BECOMES("continue", NULL, "--continue",
-            "predicts NAME-model.fits; MODEL_DATA is not "
-            "read",
-            WSCLEAN_CLEAN),
+    BECOMES(
+        "continue", NULL, "--continue",
+        "predicts NAME-model.fits, and does not read MODEL_DATA; NAME-dirty.fits is "
+        "the data's, and WSClean's what the model leaves",
+        WSCLEAN_CLEAN),
     CHOICE("join-channels", NULL, "--join-channels", NULL, 0),
     BECOMES("join-polarizations", NULL, "--join-polarizations", NULL, WSCLEAN_CLEAN),
     CHOICE("link-polarizations", "LIST", "--link-polarizations LIST", NULL,
