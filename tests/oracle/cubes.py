@@ -645,6 +645,29 @@ def check_gaps(suite, s):
                            and missing + ": is missing" in result.errors()[0])
 
 
+def check_bad_axes(suite, s):
+    """A cube's frequency axis that cannot be used is told in one line by whatever reads it, on any ranks."""
+    sky, freq = Sky(), s.freq[0] + np.array([.5, 2.5, 4.5, 6.5]) * 2e7
+    prefix = suite.path("axes")
+    path = prefix + "-cube-model.fits"
+    for cards, words in [(dict(CTYPE3="VRAD"), "FREQ and STOKES"), (dict(CDELT3=0.0), "frequency axis"),
+                         (dict(CUNIT3="m"), "must be Hz"), (dict(CTYPE3="FREQ-LOG"), "not linear"),
+                         (dict(CRVAL3=9.0), "none of the data's")]:
+        sky.write_cube(suite, prefix, freq, sky.line)
+        for key, value in cards.items():
+            fits_module().setval(path, key, value=value)
+        for ranks in RANKS[:3]:
+            for label, args in [
+                    ("predict", ["predict", s.path, "--model", path, "-o", suite.path("no.uvfits")]),
+                    ("--subtract", ["image", s.path, *IMAGE, "--subtract", prefix, "-o", suite.path("no")]),
+                    ("--continue", ["image", s.path, *IMAGE, "--channels-out", "8", "--niter", "5", "--continue",
+                                    "--join-channels", "--fit-spectral-pol", "2", "--cube", "--overwrite", "-o",
+                                    prefix])][:3 if ranks < 3 else 1]:
+                result = tessera(*args, ranks=ranks)
+                suite.ran(f"{label}, {ranks} ranks, {cards}", result, 3)
+                suite.true(f"one line {result.errors()}", len(result.errors()) == 1 and words in result.errors()[0])
+
+
 # ---- what is refused ----
 
 def check_refused(suite, s, model):
@@ -739,6 +762,7 @@ def main():
     check_continued_spectra(suite, s)
     check_opened_once(suite, s)
     check_gaps(suite, s)
+    check_bad_axes(suite, s)
     check_refused(suite, s, model)
     check_plan(suite, s)
     suite.finish()
