@@ -70,6 +70,7 @@ static void free_all(joined *all)
         }
         visset_free(&channel->set);
         image_data_free(&channel->data);
+        tess_density_destroy(channel->density);
     }
     tess_free(all->channel);
     tess_free(all->cleaned);
