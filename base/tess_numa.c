@@ -25,8 +25,8 @@ int tess_numa_here(const char *sysfs)
     unsigned processor, node;
     if (sched_getaffinity(0, sizeof bound, &bound) != 0) return -1;
     if (getcpu(&processor, &node) != 0) return -1;
-    for (int k = 0; k < CPU_SETSIZE; ++k)
-        if (CPU_ISSET(k, &bound) && !is_of_node(sysfs, k, (int)node)) return -1;
+    for (size_t k = 0; k < CPU_SETSIZE; ++k)
+        if (CPU_ISSET(k, &bound) && !is_of_node(sysfs, (int)k, (int)node)) return -1;
     return (int)node;
 }
 

@@ -269,10 +269,11 @@ int main(void)
         cmocka_unit_test(test_device_steps), cmocka_unit_test(test_one_tap_moves),
         cmocka_unit_test(test_comparison),   cmocka_unit_test(test_benchmark),
         cmocka_unit_test(test_refusals)};
+    const int anywhere = -1;
     const tess_backend *cuda = NULL;
     setenv("TESS_EMULATED", "1000000000000", 0);
-    on_device =
-        tess_backend_find("cuda", &cuda) == TESS_OK && cuda->start(0, 1) == TESS_OK;
+    on_device = tess_backend_find("cuda", &cuda) == TESS_OK &&
+                cuda->start(&anywhere, 0, 1) == TESS_OK;
     tess_error_clear();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
