@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_real.h"
 
 /* Longer lists are divided among ranks: an iteration over so many candidates takes
@@ -91,7 +92,7 @@ static tess_status record_rows(const clean_work *work, int scale, double from,
     if (!column) TESS_FAIL(TESS_ERR_ALLOC, "candidates of a row");
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
-        int32_t *own = column + cpu_thread() * nx;
+        int32_t *own = column + tess_omp_thread() * nx;
         if (rows_at[row + 1] == rows_at[row]) continue;
         search_row(work, slot, scale, row, from, own);
         record_row(work, rows_at, row, own, record);

@@ -8,6 +8,7 @@
 
 #include "cpu_columns.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* A rank's place among those of its node. */
 typedef struct place {
@@ -36,29 +37,21 @@ struct cpu_window {
     int num_made;
 };
 
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t half_of(int64_t pixels, int64_t border, int64_t reach)
 {
-    return most(0, least_of(pixels - 1 - 2 * border, pixels / 2 + reach));
+    return tess_max_i64(0, tess_min_i64(pixels - 1 - 2 * border, pixels / 2 + reach));
 }
 
-void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
-                     int64_t *half_y)
+/* Pixels to each side of the centre that candidates of a scale can be apart from one
+ * another and the PSF reaches. */
+static void find_half(const clean_setup *setup, int scale, int64_t *half_x,
+                      int64_t *half_y)
 {
     const double alpha = setup->scale_px[scale];
     const int64_t reach = 2 * clean_kernel_half(setup->opts.shape, alpha);
     const int64_t edge = clean_scale_border(alpha);
-    *half_x = half_of(setup->images.nx, most(edge, setup->border_x), reach);
-    *half_y = half_of(setup->images.ny, most(edge, setup->border_y), reach);
+    *half_x = half_of(setup->images.nx, tess_max_i64(edge, setup->border_x), reach);
+    *half_y = half_of(setup->images.ny, tess_max_i64(edge, setup->border_y), reach);
 }
 
 /* Pixels from row to row. */
@@ -79,12 +72,12 @@ static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_
     *most_rows = 1;
     for (int s = 0; s < setup->num_scales; ++s) {
         int64_t half_x, half_y;
-        cpu_window_half(setup, s, &half_x, &half_y);
+        find_half(setup, s, &half_x, &half_y);
         const int64_t rows = 2 * half_y + 1;
-        bytes =
-            most(bytes, share(rows, size) * stride_of(half_x) * cpu_layers_psfs(setup) *
-                            (setup->opts.is_double ? 8 : 4));
-        *most_rows = most(*most_rows, rows);
+        bytes = tess_max_i64(bytes, share(rows, size) * stride_of(half_x) *
+                                        cpu_layers_psfs(setup) *
+                                        (setup->opts.is_double ? 8 : 4));
+        *most_rows = tess_max_i64(*most_rows, rows);
     }
     return bytes;
 }
@@ -94,7 +87,7 @@ double cpu_window_kept_bytes(const clean_setup *setup)
     double bytes = 0;
     for (int s = 0; s < setup->num_scales; ++s) {
         int64_t half_x, half_y;
-        cpu_window_half(setup, s, &half_x, &half_y);
+        find_half(setup, s, &half_x, &half_y);
         bytes += (double)((2 * half_y + 1) * stride_of(half_x)) *
                  cpu_layers_psfs(setup) * (setup->opts.is_double ? 8 : 4);
     }
@@ -244,8 +237,8 @@ static void take_row(void *context, int64_t row, void *line)
 static void share_range(int64_t rows, int64_t size, int64_t k, int64_t *first,
                         int64_t *end)
 {
-    *first = least_of(rows, k * share(rows, size));
-    *end = least_of(rows, *first + share(rows, size));
+    *first = tess_min_i64(rows, k * share(rows, size));
+    *end = tess_min_i64(rows, *first + share(rows, size));
 }
 
 /* Send the rows that this rank has made, [first, end), to the ranks of each node that
@@ -268,8 +261,8 @@ static tess_status spread(cpu_window *window, tess_comm *comm, int64_t first,
             int64_t begin, stop;
             share_range(rows, window->place[k].size, window->place[k].rank, &begin,
                         &stop);
-            begin = most(begin, first);
-            stop = most(begin, least_of(stop, end));
+            begin = tess_max_i64(begin, first);
+            stop = tess_max_i64(begin, tess_min_i64(stop, end));
             bytes[k] = (stop - begin) * (int64_t)row_bytes(window);
             if (send && bytes[k] > 0)
                 memcpy(send + total,
@@ -350,7 +343,7 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     /* nobody may still read what is written next */
     TESS_TRY(tess_window_meet(window->shared, 0));
     window->scale = scale;
-    cpu_window_half(work->setup, scale, &window->half_x, &window->half_y);
+    find_half(work->setup, scale, &window->half_x, &window->half_y);
     window->stride = stride_of(window->half_x);
     for (int k = 0; k < window->num; ++k) {
         TESS_TRY(fill_rows(work, window, k));

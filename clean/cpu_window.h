@@ -8,11 +8,6 @@
 #include "clean_scales.h"
 #include "cpu_work.h"
 
-/** Pixels to each side of the centre that candidates of a scale can be apart from one
- *  another and the PSF reaches. Local. */
-void cpu_window_half(const clean_setup *setup, int scale, int64_t *half_x,
-                     int64_t *half_y);
-
 /** Bytes of the largest window, over all ranks of a node. Local. */
 double cpu_window_bytes(const clean_setup *setup);
 

@@ -7,7 +7,6 @@
 
 #include "clean_ops.h"
 #include "cpu_layers.h"
-#include "cpu_thread.h"
 #include "cpu_vector.h"
 #include "tess_convolve.h"
 

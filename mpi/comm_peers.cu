@@ -9,6 +9,7 @@
 #include "tess_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 enum { THREADS = 256, BLOCKS = 132 * 8 };
 
@@ -241,11 +242,6 @@ cleanup:
     return status;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
                           void **state)
 {
@@ -260,7 +256,8 @@ static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
         with->rank = tess_comm_rank(comm);
         with->size = tess_comm_size(comm);
         with->room = opts->exchange_bytes;
-        with->bytes = larger(LEAST_BYTES, larger(opts->sum_bytes, HALVES * with->room));
+        with->bytes = tess_max_i64(
+            LEAST_BYTES, tess_max_i64(opts->sum_bytes, HALVES * with->room));
         with->peer = (void **)tess_alloc_zero(with->size, sizeof *with->peer);
         with->handle =
             (cudaIpcMemHandle_t *)tess_alloc(with->size, sizeof *with->handle);
