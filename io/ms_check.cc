@@ -45,6 +45,10 @@ namespace
 const int64_t WHOLE_BYTES = 4 << 20;
 const rownr_t NUM_SAMPLES = 16;
 
+/* So many cells are read one by one at most: small ones take microseconds each, however
+ * few bytes they have. */
+const rownr_t WHOLE_CELLS = 1 << 13;
+
 /* Whether the address sanitizer takes terabytes of addresses. */
 #if defined(__SANITIZE_ADDRESS__)
 const bool has_shadow = true;
@@ -129,7 +133,8 @@ template <class T> void read_cells(const Table &table, const char *name)
     const rownr_t rows = table.nrow();
     int64_t bytes = 0;
     for (rownr_t row = 0; row < rows; ++row) {
-        if (bytes > WHOLE_BYTES && rows > NUM_SAMPLES) { /* go on in leaps */
+        if ((bytes > WHOLE_BYTES || row >= WHOLE_CELLS) && rows > NUM_SAMPLES) {
+            /* go on in leaps */
             row += (rows - row) / NUM_SAMPLES;
             if (row >= rows - 1 || bytes > 8 * WHOLE_BYTES) row = rows - 1;
         }
