@@ -318,15 +318,17 @@ static void sort_bucket(tess_piece *piece, int64_t count)
     }
 }
 
-/* Order pieces by bucket (counting sort; values do not move) and, for repeatable sums,
- * inside one as tess_piece says. A line's pieces then add up in the same order whatever
- * ranks they come from: a piece of the bucket before that a slab cuts off at its first
- * line, and so lies in the line's own bucket, has a lower order than those that begin
- * there. */
+/* Order pieces by bucket (counting sort; values do not move) and inside one as
+ * tess_piece says. A line's pieces then add up in the same order whatever ranks and
+ * passes over data they come from: a piece of the bucket before that a slab cuts off at
+ * its first line, and so lies in the line's own bucket, has a lower order than those
+ * that begin there. Linked devices add them as they come, unless sums are repeatable.
+ */
 static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;
     const int64_t lines = planes->line_end - planes->line_first;
+    const bool is_ordered = planes->opts.repeatable || !planes->opts.links;
     set->line_first = planes->line_first;
     set->num_buckets = lines / PIECE_BUCKET + 1;
     set->bucket = tess_alloc_zero(set->num_buckets + 2, sizeof *set->bucket);
@@ -349,7 +351,7 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
     }
     tess_free(set->piece);
     set->piece = sorted;
-    for (int64_t b = 0; planes->opts.repeatable && b < set->num_buckets; ++b)
+    for (int64_t b = 0; is_ordered && b < set->num_buckets; ++b)
         sort_bucket(sorted + set->bucket[b], set->bucket[b + 1] - set->bucket[b]);
 cleanup:
     return status;
