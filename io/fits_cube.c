@@ -164,23 +164,24 @@ cleanup:
     return status;
 }
 
-/* Rank 0: a new file. It goes if it cannot tell whose it is: the next run would not
- * dare to replace it. */
+/* Rank 0: a new file. It gets its name when it can tell whose it is: a run that is
+ * killed before would leave what the next run dares neither to replace nor to continue.
+ */
 static tess_status start_anew(tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
     fits_output *file = &cube->file;
+    char temp[TESS_OUT_FILE_NAME] = "";
     TESS_TRY(remove_left(file->temp));
-    file->fd = open(file->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", file->temp,
-                  strerror(errno));
-    status = lock(file->fd, file->temp);
-    if (status == TESS_OK)
-        status = tess_out_file_reserve(file->fd, cube->path, tables_at(cube));
-    if (status == TESS_OK) status = complete(cube); /* so that it tells whose it is */
-    if (status != TESS_OK) unlink(file->temp);
+    tess_out_file_remove_left(cube->path);
+    TESS_TRY(tess_out_file_create(cube->path, temp, &file->fd));
+    TESS_TRY(lock(file->fd, file->temp));
+    TESS_TRY(tess_out_file_reserve(file->fd, cube->path, tables_at(cube)));
+    TESS_TRY(complete(cube));
+    TESS_TRY(tess_out_file_publish(temp, file->temp, false));
+    temp[0] = '\0';
 cleanup:
+    tess_out_file_discard(temp);
     return status;
 }
 

@@ -227,8 +227,9 @@ def check_killed(suite, s):
     for k in range(6):
         child = subprocess.Popen([BIN, *command, "--checkpoint-every", "0.000001s"], stderr=subprocess.DEVNULL,
                                  env=mpi_environment())
-        time.sleep(took * (.5 + .05 * k))
+        time.sleep(took * (.25 + .12 * k))
         if child.poll() is not None:
+            suite.equal("killed before, and ended", child.returncode, 0)
             break
         child.send_signal(signal.SIGKILL)
         child.wait()
