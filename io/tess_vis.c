@@ -296,46 +296,42 @@ tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
     return begin(comm, &what, writer);
 }
 
+/* `what` without its source: a column of that. */
+static tess_status create_column(tess_comm *comm, tess_vis_reader *source, writing what,
+                                 tess_vis_writer **writer)
+{
+    tess_status status = TESS_OK;
+    what.format = source->format;
+    what.path = source->meta.path;
+    what.meta = &source->meta;
+    what.like = source;
+    if (source->format != &tess_vis_format_ms)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns%s",
+                  source->meta.path,
+                  what.of_weights ? "" : "; give an output file with -o");
+    TESS_TRY(begin(comm, &what, writer));
+cleanup:
+    return status;
+}
+
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                                    const char *column, const tess_vis_origin *origin,
                                    bool overwrite, tess_vis_writer **writer)
 {
-    tess_status status = TESS_OK;
-    const writing what = {.format = source->format,
-                          .path = source->meta.path,
-                          .meta = &source->meta,
-                          .like = source,
-                          .column = column,
-                          .origin = origin,
-                          .overwrite = overwrite};
-    if (source->format != &tess_vis_format_ms)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: is UVFITS, which has no columns; give an output file with -o",
-                  source->meta.path);
-    TESS_TRY(begin(comm, &what, writer));
-cleanup:
-    return status;
+    return create_column(
+        comm, source,
+        (writing){.column = column, .origin = origin, .overwrite = overwrite}, writer);
 }
 
 tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
                                     const char *column, const tess_vis_origin *origin,
                                     tess_vis_writer **writer)
 {
-    tess_status status = TESS_OK;
-    const writing what = {.format = source->format,
-                          .path = source->meta.path,
-                          .meta = &source->meta,
-                          .like = source,
-                          .column = column,
-                          .origin = origin,
-                          .overwrite = true,
-                          .of_weights = true};
-    if (source->format != &tess_vis_format_ms)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns",
-                  source->meta.path);
-    TESS_TRY(begin(comm, &what, writer));
-cleanup:
-    return status;
+    return create_column(
+        comm, source,
+        (writing){
+            .column = column, .origin = origin, .overwrite = true, .of_weights = true},
+        writer);
 }
 
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
