@@ -1,5 +1,7 @@
-/* Selection by Hoare's partitions. */
+/* Selection by Hoare's partitions, and distinct values. */
 #include "tess_select.h"
+
+#include <stdlib.h>
 
 static void swap(double *a, double *b)
 {
@@ -29,4 +31,20 @@ double tess_select_smallest(double *value, int64_t count, int64_t k)
             break;
     }
     return value[k];
+}
+
+int tess_select_order(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t tess_select_distinct(double *value, int64_t count, double apart)
+{
+    int64_t distinct = 0;
+    qsort(value, (size_t)count, sizeof *value, tess_select_order);
+    for (int64_t k = 0; k < count; ++k)
+        if (distinct == 0 || value[k] - value[distinct - 1] > apart)
+            value[distinct++] = value[k];
+    return distinct;
 }

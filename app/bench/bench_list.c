@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "tess_select.h"
+
 void tess_bench_combination(const tess_bench_list *const *list, int num_lists, int k,
                             double *value)
 {
@@ -12,14 +14,8 @@ void tess_bench_combination(const tess_bench_list *const *list, int num_lists, i
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double tess_bench_median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, by_value);
+    qsort(values, (size_t)count, sizeof *values, tess_select_order);
     return values[count / 2];
 }

@@ -8,23 +8,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_real.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Sorts the values, removes duplicates, and returns how many are left. */
-static int64_t sort_distinct(double *value, int64_t count)
-{
-    int64_t distinct = 0;
-    qsort(value, (size_t)count, sizeof *value, by_value);
-    for (int64_t k = 0; k < count; ++k)
-        if (distinct == 0 || value[k] > value[distinct - 1])
-            value[distinct++] = value[k];
-    return distinct;
-}
+#include "tess_select.h"
 
 /* Divides the n frequencies of all observations, in ascending order, into N output
  * channels. Output channel k begins at k n/N, rounded down, as in WSClean. */
@@ -37,13 +21,13 @@ static tess_status deal_channels(const tess_source_info *info, output_table *out
     outputs->chan_output = tess_alloc_zero(info->num_chan, sizeof(int32_t));
     if (!freq_hz || !outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     memcpy(freq_hz, info->freq_hz, (size_t)info->num_chan * sizeof *freq_hz);
-    const int64_t n = sort_distinct(freq_hz, info->num_chan);
+    const int64_t n = tess_select_distinct(freq_hz, info->num_chan, 0);
     if (out > n)
         TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
                   (long long)out, (long long)n);
     for (int64_t k = 0; k < info->num_chan; ++k) {
-        const double *at =
-            bsearch(&info->freq_hz[k], freq_hz, (size_t)n, sizeof *freq_hz, by_value);
+        const double *at = bsearch(&info->freq_hz[k], freq_hz, (size_t)n,
+                                   sizeof *freq_hz, tess_select_order);
         outputs->chan_output[k] = (int32_t)(((at - freq_hz + 1) * out - 1) / n);
     }
 cleanup:

@@ -8,6 +8,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_select.h"
 
 /* Whether a span may have rows of the wanted times, and is the wanted reader's. */
 static bool wanted(const tess_source *source, const span *s)
@@ -185,21 +186,8 @@ cleanup:
 
 /* ---- times ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t sort_unique(double *times, int64_t count)
-{
-    int64_t unique = 0;
-    qsort(times, (size_t)count, sizeof *times, by_value);
-    for (int64_t k = 0; k < count; ++k)
-        if (unique == 0 || times[k] - times[unique - 1] > 1e-3)
-            times[unique++] = times[k];
-    return unique;
-}
+/* Times that are no further apart are those of one integration [s]. */
+static const double SAME_TIME_S = 1e-3;
 
 static tess_status own_times(tess_source *source, double **times, int64_t *count)
 {
@@ -216,7 +204,7 @@ static tess_status own_times(tess_source *source, double **times, int64_t *count
             TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
         memcpy(*times + *count, block->time_mjd_s,
                (size_t)block->num_rows * sizeof **times);
-        *count = sort_unique(*times, *count + block->num_rows);
+        *count = tess_select_distinct(*times, *count + block->num_rows, SAME_TIME_S);
     }
 cleanup:
     return status;
@@ -236,7 +224,7 @@ tess_status tess_source_times(tess_source *source, double **times_out,
                                   &all, bytes));
     for (int k = 0; k < tess_comm_size(source->comm); ++k)
         total += bytes[k];
-    *num_times = sort_unique(all, total / (int64_t)sizeof *times);
+    *num_times = tess_select_distinct(all, total / (int64_t)sizeof *times, SAME_TIME_S);
     *times_out = all;
 cleanup:
     tess_free(times);
