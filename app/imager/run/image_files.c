@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "image_corrected.h"
 #include "image_cubes.h"
 #include "image_files.h"
 #include "image_meta.h"
 #include "image_names.h"
-#include "image_primary_beam.h"
 #include "imager_rows.h"
 #include "imager_summary.h"
 #include "output_table.h"

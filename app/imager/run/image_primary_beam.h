@@ -4,7 +4,6 @@
 #ifndef TESS_IMAGE_PRIMARY_BEAM_H
 #define TESS_IMAGE_PRIMARY_BEAM_H
 
-#include "image_names.h"
 #include "image_run.h"
 
 struct tess_primary_beam;
@@ -38,13 +37,6 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
  */
 tess_status image_primary_beam_make(image_run *run, int64_t output,
                                     imager_product *product);
-
-/** Make the rows of an image that the primary beam makes of those of a kind: the beam
- * itself, or its square, or an image over the beam, which is NaN where the beam is
- * below the limit. TESS_ERR_ALLOC. Local. */
-tess_status image_corrected_rows(const image_corrected *corrected,
-                                 const imager_rows *image, const imager_rows *beam,
-                                 double limit, imager_rows *rows);
 
 void image_primary_beam_free(image_primary_beam *beam); /**< NULL is fine. Local. */
 

@@ -98,13 +98,6 @@ static inline bool image_is_double(const image_run *run)
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
 
-/* ---- image_teams.c ---- */
-
-/** Form teams if that is faster, once the job is planned. From here on job.comm is the
- * team's, and so is `comm` unless all ranks clean channels together. `kept`: samples
- * are in memory, or will be. Collective. */
-tess_status image_form_teams(image_run *run, bool kept);
-
 /** Number of PSFs of an output. Local. */
 static inline int image_num_psf(const image_run *run)
 {

@@ -1,5 +1,6 @@
 /* Forms the teams of a run, once its job is planned. */
-#include "image_run.h"
+#include "image_teams.h"
+
 #include "majors.h"
 #include "run_samples.h"
 #include "tess_log.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "majors.h"
+#include "majors_end.h"
 #include "tess_beam.h"
 #include "tess_const.h"
 #include "tess_log.h"

@@ -8,21 +8,8 @@
 #include "channel_rounds.h"
 #include "image_run.h"
 #include "imager_summary.h"
+#include "majors_end.h"
 #include "visset.h"
-
-/** Why an image is cleaned no further. */
-typedef enum majors_end {
-    MAJORS_THRESHOLD,
-    MAJORS_NMITER,
-    MAJORS_NITER,
-    MAJORS_NEGATIVE,
-    MAJORS_STALLED,
-    MAJORS_DIVERGED,
-    MAJORS_NOTHING
-} majors_end;
-
-/** "the final threshold": for the log. Local. */
-const char *majors_end_text(majors_end end);
 
 /** An output that is cleaned by itself, or with all channels of its interval. */
 typedef struct majors_channel {

@@ -4,19 +4,6 @@
 #include "majors_private.h"
 #include "spectral_maps.h"
 
-const char *majors_end_text(majors_end end)
-{
-    static const char *const text[] = {
-        [MAJORS_THRESHOLD] = "the final threshold",
-        [MAJORS_NMITER] = "the number of major iterations (--nmiter)",
-        [MAJORS_NITER] = "the number of iterations (--niter)",
-        [MAJORS_NEGATIVE] = "a negative component",
-        [MAJORS_STALLED] = "a residual that no longer falls",
-        [MAJORS_DIVERGED] = "divergence",
-        [MAJORS_NOTHING] = "an image without anything to clean"};
-    return text[end];
-}
-
 tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
                                   const struct imager_found *beam)
 {

@@ -7,6 +7,7 @@
 #include "image_cubes.h"
 #include "image_output.h"
 #include "image_run.h"
+#include "image_teams.h"
 #include "imager_estimate.h"
 #include "imager_passes.h"
 #include "imager_window.h"

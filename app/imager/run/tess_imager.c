@@ -15,6 +15,7 @@
 #include "image_output.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
+#include "image_teams.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "imager_window.h"
