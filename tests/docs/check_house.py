@@ -8,7 +8,8 @@ import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "app")
-ROOMS = ("samples", "engine", "run")
+ROOMS = ("samples", "engine", "run/checkpoint", "run/output", "run/setup", "run/model",
+         "run/cycles", "run/session", "run")
 HEADER_LINES = 150
 MEMBERS = 25
 # Fast memory is given back as other memory is, and is made of it where there is none.
@@ -35,13 +36,16 @@ def included(path):
 
 
 def later_rooms():
-    """Includes of a header of a later room, as 'file: header'."""
-    folder = "app/imager/{}".format
-    room_of = {os.path.basename(path): k for k, room in enumerate(ROOMS)
-               for path in sources(folder(room)) if path.endswith(".h")}
-    return [f"{path}: {header}" for k, room in enumerate(ROOMS)
-            for path in sources(folder(room)) for header in included(path)
-            if room_of.get(header, -1) > k]
+    """Includes of a header of a later room, as 'file: header'. The rooms of run/ share its
+    public headers, which tell other modules what runs do."""
+    room_of = {path: ROOMS.index(os.path.relpath(os.path.dirname(path), "app/imager"))
+               for path in sources("app/imager")}
+    first_of_run = ROOMS.index("run/checkpoint")
+    header_in = {os.path.basename(path): min(room, first_of_run)
+                 if os.path.basename(path).startswith("tess_") else room
+                 for path, room in room_of.items() if path.endswith(".h")}
+    return [f"{path}: {header}" for path, room in room_of.items()
+            for header in included(path) if header_in.get(header, -1) > room]
 
 
 def without_opening():

@@ -1,4 +1,4 @@
-/** @file imager_summary.h  (private to app/imager/)
+/** @file imager_summary.h  (private to app/imager/run/)
  *  What the last lines of `tessera image` tell of the images: beams, peaks, rms and the
  *  noise to be expected. Filled in by image_files.c while images are written.
  */

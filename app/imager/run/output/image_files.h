@@ -1,4 +1,4 @@
-/** @file image_files.h  (private to app/imager/)
+/** @file image_files.h  (private to app/imager/run/)
  *  The files of a run: names, checks, headers, pixels.
  */
 #ifndef TESS_IMAGE_FILES_H

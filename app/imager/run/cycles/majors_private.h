@@ -1,4 +1,4 @@
-/** @file majors_private.h  (private to app/imager/run/majors*.c)
+/** @file majors_private.h  (private to app/imager/run/cycles/majors*.c)
  *  The images of an output while they are cleaned.
  */
 #ifndef TESS_MAJORS_PRIVATE_H

@@ -1,4 +1,4 @@
-/** @file image_names.h  (private to app/imager/)
+/** @file image_names.h  (private to app/imager/run/)
  *  Names of the files of a run.
  */
 #ifndef TESS_IMAGE_NAMES_H

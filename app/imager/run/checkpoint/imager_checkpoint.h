@@ -1,4 +1,4 @@
-/** @file imager_checkpoint.h  (private to app/imager/)
+/** @file imager_checkpoint.h  (private to app/imager/run/)
  *  The checkpoints of a run of `image`.
  */
 #ifndef TESS_IMAGER_CHECKPOINT_H

@@ -1,4 +1,4 @@
-/** @file session_private.h  (private to app/imager/run/session*.c)
+/** @file session_private.h  (private to app/imager/run/session/session*.c)
  *  What a session holds.
  */
 #ifndef TESS_SESSION_PRIVATE_H
