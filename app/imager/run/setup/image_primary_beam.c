@@ -3,6 +3,7 @@
 #include "image_primary_beam.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tess_const.h"
 #include "tess_log.h"
