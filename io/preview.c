@@ -443,20 +443,19 @@ cleanup:
 }
 
 tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
-                              const tess_image_meta *meta, bool is_double,
-                              int64_t row_first, int64_t num_rows, const void *rows)
+                              const tess_image_meta *meta, const tess_fits_rows *rows)
 {
     tess_status status = TESS_OK;
     preview_image image = {0};
     preview_canvas canvas = {0};
-    if (meta->nx < 1 || meta->ny < 1 || num_rows < 0 ||
-        (num_rows > 0 && (row_first < 0 || row_first > meta->ny - num_rows)) ||
+    if (meta->nx < 1 || meta->ny < 1 || rows->num_rows < 0 ||
+        (rows->num_rows > 0 &&
+         (rows->row_first < 0 || rows->row_first > meta->ny - rows->num_rows)) ||
         !(meta->scale_rad > 0))
         status = tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
                                    "%s: rows are not in the image", path);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_preview_reduce(comm, meta, is_double, row_first, num_rows, rows,
-                                 MAX_SIDE, &image));
+    TESS_TRY(tess_preview_reduce(comm, meta, rows, MAX_SIDE, &image));
     if (tess_comm_rank(comm) == 0) {
         status = draw(meta, &image, &canvas);
         if (status == TESS_OK) status = write_png(path, &canvas, held);
@@ -465,19 +464,5 @@ tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files
 cleanup:
     tess_free(image.value);
     tess_canvas_destroy(&canvas);
-    return status;
-}
-
-tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
-                               const tess_image_meta *meta, bool is_double,
-                               int64_t row_first, int64_t num_rows, const void *rows)
-{
-    tess_status status = TESS_OK;
-    tess_held_files held = {.overwrite = overwrite};
-    TESS_TRY(tess_preview_hold(comm, path, &held, meta, is_double, row_first, num_rows,
-                               rows));
-    TESS_TRY(tess_held_publish(comm, &held));
-cleanup:
-    tess_held_free(&held);
     return status;
 }

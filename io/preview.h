@@ -20,17 +20,17 @@ typedef struct preview_image {
     float *value;           /**< [height][width], NaN where there is none */
     double sigma, min, max; /**< robust noise, extremes; 0 without finite pixels */
     double low;             /**< 0.1 % of the pixels have a lower value */
-    double peak;            /**< the value of largest size in the image that was reduced;
-                                 NaN without finite pixels */
-    double rms;             /**< its robust noise, measured at one pixel of each block */
+    double peak; /**< the value of largest size in the image that was reduced;
+                      NaN without finite pixels */
+    double rms;  /**< its robust noise, measured at one pixel of each block */
 } preview_image;
 
 /** Average blocks of pixels so that no side exceeds `max_side`; blocks with a source
  *  that stands out keep its peak, which an average would hide. Rank 0 gets the result
  *  (free `value` with tess_free), the others nothing. Collective. */
 tess_status tess_preview_reduce(tess_comm *comm, const tess_image_meta *meta,
-                                bool is_double, int64_t row_first, int64_t num_rows,
-                                const void *rows, int max_side, preview_image *image);
+                                const tess_fits_rows *rows, int max_side,
+                                preview_image *image);
 
 /* ---- colour ---- */
 

@@ -84,23 +84,22 @@ static void add_strip(const strip *from, int64_t first, int64_t count, int64_t f
     }
 }
 
-/* Rows of one line of cells. */
-static void add_line(const void *rows, bool is_double, int64_t num_rows, int64_t nx,
-                     int64_t factor, cell *line)
+/* Adds rows, all of which belong to one line of cells. */
+static void add_line(const tess_fits_rows *rows, int64_t nx, int64_t factor, cell *line)
 {
     strip columns;
     float single[STRIP];
     for (int64_t first = 0; first < nx; first += STRIP) {
         const int64_t count = nx - first < STRIP ? nx - first : STRIP;
         memset(&columns, 0, sizeof columns);
-        for (int64_t j = 0; j < num_rows; ++j) {
+        for (int64_t j = 0; j < rows->num_rows; ++j) {
             const int64_t at = j * nx + first;
             const float *row = single;
-            if (is_double)
+            if (rows->is_double)
                 for (int64_t i = 0; i < count; ++i)
-                    single[i] = (float)((const double *)rows)[at + i];
+                    single[i] = (float)((const double *)rows->pixel)[at + i];
             else
-                row = (const float *)rows + at;
+                row = (const float *)rows->pixel + at;
             if (j == 0) memcpy(columns.one, row, (size_t)count * sizeof *row);
             add_to_strip(row, count, &columns);
         }
@@ -108,19 +107,22 @@ static void add_line(const void *rows, bool is_double, int64_t num_rows, int64_t
     }
 }
 
-static void add_rows(const tess_image_meta *meta, bool is_double, int64_t row_first,
-                     int64_t num_rows, const void *rows, int64_t factor, int64_t width,
-                     cell *cells)
+/* Adds all rows to lines of `width` cells, of which the first row of all is in the
+ * first. */
+static void add_rows(const tess_fits_rows *rows, int64_t nx, int64_t factor,
+                     int64_t width, cell *cells)
 {
     const int64_t row_bytes =
-        meta->nx * (int64_t)(is_double ? sizeof(double) : sizeof(float));
-    for (int64_t j = 0; j < num_rows;) {
-        const int64_t line = (row_first + j) / factor;
-        const int64_t left = (line + 1) * factor - row_first - j;
-        const int64_t count = left < num_rows - j ? left : num_rows - j;
-        add_line((const char *)rows + j * row_bytes, is_double, count, meta->nx, factor,
-                 cells + (line - row_first / factor) * width);
-        j += count;
+        nx * (int64_t)(rows->is_double ? sizeof(double) : sizeof(float));
+    const int64_t end = rows->row_first + rows->num_rows;
+    tess_fits_rows part = *rows;
+    for (; part.row_first < end; part.row_first += part.num_rows) {
+        const int64_t line = part.row_first / factor;
+        const int64_t line_end = (line + 1) * factor;
+        part.num_rows = (line_end < end ? line_end : end) - part.row_first;
+        part.pixel =
+            (const char *)rows->pixel + (part.row_first - rows->row_first) * row_bytes;
+        add_line(&part, nx, factor, cells + (line - rows->row_first / factor) * width);
     }
 }
 
@@ -237,53 +239,78 @@ cleanup:
     return status;
 }
 
+/* What this rank sends: its slab, then the cells of its rows. Local. */
+static tess_status reduce_rows(const tess_image_meta *meta, const tess_fits_rows *rows,
+                               const preview_image *image, char **data, int64_t *bytes)
+{
+    tess_status status = TESS_OK;
+    const int64_t factor = image->factor, width = image->width;
+    slab part = {0, 0};
+    if (rows->num_rows > 0) {
+        part.row_first = rows->row_first / factor;
+        part.num_rows =
+            (rows->row_first + rows->num_rows - 1) / factor + 1 - part.row_first;
+    }
+    *bytes = (int64_t)sizeof part + part.num_rows * width * (int64_t)sizeof(cell);
+    *data = tess_alloc_zero(*bytes, 1);
+    if (!*data) TESS_FAIL(TESS_ERR_ALLOC, "no memory for a preview");
+    memcpy(*data, &part, sizeof part);
+    add_rows(rows, meta->nx, factor, width, (cell *)(void *)(*data + sizeof part));
+cleanup:
+    return status;
+}
+
+/* Gives what all ranks send to rank 0, which frees it. A single rank has nothing to
+ * send: it keeps `*mine`, which becomes NULL. Collective. */
+static tess_status gather(tess_comm *comm, char **mine, int64_t bytes, void **all,
+                          int64_t *all_bytes)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(comm);
+    int64_t *counts = NULL;
+    if (ranks == 1) {
+        *all = *mine;
+        *all_bytes = bytes;
+        *mine = NULL;
+        return TESS_OK;
+    }
+    counts = tess_alloc_zero(ranks, sizeof *counts);
+    if (!counts)
+        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                   "no memory for a preview");
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_gatherv(comm, *mine, bytes, 0, all, counts));
+    *all_bytes = 0;
+    for (int k = 0; k < ranks; ++k)
+        *all_bytes += counts[k];
+cleanup:
+    tess_free(counts);
+    return status;
+}
+
 tess_status tess_preview_reduce(tess_comm *comm, const tess_image_meta *meta,
-                                bool is_double, int64_t row_first, int64_t num_rows,
-                                const void *rows, int max_side, preview_image *image)
+                                const tess_fits_rows *rows, int max_side,
+                                preview_image *image)
 {
     tess_status status = TESS_OK;
     const int64_t longest = meta->nx > meta->ny ? meta->nx : meta->ny;
     const int64_t factor = (longest + max_side - 1) / max_side;
-    const int64_t width = (meta->nx + factor - 1) / factor;
-    preview_image made = {.width = (int)width,
+    preview_image made = {.width = (int)((meta->nx + factor - 1) / factor),
                           .height = (int)((meta->ny + factor - 1) / factor),
                           .factor = factor};
-    slab part = {0, 0};
-    if (num_rows > 0) {
-        part.row_first = row_first / factor;
-        part.num_rows = (row_first + num_rows - 1) / factor + 1 - part.row_first;
-    }
-    const int64_t cells_bytes = part.num_rows * width * (int64_t)sizeof(cell);
-    int64_t *counts = tess_alloc_zero(tess_comm_size(comm), sizeof *counts);
-    char *send = tess_alloc_zero((int64_t)sizeof part + cells_bytes, 1);
+    char *mine = NULL;
     void *all = NULL;
-    if (!send || !counts)
-        status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                   "no memory for a preview");
+    int64_t bytes;
+    status = reduce_rows(meta, rows, &made, &mine, &bytes);
     TESS_TRY(tess_comm_agree(comm, status));
-    memcpy(send, &part, sizeof part);
-    add_rows(meta, is_double, row_first, num_rows, rows, factor, width,
-             (cell *)(void *)(send + sizeof part));
-    if (tess_comm_size(comm) == 1) { /* nothing to gather */
-        all = send;
-        send = NULL;
-        counts[0] = (int64_t)sizeof part + cells_bytes;
-    } else
-        TESS_TRY(tess_comm_gatherv(comm, send, (int64_t)sizeof part + cells_bytes, 0,
-                                   &all, counts));
-    if (tess_comm_rank(comm) == 0) {
-        int64_t bytes = 0;
-        for (int k = 0; k < tess_comm_size(comm); ++k)
-            bytes += counts[k];
-        status = merge(all, bytes, &made);
-    }
+    TESS_TRY(gather(comm, &mine, bytes, &all, &bytes));
+    if (tess_comm_rank(comm) == 0) status = merge(all, bytes, &made);
     TESS_TRY(tess_comm_agree(comm, status));
     *image = made;
     made.value = NULL;
 cleanup:
     tess_free(made.value);
-    tess_free(send);
-    tess_free(counts);
+    tess_free(mine);
     tess_free(all);
     return status;
 }

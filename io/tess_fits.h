@@ -124,22 +124,26 @@ typedef struct tess_fits_pixels {
     double scale_rad;
 } tess_fits_pixels;
 
-/** Write one image. Rank r passes rows [row_first, row_first + num_rows) in `rows`
- *  (float when !is_double, else double; BITPIX follows: -32 or -64); slabs of all ranks
- *  together are the whole image, in any order, some may be empty. Adds CHECKSUM and
- *  DATASUM (combined from the ranks' partial sums). Non-finite pixels are stored as
- *  NaN. DATE is now, or the time of the variable SOURCE_DATE_EPOCH (seconds since
- * 1970), which makes equal images equal files. TESS_ERR_IO when `path` exists and not
- * `overwrite`, cannot be written, or the disk is full: nothing is then left under the
- * final or temporary name. > 2 GiB safe. Collective. */
+/** The rows of an image that a rank has. The rows of all ranks together are the whole
+ * image, in any order; a rank may have none. */
+typedef struct tess_fits_rows {
+    int64_t row_first, num_rows;
+    bool is_double;    /**< so is the file: BITPIX is -64, or else -32 */
+    const void *pixel; /**< [num_rows][nx] double or float; they belong to the caller */
+} tess_fits_rows;
+
+/** Write one image, of which each rank passes its rows. Adds CHECKSUM and DATASUM
+ *  (combined from the ranks' partial sums). Non-finite pixels are stored as NaN. DATE
+ *  is now, or the time of the variable SOURCE_DATE_EPOCH (seconds since 1970), which
+ *  makes equal images equal files. TESS_ERR_IO when `path` exists and not `overwrite`,
+ *  cannot be written, or the disk is full: nothing is then left under the final or
+ *  temporary name. > 2 GiB safe. Collective. */
 tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
-                            const tess_image_meta *meta, bool is_double,
-                            int64_t row_first, int64_t num_rows, const void *rows);
+                            const tess_image_meta *meta, const tess_fits_rows *rows);
 
 /** As tess_fits_write, but the file waits in `held`. Collective. */
 tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *held,
-                           const tess_image_meta *meta, bool is_double,
-                           int64_t row_first, int64_t num_rows, const void *rows);
+                           const tess_image_meta *meta, const tess_fits_rows *rows);
 
 /** The cards that such a file's header would have for an image of these extremes,
  *  without checksums, as 80-character cards up to END: `*text` (tess_alloc, caller
@@ -178,18 +182,13 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
                            int freq_index, int64_t row_first, int64_t num_rows,
                            double *out);
 
-/** Write a PNG of the image: linear or asinh stretch chosen from its range, at most
- *  about 1024 pixels a side, RA/Dec (or offset) axes with ticks, colour bar with units,
- *  beam ellipse when the meta has one, title. Arguments as tess_fits_write. The ranks
- *  reduce their own slabs; rank 0 draws. Collective. */
-tess_status tess_preview_write(tess_comm *comm, const char *path, bool overwrite,
-                               const tess_image_meta *meta, bool is_double,
-                               int64_t row_first, int64_t num_rows, const void *rows);
-
-/** As tess_preview_write, but the file waits in `held`. Collective. */
+/** Draw the image as a PNG, which waits in `held`: linear or asinh stretch chosen from
+ * its range, at most about 1024 pixels a side, RA/Dec (or offset) axes with ticks,
+ * colour bar with units, beam ellipse when the meta has one, title. Arguments and
+ * errors are those of tess_fits_hold. The ranks reduce their own rows; rank 0 draws.
+ * Collective. */
 tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
-                              const tess_image_meta *meta, bool is_double,
-                              int64_t row_first, int64_t num_rows, const void *rows);
+                              const tess_image_meta *meta, const tess_fits_rows *rows);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "preview_file.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
@@ -109,9 +110,17 @@ static tess_status write_slab(tess_comm *comm, const char *stem,
     }
     const void *rows = is_double ? (const void *)wide : (const void *)narrow;
     snprintf(path, sizeof path, "%s.fits", stem);
-    TESS_TRY(tess_fits_write(comm, path, true, meta, is_double, first, count, rows));
+    TESS_TRY(tess_fits_write(comm, path, true, meta,
+                             &(tess_fits_rows){.row_first = first,
+                                               .num_rows = count,
+                                               .is_double = is_double,
+                                               .pixel = rows}));
     snprintf(path, sizeof path, "%s.png", stem);
-    TESS_TRY(tess_preview_write(comm, path, true, meta, is_double, first, count, rows));
+    TESS_TRY(write_preview(comm, path, true, meta,
+                           &(tess_fits_rows){.row_first = first,
+                                             .num_rows = count,
+                                             .is_double = is_double,
+                                             .pixel = rows}));
 cleanup:
     tess_free(wide);
     tess_free(narrow);
@@ -161,21 +170,37 @@ static void all_ranks_fail(tess_comm *comm, const char *folder)
     slab_of(0, rank, size, 16, &first, &count);
     snprintf(path, sizeof path, "%s/bad.fits", folder);
     const bool last = rank == size - 1;
-    CHECK(tess_fits_write(comm, path, false, &meta, false, first,
-                          last ? count - 1 : count, image) == TESS_ERR_INTERNAL);
-    CHECK(tess_fits_write(comm, path, false, &meta, false, last ? 16 : first, count,
-                          image) == (last ? TESS_ERR_INTERNAL : TESS_ERR_PEER));
-    CHECK(tess_preview_write(comm, path, false, &meta, false, last ? 16 : first, count,
-                             image) == (last ? TESS_ERR_INTERNAL : TESS_ERR_PEER));
+    CHECK(tess_fits_write(comm, path, false, &meta,
+                          &(tess_fits_rows){.row_first = first,
+                                            .num_rows = last ? count - 1 : count,
+                                            .pixel = image}) == TESS_ERR_INTERNAL);
+    CHECK(tess_fits_write(comm, path, false, &meta,
+                          &(tess_fits_rows){.row_first = last ? 16 : first,
+                                            .num_rows = count,
+                                            .pixel = image}) ==
+          (last ? TESS_ERR_INTERNAL : TESS_ERR_PEER));
+    CHECK(write_preview(comm, path, false, &meta,
+                        &(tess_fits_rows){.row_first = last ? 16 : first,
+                                          .num_rows = count,
+                                          .pixel = image}) ==
+          (last ? TESS_ERR_INTERNAL : TESS_ERR_PEER));
     snprintf(path, sizeof path, "%s/none/bad.fits", folder);
-    CHECK(tess_fits_write(comm, path, false, &meta, false, first, count, image) ==
+    CHECK(tess_fits_write(comm, path, false, &meta,
+                          &(tess_fits_rows){
+                              .row_first = first, .num_rows = count, .pixel = image}) ==
           (rank == 0 ? TESS_ERR_IO : TESS_ERR_PEER));
-    CHECK(tess_preview_write(comm, path, false, &meta, false, first, count, image) ==
+    CHECK(write_preview(comm, path, false, &meta,
+                        &(tess_fits_rows){
+                            .row_first = first, .num_rows = count, .pixel = image}) ==
           (rank == 0 ? TESS_ERR_IO : TESS_ERR_PEER));
     snprintf(path, sizeof path, "%s/good.fits", folder);
-    CHECK(tess_fits_write(comm, path, false, &meta, false, first, count, image) ==
-          TESS_OK);
-    CHECK(tess_fits_write(comm, path, false, &meta, false, first, count, image) ==
+    CHECK(tess_fits_write(comm, path, false, &meta,
+                          &(tess_fits_rows){.row_first = first,
+                                            .num_rows = count,
+                                            .pixel = image}) == TESS_OK);
+    CHECK(tess_fits_write(comm, path, false, &meta,
+                          &(tess_fits_rows){
+                              .row_first = first, .num_rows = count, .pixel = image}) ==
           (rank == 0 ? TESS_ERR_IO : TESS_ERR_PEER));
     tess_error_clear();
     if (rank == 0) CHECK(unlink(path) == 0);

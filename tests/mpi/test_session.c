@@ -373,10 +373,11 @@ static void write_model(tess_comm *self, int channel, int stokes)
     for (int k = 0; k < POINTS; ++k)
         pixel[(int)draw_uniform(&from, 0, MODEL_NX * MODEL_NY)] = draw_normal(&from);
     pixel[5] = (double)NAN; /* counts as 0 */
-    assert_int_equal(tess_fits_write(self,
-                                     model_name(channel, stokes == 1 ? "I" : "Q", name),
-                                     true, &meta, true, 0, MODEL_NY, pixel),
-                     TESS_OK);
+    assert_int_equal(
+        tess_fits_write(
+            self, model_name(channel, stokes == 1 ? "I" : "Q", name), true, &meta,
+            &(tess_fits_rows){.num_rows = MODEL_NY, .is_double = true, .pixel = pixel}),
+        TESS_OK);
 }
 
 static void write_models(void)

@@ -66,8 +66,11 @@ static const char *write_image(const char *name, const tess_image_meta *meta,
     static char path[2][256];
     char *out = path[name[0] == 'b'];
     snprintf(out, sizeof path[0], "%s/%s", root, name);
-    assert_int_equal(tess_fits_write(comm, out, true, meta, true, 0, meta->ny, image),
-                     TESS_OK);
+    assert_int_equal(
+        tess_fits_write(
+            comm, out, true, meta,
+            &(tess_fits_rows){.num_rows = meta->ny, .is_double = true, .pixel = image}),
+        TESS_OK);
     return out;
 }
 

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "preview_file.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_out.h"
@@ -129,7 +130,8 @@ static void round_trip_float(void **state)
         if (nx * ny > 4) image[0] = -INFINITY;
         const char *path = in_folder(with, "a.fits");
         assert_int_equal(
-            tess_fits_write(with->comm, path, true, &meta, false, 0, ny, image),
+            tess_fits_write(with->comm, path, true, &meta,
+                            &(tess_fits_rows){.num_rows = ny, .pixel = image}),
             TESS_OK);
         check_sums(path);
         tess_fits_model model;
@@ -156,8 +158,11 @@ static void round_trip_double(void **state)
         image[k] = 1e-300 * k + 1.0 / 3;
     image[40] = INFINITY;
     const char *path = in_folder(with, "d.fits");
-    assert_int_equal(tess_fits_write(with->comm, path, false, &meta, true, 0, 9, image),
-                     TESS_OK);
+    assert_int_equal(
+        tess_fits_write(
+            with->comm, path, false, &meta,
+            &(tess_fits_rows){.num_rows = 9, .is_double = true, .pixel = image}),
+        TESS_OK);
     check_sums(path);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
@@ -178,8 +183,9 @@ static void header_survives(void **state)
     image[3] = 2.5F;
     image[9] = -1.5F;
     const char *path = in_folder(with, "h.fits");
-    assert_int_equal(
-        tess_fits_write(with->comm, path, false, &meta, false, 0, 7, image), TESS_OK);
+    assert_int_equal(tess_fits_write(with->comm, path, false, &meta,
+                                     &(tess_fits_rows){.num_rows = 7, .pixel = image}),
+                     TESS_OK);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
     assert_true(fabs(model.scale_y_rad / meta.scale_rad - 1) < 5e-14);
@@ -278,7 +284,8 @@ static void several_threads(void **state)
         tess_held_files held = {.threads = 1 + 2 * k};
         const char *path = in_folder(with, name[k]);
         assert_int_equal(
-            tess_fits_hold(with->comm, path, &held, &meta, false, 0, ny, image),
+            tess_fits_hold(with->comm, path, &held, &meta,
+                           &(tess_fits_rows){.num_rows = ny, .pixel = image}),
             TESS_OK);
         assert_int_equal(tess_held_publish(with->comm, &held), TESS_OK);
         tess_held_free(&held);
@@ -302,7 +309,8 @@ static void write_one(const fixture *with, const char *path,
 {
     float *image = calloc((size_t)(meta->nx * meta->ny), sizeof *image);
     assert_int_equal(
-        tess_fits_write(with->comm, path, true, meta, false, 0, meta->ny, image),
+        tess_fits_write(with->comm, path, true, meta,
+                        &(tess_fits_rows){.num_rows = meta->ny, .pixel = image}),
         TESS_OK);
     free(image);
 }
@@ -461,7 +469,8 @@ static void dates(void **state)
         meta.time_start_mjd_s = cases[k].mjd_s;
         const char *path = in_folder(with, "t.fits");
         assert_int_equal(
-            tess_fits_write(with->comm, path, true, &meta, false, 0, 1, &pixel),
+            tess_fits_write(with->comm, path, true, &meta,
+                            &(tess_fits_rows){.num_rows = 1, .pixel = &pixel}),
             TESS_OK);
         fitsfile *fits = NULL;
         int failed = 0;
@@ -487,8 +496,9 @@ static void empty_image(void **state)
     meta.history = NULL;
     float image[4] = {NAN, NAN, INFINITY, NAN};
     const char *path = in_folder(with, "n.fits");
-    assert_int_equal(
-        tess_fits_write(with->comm, path, false, &meta, false, 0, 2, image), TESS_OK);
+    assert_int_equal(tess_fits_write(with->comm, path, false, &meta,
+                                     &(tess_fits_rows){.num_rows = 2, .pixel = image}),
+                     TESS_OK);
     check_sums(path);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
@@ -515,7 +525,8 @@ static void refuse_write(const fixture *with, const char *path, bool overwrite,
     float image[16] = {0};
     tess_error_clear();
     assert_int_equal(
-        tess_fits_write(with->comm, path, overwrite, meta, false, 0, meta->ny, image),
+        tess_fits_write(with->comm, path, overwrite, meta,
+                        &(tess_fits_rows){.num_rows = meta->ny, .pixel = image}),
         expected);
     assert_true(strlen(tess_error_message()) > 10);
     tess_error_clear();
@@ -527,8 +538,9 @@ static void writing_refused(void **state)
     tess_image_meta meta = sample_meta(4, 4);
     float image[16] = {0};
     const char *path = in_folder(with, "a.fits");
-    assert_int_equal(
-        tess_fits_write(with->comm, path, false, &meta, false, 0, 4, image), TESS_OK);
+    assert_int_equal(tess_fits_write(with->comm, path, false, &meta,
+                                     &(tess_fits_rows){.num_rows = 4, .pixel = image}),
+                     TESS_OK);
     refuse_write(with, path, false, &meta, TESS_ERR_IO);
     assert_int_equal(tess_out_check_target(path, false), TESS_ERR_IO);
     assert_int_equal(tess_out_check_target(path, true), TESS_OK);
@@ -543,7 +555,7 @@ static void writing_refused(void **state)
     meta.scale_rad = NAN;
     refuse_write(with, in_folder(with, "b.fits"), true, &meta, TESS_ERR_USAGE);
     assert_int_equal(tess_fits_write(with->comm, in_folder(with, "b.fits"), true, &meta,
-                                     false, 0, 3, image),
+                                     &(tess_fits_rows){.num_rows = 3, .pixel = image}),
                      TESS_ERR_USAGE);
     tess_error_clear();
     assert_int_equal(empty_folder(with), 1);
@@ -561,10 +573,12 @@ static void disk_full(void **state)
     small.rlim_cur = 8192;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
-    const tess_status fits = tess_fits_write(with->comm, in_folder(with, "f.fits"),
-                                             false, &meta, false, 0, 64, image);
-    const tess_status png = tess_preview_write(with->comm, in_folder(with, "f.png"),
-                                               false, &meta, false, 0, 64, image);
+    const tess_status fits =
+        tess_fits_write(with->comm, in_folder(with, "f.fits"), false, &meta,
+                        &(tess_fits_rows){.num_rows = 64, .pixel = image});
+    const tess_status png =
+        write_preview(with->comm, in_folder(with, "f.png"), false, &meta,
+                      &(tess_fits_rows){.num_rows = 64, .pixel = image});
     setrlimit(RLIMIT_FSIZE, &old);
     assert_int_equal(fits, TESS_ERR_IO);
     assert_int_equal(png, TESS_ERR_IO);
@@ -698,7 +712,8 @@ static void headers_back(void **state)
     meta.l0 = 3.75 * meta.scale_rad;
     meta.m0 = -1.5 * meta.scale_rad;
     meta.stokes = -5;
-    assert_int_equal(tess_fits_write(with->comm, path, true, &meta, false, 0, 5, image),
+    assert_int_equal(tess_fits_write(with->comm, path, true, &meta,
+                                     &(tess_fits_rows){.num_rows = 5, .pixel = image}),
                      TESS_OK);
     assert_int_equal(tess_fits_meta_read(path, &model, &back), TESS_OK);
     assert_true(back.nx == 6 && back.ny == 5 && back.stokes == -5);
@@ -819,14 +834,16 @@ static void previews(void **state)
         if (k % 2) image[count / 2] = INFINITY;
         const char *path = in_folder(with, "p.png");
         assert_int_equal(
-            tess_preview_write(with->comm, path, true, &meta, false, 0, meta.ny, image),
+            write_preview(with->comm, path, true, &meta,
+                          &(tess_fits_rows){.num_rows = meta.ny, .pixel = image}),
             TESS_OK);
         struct stat info;
         assert_int_equal(stat(path, &info), 0);
         assert_true(info.st_size > 2000);
-        assert_int_equal(tess_preview_write(with->comm, path, false, &meta, false, 0,
-                                            meta.ny, image),
-                         TESS_ERR_IO);
+        assert_int_equal(
+            write_preview(with->comm, path, false, &meta,
+                          &(tess_fits_rows){.num_rows = meta.ny, .pixel = image}),
+            TESS_ERR_IO);
         tess_error_clear();
         free(image);
     }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "preview.h"
+#include "preview_file.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 
@@ -275,7 +276,8 @@ static void sky_reaches_the_horizon(void **state)
             image[j * N + i] =
                 hypot((i - N / 2) / (half * N), (j - N / 2) / (half * N)) < 1 ? 1.0f
                                                                               : NAN;
-    assert_int_equal(tess_preview_write(comm, path, true, &meta, false, 0, N, image),
+    assert_int_equal(write_preview(comm, path, true, &meta,
+                                   &(tess_fits_rows){.num_rows = N, .pixel = image}),
                      TESS_OK);
     uint8_t *rgb = read_png(path, &png);
     const preview_layout layout = layout_of(&meta);
@@ -332,9 +334,13 @@ static void reduced_image(void **state)
             else
                 ((float *)pixels)[i] = (float)value;
         }
-        assert_int_equal(tess_preview_reduce(comm, &meta, cases[k].is_double, 0, ny,
-                                             pixels, 960, &image),
-                         TESS_OK);
+        assert_int_equal(
+            tess_preview_reduce(comm, &meta,
+                                &(tess_fits_rows){.num_rows = ny,
+                                                  .is_double = cases[k].is_double,
+                                                  .pixel = pixels},
+                                960, &image),
+            TESS_OK);
         const int64_t factor = (nx + 959) / 960,
                       count = (int64_t)image.width * image.height;
         double *sorted = malloc((size_t)count * sizeof *sorted);

@@ -106,8 +106,11 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(to->comm, status));
-    TESS_TRY(tess_fits_write(to->comm, path, true, &meta, rows->is_double,
-                             rows->row_first, rows->num_rows, rows->value));
+    TESS_TRY(tess_fits_write(to->comm, path, true, &meta,
+                             &(tess_fits_rows){.row_first = rows->row_first,
+                                               .num_rows = rows->num_rows,
+                                               .is_double = rows->is_double,
+                                               .pixel = rows->value}));
 cleanup:
     free(path); /* from asprintf */
     return status;

@@ -92,8 +92,11 @@ static tess_status hold_canvas(canvas *to, const char *path, tess_held_files *he
 {
     round_rows(to);
     to->meta.history = to->job->command_line;
-    return tess_fits_hold(to->comm, path, held, &to->meta, to->is_double, to->row_first,
-                          to->num_rows, to->rows);
+    const tess_fits_rows rows = {.row_first = to->row_first,
+                                 .num_rows = to->num_rows,
+                                 .is_double = to->is_double,
+                                 .pixel = to->rows};
+    return tess_fits_hold(to->comm, path, held, &to->meta, &rows);
 }
 
 static tess_held_files held_of(const tess_restore_job *job)

@@ -173,10 +173,13 @@ static tess_status write_file(const image_files *output, const tess_pol *named,
     tess_status status = TESS_OK;
     char *path = image_path(output, product->interval, product->channel, named,
                             product->kind, preview ? "png" : "fits");
+    const tess_fits_rows rows = {.row_first = product->row_first,
+                                 .num_rows = product->num_rows,
+                                 .is_double = product->is_double,
+                                 .pixel = product->pixel};
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY((preview ? tess_preview_hold : tess_fits_hold)(
-        output->comm, path, held, product->meta, product->is_double, product->row_first,
-        product->num_rows, product->pixel));
+    TESS_TRY((preview ? tess_preview_hold : tess_fits_hold)(output->comm, path, held,
+                                                            product->meta, &rows));
 cleanup:
     free(path); /* from asprintf */
     return status;
