@@ -55,6 +55,7 @@ enum {
     OPT_PROFILE,
     OPT_TRACE,
     OPT_WSCLEAN_FILES,
+    OPT_DIRTY_AS_IMAGE,
     OPT_OBS,
 };
 
@@ -172,6 +173,11 @@ static const struct argp_option image_options[] = {
      "alone, "
      "as NAME-psf.fits, and without --niter each dirty image also as NAME-image.fits",
      5},
+    {"dirty-as-image", OPT_DIRTY_AS_IMAGE, NULL, OPTION_HIDDEN,
+     "Without --niter: write each dirty image as NAME-image.fits alone, as WSClean "
+     "does "
+     "with -no-dirty",
+     5},
     {"obs", OPT_OBS, "OBS...", OPTION_HIDDEN, "Observation, for --config", 0},
     {0},
 };
@@ -266,6 +272,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_WSCLEAN_FILES:
         opts->beside.as_wsclean = true;
+        return true;
+    case OPT_DIRTY_AS_IMAGE:
+        opts->beside.dirty_as_image = true;
         return true;
     case OPT_DUMP_STAGES:
         opts->beside.dump_stages = arg;

@@ -61,6 +61,8 @@ typedef struct tess_image_weights {
 typedef struct tess_image_beside {
     bool preview;    /**< --preview */
     bool as_wsclean; /**< --wsclean-files */
+    bool dirty_as_image; /**< --dirty-as-image: a dirty image has the name of the
+                              restored one alone */
     bool cube;       /**< --cube */
     bool weights;    /**< --store-imaging-weights */
     tess_beam_correction primary_beam;

@@ -64,7 +64,8 @@ static tess_status check_kind(const image_files *output, int64_t interval,
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    const char *name = image_kind_name(kind), *second = image_second_name(opts, kind);
+    const char *name = image_first_name(opts, kind);
+    const char *second = image_second_name(opts, kind);
     if (second)
         TESS_TRY(check_one(output,
                            image_path(output, interval, channel, pol, second, "fits"),
@@ -372,7 +373,7 @@ static tess_status write_kind(const image_files *output, image_kind kind,
 {
     tess_status status = TESS_OK;
     char name[8];
-    to->kind = image_kind_name(kind);
+    to->kind = image_first_name(output->opts, kind);
     to->polarisation = name;
     for (int k = 0; k < output->kinds.num[kind]; ++k) {
         const tess_image_meta meta =

@@ -71,10 +71,18 @@ bool image_has_file(const image_files *output, image_kind kind, int k)
     return kind != IMAGE_PSF || k == 0 || !output->opts->beside.as_wsclean;
 }
 
-/* Where nothing is cleaned, WSClean writes the dirty image as the restored one, too. */
+/* Where nothing is cleaned, WSClean writes the dirty image as the restored one, too,
+ * and with -no-dirty as that alone. */
+const char *image_first_name(const tess_image_opts *opts, image_kind kind)
+{
+    const bool as_image = opts->beside.dirty_as_image && kind == IMAGE_DIRTY;
+    return image_kind_name(as_image && !image_is_cleaned(opts) ? IMAGE_RESTORED : kind);
+}
+
 const char *image_second_name(const tess_image_opts *opts, image_kind kind)
 {
-    return opts->beside.as_wsclean && kind == IMAGE_DIRTY && !image_is_cleaned(opts)
+    const bool twice = opts->beside.as_wsclean && !opts->beside.dirty_as_image;
+    return twice && kind == IMAGE_DIRTY && !image_is_cleaned(opts)
                ? image_kind_name(IMAGE_RESTORED)
                : NULL;
 }
@@ -83,7 +91,7 @@ char *image_files_name(const image_files *output, int64_t interval, int64_t chan
                        int pol, image_kind kind)
 {
     return image_path(output, interval, channel, image_named_pol(output, kind, pol),
-                      image_kind_name(kind), "fits");
+                      image_first_name(output->opts, kind), "fits");
 }
 
 bool image_has_sources(const tess_image_opts *opts, int64_t channel)
@@ -202,7 +210,7 @@ int image_output_names(const image_files *output, int64_t interval, int64_t chan
     for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         for (int k = 0; k < output->kinds.num[kind]; ++k) {
             const tess_pol *pol = image_named_pol(output, kind, k);
-            const char *text = image_kind_name(kind);
+            const char *text = image_first_name(output->opts, kind);
             const char *second = image_second_name(output->opts, kind);
             if (!image_has_file(output, kind, k)) continue;
             if (!image_is_in_cube(output->opts, channel))

@@ -21,7 +21,9 @@ const tess_pol *image_named_pol(const image_files *output, image_kind kind, int 
 /** Whether image `k` of a kind has a file. Local. */
 bool image_has_file(const image_files *output, image_kind kind, int k);
 
-/** The kind in the name of a second file of each image of a kind, or NULL. Local. */
+/** The kind in the name of each image of a kind, and that of a second file or NULL.
+ * Local. */
+const char *image_first_name(const tess_image_opts *opts, image_kind kind);
 const char *image_second_name(const tess_image_opts *opts, image_kind kind);
 
 /** "terms-0", "terms-0-error", …, "spectral-index": the kind of map `k` of a
