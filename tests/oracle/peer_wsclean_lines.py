@@ -40,6 +40,8 @@ def lines(mask):
         ("defaults", f"{FIELD} -niter 500 -no-update-model-required", 1, OTHER_RESIDUAL),
         ("psf", f"{FIELD} -weight briggs 0.5 -make-psf", 1, SAME),
         ("psf-only", f"{FIELD} -make-psf-only -niter 100", 1, SAME),
+        ("no-dirty", f"{FIELD} -no-dirty -pol IQ -channels-out 2 -weight briggs 0", 1, SAME),
+        ("no-dirty-psf", f"{FIELD} -no-dirty -make-psf -niter 0", 1, SAME),
         ("degrees", f"-size {SIZE} 288 -scale 0.001 -pol XX,yy -weight uniform -make-psf", 1, SAME),
         ("two-sets", f"{FIELD} -weight briggs -0.5 -weighting-rank-filter 0 -channels-out 2 -make-psf", 2, SAME),
         ("uneven", f"{FIELD} -weight briggs -0.5 -channels-out 3 -make-psf", 2, SAME),
@@ -100,6 +102,9 @@ def lines(mask):
                         "500 -mgain 0.85 -threshold 20mJy -fit-beam -elliptical-beam", 1, SAME),
         ("spans-joined", f"{QUICK} {FIELD} -weight briggs 0 -interval 1 9 -intervals-out 2 -channels-out 2 "
                          "-join-channels -niter 400 -mgain 0.8 -auto-threshold 4", 1, SAME),
+        ("few-channels", f"{FIELD} -weight briggs 0 -channels-out 4 -join-channels -fit-spectral-pol 3 "
+                         "-deconvolution-channels 2 -niter 500 -mgain 0.8 -auto-threshold 4 -no-update-model-required",
+         1, SAME),
         ("uneven-joined", f"{QUICK} {FIELD} -weight briggs 0 -channels-out 3 -join-channels -fit-spectral-log-pol 2 "
                           "-local-rms -local-rms-method rms-with-min -niter 500 -mgain 0.85 -auto-mask 5 "
                           "-auto-threshold 4", 2, SAME),

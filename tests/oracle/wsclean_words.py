@@ -53,8 +53,19 @@ TRANSLATED = [
     (f"{BASE} -niter 9 -fit-spectral-pol 2 -multiscale-scales 0,4",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
     (f"{BASE} -niter 9 -channelsout 2 -joinchannels -fitspectralpol 2",
-     f"{IMAGE} --fit-spectral-pol 2 --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
-     "--join-channels"),
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model --join-channels "
+     "--fit-spectral-pol 2"),
+    # as many terms as there are channels to fit
+    (f"{BASE} -niter 9 -channels-out 4 -join-channels -fit-spectral-log-pol 3 -deconvolution-channels 2",
+     f"{IMAGE} --deconvolution-channels 2 --channels-out 4 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
+     "--join-channels --fit-spectral-log-pol 2"),
+    (f"{BASE} -niter 0 -no-dirty", f"{IMAGE} --stokes I {UNIFORM} --field 0 --niter 0 --dirty-as-image --no-psf"),
+    (f"{BASE} -no-dirty -make-psf", f"{IMAGE} --stokes I {UNIFORM} --field 0 --dirty-as-image"),
+    # names of older and newer versions
+    (f"{BASE} -mfsweighting -gkernelsize 7 -wstack-nwlayers-for-size 9 9 -no-min-grid-resolution -rms-background-window 9",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
+    (f"{BASE} -niter 9 -rms-background-window 9 -no-update-model-required",
+     f"{IMAGE} --local-rms --local-rms-window 9 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
@@ -114,6 +125,8 @@ no-mf-weighting minuvw-m draw-model local-rms-method aterm-config
 # A bad command line, and what the error says.
 REFUSED = [
     (f"{BASE} -mem 101 x.ms", "--memory: '101' is"),
+    (f"{BASE} -niter many x.ms", "--niter: 'many' is"),
+    (f"{BASE} -niter -5 x.ms", "--niter: '-5' is"),
     (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
     (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
     (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),

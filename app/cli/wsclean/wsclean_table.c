@@ -65,8 +65,11 @@ const wsclean_option wsclean_options[] = {
            "the default where images are cleaned", WSCLEAN_PREDICT),
     CHOICE("no-update-model-required", NULL, "no --update-model", NULL,
            WSCLEAN_PREDICT),
-    CHOICE("no-dirty", NULL, "--no-dirty", "where images are cleaned", 0),
-    BECOMES("save-first-residual", NULL, "--save-first-residual", NULL, WSCLEAN_CLEAN),
+    CHOICE("no-dirty", NULL, "--no-dirty",
+           "where nothing is cleaned: --dirty-as-image, NAME-image.fits alone", 0),
+    BECOMES("save-first-residual", NULL, "--save-first-residual",
+            "of the data; WSClean's is what the first minor loop leaves",
+            WSCLEAN_CLEAN),
     CHOICE("dry-run", NULL, "--translate-only", NULL, ANYWHERE),
     CHOICE("version", NULL, "--version", NULL, WSCLEAN_PREDICT),
     IGNORED("log-time", NULL, "each line of the log has its time"),
@@ -75,8 +78,12 @@ const wsclean_option wsclean_options[] = {
     IGNORED("parallel-reordering", "N", UNSORTED),
     IGNORED("save-reordered", NULL, UNSORTED),
     IGNORED("reuse-reordered", NULL, UNSORTED),
+    IGNORED("in-memory", NULL, UNSORTED),
+    IGNORED("sort-ms", NULL, UNSORTED),
     IGNORED("parallel-gridding", "N", PLANNED),
     IGNORED("no-work-on-master", NULL, PLANNED),
+    IGNORED("channel-to-node", "LIST", PLANNED),
+    IGNORED("max-mpi-message-size", "SIZE", PLANNED),
     IGNORED("model-storage-manager", "NAME", "MODEL_DATA is made as DATA is stored"),
     REFUSED("save-weights", NULL, "the grid of weights is not written; leave it out"),
     REFUSED("save-uv", NULL, "the grid is not written; leave it out"),
@@ -135,6 +142,13 @@ const wsclean_option wsclean_options[] = {
     IGNORED("use-idg", NULL, ACCURATE),
     IGNORED("idg-mode", "MODE", ACCURATE),
     IGNORED("direct-ft", NULL, ACCURATE),
+    IGNORED("direct-ft-precision", "KIND", ACCURATE),
+    IGNORED("wtowers-subgrid-size", "N", ACCURATE),
+    IGNORED("wtowers-kernel-size", "N", ACCURATE),
+    IGNORED("wtowers-w-kernel-size", "N", ACCURATE),
+    IGNORED("wtowers-padding", "F", ACCURATE),
+    IGNORED("wtowers-w-padding", "F", ACCURATE),
+    IGNORED("wtowers-accuracy", "E", ACCURATE),
     IGNORED("grid-mode", "KIND", ACCURATE),
     IGNORED("kernel-size", "N", ACCURATE),
     IGNORED("oversampling", "N", ACCURATE),
@@ -179,6 +193,10 @@ const wsclean_option wsclean_options[] = {
     BECOMES("abs-threshold", "FLUX", "--threshold %1", NULL, WSCLEAN_CLEAN),
     BECOMES("auto-threshold", "K", "--auto-threshold %1", NULL, WSCLEAN_CLEAN),
     BECOMES("auto-mask", "K", "--auto-mask %1", NULL, WSCLEAN_CLEAN | WSCLEAN_NONZERO),
+    REFUSED("abs-auto-mask", "FLUX",
+            "the mask ends at a number of standard deviations; use -auto-mask"),
+    REFUSED("auto-mask-nmiter", "N",
+            "major iterations are counted together; use -nmiter"),
     BECOMES("fits-mask", "FILE", "--fits-mask %1", NULL, WSCLEAN_CLEAN),
     BECOMES("casa-mask", "FILE", "--casa-mask %1", NULL, WSCLEAN_CLEAN),
     REFUSED("horizon-mask", "ANGLE",
@@ -218,16 +236,24 @@ const wsclean_option wsclean_options[] = {
            WSCLEAN_CLEAN),
     BECOMES("squared-channel-joining", NULL, "--squared-channel-joining", NULL,
             WSCLEAN_CLEAN | WSCLEAN_JOINED),
-    BECOMES("fit-spectral-pol", "N", "--fit-spectral-pol %1", NULL,
-            WSCLEAN_CLEAN | WSCLEAN_JOINED | WSCLEAN_NONZERO),
-    BECOMES("fit-spectral-log-pol", "N", "--fit-spectral-log-pol %1",
-            "the channels have their weights",
-            WSCLEAN_CLEAN | WSCLEAN_JOINED | WSCLEAN_NONZERO),
+    CHOICE("fit-spectral-pol", "N", "--fit-spectral-pol N",
+           "at most as many terms as there are channels to fit",
+           WSCLEAN_CLEAN | WSCLEAN_JOINED | WSCLEAN_NONZERO),
+    CHOICE("fit-spectral-log-pol", "N", "--fit-spectral-log-pol N",
+           "the same; the channels have their weights",
+           WSCLEAN_CLEAN | WSCLEAN_JOINED | WSCLEAN_NONZERO),
     BECOMES("deconvolution-channels", "M", "--deconvolution-channels %1", NULL,
             WSCLEAN_CLEAN | WSCLEAN_JOINED | WSCLEAN_NONZERO),
     IGNORED("parallel-deconvolution", "SIZE",
             "an image is cleaned whole, over all ranks"),
     IGNORED("deconvolution-threads", "N", PLANNED),
+    IGNORED("major-iteration-mode", "KIND",
+            "each major iteration ends where -mgain says"),
+    IGNORED("skip-final-iteration", NULL,
+            "the last residual is that of the data in any case"),
+    REFUSED("component-optimization", "KIND", NO_OTHER),
+    REFUSED("fit-rm", NULL,
+            "polynomials are fitted to spectra; use -squared-channel-joining"),
     REFUSED("mgain-boosting", "F",
             "-mgain holds in each major iteration; leave it out"),
     BECOMES("save-source-list", NULL, "--save-source-list", NULL, WSCLEAN_CLEAN),
@@ -237,6 +263,7 @@ const wsclean_option wsclean_options[] = {
     REFUSED("python-deconvolution", "FILE", NO_OTHER),
     REFUSED("iuwt", NULL, NO_OTHER),
     REFUSED("iuwt-snr-test", NULL, NO_OTHER),
+    IGNORED("no-iuwt-snr-test", NULL, "the default"),
     REFUSED("moresane-ext", "PROGRAM", NO_OTHER),
     REFUSED("moresane-arg", "LIST", NO_OTHER),
     REFUSED("moresane-sl", "LIST", NO_OTHER),
@@ -312,8 +339,35 @@ const wsclean_option wsclean_options[] = {
     IGNORED("diagonal-solutions", NULL, OF_FACETS),
     IGNORED("shared-facet-reads", NULL, OF_FACETS),
     IGNORED("shared-facet-writes", NULL, OF_FACETS),
+    IGNORED("compound-tasks", NULL, OF_FACETS),
+    IGNORED("feather-size", "N", OF_FACETS),
+    IGNORED("no-solution-directions-check", NULL, OF_FACETS),
+    IGNORED("apply-time-frequency-smearing", NULL, OF_FACETS),
+    IGNORED("scalar-beam", NULL, "beams are the same for all polarisations"),
     {0},
 };
+
+/* Names of older and newer versions of WSClean, and those of the table. */
+static const struct {
+    const char *other, *name;
+} other_names[] = {
+    {"mfs-weighting", "mf-weighting"},
+    {"no-mfs-weighting", "no-mf-weighting"},
+    {"gkernelsize", "kernel-size"},
+    {"wstack-kernel-size", "kernel-size"},
+    {"wstack-grid-mode", "grid-mode"},
+    {"wstack-oversampling", "oversampling"},
+    {"wstack-nwlayers", "nwlayers"},
+    {"wstack-nwlayers-factor", "nwlayers-factor"},
+    {"wstack-nwlayers-for-size", "nwlayers-for-size"},
+    {"min-grid-resolution", "small-inversion"},
+    {"no-min-grid-resolution", "no-small-inversion"},
+    {"rms-background", "local-rms"},
+    {"rms-background-window", "local-rms-window"},
+    {"rms-background-method", "local-rms-method"},
+    {"rms-background-image", "local-rms-image"},
+};
+enum { NUM_OTHER_NAMES = sizeof other_names / sizeof *other_names };
 
 /* ---- looking options up ---- */
 
@@ -338,6 +392,8 @@ static bool same_name(const char *a, const char *b)
 const wsclean_option *wsclean_find(const char *word)
 {
     const char *name = without_dashes(word);
+    for (int k = 0; k < NUM_OTHER_NAMES; ++k)
+        if (same_name(other_names[k].other, name)) name = other_names[k].name;
     for (const wsclean_option *option = wsclean_options; option->name; ++option)
         if (same_name(option->name, name)) return option;
     return NULL;
@@ -404,6 +460,18 @@ static void print_option(FILE *out, const wsclean_option *option)
     }
 }
 
+/* The remark of an option, and its other names. */
+static void print_remark(FILE *out, const wsclean_option *option)
+{
+    const char *before = option->remark && *option->remark ? "; also " : "also ";
+    fputs(option->remark ? option->remark : "", out);
+    for (int k = 0; k < NUM_OTHER_NAMES; ++k) {
+        if (strcmp(other_names[k].name, option->name) != 0) continue;
+        fprintf(out, "%s`-%s`", before, other_names[k].other);
+        before = ", ";
+    }
+}
+
 void wsclean_print_manual(FILE *out)
 {
     fputs("| WSClean | tessera | remark |\n|---|---|---|\n", out);
@@ -419,7 +487,9 @@ void wsclean_print_manual(FILE *out)
             fprintf(out, "not needed where it is %g, else refused", option->only);
         else
             fputs(option->way == WSCLEAN_IGNORED ? "not needed" : "refused", out);
-        fprintf(out, " | %s |\n", option->remark ? option->remark : "");
+        fputs(" | ", out);
+        print_remark(out, option);
+        fputs(" |\n", out);
     }
 }
 

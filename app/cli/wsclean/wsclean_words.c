@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <float.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -376,9 +377,9 @@ static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
                                 wsclean_words *notes)
 {
     tess_status status = TESS_OK;
+    if (!only_psf(line)) TESS_TRY(add_if_given(line, "niter", "--niter", words));
     if (!cleans(line)) return TESS_OK;
-    TESS_TRY(wsclean_words_add(words, "--niter", wsclean_line_value(line, "niter", "0"),
-                               "--mgain", wsclean_line_value(line, "mgain", "1"),
+    TESS_TRY(wsclean_words_add(words, "--mgain", wsclean_line_value(line, "mgain", "1"),
                                NULL));
     if (updates_model(line)) TESS_TRY(add(words, "--update-model"));
     if (updates_model(line) && wsclean_line_last(line, "model-column"))
@@ -389,13 +390,39 @@ cleanup:
     return status;
 }
 
+/* Adds the terms of spectra: no more than there are channels to fit, through which
+ * WSClean's polynomials of more terms go as well. */
+static tess_status add_terms(const wsclean_line *line, const char *name,
+                             const char *option, wsclean_words *words,
+                             wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    const wsclean_given *given = wsclean_line_last(line, name);
+    char text[WSCLEAN_TEXT];
+    if (!given || !has_effect(line, given->option) || is_none(given)) return TESS_OK;
+    const double merged = number_of(line, "deconvolution-channels", 0);
+    const double channels = number_of(line, "channels-out", 1);
+    const double most = merged > 0 ? fmin(merged, channels) : channels;
+    const bool reduces = most >= 1 && number_of(line, name, 0) > most;
+    if (!reduces) return wsclean_words_add(words, option, given->argument[0], NULL);
+    snprintf(text, sizeof text, "%.0f", most);
+    TESS_TRY(wsclean_words_add(words, option, text, NULL));
+    snprintf(text, sizeof text, "-%s has no more terms than channels to fit: %.0f",
+             name, most);
+    TESS_TRY(add(notes, text));
+cleanup:
+    return status;
+}
+
 static tess_status add_subtraction(const wsclean_line *line, wsclean_words *words)
 {
     if (!wsclean_line_last(line, "subtract-model")) return TESS_OK;
     return wsclean_words_add(words, "--subtract-column", model_column(line), NULL);
 }
 
-/* What is made beside the images: WSClean makes the PSF where it needs it. */
+/* What is made beside the images: WSClean makes the PSF where it needs it. Where
+ * nothing is cleaned, -no-dirty leaves the image that it writes by the name of the
+ * restored one. */
 static tess_status add_products(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
@@ -403,7 +430,9 @@ static tess_status add_products(const wsclean_line *line, wsclean_words *words)
     const bool no_dirty = wsclean_line_last(line, "no-dirty") != NULL;
     if (only_psf(line) || (no_dirty && cleans(line)))
         TESS_TRY(add(words, "--no-dirty"));
-    else if (!cleans(line) && !wants_psf)
+    else if (no_dirty)
+        TESS_TRY(add(words, "--dirty-as-image"));
+    if (!cleans(line) && !only_psf(line) && !wants_psf)
         TESS_TRY(add(words, "--no-psf"));
 cleanup:
     return status;
@@ -443,6 +472,9 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_subtraction(line, words));
     TESS_TRY(add_cleaning(line, words, notes));
     TESS_TRY(add_joins(line, words));
+    TESS_TRY(add_terms(line, "fit-spectral-pol", "--fit-spectral-pol", words, notes));
+    TESS_TRY(add_terms(line, "fit-spectral-log-pol", "--fit-spectral-log-pol", words,
+                       notes));
     TESS_TRY(add_products(line, words));
     TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add(notes,
