@@ -516,6 +516,8 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     const tess_image_opts *opts = &args->opts;
     TESS_TRY(choose_obs(args));
     TESS_TRY(check_output(args));
+    if (opts->clean.only_model && opts->output)
+        TESS_TRY(tess_imager_take_model_size(comm, &args->opts));
     if (opts->nx == 0) TESS_FAIL(TESS_ERR_USAGE, "no image size given; use --size N");
     if (!(opts->scale_rad > 0))
         TESS_FAIL(TESS_ERR_USAGE, "no pixel size given; use --scale ANGLE, as in "

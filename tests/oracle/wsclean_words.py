@@ -85,6 +85,10 @@ TRANSLATED = [
     (f"{BASE} -predict -name p -channels-out 2 -pol iq -spws 1",
      "image -o p --overwrite --wsclean-files --predict-models --model-column MODEL_DATA --size 64,48 --scale 2asec "
      "--stokes I,Q --spw 1 --channels-out 2 --field 0"),
+    # sizes are those of the models
+    ("-predict -name p -channels-out 2",
+     "image -o p --overwrite --wsclean-files --predict-models --model-column MODEL_DATA --stokes I --channels-out 2 "
+     "--field 0"),
     ("-predict -name p -model-column OTHER",
      "predict --model p-model.fits --column OTHER --overwrite --field 0"),
 ]
@@ -139,7 +143,6 @@ REFUSED = [
     ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
     ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),
     ("-draw-model a.txt -size 9 9 x.ms", "-draw-model needs -scale"),
-    ("-predict -channels-out 2 x.ms", "-predict of several models needs -size and -scale"),
 ]
 
 
@@ -252,10 +255,9 @@ def check_sets(suite):
 
 def check_models(suite, obs):
     """-predict of the models of several channels gives what cleaning has written."""
-    line = "-size 64 64 -scale 5asec -channels-out 2 -pol XX,YY -name".split() + [suite.path("several")]
-    for more in (["-niter", "30", "-mgain", "0.8", "-threshold", "0.05"],
-                 ["-predict", "-model-column", "PREDICTED"]):
-        if not suite.ran(f"several channels {more[0]}", run([OURS, *more, *line, obs], 120)):
+    line = "-channels-out 2 -pol XX,YY -name".split() + [suite.path("several")]
+    for more in ("-size 64 64 -scale 5asec -niter 30 -mgain 0.8 -threshold 0.05", "-predict -model-column PREDICTED"):
+        if not suite.ran(f"several channels {more}", run([OURS, *more.split(), *line, obs], 120)):
             return
     images = []
     for column in ("MODEL_DATA", "PREDICTED"):

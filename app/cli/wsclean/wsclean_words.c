@@ -495,25 +495,26 @@ bool wsclean_words_predicts_several(const wsclean_line *line)
            strcasecmp(wsclean_line_value(line, "pol", "I"), "I") != 0;
 }
 
-/* Models of several outputs, for all observations at once. */
+/* Models of several outputs, for all observations at once. Without -size and -scale
+ * their headers tell these. */
 static tess_status add_models(const wsclean_line *line, wsclean_words *words,
                               wsclean_words *notes)
 {
     tess_status status = TESS_OK;
     const wsclean_given *size = wsclean_line_last(line, "size");
-    char scale[WSCLEAN_TEXT] = "0.01deg", list[WSCLEAN_TEXT], pixels[WSCLEAN_TEXT];
+    char list[WSCLEAN_TEXT], pixels[WSCLEAN_TEXT];
     int count = 0;
-    if (!size)
-        TESS_FAIL(TESS_ERR_USAGE, "-predict of several models needs -size and -scale");
-    if (wsclean_line_last(line, "scale"))
-        wsclean_words_argument(wsclean_line_last(line, "scale"), 0, scale);
-    snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
     TESS_TRY(read_polarisations(line, "pol", list, &count));
     TESS_TRY(wsclean_words_add(words, "image", "-o",
                                wsclean_line_value(line, "name", "wsclean"),
                                "--overwrite", "--wsclean-files", "--predict-models",
-                               "--model-column", model_column(line), "--size", pixels,
-                               "--scale", scale, "--stokes", list, NULL));
+                               "--model-column", model_column(line), NULL));
+    if (size) {
+        snprintf(pixels, sizeof pixels, "%s,%s", size->argument[0], size->argument[1]);
+        TESS_TRY(wsclean_words_add(words, "--size", pixels, NULL));
+    }
+    TESS_TRY(add_if_given(line, "scale", "--scale", words));
+    TESS_TRY(wsclean_words_add(words, "--stokes", list, NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));

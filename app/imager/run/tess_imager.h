@@ -40,9 +40,8 @@ typedef struct tess_checkpoint_opts {
     double max_time_s;    /**< --max-time: end before so long after the start;
                                0 = before the batch job's end */
     bool resume;          /**< --resume */
-    const char *identity; /**< lines "name = value" of what determines the images:
-                               options and inputs; a checkpoint is continued only
-                               when they are the same */
+    const char *identity; /**< lines "name = value" of options and inputs: a checkpoint
+                               is continued only when they are the same */
 } tess_checkpoint_opts;
 
 /** How visibilities are weighted. */
@@ -59,12 +58,10 @@ typedef struct tess_image_weights {
 
 /** What is written beside the images, and into their headers. */
 typedef struct tess_image_beside {
-    bool preview;    /**< --preview */
-    bool as_wsclean; /**< --wsclean-files */
-    bool dirty_as_image; /**< --dirty-as-image: a dirty image has the name of the
-                              restored one alone */
-    bool cube;       /**< --cube */
-    bool weights;    /**< --store-imaging-weights */
+    bool preview;                    /**< --preview */
+    bool as_wsclean, dirty_as_image; /**< --wsclean-files, --dirty-as-image */
+    bool cube;                       /**< --cube */
+    bool weights;                    /**< --store-imaging-weights */
     tess_beam_correction primary_beam;
     const char *reserved[3]; /**< other files that the run writes, or NULL: no image may
                                   have their names */
@@ -141,6 +138,10 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
  *  stdout (rank 0); reads uvw only. Collective. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile);
+
+/** Where --size or --scale is not given with --predict-models, take that of the first
+ *  model. TESS_ERR_IO, TESS_ERR_INPUT, TESS_ERR_ALLOC. Collective. */
+tess_status tess_imager_take_model_size(tess_comm *comm, tess_image_opts *opts);
 
 /** Predict visibilities from a model image. Collective. */
 tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,

@@ -245,3 +245,39 @@ tess_status continued_models_check(const image_run *run, continued_models *model
 cleanup:
     return status;
 }
+
+/* ---- their size ---- */
+
+/* The size and scale of the first model. Local. */
+static tess_status read_size(const tess_image_opts *opts, tess_fits_model *file)
+{
+    tess_status status = TESS_OK;
+    tess_pol pol[2 * TESS_MAX_POL];
+    const image_files output = {.opts = opts,
+                                .pol = pol,
+                                .num_pol =
+                                    tess_pol_expand(opts->pol, opts->num_pol, pol)};
+    char *path = image_files_name(&output, 0, 0, 0, IMAGE_MODEL);
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
+    TESS_TRY(tess_fits_open(path, file));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+tess_status tess_imager_take_model_size(tess_comm *comm, tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model file = {0};
+    if (opts->nx > 0 && opts->scale_rad > 0) return TESS_OK;
+    if (tess_comm_rank(comm) == 0) status = read_size(opts, &file);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_bcast(comm, &file, sizeof file, 0));
+    if (opts->nx == 0) {
+        opts->nx = file.nx;
+        opts->ny = file.ny;
+    }
+    if (!(opts->scale_rad > 0)) opts->scale_rad = file.scale_y_rad;
+cleanup:
+    return status;
+}
