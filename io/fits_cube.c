@@ -78,6 +78,19 @@ static int64_t tables_at(const tess_fits_cube *cube)
            (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
 }
 
+/* Where the beams are: in a table, or, of the only plane, in the header. */
+static void place_beams(tess_fits_cube *cube)
+{
+    const double *beam_deg = cube->all[0].beam_deg;
+    if (cube->num_planes == 1)
+        cube->meta.beam = (tess_fits_beam){.major_rad = beam_deg[0] * TESS_RAD_PER_DEG,
+                                           .minor_rad = beam_deg[1] * TESS_RAD_PER_DEG,
+                                           .pa_rad = beam_deg[2] * TESS_RAD_PER_DEG};
+    else
+        for (int k = 0; k < cube->num_planes; ++k)
+            if (cube->all[k].beam_deg[0] > 0) cube->axes.has_beams = true;
+}
+
 /* Rank 0: the tables, then the header. */
 static tess_status complete(tess_fits_cube *cube)
 {
@@ -85,8 +98,7 @@ static tess_status complete(tess_fits_cube *cube)
     const tess_fits_stats stats = sum_of(cube);
     char *tables = NULL;
     int64_t bytes;
-    for (int k = 0; k < cube->num_planes; ++k)
-        if (cube->all[k].beam_deg[0] > 0) cube->axes.has_beams = true;
+    place_beams(cube);
     TESS_TRY(fits_cube_tables(&cube->meta, cube->all, &tables, &bytes));
     TESS_TRY(
         tess_out_file_write(cube->file.fd, cube->path, tables, bytes, tables_at(cube)));

@@ -288,6 +288,28 @@ static void put_place(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_number(fits, "OBSGEO-H", round(1e4 * height) / 1e4, "[m] height", failed);
 }
 
+/* Beams of several planes are in a table. That of a cube's only plane is here, where
+ * CARTA looks for it (carta-backend, FitsLoader::ResetImageBeam). */
+static void put_beam(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    if (meta->cube && meta->cube->num_freq * meta->cube->num_stokes > 1) {
+        int has_beams = meta->cube->has_beams;
+        fits_write_key_log(fits, "CASAMBM", has_beams, "beams are in the table BEAMS",
+                           failed);
+    } else if (meta->beam.major_rad > 0) {
+        put_number(fits, "BMAJ", meta->beam.major_rad * deg_per_rad,
+                   "[deg] beam, major axis (FWHM)", failed);
+        put_number(fits, "BMIN", meta->beam.minor_rad * deg_per_rad,
+                   "[deg] beam, minor axis (FWHM)", failed);
+        put_number(fits, "BPA", meta->beam.pa_rad * deg_per_rad,
+                   "[deg] beam, position angle, North through East", failed);
+    } else if (meta->cube) { /* as many cards: the beam is known when the plane is */
+        fits_write_comment(fits, "The plane has no beam,", failed);
+        fits_write_comment(fits, "so that BMAJ, BMIN and BPA", failed);
+        fits_write_comment(fits, "are undefined.", failed);
+    }
+}
+
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                        const tess_fits_stats *stats, int *failed)
 {
@@ -307,21 +329,9 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
         fits_write_comment(fits, "No pixel has a value,", failed);
         fits_write_comment(fits, "so that DATAMIN and DATAMAX are undefined.", failed);
     }
-    if (meta->beam.major_rad > 0) {
-        put_number(fits, "BMAJ", meta->beam.major_rad * deg_per_rad,
-                   "[deg] beam, major axis (FWHM)", failed);
-        put_number(fits, "BMIN", meta->beam.minor_rad * deg_per_rad,
-                   "[deg] beam, minor axis (FWHM)", failed);
-        put_number(fits, "BPA", meta->beam.pa_rad * deg_per_rad,
-                   "[deg] beam, position angle, North through East", failed);
-    }
+    put_beam(fits, meta, failed);
     put_text_if(fits, "WEIGHT", meta->gridded.weighting, failed);
-    if (meta->cube) {
-        int has_beams = meta->cube->has_beams;
-        fits_write_key_log(fits, "CASAMBM", has_beams, "beams are in the table BEAMS",
-                           failed);
-        return; /* the table of planes has the rest */
-    }
+    if (meta->cube) return; /* the table of planes has the rest */
     put_number(fits, "SUMWT", meta->gridded.sum_weights, "sum of imaging weights",
                failed);
     fits_write_key_lng(fits, "NVIS", meta->gridded.num_vis, "visibilities gridded",

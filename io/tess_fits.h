@@ -60,7 +60,8 @@ typedef struct tess_cube_axes {
     int num_freq, num_stokes;
     const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending */
     int stokes_step;                  /**< from code to code of the STOKES axis */
-    bool has_beams;  /**< CASAMBM: a table of beams follows; set by the writer */
+    bool has_beams;  /**< CASAMBM: a table of beams follows; set by the writer. The beam
+                          of an only plane is in the header instead */
     const char *run; /**< keyword RUN of the table of planes, by which a run knows its
                           unfinished cubes; NULL: none */
 } tess_cube_axes;

@@ -156,6 +156,22 @@ def check_one_channel(suite, s):
             for p in range(2)))
 
 
+def check_one_plane(suite, s):
+    """The beam of an only plane is in the header, also of a cube that a stopped run finishes."""
+    ran, separate = suite.image("lone", s.path, *IMAGE, "--niter", "20")
+    for label, more in (("one plane", []), ("one plane, kept", [
+            "--checkpoint", suite.path("lone-saved"), "--resume"]), ("no PSF", ["--no-psf"])):
+        clean = [] if "--no-psf" in more else ["--niter", "20"]
+        ran2, prefix = suite.image("lones", s.path, *IMAGE, *clean, *more, "--cube")
+        if not (ran and ran2):
+            continue
+        _, header, tables = cube(prefix, "image" if clean else "dirty")
+        wanted = read_image(f"{separate}-image.fits")[1] if clean else {}
+        suite.equal(f"{label}: tables", list(tables), ["PLANES"])
+        suite.equal(f"{label}: beam", [header.get(k) for k in ("CASAMBM", "BMAJ", "BMIN", "BPA")],
+                    [None] + [wanted.get(k) for k in ("BMAJ", "BMIN", "BPA")])
+
+
 def check_stopped(suite, s):
     """Stopped again and again, and continued by more ranks; once more from a checkpoint that
     is older than the finished cubes."""
@@ -755,6 +771,7 @@ def main():
         check_spectral_cube(suite, prefix)
     check_intervals(suite, s)
     check_one_channel(suite, s)
+    check_one_plane(suite, s)
     check_stopped(suite, s)
     check_killed(suite, s)
     check_listed(suite, s)

@@ -154,7 +154,7 @@ static void tell(const image_files *output)
     if (!(tess_cube_step_hz(&axes) > 0))
         tess_log_warn(
             "the output channels are not equidistant in frequency: cubes have "
-            "a table of frequencies (FREQ-TAB), which not all programs read");
+            "a table of frequencies (FREQ-TAB), and CASA and CARTA do not open them");
 }
 
 /* ---- files ---- */
