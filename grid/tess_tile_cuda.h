@@ -106,10 +106,6 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
 /** Waits for the list's users; an empty list is fine. */
 void tile_cuda_list_free(tile_cuda_list *list);
 
-/** Which kernels a plan gets, for logs and tests: "tensor cores, fp16 in 3 products",
- * ...; static text. */
-const char *tile_cuda_method(const tess_grid_plan *plan);
-
 #ifdef __cplusplus
 }
 #endif

@@ -189,11 +189,3 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
 cleanup:
     return status;
 }
-
-const char *tile_cuda_method(const tess_grid_plan *plan)
-{
-    if (plan->is_double) return "fp64 tensor cores";
-    if (plan->kernel.support > TENSOR_MAX_SUPPORT) return "fp32";
-    return products_of(plan) == 1 ? "fp16 tensor cores, one product"
-                                  : "fp16 tensor cores, three products";
-}

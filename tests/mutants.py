@@ -313,9 +313,9 @@ TABLE = [Mutant(*entry) for entry in [
      "mpi.core_ranks.np2"),
 
     # ---- kernels, corrections, sorting, tiles ----
-    ("kernel-start", "grid/kernel/tess_kernel.c",
-     "const double lower = g - 0.5 * kernel->support;",
-     "const double lower = g - 0.5 * (kernel->support - 1);",
+    ("kernel-start", "grid/locate.h",
+     "const double start = ceil(g - 0.5 * support), period = (double)n;",
+     "const double start = ceil(g - 0.5 * (support - 1)), period = (double)n;",
      "unit.kernel"),
     ("kernel-fraction", "grid/kernel/tess_kernel.c",
      "const double y = 2.0 * fraction - 1.0;",

@@ -24,8 +24,9 @@ enum {
                             TESS_GCF_MAX_UNEVEN */
     GCF_KERNEL_BITS = GCF_PLANE_BITS + 2 * GCF_OFFSET_BITS
 };
-static const uint32_t GCF_FLIP_U = 1u << 24, GCF_FLIP_V = 1u << 25,
-                      GCF_CONJUGATE = 1u << 26, GCF_OUTSIDE = ~0u;
+static const uint32_t GCF_FLIP_U = 1u << GCF_KERNEL_BITS,
+                      GCF_FLIP_V = 2u << GCF_KERNEL_BITS,
+                      GCF_CONJUGATE = 4u << GCF_KERNEL_BITS, GCF_OUTSIDE = ~0u;
 
 /** How a strategy wants its points. */
 struct gcf_cuda_order {

@@ -39,14 +39,6 @@ double tess_kernel_value(const tess_kernel *kernel, double z)
     return shape(z, kernel->beta, kernel->exponent);
 }
 
-int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction)
-{
-    const double lower = g - 0.5 * kernel->support;
-    const double start = ceil(lower);
-    *fraction = start - lower;
-    return (int64_t)start;
-}
-
 void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out)
 {
     const double y = 2.0 * fraction - 1.0;

@@ -39,7 +39,7 @@ typedef struct tess_kernel {
     double largest_error; /**< largest e(x) in the field, 2 to 9 times the rms */
     /** e(x) at |x| = (1 − t²)/2σ, t = (k + ½)/TESS_KERNEL_PLACES */
     double place_error[TESS_KERNEL_PLACES];
-    double largest_gain;  /**< h(1/2σ)/h(0): amplification at the field's edge */
+    double largest_gain; /**< h(1/2σ)/h(0): amplification at the field's edge */
     /** Tap j at fraction f in [0,1) is Σ_d coefficient[d][j] y^d, y = 2f − 1; f is the
      *  distance of the first tap from the footprint's lower edge. Lanes ≥ W are 0. */
     double coefficient[TESS_MAX_DEGREE + 1][TESS_MAX_SUPPORT];
@@ -52,11 +52,8 @@ void tess_kernel_create(int support, double padding, tess_kernel *kernel);
 /** φ(z) itself; 0 for |z| > 1. */
 double tess_kernel_value(const tess_kernel *kernel, double z);
 
-/** First grid point of the footprint around grid coordinate g: ⌈g − W/2⌉, and in
- *  `fraction` its distance from g − W/2. */
-int64_t tess_kernel_start(const tess_kernel *kernel, double g, double *fraction);
-
-/** The taps at a fraction, out[support]. */
+/** The taps of a footprint, out[support]. `fraction`: the distance of its first grid
+ *  point, ⌈g − W/2⌉, from g − W/2, where g is the coordinate of the visibility. */
 void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out);
 
 /** Grid correction h(x) and rms error e(x) at image coordinate x = pixel offset over

@@ -330,9 +330,9 @@ static void print_line(const char *set, const tess_grid_plan *plan, double accur
                        const char *what, int64_t num_vis, double seconds, double error)
 {
     const double w = plan->kernel.support;
-    printf("%s,%.0e,%d,%d,%s,\"%s\",%.3f,%.3f,%.2f,%.1e\n", set, accuracy,
-           plan->kernel.support, plan->num_planes, what, tile_cuda_method(plan),
-           1e3 * seconds, 1e-9 * (double)num_vis / seconds,
+    printf("%s,%.0e,%d,%d,%s,%.3f,%.3f,%.2f,%.1e\n", set, accuracy,
+           plan->kernel.support, plan->num_planes, what, 1e3 * seconds,
+           1e-9 * (double)num_vis / seconds,
            1e-12 * 4 * w * w * plan->w_support * (double)num_vis / seconds, error);
     fflush(stdout);
 }
@@ -439,7 +439,7 @@ int main(int argc, char **argv)
     for (int k = at + 1; k < argc; ++k)
         accuracies.push_back(atof(argv[k]));
     if (accuracies.empty()) accuracies = {1e-2, 1e-3, 1e-4, 1e-5, 1e-8};
-    printf("set,accuracy,support,planes,what,method,ms,Gvis/s,useful TFLOP/s,error\n");
+    printf("set,accuracy,support,planes,what,ms,Gvis/s,useful TFLOP/s,error\n");
     for (double accuracy : accuracies)
         random ? bench_random(size, accuracy) : bench_tracks((int)size, accuracy);
     return 0;

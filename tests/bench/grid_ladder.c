@@ -21,6 +21,7 @@
 
 #include "bench_args.h"
 #include "bench_plan.h"
+#include "kernel_start.h"
 #include "locate.h"
 #include "tess_const.h"
 #include "tess_isa.h"
@@ -45,7 +46,7 @@ static int64_t taps_at(const tess_grid_plan *plan, double g, int64_t period,
                        double *taps)
 {
     double fraction;
-    const int64_t start = tess_kernel_start(&plan->kernel, g, &fraction) % period;
+    const int64_t start = kernel_start(&plan->kernel, g, &fraction) % period;
     tess_kernel_taps(&plan->kernel, fraction, taps);
     return start < 0 ? start + period : start;
 }

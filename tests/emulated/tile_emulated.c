@@ -174,9 +174,3 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan,
 cleanup:
     return status;
 }
-
-const char *tile_cuda_method(const tess_grid_plan *plan)
-{
-    (void)plan;
-    return "emulated";
-}

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "draw.h"
+#include "kernel_start.h"
 #include "locate.h"
 #include "tess_mem.h"
 #include "tile_tables.h"
@@ -173,12 +174,12 @@ static footprint footprint_of(const scene *s, int64_t sample)
         tess_row_scale_of(plan, s->samples.uvw_m + 3 * (sample / CHANNELS));
     double fraction[3] = {0};
     footprint f = {.conjugate = row.conjugate};
-    f.u = tess_kernel_start(&plan->kernel, row.a * inv_lambda, &fraction[0]) - 64;
-    f.v = tess_kernel_start(&plan->kernel, row.b * inv_lambda, &fraction[1]) - 144;
+    f.u = kernel_start(&plan->kernel, row.a * inv_lambda, &fraction[0]) - 64;
+    f.v = kernel_start(&plan->kernel, row.b * inv_lambda, &fraction[1]) - 144;
     const double w = row.w * inv_lambda;
     const double phase = 6.283185307179586 * row.turns * inv_lambda;
     f.plane =
-        tess_kernel_start(&plan->kernel, tess_plane_coordinate(plan, w), &fraction[2]) -
+        kernel_start(&plan->kernel, tess_plane_coordinate(plan, w), &fraction[2]) -
         s->job.plane_first;
     if (!plan->opts.do_w) f.plane = 0;
     for (int k = 0; k < 3; ++k)
