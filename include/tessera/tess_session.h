@@ -73,7 +73,8 @@ TESS_API tess_status tess_session_create_mpi(int64_t communicator,
 
 /** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
  *  ranks. Options of files ("output", "subtract", "checkpoint") play no part, but
- *  "scratch" does. Before tess_session_open(). */
+ *  "scratch" does. tess_session_open() refuses "niter", "primary-beam" and
+ *  "store-imaging-weights", which are for tess_image_run(). Before it. */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 

@@ -61,6 +61,24 @@ static void test_order_of_calls(void **state)
 }
 
 /* There are no ranks where MPI does not run, or is not built in. */
+static void check_refused(const char *name, const char *value, const char *text)
+{
+    tess_session *session = new_session();
+    assert_int_equal(tess_session_set(session, name, value), TESS_OK);
+    assert_int_equal(tess_session_open(session), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_last_error(), text));
+    tess_session_destroy(session);
+}
+
+/* What a session would not make is refused. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    check_refused("store-imaging-weights", NULL, "stores no imaging weights");
+    check_refused("primary-beam", "airy:25", "makes no primary beams");
+    check_refused("niter", "10", "does not clean");
+}
+
 static void test_without_mpi(void **state)
 {
     (void)state;
@@ -153,9 +171,8 @@ static int remove_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_of_calls),
-        cmocka_unit_test(test_without_mpi),
-        cmocka_unit_test(test_residual),
+        cmocka_unit_test(test_order_of_calls), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_without_mpi),    cmocka_unit_test(test_residual),
         cmocka_unit_test(test_prediction),
     };
     return cmocka_run_group_tests(tests, write_sample, remove_sample);

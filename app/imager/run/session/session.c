@@ -51,11 +51,29 @@ static void note_facts(imager_session *session)
                            &facts->row_first, &facts->num_rows);
 }
 
+/* Refuses what only `tessera image` makes. Local. */
+static tess_status check_opts(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (opts->beside.weights)
+        TESS_FAIL(TESS_ERR_USAGE, "a session stores no imaging weights: "
+                                  "--store-imaging-weights is for tessera image");
+    if (opts->beside.primary_beam.model)
+        TESS_FAIL(TESS_ERR_USAGE, "a session makes no primary beams: --primary-beam is "
+                                  "for tessera image");
+    if (opts->clean.minor.niter > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "a session does not clean: --niter is for tessera "
+                                  "image, and residuals of a model are the session's");
+cleanup:
+    return status;
+}
+
 /* Read, weight, send and sort. Collective. */
 static tess_status open_all(imager_session *session)
 {
     tess_status status = TESS_OK;
     image_run *run = &session->run;
+    TESS_TRY(check_opts(run->opts));
     TESS_TRY(image_set_up(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
     imager_model_expect(&run->job, run->pol, run->num_pol);
