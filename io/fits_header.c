@@ -310,6 +310,16 @@ static void put_beam(fitsfile *fits, const tess_image_meta *meta, int *failed)
     }
 }
 
+/* Programs that average images of WSClean look for these. */
+static void put_wsclean_keys(fitsfile *fits, const tess_fits_gridded *gridded,
+                             int *failed)
+{
+    put_number(fits, "WSCIMGWG", gridded->sum_weights, "weight in a mean of images",
+               failed);
+    put_number(fits, "WSCNVIS", (double)gridded->num_vis, "visibilities gridded",
+               failed);
+}
+
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                        const tess_fits_stats *stats, int *failed)
 {
@@ -336,6 +346,7 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                failed);
     fits_write_key_lng(fits, "NVIS", meta->gridded.num_vis, "visibilities gridded",
                        failed);
+    if (meta->gridded.wsclean_keys) put_wsclean_keys(fits, &meta->gridded, failed);
 }
 
 static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *failed)

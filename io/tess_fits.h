@@ -45,6 +45,8 @@ typedef struct tess_fits_gridded {
     double sum_weights;   /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
     int64_t num_vis;      /**< NVIS */
     double freq_mean_hz;  /**< FREQMEAN, their mean frequency; 0 = there are none */
+    bool wsclean_keys;    /**< ΣW and the number are written as WSCIMGWG and WSCNVIS,
+                               too: WSClean's keywords */
     char weighting[32];   /**< "natural", "briggs 0", ... */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
 } tess_fits_gridded;

@@ -243,6 +243,18 @@ def check_file(suite, name, file, limits):
                 (np.abs(image - reference) / allowed).max(), 1)
 
 
+def check_weights(suite, name):
+    """The weights of channels in a mean are WSClean's, up to a factor."""
+    factor = []
+    for file in sorted(images(suite, "peer-" + name)):
+        if re.match(r"-\d{4}-image", file):
+            theirs, mine = (read_image(suite.path(prefix + name + file))[1] for prefix in ("peer-", ""))
+            factor.append(mine["WSCIMGWG"] / theirs["WSCIMGWG"])
+            suite.equal(f"{name}{file}: WSCNVIS", mine["WSCNVIS"], theirs["WSCNVIS"])
+    suite.true(f"{name}: channels with weights", len(factor) > 1)
+    suite.below(f"{name}: WSCIMGWG", np.ptp(factor) / np.mean(factor), 1e-5)
+
+
 def check_prediction(suite, obs, name, options):
     """Model images NAME-...-model.fits through both into MODEL_DATA, where pipelines read them."""
     python = casacore_python()
@@ -326,6 +338,8 @@ def main():
         check_line(suite, name, options, sets[:num_sets], limits)
     shutil.copy(suite.path("plain-image.fits"), suite.path("predicted-model.fits"))
     check_prediction(suite, sets[0], "predicted", "")
+    for name in ("multiscale-joined", "few-channels"):
+        check_weights(suite, name)
     check_fields(suite, sets[0])
     check_prediction(suite, sets[0], "peer-polkat", "-pol IQUV -channels-out 2")
     check_line(suite, "whole", f"{FIELD} -data-column DATA -weight briggs 0 -make-psf", sets[:1], SAME)

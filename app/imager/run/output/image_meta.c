@@ -33,6 +33,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
                               .l0 = info->turn[0],
                               .m0 = info->turn[1],
                               .gridded.num_vis = extent->num_vis,
+                              .gridded.wsclean_keys = opts->beside.as_wsclean,
                               .equinox = info->meta->equinox,
                               .time_start_mjd_s = span[0],
                               .time_end_mjd_s = span[1],
