@@ -63,7 +63,8 @@ static bool named_wsclean(const char *program)
 {
     const char *slash = strrchr(program, '/');
     const char *name = slash ? slash + 1 : program;
-    return strcmp(name, "wsclean") == 0 || strcmp(name, "tessera-wsclean") == 0;
+    return strcmp(name, "wsclean") == 0 || strcmp(name, "wsclean-mp") == 0 ||
+           strcmp(name, "tessera-wsclean") == 0;
 }
 
 /* --version anywhere, but not behind "--". */

@@ -105,6 +105,13 @@ cleanup:
     return status;
 }
 
+/* Programs look for the words of WSClean's first line. */
+static void print_version(void)
+{
+    tess_built_print(stdout);
+    puts("command lines   of WSClean version 3.1");
+}
+
 /* What is printed in place of a run. */
 static bool print_instead(tess_comm *comm, const wsclean_line *line)
 {
@@ -112,7 +119,7 @@ static bool print_instead(tess_comm *comm, const wsclean_line *line)
     const bool version = wsclean_line_last(line, "version") != NULL;
     if (first && line->help) print_help();
     if (first && line->table) wsclean_print_manual(stdout);
-    if (first && version) tess_built_print(stdout);
+    if (first && version) print_version();
     return line->help || line->table || version;
 }
 
