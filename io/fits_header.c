@@ -102,20 +102,25 @@ double tess_cube_step_hz(const tess_cube_axes *cube)
     return step_hz;
 }
 
-static void put_axis(fitsfile *fits, int axis, const char *type, const char *unit,
-                     double pixel, double value, double step, int *failed)
+/* A linear axis: `value` at a reference pixel, which is counted from 1. */
+typedef struct linear_axis {
+    const char *type, *unit;
+    double pixel, value, step;
+} linear_axis;
+
+static void put_axis(fitsfile *fits, int number, const linear_axis *axis, int *failed)
 {
     const struct {
         const char *stem, *text;
         double number;
-    } cards[] = {{"CTYPE", type, 0},
-                 {"CRPIX", NULL, pixel},
-                 {"CRVAL", NULL, value},
-                 {"CDELT", NULL, step},
-                 {"CUNIT", unit, 0}};
+    } cards[] = {{"CTYPE", axis->type, 0},
+                 {"CRPIX", NULL, axis->pixel},
+                 {"CRVAL", NULL, axis->value},
+                 {"CDELT", NULL, axis->step},
+                 {"CUNIT", axis->unit, 0}};
     for (size_t k = 0; k < sizeof cards / sizeof *cards; ++k) {
         char key[FLEN_KEYWORD];
-        snprintf(key, sizeof key, "%s%d", cards[k].stem, axis);
+        snprintf(key, sizeof key, "%s%d", cards[k].stem, number);
         if (cards[k].text)
             put_text(fits, key, cards[k].text, NULL, failed);
         else
@@ -127,7 +132,7 @@ static void put_axis(fitsfile *fits, int axis, const char *type, const char *uni
  * 2006), section 6. The pixel number is the index into the table. */
 static void put_listed_axis(fitsfile *fits, int *failed)
 {
-    put_axis(fits, 3, "FREQ-TAB", "Hz", 1, 1, 1, failed);
+    put_axis(fits, 3, &(linear_axis){"FREQ-TAB", "Hz", 1, 1, 1}, failed);
     put_text(fits, "PS3_0", TESS_CUBE_FREQ_TABLE, "table of the frequencies", failed);
     put_text(fits, "PS3_1", TESS_CUBE_FREQ_COLUMN, "its column", failed);
     for (int k = 1; k <= 3; ++k) { /* EXTVER, EXTLEVEL, axis of the array */
@@ -146,10 +151,14 @@ static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
     if (several && !(step_hz > 0))
         put_listed_axis(fits, failed);
     else
-        put_axis(fits, 3, "FREQ", "Hz", 1, meta->freq_hz, step_hz > 0 ? step_hz : 1.0,
-                 failed);
-    put_axis(fits, 4, "STOKES", "", 1, meta->stokes, cube ? cube->stokes_step : 1,
-             failed);
+        put_axis(
+            fits, 3,
+            &(linear_axis){"FREQ", "Hz", 1, meta->freq_hz, step_hz > 0 ? step_hz : 1.0},
+            failed);
+    put_axis(
+        fits, 4,
+        &(linear_axis){"STOKES", "", 1, meta->stokes, cube ? cube->stokes_step : 1},
+        failed);
 }
 
 static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
@@ -159,10 +168,12 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     /* l0 − (i − nx/2)·scale is 0 at the reference pixel i */
     const double shift_x = fabs(meta->l0) > 0 ? meta->l0 / meta->scale_rad : 0;
     const double shift_y = fabs(meta->m0) > 0 ? meta->m0 / meta->scale_rad : 0;
-    put_axis(fits, 1, "RA---SIN", "deg", (double)(meta->nx / 2 + 1) + shift_x,
-             tess_fits_longitude(meta->ra_rad), -scale_deg, failed);
-    put_axis(fits, 2, "DEC--SIN", "deg", (double)(meta->ny / 2 + 1) - shift_y,
-             tess_fits_degrees(meta->dec_rad), scale_deg, failed);
+    const linear_axis ra = {"RA---SIN", "deg", (double)(meta->nx / 2 + 1) + shift_x,
+                            tess_fits_longitude(meta->ra_rad), -scale_deg};
+    const linear_axis dec = {"DEC--SIN", "deg", (double)(meta->ny / 2 + 1) - shift_y,
+                             tess_fits_degrees(meta->dec_rad), scale_deg};
+    put_axis(fits, 1, &ra, failed);
+    put_axis(fits, 2, &dec, failed);
     put_planes(fits, meta, failed);
     put_number_if(fits, "FREQMEAN", meta->gridded.freq_mean_hz,
                   "[Hz] mean of the visibilities gridded", failed);

@@ -210,13 +210,13 @@ int team_for(const tess_vis_block &block, int num_threads)
     return static_cast<int>(std::min<int64_t>(enough, std::max(num_threads, 1)));
 }
 
-/* Rows [first, end) of a block, so many at once, through one view. */
+/* Reads a thread's share of the rows through its view, `at_once` rows at a time. */
 void read_share(const Reader &reader, View &view, const tess_vis_meta &meta,
-                const Segment &segment, const tess_vis_block &block, int64_t first,
-                int64_t end, int64_t at_once)
+                const Segment &segment, const tess_vis_block &share, int64_t at_once)
 {
-    for (; first < end; first += at_once) {
-        tess_vis_block part = rows_of(block, first, std::min(end - first, at_once));
+    for (int64_t first = 0; first < share.num_rows; first += at_once) {
+        tess_vis_block part =
+            rows_of(share, first, std::min(share.num_rows - first, at_once));
         read_rows(reader, view, meta, segment, part);
     }
 }
@@ -229,10 +229,11 @@ void read_by_team(Reader &reader, const tess_vis_meta &meta, const Segment &segm
     tess_status status = TESS_OK;
 #pragma omp parallel for num_threads(team) schedule(static, 1)
     for (int k = 0; k < team; ++k) {
+        const int64_t first = block.num_rows * k / team;
+        const int64_t end = block.num_rows * (k + 1) / team;
         const tess_status own = caught(TESS_ERR_INPUT, meta.path, damaged, [&] {
             read_share(reader, *reader.views[static_cast<size_t>(k)], meta, segment,
-                       block, block.num_rows * k / team,
-                       block.num_rows * (k + 1) / team, at_once);
+                       rows_of(block, first, end - first), at_once);
         });
 #pragma omp critical(tess_ms_status)
         if (status == TESS_OK) status = own;

@@ -424,8 +424,8 @@ TABLE = [Mutant(*entry) for entry in [
 
     # ---- writing ----
     ("fits-odd-crpix", "io/fits_header.c",
-     "put_axis(fits, 1, \"RA---SIN\", \"deg\", (double)(meta->nx / 2 + 1)",
-     "put_axis(fits, 1, \"RA---SIN\", \"deg\", (double)((meta->nx + 1) / 2 + 1)",
+     "{\"RA---SIN\", \"deg\", (double)(meta->nx / 2 + 1)",
+     "{\"RA---SIN\", \"deg\", (double)((meta->nx + 1) / 2 + 1)",
      "unit.fits"),
     ("fits-negative-ra", "io/fits_axis.c",
      "if (degrees < 0) degrees += turn;",
