@@ -87,8 +87,14 @@ struct place_args {
     int *box; /* largest −u, −v, u and v beyond, of footprints; or NULL */
 };
 
+/* A footprint on one axis, as gcf_place.c has it. */
+struct axis_place {
+    int first, offset;
+    bool flip;
+};
+
 __device__ bool place_axis(const place_args &args, int support, double at, int cells,
-                           bool conjugate, int *first, int *offset, bool *flip)
+                           bool conjugate, axis_place *to)
 {
     const int q = args.oversampling;
     const double fine = floor(__dadd_rn(__dmul_rn(at, (double)q), 0.5));
@@ -96,10 +102,30 @@ __device__ bool place_axis(const place_args &args, int support, double at, int c
     const int64_t whole = (int64_t)fine;
     const int cell = (int)(whole / q) + 1 - support / 2, part = (int)(whole % q);
     if (cell < 0 || cell + support > cells) return false;
-    *first = cell;
-    *flip = args.is_uneven ? conjugate : part >= args.half_offsets;
-    *offset = *flip ? q - part : part;
+    to->first = cell;
+    to->flip = args.is_uneven ? conjugate : part >= args.half_offsets;
+    to->offset = to->flip ? q - part : part;
     return true;
+}
+
+/* Places point k. Its support, or 0: it lies outside. */
+__device__ int place_point(const place_args &args, int64_t k, gcf_cuda_place *at)
+{
+    const double w = args.w ? args.w[k] : 0;
+    if (!isfinite(w)) return 0;
+    const int plane = gcf_nearest_plane(args.planes, w);
+    const int support = args.planes.plane[plane].support;
+    axis_place u, v;
+    if (!place_axis(args, support, args.u[k], args.lines, w < 0, &u) ||
+        !place_axis(args, support, args.v[k], args.nv, w < 0, &v))
+        return 0;
+    at->kernel = (uint32_t)(plane | u.offset << GCF_PLANE_BITS |
+                            v.offset << (GCF_PLANE_BITS + GCF_OFFSET_BITS));
+    at->kernel |= (u.flip ? GCF_FLIP_U : 0) | (v.flip ? GCF_FLIP_V : 0) |
+                  (w < 0 ? GCF_CONJUGATE : 0);
+    at->u = u.first + (args.line ? args.line[k] : 0);
+    at->v = v.first;
+    return support;
 }
 
 __device__ unsigned long long warp_sum(unsigned long long x)
@@ -147,21 +173,8 @@ __global__ void place_kernel(place_args args)
     gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
     int low_u = INT32_MIN, low_v = INT32_MIN, end_u = INT32_MIN, end_v = INT32_MIN;
     if (k < args.count) {
-        const double w = args.w ? args.w[k] : 0;
-        int offset_u, offset_v;
-        bool flip_u, flip_v;
-        const int plane = isfinite(w) ? gcf_nearest_plane(args.planes, w) : 0;
-        const int support = args.planes.plane[plane].support;
-        if (isfinite(w) &&
-            place_axis(args, support, args.u[k], args.lines, w < 0, &at.u, &offset_u,
-                       &flip_u) &&
-            place_axis(args, support, args.v[k], args.nv, w < 0, &at.v, &offset_v,
-                       &flip_v)) {
-            at.kernel = (uint32_t)(plane | offset_u << GCF_PLANE_BITS |
-                                   offset_v << (GCF_PLANE_BITS + GCF_OFFSET_BITS));
-            at.kernel |= (flip_u ? GCF_FLIP_U : 0) | (flip_v ? GCF_FLIP_V : 0) |
-                         (w < 0 ? GCF_CONJUGATE : 0);
-            if (args.line) at.u += args.line[k];
+        const int support = place_point(args, k, &at);
+        if (support > 0) {
             cells = (unsigned long long)support * support;
             low_u = -at.u;
             low_v = -at.v;

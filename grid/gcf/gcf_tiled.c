@@ -626,36 +626,48 @@ static void do_direct(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
     gcf_factored_grid(plan, &direct, work);
 }
 
+/* Memory of a thread: the cells around a piece, and what products of matrices need. */
+typedef struct thread_memory {
+    void *buffer, *work;
+} thread_memory;
+
+/* The first `count` points of a piece, in a buffer of the cells around the piece. */
+static gcf_job job_in_buffer(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                             const gcf_place *place, int64_t count, const box *around,
+                             void *buffer)
+{
+    const int64_t lines = up_to(around->lines, GCF_BLOCK_LINES);
+    const int64_t stride = up_to(around->cells, GCF_BLOCK_CELLS);
+    return (gcf_job){.gcf = plan->gcf,
+                     .table = gcf_table_best(),
+                     .taps = gcf_taps_of(plan),
+                     .place = place,
+                     .count = count,
+                     .num_pol = points->num_pol,
+                     .vis = points->vis,
+                     .cells = buffer,
+                     .u0 = around->u,
+                     .v0 = around->v,
+                     .stride = stride,
+                     .pol_stride = lines * stride,
+                     .lines = lines,
+                     .width = stride};
+}
+
 static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
                      const tess_gcf_cells *cells, bool degrid, tiling *tiles,
-                     const piece *which, void *buffer, void *work)
+                     const piece *which, const thread_memory *memory)
 {
     const gcf_table *table = gcf_table_best();
-    const tess_gcf *gcf = plan->gcf;
     gcf_function *function =
         (degrid ? table->degrid : table->grid)[gcf_precision(plan)];
     gcf_place *place = tiles->place + which->first;
     const int64_t front = sort_piece(plan, tiles, which);
     box around = box_of(plan, place, which->count);
     if (front > 0 && !degrid) widen_to_blocks(&around);
-    const int64_t lines = up_to(around.lines, GCF_BLOCK_LINES);
-    const int64_t stride = up_to(around.cells, GCF_BLOCK_CELLS);
-    gcf_job job = {.gcf = gcf,
-                   .table = table,
-                   .taps = gcf_taps_of(plan),
-                   .place = place,
-                   .count = front,
-                   .num_pol = points->num_pol,
-                   .vis = points->vis,
-                   .cells = buffer,
-                   .u0 = around.u,
-                   .v0 = around.v,
-                   .stride = stride,
-                   .pol_stride = lines * stride,
-                   .lines = lines,
-                   .width = stride};
+    gcf_job job = job_in_buffer(plan, points, place, front, &around, memory->buffer);
     if (!degrid && front > 0 && goes_direct(plan, cells, which, &job)) {
-        do_direct(plan, cells, &job, tiles, work);
+        do_direct(plan, cells, &job, tiles, memory->work);
         return;
     }
     if (front == 0 && !buffer_pays(plan, place, which->count, &around)) {
@@ -668,10 +680,10 @@ static void do_piece(const tess_gcf_plan *plan, const tess_gcf_points *points,
     if (degrid)
         copy_from_grid(&job, &around, cells);
     else
-        memset(buffer, 0,
-               (size_t)(job.pol_stride * job.num_pol) * gcf_value_bytes(gcf));
+        memset(memory->buffer, 0,
+               (size_t)(job.pol_stride * job.num_pol) * gcf_value_bytes(plan->gcf));
     if (front > 0 && degrid) gcf_factored_degrid(plan, &job);
-    if (front > 0 && !degrid) gcf_factored_grid(plan, &job, work);
+    if (front > 0 && !degrid) gcf_factored_grid(plan, &job, memory->work);
     job.place = place + front;
     job.count = which->count - front;
     function(&job);
@@ -745,12 +757,13 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
     {
         double begin = tess_time_now();
         const int thread = tess_omp_thread();
+        const thread_memory memory = {buffers + thread * bytes,
+                                      works + thread * work_bytes};
         const piece *which;
         for (int behind = 0;
              (which = next_piece(&tiles, thread, threads, &behind)) != NULL;)
             if (!which->sparse)
-                do_piece(plan, points, cells, degrid, &tiles, which,
-                         buffers + thread * bytes, works + thread * work_bytes);
+                do_piece(plan, points, cells, degrid, &tiles, which, &memory);
         busy += tess_time_now() - begin;
         if (plan->opts.probes.tile_factor > 0) {
 #pragma omp barrier

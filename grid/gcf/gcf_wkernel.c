@@ -132,23 +132,50 @@ static void sample_line(const screen *of, int64_t i, double *half_line)
     }
 }
 
-/* Transform of an even line given by its first half, zero-padded to `length`, or folded
- * where that is shorter; the first `wanted` values go to out, `step` complex values
- * apart. */
-static void transform_even(const tess_fft *fft, int64_t length, const double *half,
-                           int64_t num_half, double *line, double *work, int64_t wanted,
-                           double *out, int64_t step)
+/* Transforms of even lines. Only the first half of a line is given, `num_half` complex
+ * values, and only the first `wanted` values of its transform are kept. */
+typedef struct even_transform {
+    tess_fft *fft;
+    int64_t length, num_half, wanted;
+    double *line, *work; /* [length] complex */
+} even_transform;
+
+static void even_transform_end(even_transform *by)
 {
+    tess_fft_destroy(by->fft);
+    tess_free(by->work);
+    tess_free(by->line);
+}
+
+static tess_status even_transform_begin(even_transform *by)
+{
+    tess_status status = TESS_OK;
+    by->line = tess_alloc(by->length, 2 * sizeof *by->line);
+    by->work = tess_alloc(by->length, 2 * sizeof *by->work);
+    if (!by->line || !by->work)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to compute a w-kernel");
+    TESS_TRY(tess_fft_create(by->length, true, true, 0, &by->fft));
+cleanup:
+    return status;
+}
+
+/* Transforms one line, which is padded with zeros to the length, or folded where the
+ * length is shorter. The values lie `step` complex values apart in `out`. */
+static void transform_even(const even_transform *by, const double *half, double *out,
+                           int64_t step)
+{
+    const int64_t length = by->length;
+    double *line = by->line;
     memset(line, 0, 2 * (size_t)length * sizeof *line);
-    for (int64_t k = 0; k < num_half; ++k)
+    for (int64_t k = 0; k < by->num_half; ++k)
         for (int part = 0; part < 2; ++part) {
             line[2 * (k % length) + part] += half[2 * k + part];
             if (k > 0) line[2 * ((length - k) % length) + part] += half[2 * k + part];
         }
-    tess_fft_execute(fft, line, work);
-    for (int64_t k = 0; k < wanted; ++k) {
-        out[2 * k * step] = work[2 * k];
-        out[2 * k * step + 1] = work[2 * k + 1];
+    tess_fft_execute(by->fft, line, by->work);
+    for (int64_t k = 0; k < by->wanted; ++k) {
+        out[2 * k * step] = by->work[2 * k];
+        out[2 * k * step + 1] = by->work[2 * k + 1];
     }
 }
 
@@ -156,28 +183,22 @@ static void transform_even(const tess_fft *fft, int64_t length, const double *ha
 static tess_status quarter_of(const screen *of, int q, int64_t wanted, double *quarter)
 {
     tess_status status = TESS_OK;
-    const int64_t length = q * of->size, half = of->size + 1;
-    tess_fft *fft = NULL;
+    const int64_t half = of->size + 1;
+    even_transform by = {.length = q * of->size, .num_half = half, .wanted = wanted};
     double *lines = tess_alloc(half * wanted, 2 * sizeof *lines); /* [y][i] */
-    double *line = tess_alloc(length, 2 * sizeof *line);
-    double *work = tess_alloc(length, 2 * sizeof *work);
     double *half_line = tess_alloc(half, 2 * sizeof *half_line);
-    if (!lines || !line || !work || !half_line)
+    if (!lines || !half_line)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to compute a w-kernel");
-    TESS_TRY(tess_fft_create(length, true, true, 0, &fft));
+    TESS_TRY(even_transform_begin(&by));
     for (int64_t i = 0; i < half; ++i) {
         sample_line(of, i, half_line);
-        transform_even(fft, length, half_line, half, line, work, wanted, lines + 2 * i,
-                       half);
+        transform_even(&by, half_line, lines + 2 * i, half);
     }
     for (int64_t y = 0; y < wanted; ++y)
-        transform_even(fft, length, lines + 2 * y * half, half, line, work, wanted,
-                       quarter + 2 * y, wanted);
+        transform_even(&by, lines + 2 * y * half, quarter + 2 * y, wanted);
 cleanup:
-    tess_fft_destroy(fft);
+    even_transform_end(&by);
     tess_free(half_line);
-    tess_free(work);
-    tess_free(line);
     tess_free(lines);
     return status;
 }
