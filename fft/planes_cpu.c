@@ -568,6 +568,18 @@ cleanup:
     return status;
 }
 
+/* The part of the lines, and of the screens, that is the calling thread's. */
+static char *thread_lines(const tess_planes *planes, const column_work *work)
+{
+    const int64_t values = (work->group + 1) * work->line_length;
+    return work->lines + tess_omp_thread() * values * planes->value_bytes;
+}
+
+static char *thread_screens(const column_work *work)
+{
+    return work->screens + tess_omp_thread() * work->group * work->screen;
+}
+
 /* Fetch the group of columns that begins at `first`, of a line some lines ahead. */
 static inline void fetch_ahead(const line_set *set, const slab_lines *slab,
                                int64_t line, int64_t first, int64_t bytes, int write)
@@ -642,10 +654,11 @@ static screen_row screen_row_of(const tess_planes *planes, int64_t row, double w
                         .do_w = planes->opts.do_w};
 }
 
-/* Screens of a group of rows. */
+/* Makes the screens of a group of rows. */
 static void make_screens(const tess_planes *planes, const column_work *work,
-                         const row_group *rows, double w_lambda, char *screens)
+                         const row_group *rows, double w_lambda)
 {
+    char *screens = thread_screens(work);
     for (int64_t g = 0; planes->opts.do_w && g < rows->count; ++g) {
         const screen_row row =
             screen_row_of(planes, planes->row_first + rows->first + g, w_lambda);
@@ -654,16 +667,18 @@ static void make_screens(const tess_planes *planes, const column_work *work,
     }
 }
 
-/* Columns of the rows [first, first + count), whose screens are in order (or, for
- * mirror rows, in reverse order): into the image, or out of it. The line behind the
- * group's holds the image's side of the transform. */
+/* Transforms the rows of a group, or their mirror rows, into the image or out of it.
+ * Screens are in the order of the rows, which is the reverse order of the mirror rows.
+ * The line behind the lines of the group holds the image's side of the transform. */
 static void transform_group(tess_planes *planes, const line_set *set,
                             const tess_plane_job *job, const column_work *work,
-                            int64_t first, int64_t count, bool mirrored, char *lines,
-                            const char *screens)
+                            const row_group *rows, bool mirrored)
 {
     const int precision = planes->opts.is_double;
     const int64_t bytes = planes->value_bytes;
+    const int64_t first = mirrored ? rows->mirror : rows->first, count = rows->count;
+    char *lines = thread_lines(planes, work);
+    const char *screens = thread_screens(work);
     char *image_line = lines + work->group * work->line_length * bytes;
     if (planes->opts.forward)
         gather_columns(planes, set, first, count, lines, work->line_length);
@@ -696,16 +711,9 @@ static tess_status transform_columns(tess_planes *planes, const line_set *set,
 #pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
     for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
         const row_group *rows = &planes->cpu->group_of_rows[k];
-        const int64_t thread = tess_omp_thread();
-        char *lines = work.lines + thread * (work.group + 1) * work.line_length *
-                                       planes->value_bytes;
-        char *screens = work.screens + thread * work.group * work.screen;
-        make_screens(planes, &work, rows, job->w_lambda, screens);
-        transform_group(planes, set, job, &work, rows->first, rows->count, false, lines,
-                        screens);
-        if (rows->mirror >= 0)
-            transform_group(planes, set, job, &work, rows->mirror, rows->count, true,
-                            lines, screens);
+        make_screens(planes, &work, rows, job->w_lambda);
+        transform_group(planes, set, job, &work, rows, false);
+        if (rows->mirror >= 0) transform_group(planes, set, job, &work, rows, true);
     }
 cleanup:
     return status;

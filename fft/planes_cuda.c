@@ -255,26 +255,33 @@ cleanup:
     return status;
 }
 
-/* Own lines [first, first + count): pieces → lines → transform along v →
- * rows[ny][stride] from column `column` on. */
+/* Rows of which each transformed line is a column: rows[ny][stride], where the first
+ * line of a batch has column `column`. */
+typedef struct column_place {
+    void *rows;
+    int64_t stride, column;
+} column_place;
+
+/* Own lines [first, first + count): sums their pieces, transforms them along v, and
+ * makes them columns. */
 static tess_status rows_of_pieces(tess_planes *planes, const piece_set *pieces,
                                   const line_list *lines, int64_t first, int64_t count,
-                                  void *rows, int64_t stride, int64_t column)
+                                  const column_place *to)
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
     TESS_TRY(sum_pieces(planes, pieces, lines, first, count));
     TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
-    TESS_TRY(plane_crop(&cuda->shape, cuda->batch, count, rows, stride, column));
+    TESS_TRY(
+        plane_crop(&cuda->shape, cuda->batch, count, to->rows, to->stride, to->column));
 cleanup:
     return status;
 }
 
 /* The reverse. */
 static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
-                                  const line_list *lines, const void *rows,
-                                  int64_t first, int64_t count, int64_t stride,
-                                  int64_t column)
+                                  const line_list *lines, int64_t first, int64_t count,
+                                  const column_place *from)
 {
     tess_status status = TESS_OK;
     struct planes_cuda *cuda = planes->cuda;
@@ -282,7 +289,8 @@ static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
     const tess_piece *piece = cuda->piece.data;
     int64_t begin, stop;
     pieces_of_lines(pieces, lines, first, first + count, &begin, &stop);
-    TESS_TRY(plane_pad(shape, rows, stride, column, count, cuda->batch));
+    TESS_TRY(
+        plane_pad(shape, from->rows, from->stride, from->column, count, cuda->batch));
     TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, false));
     TESS_TRY(plane_take_pieces(shape, piece + begin, stop - begin,
                                cuda->own_slot_of_line, first, count, cuda->batch));
@@ -301,13 +309,12 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
     TESS_TRY(upload_pieces(planes, pieces));
     for (int64_t first = 0; first < lines->num_own; first += cuda->batch_lines) {
         int64_t count = lines->num_own - first;
+        const column_place place = {cuda->own_rows.data, stride, first};
         if (count > cuda->batch_lines) count = cuda->batch_lines;
         if (planes->opts.forward)
-            TESS_TRY(rows_of_pieces(planes, pieces, lines, first, count,
-                                    cuda->own_rows.data, stride, first));
+            TESS_TRY(rows_of_pieces(planes, pieces, lines, first, count, &place));
         else
-            TESS_TRY(pieces_of_rows(planes, pieces, lines, cuda->own_rows.data, first,
-                                    count, stride, first));
+            TESS_TRY(pieces_of_rows(planes, pieces, lines, first, count, &place));
     }
 cleanup:
     return status;
@@ -326,8 +333,8 @@ static tess_status send_lines(tess_planes *planes, tess_status status,
         planes_round(planes, lines, round, &first, &count);
         if (status == TESS_OK) status = planes_line_buffer(planes, &buffer);
         if (status == TESS_OK && count > 0)
-            status =
-                rows_of_pieces(planes, pieces, lines, first, count, buffer, count, 0);
+            status = rows_of_pieces(planes, pieces, lines, first, count,
+                                    &(column_place){buffer, count, 0});
         TESS_TRY(planes_send_lines(planes, status, lines, round));
     }
 cleanup:
@@ -350,9 +357,9 @@ static tess_status fetch_lines(tess_planes *planes, const piece_set *pieces,
         if (round + 1 < rounds)
             TESS_TRY(planes_fetch_lines(planes, status, lines, round + 1));
         if (status == TESS_OK && count > 0)
-            status =
-                pieces_of_rows(planes, pieces, lines, planes_round_rows(planes, round),
-                               first, count, count, 0);
+            status = pieces_of_rows(
+                planes, pieces, lines, first, count,
+                &(column_place){planes_round_rows(planes, round), count, 0});
     }
 cleanup:
     return status;

@@ -177,12 +177,14 @@ static tess_status transform_batch(tess_planes *planes, const tess_plane_job *jo
     struct planes_cuda *cuda = planes->cuda;
     const plane_shape *shape = &cuda->shape;
     const int64_t image_row = planes->row_first + first;
-    void *values = planes->opts.fft_ranks > 1 ? rows->values.data : cuda->own_rows.data;
+    void *all_rows =
+        planes->opts.fft_ranks > 1 ? rows->values.data : cuda->own_rows.data;
+    void *values = (char *)all_rows + first * rows->num_lines * planes->value_bytes;
     char *image = (char *)cuda->image[job->image] +
                   first * planes->opts.nx * planes->value_bytes / 2;
     if (planes->opts.forward) {
-        TESS_TRY(plane_spread(shape, values, rows->num_lines, first, count,
-                              rows->slot_of_line, cuda->batch));
+        TESS_TRY(plane_spread(shape, values, rows->num_lines, count, rows->slot_of_line,
+                              cuda->batch));
         TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, true));
         TESS_TRY(plane_accumulate(shape, job->w_lambda, cuda->batch, image_row, count,
                                   image));
@@ -190,7 +192,7 @@ static tess_status transform_batch(tess_planes *planes, const tess_plane_job *jo
         TESS_TRY(
             plane_unscreen(shape, job->w_lambda, image, image_row, count, cuda->batch));
         TESS_TRY(plane_fft_execute(cuda->fft_u, cuda->batch, count, false));
-        TESS_TRY(plane_gather(shape, cuda->batch, first, count, rows->line_of_slot,
+        TESS_TRY(plane_gather(shape, cuda->batch, count, rows->line_of_slot,
                               rows->num_lines, values, rows->num_lines));
     }
 cleanup:

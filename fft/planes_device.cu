@@ -344,8 +344,7 @@ __global__ void gather_kernel(const void *columns_v, const int32_t *line_of_slot
 enum { MOST_ROWS = 65535 };
 
 tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row_stride,
-                         int64_t row_first, int64_t count, const int32_t *slot_of_line,
-                         void *columns)
+                         int64_t count, const int32_t *slot_of_line, void *columns)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = shape->is_double ? 16 : 8;
@@ -353,16 +352,16 @@ tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row
         const int64_t here = count - k < MOST_ROWS ? count - k : (int64_t)MOST_ROWS;
         const dim3 grid(blocks_of(shape->nu, ROW_THREADS), (unsigned)here);
         LAUNCH(spread_kernel, grid, ROW_THREADS,
-               (const char *)rows + (row_first + k) * row_stride * bytes, row_stride,
+               (const char *)rows + k * row_stride * bytes, row_stride,
                slot_of_line, shape->nu, (char *)columns + k * shape->nu * bytes);
     }
 cleanup:
     return status;
 }
 
-tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t row_first,
-                         int64_t count, const int32_t *line_of_slot, int64_t num_slots,
-                         void *rows, int64_t row_stride)
+tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t count,
+                         const int32_t *line_of_slot, int64_t num_slots, void *rows,
+                         int64_t row_stride)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = shape->is_double ? 16 : 8;
@@ -371,7 +370,7 @@ tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t 
         const dim3 grid(blocks_of(num_slots, ROW_THREADS), (unsigned)here);
         LAUNCH(gather_kernel, grid, ROW_THREADS,
                (const char *)columns + k * shape->nu * bytes, line_of_slot, num_slots,
-               shape->nu, (char *)rows + (row_first + k) * row_stride * bytes, row_stride);
+               shape->nu, (char *)rows + k * row_stride * bytes, row_stride);
     }
 cleanup:
     return status;

@@ -77,16 +77,15 @@ tess_status plane_crop(const plane_shape *shape, const void *lines, int64_t num_
 tess_status plane_pad(const plane_shape *shape, const void *rows, int64_t row_stride,
                       int64_t slot_first, int64_t num_slots, void *lines);
 
-/** columns[count][nu] := the rows [row_first, + count) of rows[][row_stride], each
- *  value on its grid line, 0 on empty ones. */
+/** columns[count][nu] := rows[count][row_stride], each value on its grid line, 0 on
+ *  empty ones. */
 tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row_stride,
-                         int64_t row_first, int64_t count, const int32_t *slot_of_line,
-                         void *columns);
+                         int64_t count, const int32_t *slot_of_line, void *columns);
 
-/** The reverse: rows[][row_stride] := columns. `line_of_slot[num_slots]`. */
-tess_status plane_gather(const plane_shape *shape, const void *columns,
-                         int64_t row_first, int64_t count, const int32_t *line_of_slot,
-                         int64_t num_slots, void *rows, int64_t row_stride);
+/** The reverse: rows[count][row_stride] := columns. `line_of_slot[num_slots]`. */
+tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t count,
+                         const int32_t *line_of_slot, int64_t num_slots, void *rows,
+                         int64_t row_stride);
 
 /* ---- w-screens ---- */
 

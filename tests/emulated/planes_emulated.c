@@ -167,8 +167,7 @@ tess_status plane_pad(const plane_shape *shape, const void *rows, int64_t row_st
 }
 
 tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row_stride,
-                         int64_t row_first, int64_t count, const int32_t *slot_of_line,
-                         void *columns)
+                         int64_t count, const int32_t *slot_of_line, void *columns)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
@@ -176,20 +175,20 @@ tess_status plane_spread(const plane_shape *shape, const void *rows, int64_t row
         for (int64_t line = 0; line < shape->nu; ++line) {
             const int32_t slot = slot_of_line[line];
             put(shape, columns, k * shape->nu + line,
-                slot < 0 ? 0 : get(shape, rows, (row_first + k) * row_stride + slot));
+                slot < 0 ? 0 : get(shape, rows, k * row_stride + slot));
         }
     return TESS_OK;
 }
 
-tess_status plane_gather(const plane_shape *shape, const void *columns,
-                         int64_t row_first, int64_t count, const int32_t *line_of_slot,
-                         int64_t num_slots, void *rows, int64_t row_stride)
+tess_status plane_gather(const plane_shape *shape, const void *columns, int64_t count,
+                         const int32_t *line_of_slot, int64_t num_slots, void *rows,
+                         int64_t row_stride)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
     for (int64_t k = 0; k < count; ++k)
         for (int64_t slot = 0; slot < num_slots; ++slot)
-            put(shape, rows, (row_first + k) * row_stride + slot,
+            put(shape, rows, k * row_stride + slot,
                 get(shape, columns, k * shape->nu + line_of_slot[slot]));
     return TESS_OK;
 }
