@@ -15,8 +15,7 @@ enum { MAX_ITERATIONS = 500 };
 enum { MAX_RESTARTS = 3 };
 
 static const double TOLERANCE = 1e-7; /* of a step, absolute and relative */
-static const double BOX_BEAMS = 10.0;
-static const double MIN_AXIS = 0.5; /* pixels */
+static const double MIN_AXIS = 0.5;   /* pixels */
 
 /* FWHM = √(8 ln 2) σ */
 static double fwhm_per_sigma(void)
@@ -24,17 +23,18 @@ static double fwhm_per_sigma(void)
     return sqrt(8.0 * log(2.0));
 }
 
-int64_t tess_beam_box(double beam, int64_t limit)
+int64_t tess_beam_box(double beam, double beams, int64_t limit)
 {
-    int64_t side = (int64_t)ceil(fmin(beam * BOX_BEAMS, (double)limit));
-    if (side < 10) side = 10;
+    const int64_t least = beams < 10 ? 2 : 10;
+    int64_t side = (int64_t)ceil(fmin(beam * beams, (double)limit));
+    if (side < least) side = least;
     side += side % 2;
     return side < limit ? side : limit;
 }
 
-bool tess_beam_box_is_small(double beam, int64_t side)
+bool tess_beam_box_is_small(double beam, double beams, int64_t side)
 {
-    return 0.8 * beam * BOX_BEAMS > (double)side;
+    return 0.8 * beam * beams > (double)side;
 }
 
 /* Fitted are σx, σy and β of exp(−x²/(2σx²) + β x y/(σx σy) − y²/(2σy²)), lengths in

@@ -24,12 +24,13 @@ typedef enum tess_beam_failure {
     TESS_BEAM_COLLAPSED /**< neither: the fit did not end in an ellipse */
 } tess_beam_failure;
 
-/** Side of the box to fit in for a beam of this FWHM [pixels]: ten beams, even, at
- *  least ten pixels, at most `limit`. */
-int64_t tess_beam_box(double beam, int64_t limit);
+/** Side of the box to fit in for a beam of this FWHM [pixels]: `beams` of them (10 by
+ *  default, as WSClean has it), even, at most `limit`; at least ten pixels, and two
+ * where `beams` is less than ten. */
+int64_t tess_beam_box(double beam, double beams, int64_t limit);
 
 /** Whether a beam found in a box of this side is to be fitted again in a larger one. */
-bool tess_beam_box_is_small(double beam, int64_t side);
+bool tess_beam_box_is_small(double beam, double beams, int64_t side);
 
 /** Fit a Gaussian of unit height at pixel (nx/2, ny/2) to psf[ny][nx] (row 0
  *  southernmost, column 0 easternmost), from a circular start of FWHM `start` [pixels].

@@ -38,6 +38,7 @@ enum {
     OPT_BEAM_SIZE,
     OPT_BEAM_SHAPE,
     OPT_CIRCULAR_BEAM,
+    OPT_BEAM_BOX,
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
     OPT_UPDATE_MODEL,
@@ -119,6 +120,8 @@ static const struct argp_option clean_options[] = {
      "Restore with this beam, like 8asec,6asec,30deg", 0},
     {"circular-beam", OPT_CIRCULAR_BEAM, NULL, OPTION_HIDDEN,
      "Restore with a circular beam, which is fitted to the PSF", 0},
+    {"beam-fitting-size", OPT_BEAM_BOX, "F", OPTION_HIDDEN,
+     "Fit the beam in a box of F times the beam that is expected (default 10)", 0},
     {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
     {"save-first-residual", OPT_FIRST_RESIDUAL, NULL, OPTION_HIDDEN,
      "Also write the residual image after the first major iteration", 0},
@@ -309,6 +312,8 @@ static const tess_option_rule clean_rules[] = {
     {OPT_BEAM_SIZE, take_beam_size, .offset = AT(beam)},
     {OPT_BEAM_SHAPE, take_beam_shape, .offset = AT(beam)},
     {OPT_CIRCULAR_BEAM, tess_take_flag, .offset = AT(beam.circular)},
+    {OPT_BEAM_BOX, tess_take_number, .offset = AT(beam.box_beams), .min = LEAST,
+     .max = DBL_MAX},
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
     {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
@@ -345,7 +350,8 @@ static const char *needs_niter(int key)
 {
     static const int others[] = {OPT_NITER,           OPT_BEAM_SIZE,  OPT_BEAM_SHAPE,
                                  OPT_CIRCULAR_BEAM,   OPT_NO_DIRTY,   OPT_MF_WEIGHTING,
-                                 OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL, OPT_MODEL_COLUMN};
+                                 OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL, OPT_MODEL_COLUMN,
+                                 OPT_BEAM_BOX};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
         if (key == others[k]) return NULL;
     const struct argp_option *option = clean_options;

@@ -108,6 +108,13 @@ def lines(mask):
         ("uneven-joined", f"{QUICK} {FIELD} -weight briggs 0 -channels-out 3 -join-channels -fit-spectral-log-pol 2 "
                           "-local-rms -local-rms-method rms-with-min -niter 500 -mgain 0.85 -auto-mask 5 "
                           "-auto-threshold 4", 2, SAME),
+        ("beam-box", f"{FIELD} -weight briggs -0.5 -make-psf -beam-fitting-size 2", 1, SAME),
+        ("beam-box-taper", f"{FIELD} -weight briggs 0 -taper-gaussian 25 -make-psf -beam-fitting-size 1.5", 1, SAME),
+        # the defaults of flint, in smaller
+        ("flint", f"-abs-mem 4 -local-rms -size {SIZE} {SIZE} -scale 1.5asec -auto-mask 4 -auto-threshold 2 "
+                  "-channels-out 4 -gain 0.1 -mgain 0.7 -nmiter 3 -niter 2000 -multiscale-scale-bias 0.75 "
+                  "-fit-spectral-pol 2 -weight briggs -0.5 -data-column DATA -join-channels -minuv-l 200 "
+                  "-no-update-model-required -beam-fitting-size 1.25 -pol i -save-source-list", 1, SAME),
         ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
         ("shape", f"{FIELD} -weight natural -niter 300 -mgain 0.8 -beam-shape 60 40 30deg "
                   "-no-update-model-required", 1, SAME),

@@ -208,13 +208,15 @@ static void test_circle(void **state)
 
 static void test_box(void **state)
 {
-    assert_int_equal(tess_beam_box(3.21, 1000), 34);
-    assert_int_equal(tess_beam_box(0.3, 1000), 10);
-    assert_int_equal(tess_beam_box(1e9, 501), 501);
-    assert_int_equal(tess_beam_box(4, 7), 7);
+    assert_int_equal(tess_beam_box(3.21, 10, 1000), 34);
+    assert_int_equal(tess_beam_box(0.3, 10, 1000), 10);
+    assert_int_equal(tess_beam_box(1e9, 10, 501), 501);
+    assert_int_equal(tess_beam_box(4, 10, 7), 7);
+    assert_int_equal(tess_beam_box(10, 1.25, 1000), 14);
+    assert_int_equal(tess_beam_box(1, 1.25, 1000), 2);
     /* a box of ten beams is large enough for one that is a quarter larger */
-    assert_false(tess_beam_box_is_small(4.99, 40));
-    assert_true(tess_beam_box_is_small(5.01, 40));
+    assert_false(tess_beam_box_is_small(4.99, 10, 40));
+    assert_true(tess_beam_box_is_small(5.01, 10, 40));
 }
 
 int main(void)

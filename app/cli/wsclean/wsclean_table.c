@@ -279,7 +279,7 @@ const wsclean_option wsclean_options[] = {
     IGNORED("fit-beam", NULL, "the default"),
     REFUSED("no-fit-beam", NULL, "the beam is fitted to the PSF; use -beam-shape"),
     REFUSED("theoretic-beam", NULL, "the beam is fitted to the PSF; use -beam-size"),
-    REFUSED("beam-fitting-size", "F", "the fit chooses its box; use -beam-shape"),
+    BECOMES("beam-fitting-size", "F", "--beam-fitting-size %1", NULL, 0),
     CHOICE("restore", "RESIDUAL MODEL IMAGE",
            "tessera restore RESIDUAL MODEL -o IMAGE --overwrite",
            "the beam: -beam-shape, -beam-size, or that of RESIDUAL's header",

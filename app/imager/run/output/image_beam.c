@@ -12,6 +12,8 @@
 /* The beam is not looked for in a box larger than this [pixels]. */
 enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
 
+static const double BOX_BEAMS = 10;
+
 /* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
 static tess_status gather_box(const image_files *output, const imager_rows *rows,
                               int64_t side_x, int64_t side_y, double **box)
@@ -50,8 +52,17 @@ cleanup:
     return status;
 }
 
-/* Fit as WSClean does: in a box of ten times the expected beam, and an ellipse again in
- * a larger one while the beam found is larger than was expected. */
+/* The beam that a fit starts from [pixels]: what the longest baseline lets expect, or
+ * the taper, which WSClean takes where it is wider. */
+static double start_of(const image_files *output, const struct imager_found *found)
+{
+    const tess_image_opts *opts = output->opts;
+    return fmax(found->beam_expected, opts->weights.taper.fwhm_rad / opts->scale_rad);
+}
+
+/* Fit as WSClean does: in a box of ten times the expected beam, or as many as options
+ * say, and an ellipse again in a larger one while the beam found is larger than was
+ * expected. */
 static tess_status fit_beam(const image_files *output, const imager_rows *psf,
                             tess_beam *beam, struct imager_found *found)
 {
@@ -60,13 +71,15 @@ static tess_status fit_beam(const image_files *output, const imager_rows *psf,
     const int64_t nx = output->opts->nx, ny = output->opts->ny;
     const int64_t limit_x = nx < MAX_BEAM_BOX ? nx : MAX_BEAM_BOX;
     const int64_t limit_y = ny < MAX_BEAM_BOX ? ny : MAX_BEAM_BOX;
-    const bool circular = output->opts->clean.beam.circular;
-    double start = found->beam_expected;
+    const tess_beam_choice *choice = &output->opts->clean.beam;
+    const bool circular = choice->circular;
+    const double beams = choice->box_beams > 0 ? choice->box_beams : BOX_BEAMS;
+    double start = start_of(output, found);
     int64_t side = 0;
     *beam = (tess_beam){0};
     found->beam_failure = TESS_BEAM_FEW_PIXELS;
-    if (!(start > 0)) return TESS_OK;
-    side = tess_beam_box(start, INT32_MAX);
+    if (!(found->beam_expected > 0)) return TESS_OK;
+    side = tess_beam_box(start, beams, INT32_MAX);
     for (int round = 0; round < MAX_BEAM_ROUNDS; ++round) {
         const int64_t side_x = side < limit_x ? side : limit_x;
         const int64_t side_y = side < limit_y ? side : limit_y;
@@ -80,11 +93,11 @@ static tess_status fit_beam(const image_files *output, const imager_rows *psf,
         TESS_TRY(tess_comm_agree(output->comm, status));
         TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));
         TESS_TRY(tess_comm_bcast(output->comm, &failure, sizeof failure, 0));
-        if (circular || !tess_beam_box_is_small(beam->major, side) ||
+        if (circular || !tess_beam_box_is_small(beam->major, beams, side) ||
             (side_x >= limit_x && side_y >= limit_y))
             break;
         start = beam->major;
-        side = tess_beam_box(start, INT32_MAX);
+        side = tess_beam_box(start, beams, INT32_MAX);
     }
     found->beam_failure = failure;
 cleanup:
@@ -118,7 +131,7 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
     }
     TESS_TRY(fit_beam(output, &psf[first].rows, &beam, found));
     if (!(beam.major > 0) && image_is_cleaned(opts))
-        beam = (tess_beam){found->beam_expected, found->beam_expected, 0};
+        beam = (tess_beam){start_of(output, found), start_of(output, found), 0};
     note_beam(found, beam.major * scale_rad, beam.minor * scale_rad, beam.angle);
 cleanup:
     return status;
