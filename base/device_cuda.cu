@@ -195,7 +195,7 @@ struct CUstream_st *tess_device_stream(void)
 
 void tess_device_threads(int threads)
 {
-    device.threads = threads;
+    device.threads = tess_device_movers(threads);
 }
 
 /* ---- memory ---- */

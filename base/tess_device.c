@@ -3,6 +3,15 @@
 
 #include <stddef.h>
 
+/* A link of 50 GB/s takes what so many threads copy. */
+enum { MOST_MOVERS = 16 };
+
+int tess_device_movers(int threads)
+{
+    const int movers = threads - threads / 4;
+    return movers < 1 ? 1 : movers < MOST_MOVERS ? movers : MOST_MOVERS;
+}
+
 tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
                                 const void **out)
 {

@@ -125,7 +125,16 @@ tess_status tess_device_wait(void);
  *  work while the host prepares the next turn. */
 tess_status tess_device_turn(void);
 
-/** Threads that fill the buffers of uploads, 1 before the first call. */
+/** Of `threads` that a rank has, those that move bytes between host memory and the
+ * buffers of the link: as many as the link needs, and fewer than all. OpenMP's threads
+ * wait for each other at the end of each buffer, and keep their processors busy while
+ * they wait. So where there is a thread for each processor, every other thread of the
+ * machine (those of MPI and of CUDA) takes the place of one for which all others wait.
+ */
+int tess_device_movers(int threads);
+
+/** Threads of this rank, whose tess_device_movers() fill and empty the buffers of the
+ * link; 1 before the first call. */
 void tess_device_threads(int threads);
 
 #ifdef __cplusplus

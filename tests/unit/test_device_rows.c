@@ -426,6 +426,18 @@ static void test_predictions(void **state)
     tess_comm_free(comm);
 }
 
+/* Processors are left for other threads, once there are some. */
+static void test_movers(void **state)
+{
+    (void)state;
+    assert_int_equal(tess_device_movers(0), 1);
+    for (int threads = 1; threads < 4; ++threads)
+        assert_int_equal(tess_device_movers(threads), threads);
+    assert_int_equal(tess_device_movers(4), 3);
+    assert_int_equal(tess_device_movers(16), 12);
+    assert_int_equal(tess_device_movers(64), 16);
+}
+
 int main(void)
 {
     const tess_backend *backend;
@@ -434,7 +446,8 @@ int main(void)
         cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
         cmocka_unit_test(test_weights),      cmocka_unit_test(test_stokes),
         cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
-        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again)};
+        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again),
+        cmocka_unit_test(test_movers)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
     int failed = 0;
     setenv("TESS_EMULATED", "1000000000000", 0);

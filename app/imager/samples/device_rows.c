@@ -181,8 +181,7 @@ bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *
     const tess_recipe *recipe = rows->recipe;
     return recipe->num_pol <= RAW_MAX_POL && !recipe->chan_wanted &&
            isinf(recipe->time_first) && isinf(recipe->time_end) && !recipe->steps &&
-           !recipe->turns &&
-           rows->raw.row_bytes <= tess_device_stage_bytes();
+           !recipe->turns && rows->raw.row_bytes <= tess_device_stage_bytes();
 }
 
 /* All subarrays' tables of antenna numbers in one. */
@@ -271,13 +270,15 @@ void device_recipe_free(device_recipe *recipe)
 
 /* ---- rows ---- */
 
-/* Rows of a file to a buffer, or from it when there is a writer, by all threads. */
+/* Rows of a file to a buffer, or from it when there is a writer, by as many threads
+ * as the link needs. */
 static tess_status move_rows(const tess_source_rows *rows, int64_t first, int64_t count,
                              int threads, tess_vis_writer *writer, char *buffer)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = rows->raw.row_bytes;
-    const int most = writer ? tess_vis_raw_writers(writer, threads) : threads;
+    const int movers = tess_device_movers(threads);
+    const int most = writer ? tess_vis_raw_writers(writer, movers) : movers;
     int64_t parts = count * bytes / PART_BYTES;
     if (parts > most) parts = most;
     if (parts < 1) parts = 1;
