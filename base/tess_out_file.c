@@ -152,9 +152,26 @@ cleanup:
     return status;
 }
 
+/* ---- the disk ---- */
+
+/* Of the process: all of its files are treated alike. */
+static bool waits_for_disk = true;
+
+void tess_out_file_no_sync(void)
+{
+    waits_for_disk = false;
+}
+
 void tess_out_file_start(int fd, int64_t offset, int64_t bytes)
 {
-    (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+    if (waits_for_disk) (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+/* Some file systems have no disk to wait for, and say so. */
+int tess_out_file_sync(int fd)
+{
+    if (!waits_for_disk || fsync(fd) == 0) return 0;
+    return errno == EINVAL || errno == EROFS ? 0 : -1;
 }
 
 /* As rename(), but nothing is replaced. Network file systems may not offer that: their
@@ -173,7 +190,7 @@ static void synchronise_folder(const char *path)
     tess_out_file_folder(path, folder);
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return;
-    (void)fsync(fd);
+    (void)tess_out_file_sync(fd);
     close(fd);
 }
 

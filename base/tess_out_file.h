@@ -71,9 +71,18 @@ void tess_out_file_discard(const char *temp);
 void tess_out_file_note(const char *path);
 void tess_out_file_forget(const char *path);
 
+/** From now on files get their names as soon as they are written: a machine that loses
+ *  its power then may leave them incomplete. Otherwise the disk has them before. Local.
+ */
+void tess_out_file_no_sync(void);
+
 /** Let the disk begin with what has been written, so that it works while more is made.
- *  What this cannot do fsync does before the file gets its name. Local. */
+ *  tess_out_file_sync does the rest. Local. */
 void tess_out_file_start(int fd, int64_t offset, int64_t bytes);
+
+/** Wait until the disk has the file, unless nobody shall wait. Network file systems
+ *  report a full disk only here, or at close(). 0, or −1 with errno. Local. */
+int tess_out_file_sync(int fd);
 
 /** Until tess_out_catch_signals() a file that grows beyond the limit of the system
  *  (SIGXFSZ) ends the process with a line that says so, and as TESS_ERR_RESOURCE does:

@@ -332,7 +332,7 @@ tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube)
     const int fd = cube->file.fd;
     TESS_TRY(gather(comm, cube));
     if (cube->root) status = complete(cube);
-    if (status == TESS_OK && fd >= 0 && fsync(fd) != 0 && errno != EINVAL)
+    if (status == TESS_OK && fd >= 0 && tess_out_file_sync(fd) != 0)
         status =
             tess_error_record(TESS_ERR_IO, __FILE__, __LINE__, __func__,
                               "%s: cannot be written: %s", cube->path, strerror(errno));

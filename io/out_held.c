@@ -61,12 +61,12 @@ cleanup:
     return status;
 }
 
-/* Network file systems report a full disk only here, and only to who has written. */
+/* A full disk may show only now, and only to who has written. */
 static tess_status synchronise(struct tess_held_file *file)
 {
     tess_status status = TESS_OK;
     const int fd = file->fd;
-    bool failed = fd >= 0 && fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+    bool failed = fd >= 0 && tess_out_file_sync(fd) != 0;
     int error = errno;
     file->fd = -1;
     if (fd >= 0 && close(fd) != 0 && !failed) {

@@ -522,7 +522,7 @@ static tess_status flush(uvfits_output *output)
     if (output->map) TESS_TRY(tess_out_map_finish(output->map));
     tess_out_map_destroy(output->map);
     output->map = NULL;
-    const int synced = fsync(output->fd), sync_error = errno;
+    const int synced = tess_out_file_sync(output->fd), sync_error = errno;
     const int closed = close(output->fd), close_error = errno;
     output->fd = -1;
     if (synced != 0 || closed != 0)

@@ -13,6 +13,7 @@
 #include "tess_calibrate.h"
 #include "tess_cli.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* ---- which visibilities ---- */
 
@@ -296,6 +297,7 @@ enum {
     OPT_FORCE_NCCL,
     OPT_FORCE_DEVICE_PLANES,
     OPT_NO_CALIBRATION,
+    OPT_NO_SYNC,
     OPT_FORCE_PLANE_WINDOW,
     OPT_FORCE_BATCH,
 };
@@ -306,6 +308,11 @@ static const struct argp_option layout_options[] = {
     {"memory", OPT_MEMORY, "SIZE", 0,
      "Memory per node, shared by its ranks, like 8GB or 8GiB, or 50% of what the batch "
      "job may use (default 100%)",
+     0},
+    {"no-sync", OPT_NO_SYNC, NULL, 0,
+     "Do not wait until the disk has the files: they get their names when they are "
+     "written, as those of cp do. A machine that loses its power may leave them "
+     "incomplete",
      0},
     {"no-calibration", OPT_NO_CALIBRATION, NULL, OPTION_HIDDEN,
      "Plan by built-in costs. Without it, or TESS_CALIBRATION=off in the environment, "
@@ -384,6 +391,14 @@ static tess_status take_off(const tess_option_rule *rule, const char *text, void
     return TESS_OK;
 }
 
+static tess_status take_no_sync(const tess_option_rule *rule, const char *text,
+                                void *value)
+{
+    (void)rule, (void)text, (void)value;
+    tess_out_file_no_sync();
+    return TESS_OK;
+}
+
 static tess_status take_one(const tess_option_rule *rule, const char *text, void *value)
 {
     (void)rule, (void)text;
@@ -401,6 +416,7 @@ static const tess_option_rule layout_rules[] = {
     {OPT_THREADS, tess_take_int, .offset = AT(threads), .min = 1, .max = MAX_THREADS},
     {OPT_MEMORY, take_memory, .offset = AT(memory_bytes)},
     {OPT_NO_CALIBRATION, take_off, .offset = AT(calibrate)},
+    {OPT_NO_SYNC, take_no_sync, .offset = 0},
     {OPT_FORCE_PW, tess_take_int, FORCED(pw), .min = 1, .max = MAX_FORCED},
     {OPT_FORCE_FFT_RANKS, tess_take_int, FORCED(fft_ranks), .min = 1,
      .max = MAX_FORCED},

@@ -94,7 +94,7 @@ static bool changes_nothing(const char *name)
         "force-pw",         "force-fft-ranks", "force-passes",
         "force-split",      "config",          "quiet",
         "verbose",          "scratch",         "force-round-bytes",
-        "force-teams",      "force-scratch"};
+        "force-teams",      "force-scratch",   "no-sync"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;

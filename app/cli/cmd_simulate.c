@@ -14,6 +14,7 @@
 #include "tess_cli.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 #include "tess_sim_layout.h"
 #include "tess_simulate.h"
 #include "tess_subcommands.h"
@@ -43,6 +44,7 @@ enum {
     OPT_DUT1,
     OPT_THREADS,
     OPT_OVERWRITE,
+    OPT_NO_SYNC,
 };
 
 static const struct argp_option options[] = {
@@ -97,6 +99,8 @@ static const struct argp_option options[] = {
     {"output", 'o', "OBS.uvfits|OBS.ms", 0, "The set to write", 4},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing set", 4},
     {"threads", OPT_THREADS, "N", 0, "Threads per rank (default: the allocation's)", 4},
+    {"no-sync", OPT_NO_SYNC, NULL, 0,
+     "Do not wait until the disk has the set (see tessera image --help)", 4},
     {0},
 };
 
@@ -336,6 +340,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         break;
     case OPT_OVERWRITE:
         opts->overwrite = true;
+        break;
+    case OPT_NO_SYNC:
+        tess_out_file_no_sync();
         break;
     case 'o':
         opts->output = arg;

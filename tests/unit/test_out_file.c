@@ -446,6 +446,20 @@ static void angles_below(void **state)
     }
 }
 
+/* Last, because the process does not wait from then on. */
+static void the_disk_is_waited_for(void **state)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(tess_out_file_sync(ends[1]), 0); /* has no disk */
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(tess_out_file_sync(ends[1]), -1);
+    assert_int_equal(errno, EBADF);
+    tess_out_file_no_sync();
+    assert_int_equal(tess_out_file_sync(ends[1]), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -462,6 +476,7 @@ int main(void)
                                        TEST(a_log_is_appended_to),
                                        TEST(other_logs_stay),
                                        TEST(a_refused_run_leaves_no_log),
-                                       TEST(text_for_a_terminal)};
+                                       TEST(text_for_a_terminal),
+                                       TEST(the_disk_is_waited_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
