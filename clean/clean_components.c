@@ -1,4 +1,5 @@
-/* Lists of components, in the order in which they were found or merged by pixel. */
+/* Lists of components. A list is in the order in which components were found, or is
+ * merged: one entry for each pixel, sorted by pixel. */
 #include "clean_components.h"
 
 #include <stdlib.h>
@@ -52,7 +53,8 @@ cleanup:
     return status;
 }
 
-/* A component's pixel and place, by which sorting is stable. */
+/* A component's pixel, and its place in the list, which breaks ties: the sort is
+ * stable. */
 typedef struct place {
     int64_t index, at;
 } place;

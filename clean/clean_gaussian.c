@@ -5,7 +5,8 @@
 
 clean_widths clean_widths_of(double major_px, double minor_px, double angle_rad)
 {
-    /* unit vectors: major axis (−sin, cos) of (West, North), minor axis (cos, sin) */
+    /* unit vectors along the major axis, (−sin, cos) of (West, North), and the minor
+     * axis, (cos, sin) */
     const double c = cos(angle_rad), s = sin(angle_rad);
     const double major = major_px * major_px, minor = minor_px * minor_px;
     return (clean_widths){.xx = major * s * s + minor * c * c,

@@ -1,4 +1,4 @@
-/* Weights of images that are cleaned together. */
+/* Computes the weights of images that are cleaned together. */
 #include "clean_join.h"
 
 #include <math.h>
@@ -93,7 +93,8 @@ cleanup:
 
 /* ---- weights ---- */
 
-/* The weight of a channel: the mean over the polarisations that are searched. */
+/* The weight of a channel is the mean over those polarisations that are searched for
+ * peaks. */
 static double channel_weight(const tess_clean_images *images, int channel)
 {
     const int pols = pols_of(images);
@@ -118,7 +119,8 @@ static void find_averages(const tess_clean_images *images, clean_join *join)
         }
 }
 
-/* `weight`: of the caller's channels. Images without data have 0. */
+/* Computes the weights of the cleaned channels from those of the caller's channels.
+ * Images without data have weight 0. */
 static void find_weights(const tess_clean_images *images, const double *weight,
                          double sum, clean_join *join)
 {
@@ -143,7 +145,7 @@ static void find_weights(const tess_clean_images *images, const double *weight,
     }
 }
 
-/* Frequencies of the cleaned channels, and the mean of all, by weight. */
+/* Computes the frequencies of the cleaned channels, and their mean by weight. */
 static tess_status make_spectrum(const tess_clean_images *images, const double *weight,
                                  clean_join *join)
 {

@@ -1,4 +1,4 @@
-/* The components of all minor loops, by scale, for lists of sources. */
+/* Keeps the components of all minor loops, by scale, for lists of sources. */
 #include <string.h>
 
 #include "clean_object.h"

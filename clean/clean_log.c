@@ -1,4 +1,4 @@
-/* The components of a minor loop. */
+/* Logs the components of one minor loop, in the order in which they were found. */
 #include "clean_object.h"
 #include "tess_mem.h"
 

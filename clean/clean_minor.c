@@ -7,18 +7,19 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* A peak that grows to so many times the first one means divergence. */
+/* A peak that reaches this multiple of the first peak means divergence. */
 static const double DIVERGED = 4;
 
-/* A single scale's list of candidates may be so long, or a sixteenth of the image;
- * longer ones are cleaned in several steps, each from .8 times the last one's peak. */
+/* The most candidates of a list of a single scale: this many, or a sixteenth of the
+ * image. A longer list is cleaned in several steps, each of which begins at .8 times
+ * the peak that the step before has left. */
 enum { LONG_LIST = 1 << 16, SHARE_OF_IMAGE = 16 };
 static const double STEP = 0.8;
 
 typedef struct minor {
     tess_clean *clean;
     tess_clean_report *report;
-    int best; /* scale with the largest biased peak; −1: none */
+    int best; /* the scale with the largest biased peak; −1: none */
     double psf_peak[TESS_CLEAN_MOST_SCALES];
     bool diverged, stopped, negative;
     double list_s;
@@ -48,8 +49,8 @@ static void find_thresholds(minor *run, const clean_noise *noise)
 
 /* ---- scales ---- */
 
-/* Measure the residual at the active scales; the best one's image is kept. Collective.
- */
+/* Finds the peaks of the residual at the active scales, and keeps the image of the best
+ * scale. Collective. */
 static tess_status measure(minor *run)
 {
     tess_status status = TESS_OK;
@@ -71,7 +72,9 @@ cleanup:
     return status;
 }
 
-/* Which scales are to be measured after a sub-minor loop at scale `cleaned`. */
+/* Chooses the scales whose peaks are measured after a sub-minor loop at scale
+ * `cleaned`: this scale, and those whose last peak exceeds (1 − gain) times its peak.
+ */
 static void activate(minor *run, int cleaned)
 {
     clean_minor_state *state = &run->clean->minor;
@@ -83,7 +86,7 @@ static void activate(minor *run, int cleaned)
 
 /* ---- sub-minor loops ---- */
 
-/* `peak`: biased. */
+/* Reports progress. `peak` is multiplied by the bias of its scale. */
 static void tell_peak(const minor *run, int64_t iterations, double peak)
 {
     const tess_clean *clean = run->clean;
@@ -98,15 +101,15 @@ static void tell_peak(const minor *run, int64_t iterations, double peak)
     if (clean->calls.progress) clean->calls.progress(clean->calls.context, &progress);
 }
 
-/* From inside a sub-minor loop. */
+/* Reports progress from inside a sub-minor loop, whose peak has no bias. */
 static void tell(void *context, int64_t iterations, double peak)
 {
     const minor *run = context;
     tell_peak(run, iterations, peak * run->clean->setup.bias[run->best]);
 }
 
-/* Where a single scale's list begins: at the threshold, unless it is too long then.
- * Collective. */
+/* Chooses the lowest value of a single scale's candidates: the threshold, or a higher
+ * value if the list would be too long. Collective. */
 static tess_status single_threshold(minor *run, double *threshold)
 {
     tess_status status = TESS_OK;
@@ -138,7 +141,7 @@ static tess_status loop_threshold(minor *run, double *threshold)
     return TESS_OK;
 }
 
-/* Find components of the best scale, and subtract them. Collective. */
+/* Finds components of the best scale, and subtracts them. Collective. */
 static tess_status sub_minor(minor *run, double threshold)
 {
     tess_status status = TESS_OK;
@@ -226,7 +229,8 @@ cleanup:
 
 /* ---- begin and end ---- */
 
-/* Subtract what a state's loops have found. Collective. */
+/* Subtracts the components of a state that was taken inside a minor loop. Collective.
+ */
 static tess_status replay(minor *run)
 {
     tess_status status = TESS_OK;
@@ -277,11 +281,11 @@ cleanup:
     return status;
 }
 
-/* A loop at the final threshold ends there also if the last transforms raised other
- * pixels above it, or if it has been repeated as often as is allowed: further major
- * iterations would find little. A single scale's last component before the major
- * threshold may reach the final one; a multiscale loop goes on then, as in WSClean, and
- * measures σ anew. */
+/* Says why the minor loop ended. A loop down to the final threshold has reached its end
+ * even if the last transforms raised other pixels above it, or if it was repeated as
+ * often as is allowed: further major iterations would find little. The last component
+ * before the major threshold may bring the peak below the final one. Then a single
+ * scale is done, but a multiscale loop goes on, as in WSClean, and measures σ anew. */
 static tess_clean_end end_of(const minor *run)
 {
     const tess_clean *clean = run->clean;
@@ -303,7 +307,7 @@ static tess_clean_end end_of(const minor *run)
                                                           : TESS_CLEAN_MAJOR_THRESHOLD;
 }
 
-/* Found pixels of a scale, for the automatic mask. */
+/* Marks the pixels of a scale's components in the automatic mask. */
 static void mark(tess_clean *clean, int scale, const clean_components *merged)
 {
     const tess_clean_images *images = &clean->setup.images;
@@ -314,7 +318,7 @@ static void mark(tess_clean *clean, int scale, const clean_components *merged)
         clean->found[merged->index[k] - first] |= UINT32_C(1) << scale;
 }
 
-/* Add what was found to the models. Local. */
+/* Adds the components to the models. Local. */
 static tess_status add_found(minor *run, double *const *model)
 {
     tess_status status = TESS_OK;
@@ -365,7 +369,8 @@ static void fill_report(const minor *run)
     report->list_s = run->list_s;
 }
 
-/* Whether another minor loop makes sense; auto-masking may be over. */
+/* Whether another minor loop makes sense. May end the first phase of automatic masking.
+ */
 static bool goes_on_after(tess_clean *clean, tess_clean_end end)
 {
     if (end == TESS_CLEAN_FINAL_THRESHOLD && clean_records(clean)) {

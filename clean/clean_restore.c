@@ -1,4 +1,4 @@
-/* Restoring: the model convolved with the beam, plus what is left. */
+/* Restores an image: convolves the model with the beam, and adds the residual. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The scales of multiscale CLEAN: their sizes, biases and kernels. */
+/* Computes the scales of multiscale CLEAN: their sizes, biases and kernels. */
 #include "clean_scales.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@ double clean_beam_px(const tess_clean_opts *opts)
     return opts->scale_beam_px > 0 ? opts->scale_beam_px : opts->beam.major_px;
 }
 
-/* 0, then 4 beams, doubling while below half the image. */
+/* Lists the automatic scales: 0, then 4 beams, then twice the scale before as long as
+ * it is below half the image. */
 static int scales_by_beam(const tess_clean_images *images, const tess_clean_opts *opts,
                           double *scale_px)
 {
@@ -49,7 +50,7 @@ int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *op
     return count;
 }
 
-/* Pixels of the tapered quadratic's box, n of CLEAN's definition. */
+/* Width [pixels] of the box that holds a tapered quadratic: the n of tess_clean.h. */
 static int64_t quadratic_width(double scale_px)
 {
     return 2 * (int64_t)ceil(scale_px / 2) + 1;
@@ -59,7 +60,9 @@ int64_t clean_kernel_half(tess_clean_shape shape, double scale_px)
 {
     if (!(scale_px > 0)) return 0;
     if (shape == TESS_CLEAN_GAUSSIAN) return (int64_t)ceil(6 * scale_px * 3 / 16);
-    return quadratic_width(scale_px) / 2; /* the next pixel, (n + 1)/2, has cos π */
+    /* The kernel is 0 at the next pixel, r = (n + 1)/2, where its taper is 1 + cos π.
+     */
+    return quadratic_width(scale_px) / 2;
 }
 
 static double kernel_at(tess_clean_shape shape, double scale_px, double r)

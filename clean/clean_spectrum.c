@@ -1,5 +1,6 @@
-/* Fits of spectra: linear least squares for polynomials, whose solution is worked out
- * once; Levenberg-Marquardt iterations for polynomials of logarithms. */
+/* Fits spectra. Polynomials are fitted by linear least squares, whose solution is
+ * computed once for all pixels. Polynomials of logarithms are fitted by Levenberg-
+ * Marquardt iterations. */
 #include "clean_spectrum.h"
 
 #include <math.h>
@@ -9,13 +10,14 @@
 
 enum { MOST = TESS_CLEAN_MOST_TERMS };
 
-/* Places that are one: no terms can be told apart by so little of the band. */
+/* Two frequencies count as one if their places differ by no more than this: no term
+ * could be told from another by so small a part of the band. */
 static const double SAME_PLACE = 1e-6;
 
 /* ---- small systems of equations ---- */
 
-/* Solve the symmetric, positive definite a x = b by Cholesky's decomposition; false
- * where it is not. `a` and `b` are overwritten, b by the solution. */
+/* Solves a x = b for a symmetric, positive definite a by Cholesky's decomposition.
+ * False: a is not positive definite. Overwrites `a`, and `b` with the solution. */
 static bool solve(double a[MOST][MOST], double *b, int n)
 {
     for (int j = 0; j < n; ++j) {
@@ -64,7 +66,8 @@ static double *solution_of(const clean_spectrum *s, int pol)
     return s->solution + (int64_t)pol * s->num_terms * s->num_channels;
 }
 
-/* (Vᵀ W V)⁻¹ Vᵀ W column by column, with the powers V of the channels' places. */
+/* Computes (Vᵀ W V)⁻¹ Vᵀ W column by column, where V holds the powers of the channels'
+ * places. */
 static void find_solution(const clean_spectrum *s, int pol)
 {
     const int n = s->own_terms[pol];
@@ -89,7 +92,7 @@ static void find_solution(const clean_spectrum *s, int pol)
     }
 }
 
-/* Terms in powers of places. */
+/* Fits a polynomial, whose terms belong to powers of places. */
 static void fit_polynomial(const clean_spectrum *s, const double *value, int pol,
                            double *term)
 {
@@ -103,7 +106,7 @@ static void fit_polynomial(const clean_spectrum *s, const double *value, int pol
 
 /* ---- polynomials of logarithms ---- */
 
-/* sign · 10^(term[0] + term[1] x + …), fitted to the values of one polarisation. */
+/* The fit of sign · 10^(term[0] + term[1] x + …) to the values of one polarisation. */
 typedef struct log_fit {
     const clean_spectrum *spectrum;
     const double *value;
@@ -133,9 +136,10 @@ static double sum_of_squares(const log_fit *fit, const double *term)
     return sum;
 }
 
-/* A straight fit to logarithms, of weights W S² by the propagation of errors, of the
- * values that have the sign of the mean; a constant where there are too few or it is
- * nearer. From there iterations never come to a function that is 0. */
+/* Finds where iterations begin: a linear fit to the logarithms of those values that
+ * have the sign of the mean. Error propagation gives a logarithm the weight W S². If
+ * there are too few such values, or if a constant fits better, the fit begins with the
+ * constant mean. Iterations from such a start never end at the function 0. */
 static void begin_logs(log_fit *fit, double mean)
 {
     const clean_spectrum *s = fit->spectrum;
@@ -160,7 +164,7 @@ static void begin_logs(log_fit *fit, double mean)
         memcpy(fit->term, right, (size_t)fit->n * sizeof *right);
 }
 
-/* One step, damped by `damping`; whether it makes the squares smaller. */
+/* Tries one step with this damping. True: the sum of squares has become smaller. */
 static bool step(log_fit *fit, double damping, double *squares)
 {
     const clean_spectrum *s = fit->spectrum;
@@ -200,8 +204,8 @@ static void iterate(log_fit *fit)
     }
 }
 
-/* term[0] is the value at ν0, with its sign; the others are in powers of places.
- * Nothing is fitted to values of mean 0. */
+/* Fits a polynomial of logarithms. term[0] becomes the value at ν0, with its sign; the
+ * other terms belong to powers of places. All terms are 0 if the mean is 0. */
 static void fit_logs(const clean_spectrum *s, const double *value, int pol,
                      double *term)
 {
@@ -270,7 +274,8 @@ void clean_spectrum_terms(const clean_spectrum *s, const double *value, int pol,
         term[k] *= scale;
 }
 
-/* d(function)/d(term) of a polynomial of logarithms, in powers of places. */
+/* Computes the derivatives of a polynomial of logarithms with respect to its terms,
+ * which belong to powers of places. */
 static void log_slopes(const clean_spectrum *s, const double *term, double x,
                        double *slope)
 {
@@ -282,7 +287,8 @@ static void log_slopes(const clean_spectrum *s, const double *term, double x,
     slope[0] = term[0] != 0 ? value / term[0] : 0;
 }
 
-/* (Jᵀ W J)⁻¹ Jᵀ W of one channel, with J the slopes at the solution. */
+/* Computes the column of (Jᵀ W J)⁻¹ Jᵀ W that belongs to one channel, where J holds the
+ * derivatives at the solution. */
 static void log_solution(const clean_spectrum *s, const double *term, int channel,
                          double *column)
 {
@@ -337,7 +343,7 @@ static void find_places(clean_spectrum *s, const clean_spectrum_need *need)
         s->at_out[c] = place_of(s, need->out_freq_hz[c]) / s->unit;
 }
 
-/* Whether an earlier channel with data has the frequency of this one. */
+/* Whether an earlier channel with data has the same frequency. */
 static bool is_repeated(const clean_spectrum *s, int pol, int channel)
 {
     for (int c = 0; c < channel; ++c)

@@ -1,19 +1,19 @@
-/* The state of a CLEAN for checkpoints: between minor loops, and inside of one, where
- * it also has the components found so far. */
+/* Saves the state of a CLEAN for checkpoints, and goes on from it. A state that was
+ * taken inside a minor loop also has the components found so far. */
 #include <string.h>
 
 #include "clean_object.h"
 #include "tess_mem.h"
 
-/* What the bytes begin with. They are of one machine's byte order. */
+/* The head of a state's bytes, which are in this machine's byte order. */
 typedef struct state_head {
-    char name[8]; /* and version */
+    char name[8]; /* the name and version of the format */
     int64_t nx, ny, num_images, num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES];
     clean_major_state major;
     clean_minor_state minor;
     int64_t num_loops, count;
-    int64_t kept[TESS_CLEAN_MOST_SCALES]; /* components of each scale */
+    int64_t kept[TESS_CLEAN_MOST_SCALES]; /* number of kept components of each scale */
 } state_head;
 
 static const char NAME[8] = "clean 2";
@@ -21,7 +21,8 @@ static const char NAME[8] = "clean 2";
 static void fill_head(const tess_clean *clean, state_head *head)
 {
     const clean_setup *setup = &clean->setup;
-    memset(head, 0, sizeof *head); /* with what lies between fields */
+    memset(head, 0,
+           sizeof *head); /* also the padding, so that equal states have equal bytes */
     memcpy(head->name, NAME, sizeof NAME);
     head->nx = setup->images.nx;
     head->ny = setup->images.ny;
@@ -87,7 +88,7 @@ cleanup:
     return status;
 }
 
-/* Whether the bytes can be this object's. */
+/* Whether the bytes can be a state of this object. */
 static bool is_of(const tess_clean *clean, const tess_clean_state *state,
                   state_head *head)
 {
@@ -111,7 +112,7 @@ static bool is_of(const tess_clean *clean, const tess_clean_state *state,
     return state->num_bytes == bytes_of(head);
 }
 
-/* The loops and components behind the head. */
+/* Reads the loops and components that follow the head. */
 static tess_status take_log(const state_head *head, const char *from, clean_log *log)
 {
     tess_status status = TESS_OK;
@@ -144,7 +145,7 @@ cleanup:
     return status;
 }
 
-/* The components of earlier minor loops. */
+/* Reads the components of earlier minor loops. */
 static tess_status take_kept(const state_head *head, const char *from,
                              tess_clean *clean)
 {

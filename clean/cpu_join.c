@@ -1,5 +1,6 @@
-/* Joins neighbouring pixels of several images: image after image, so that loops run
- * over pixels. A pixel's sum has one order, whatever its neighbours are. */
+/* Joins the pixels of several images into the numbers by which pixels are chosen. The
+ * outer loop runs over images, so that inner loops run over neighbouring pixels. The
+ * images of a pixel are always summed in the same order. */
 #include "cpu_join.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static const void *line_of(const cpu_lines *lines, int image)
     return (const char *)lines->first + (size_t)image * lines->stride_bytes;
 }
 
-/* sum[] := Σ share · value, or value², over images [first, end). */
+/* sum[] := Σ share · value, or Σ share · value², over the images [first, end). */
 static void add_images(const clean_join *join, const cpu_lines *lines, bool squares,
                        int first, int end, double *sum)
 {

@@ -1,4 +1,5 @@
-/* Sums of residual images that stand for the images: see cpu_layers.h. */
+/* Keeps sums of residual images, from which the components of all images follow: see
+ * cpu_layers.h. */
 #include "cpu_layers.h"
 
 #include <math.h>
@@ -40,8 +41,8 @@ static double product(const clean_join *join, const double *a, const double *b)
     return sum;
 }
 
-/* Orthonormal polynomials from powers, by Gram and Schmidt's method; twice, because one
- * pass leaves errors of rounding that grow with the number of terms. */
+/* Makes orthonormal polynomials from powers by Gram and Schmidt's method. It is applied
+ * twice, because rounding errors of a single pass grow with the number of terms. */
 static void fill_basis(const clean_setup *setup, cpu_layers *layers)
 {
     const clean_join *join = &setup->join;
@@ -142,7 +143,7 @@ void cpu_layers_flux(const clean_work *work, double *value, double *flux)
 
 /* ---- spectra ---- */
 
-/* Columns of the PSFs between layers. */
+/* Makes columns of the PSFs between layers. */
 static void make_psfs(const clean_work *work, int64_t column)
 {
     const cpu_layers *layers = &work->layers;

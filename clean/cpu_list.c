@@ -8,14 +8,16 @@
 #include "tess_omp.h"
 #include "tess_real.h"
 
-/* Longer lists are divided among ranks: an iteration over so many candidates takes
+/* Longer lists are divided among ranks. An iteration over this many candidates takes
  * about as long as a message to all ranks and back. */
 enum { DIVIDE_FROM = 1 << 15 };
 
-/* Candidates whose values stay in the first cache while they are worked on. */
+/* The number of candidates of a block, whose values stay in the first-level cache while
+ * they are worked on. */
 enum { BLOCK = 1024 };
 
-/* Candidates on their way: their pixel, values and factor as numbers. */
+/* Length of the record that a candidate is sent as: its pixel, values and factor as
+ * numbers. */
 static int64_t record_size(const clean_work *work)
 {
     return 2 + work->layers.count;
@@ -31,7 +33,8 @@ static bool is_candidate(const clean_work *work, const void *line,
     return (work->setup->opts.no_negative ? value : fabs(value)) >= from;
 }
 
-/* Candidates of a row; their columns into `found` unless NULL. */
+/* Counts the candidates of a row, and writes their columns to `found` unless it is
+ * NULL. */
 static int64_t search_row(const clean_work *work, const cpu_slot *slot, int scale,
                           int64_t row, double from, int32_t *found)
 {
@@ -48,7 +51,8 @@ static int64_t search_row(const clean_work *work, const cpu_slot *slot, int scal
     return count;
 }
 
-/* rows_at[r + 1] := candidates up to row r, and their number. */
+/* rows_at[r + 1] := the number of candidates in the rows up to row r. Returns the
+ * number of all. */
 static int64_t count_rows(const clean_work *work, int scale, double from,
                           int64_t *rows_at)
 {
@@ -136,8 +140,8 @@ cleanup:
     return status;
 }
 
-/* Bytes of this rank's records [first, first + count) of `total` for each rank's equal
- * share. */
+/* Computes how many bytes of this rank's records [first, first + count) of `total`
+ * belong to the equal share of each rank. */
 static void share_bytes(int64_t first, int64_t count, int64_t total, int size,
                         int64_t each, int64_t *bytes)
 {
@@ -149,7 +153,8 @@ static void share_bytes(int64_t first, int64_t count, int64_t total, int size,
     }
 }
 
-/* All records to all, or a share of them to each. Collective. */
+/* Sends the records of all ranks to every rank, or to each rank its share of them.
+ * Collective. */
 static tess_status exchange(const clean_work *work, const double *own, int64_t count,
                             cpu_list *list, double **record)
 {
@@ -193,7 +198,7 @@ static void fill(const clean_work *work, const double *record, cpu_list *list)
     }
 }
 
-/* Neighbouring pixels into runs, and runs into blocks. */
+/* Groups neighbouring pixels into runs, and runs into blocks. */
 static void divide(const clean_work *work, cpu_list *list)
 {
     const int64_t nx = work->setup->images.nx;

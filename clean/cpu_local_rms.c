@@ -1,5 +1,5 @@
-/* Local noise: the root of residual² convolved with a wide Gaussian, and the factor by
- * which the search divides it out. */
+/* Computes the local noise, which is the square root of residual² convolved with a wide
+ * Gaussian, and the factor by which the search divides it out. */
 #include <math.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* The floor of σ as a share of the deepest negative value nearby. */
+/* σ is at least this share of the deepest negative value in the window. */
 static const double OF_MINIMUM = 0.3;
 
 typedef struct local {
     clean_work *work;
     const void *rows;
     double steepness; /* the window is height · exp(−steepness · r²), r in pixels */
-    double height;    /* for a unit sum */
+    double height;    /* makes the sum of the window 1 */
 } local;
 
 /* Width of the window (FWHM) [pixels]. */
@@ -102,7 +102,8 @@ static void take_sigma(void *context, int64_t row, void *line)
     }
 }
 
-/* `line`: the share of the window that has pixels. */
+/* Divides σ by the square root of the share of the window that has pixels, which `line`
+ * holds. */
 static void take_share(void *context, int64_t row, void *line)
 {
     const local *job = context;
@@ -117,7 +118,7 @@ static void take_share(void *context, int64_t row, void *line)
     }
 }
 
-/* What `give` gives, convolved with the window. Collective. */
+/* Convolves the rows that `give` gives with the window. Collective. */
 static tess_status convolve(local *job, tess_convolve_give *give,
                             tess_convolve_take *take)
 {
@@ -132,13 +133,13 @@ cleanup:
 
 /* ---- the floor by minima ---- */
 
-/* out[x] := least of line[x − half … x + half], within [0, count). */
+/* out[x] := the least of line[x − half … x + half] within [0, count). */
 static void minima(const double *line, int64_t count, int64_t half, double *out)
 {
     for (int64_t x = 0; x < count; ++x) {
         const int64_t begin = x - half < 0 ? 0 : x - half;
         const int64_t end = x + half < count ? x + half : count - 1;
-        /* the last window's least is still inside, or is looked for anew */
+        /* the least value of the window before has left the window: search all of it */
         if (x > 0 && begin > 0 && out[x - 1] == line[begin - 1]) {
             out[x] = line[begin];
             for (int64_t k = begin; k <= end; ++k)
@@ -151,8 +152,9 @@ static void minima(const double *line, int64_t count, int64_t half, double *out)
     }
 }
 
-/* Rows of minima along x, of the whole image on every rank: columns need those of other
- * ranks. One such array at a time, of single precision. Collective. */
+/* Computes the minima along x of the whole image, on every rank, because minima along y
+ * need the rows of all ranks. The array is of single precision, and there is only one
+ * at a time. Collective. */
 static tess_status all_row_minima(const local *job, float **all)
 {
     tess_status status = TESS_OK;

@@ -1,5 +1,5 @@
-/* The sub-minor loop: finds the best candidate, adds a component there and subtracts
- * the PSF at all candidates, until the best is small enough. */
+/* Runs the sub-minor loop: finds the best candidate, adds a component there and
+ * subtracts the PSF at all candidates, until the best candidate is small enough. */
 #include <math.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 
-/* A thread more is woken for so many candidates. */
+/* One more thread works for each of this many candidates. */
 enum { EACH_THREAD = 1 << 12 };
 
-/* Iterations from one call of `progress` to the next. */
+/* Number of iterations between two calls of `progress`. */
 enum { TELL_EACH = 256 };
 
-/* The index of a best candidate of a rank that has failed. */
+/* The index that a rank which has failed sends as its best candidate. */
 enum { FAILED = -2 };
 
 typedef struct loop_team {
@@ -25,17 +25,19 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* all between layers in one, or [num_layers] of the images */
+    cpu_psf *psf; /* one that holds all PSFs between layers, or [num_layers] PSFs of the
+                     images */
     int threads;
-    double *largest; /* [num_blocks] */
-    double *joined;  /* [threads][2][most] what candidates of a block are chosen by */
-    int64_t most;    /* candidates of a block */
-    clean_peak
-        *own;   /* [threads] the best candidate of each, by its place in the list */
+    double *largest; /* [num_blocks] the largest value of each block */
+    double *joined; /* [threads][2][most] numbers by which the candidates of a block are
+                       chosen */
+    int64_t most;   /* largest number of candidates of a block */
+    /* [threads] the best candidate of each thread, by its place in the list */
+    clean_peak *own;
     char *told; /* [ranks] the best candidate of each rank, with its values */
     int64_t told_bytes;
-    double *value; /* [num_layers] values of the component */
-    double *flux;  /* [num_images] */
+    double *value; /* [num_layers] the component's value in each layer */
+    double *flux;  /* [num_images] the component's flux in each image */
     bool done;
     tess_status status;
 } loop_team;
@@ -79,7 +81,7 @@ static double largest_of_block(const loop_team *team, int64_t block)
                                              positive);
 }
 
-/* The best of this thread's blocks, whose maxima are known. */
+/* The best candidate of this thread's blocks, whose largest values are known. */
 static clean_peak best_of(const loop_team *team, int64_t begin, int64_t end_block)
 {
     const bool positive = team->work->setup->opts.no_negative;
@@ -104,8 +106,8 @@ static clean_peak best_here(const loop_team *team)
     return chosen;
 }
 
-/* Chooses the best candidate of all ranks, by its pixel; team->value gets its values.
- * Collective if the list is divided. */
+/* Chooses the best candidate of all ranks, by its pixel, and puts its values into
+ * team->value. Collective if the list is divided. */
 static tess_status choose(loop_team *team, clean_peak *chosen)
 {
     tess_status status = TESS_OK;
@@ -147,7 +149,7 @@ static bool ends_at(const loop_team *team, const clean_peak *chosen)
     return loop->iterations >= loop->most;
 }
 
-/* One thread chooses a candidate, and adds its component. */
+/* Chooses a candidate and adds its component. Called by one thread. */
 static void begin_iteration(loop_team *team)
 {
     clean_loop *loop = team->loop;
@@ -160,15 +162,15 @@ static void begin_iteration(loop_team *team)
     for (int i = 0; i < team->list->num_layers; ++i)
         team->value[i] *= loop->gain;
     cpu_layers_flux(team->work, team->value, team->flux);
-    /* other ranks learn of a failure when they choose the next one */
+    /* other ranks learn of a failure when they choose the next candidate */
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
     if (loop->progress && loop->iterations % TELL_EACH == 0)
         loop->progress(loop->context, loop->iterations, fabs(chosen.value));
 }
 
-/* Subtract the component from all layers, which are sums, at the candidates of a block;
- * the largest that is left. */
+/* Subtracts the component from all layers, which are sums, at the candidates of a
+ * block. Returns the largest value that is left. */
 static double subtract_sums(const loop_team *team, int64_t block)
 {
     const cpu_list *list = team->list;
@@ -182,7 +184,7 @@ static double subtract_sums(const loop_team *team, int64_t block)
         list->value);
 }
 
-/* Subtract the PSF of a layer's image times its value. */
+/* Subtracts the PSF of a layer's image times the layer's value. */
 static void subtract_layer(const loop_team *team, int64_t block, int layer)
 {
     const cpu_list *list = team->list;
@@ -194,7 +196,8 @@ static void subtract_layer(const loop_team *team, int64_t block, int layer)
         cpu_list_value(list, layer, 0));
 }
 
-/* Subtract the component at the candidates of a block; the largest that is left. */
+/* Subtracts the component at the candidates of a block. Returns the largest value that
+ * is left. */
 static double subtract_block(const loop_team *team, int64_t block)
 {
     const clean_work *work = team->work;

@@ -1,10 +1,10 @@
-/* Adds components to model images: a kernel with the component's flux at its pixel, in
- * double precision. */
+/* Adds components to model images: at each pixel of a component a kernel that is
+ * multiplied by its flux, in double precision. */
 #include "clean_scales.h"
 #include "cpu_work.h"
 #include "tess_mem.h"
 
-/* Add flux · kernel row to columns of a model row. */
+/* Adds a row of the kernel, times the flux, to columns of a model row. */
 static void add_row(double *line, int64_t nx, int64_t x, int64_t half,
                     const double *kernel, double flux)
 {
@@ -14,7 +14,8 @@ static void add_row(double *line, int64_t nx, int64_t x, int64_t half,
         line[x + dx] += flux * kernel[dx + half];
 }
 
-/* Components are sorted by pixel, so that a pixel's sum has one order. */
+/* Adds components to one row. They are sorted by pixel, so that the sum of a pixel is
+ * always in the same order. */
 static void add_to_row(const tess_clean_images *images, int64_t row,
                        const clean_components *merged, int64_t half,
                        const double *kernel, double *const *model)

@@ -1,5 +1,6 @@
-/* Noise of an image that is distributed by rows: median absolute deviation and root
- * mean square, exactly the same on any number of ranks. */
+/* Measures the noise of an image that is distributed by rows: the median absolute
+ * deviation and the root mean square, which are exactly the same on any number of
+ * ranks. */
 #include <math.h>
 
 #include "cpu_work.h"

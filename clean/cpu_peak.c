@@ -1,12 +1,12 @@
-/* Finds the peak of an image over all ranks: the largest value, then the lowest pixel.
- */
+/* Finds the peak of an image over all ranks: the largest value and, if several pixels
+ * have it, the lowest pixel number. */
 #include <math.h>
 
 #include "cpu_work.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* The first pixel of a row with this |value|. */
+/* The first pixel of a row whose magnitude is this value. */
 static clean_peak peak_of_row(const clean_work *work, const void *line,
                               const uint8_t *allowed, const int64_t x_range[2],
                               double largest)
@@ -20,7 +20,8 @@ static clean_peak peak_of_row(const clean_work *work, const void *line,
     return (clean_peak){0, -1};
 }
 
-/* The first of this rank's pixels with the largest value; none where all are 0. */
+/* The first of this rank's pixels that has the largest value. There is none if all are
+ * 0. */
 static clean_peak own_peak(const clean_work *work, const cpu_slot *slot)
 {
     const tess_clean_images *images = &work->setup->images;

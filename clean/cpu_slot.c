@@ -1,5 +1,5 @@
-/* Slots of the cpu backend: the mean of images at a scale, by rows, with where
- * components may be and the peaks of the rows. */
+/* Slots of the cpu backend. A slot holds the mean of the images at a scale, by rows,
+ * with the peaks of those rows. */
 #include "cpu_work.h"
 
 #include "cpu_join.h"
@@ -39,8 +39,9 @@ void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
         x_range[1] - x_range[0], work->setup->opts.no_negative);
 }
 
-/* A row of slot->mean: what its pixels are chosen by, times the factor unless NULL, or
- * their linear mean. */
+/* Makes a row of slot->mean: the numbers by which its pixels are chosen or, with
+ * `linear`, the linear mean of the images. They are multiplied by the factor unless it
+ * is NULL. */
 static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
                      bool linear, int64_t row)
 {

@@ -1,5 +1,5 @@
-/* Rows and spectra of the cpu backend: residuals at scales, PSFs, and what components
- * change in them. */
+/* Transforms between rows and spectra for the cpu backend: residuals at scales, PSFs,
+ * and the changes that components make in them. */
 #include <math.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* Column of the mean += factor · share of an image · its column. A layer that is the
- * mean itself needs nothing. */
+/* Adds factor · share of the image · its column to the column of the mean. Nothing is
+ * to be added if the first layer is the mean. */
 static void add_to_mean(const clean_work *work, int image, double factor,
                         int64_t column, const void *line)
 {
@@ -20,15 +20,15 @@ static void add_to_mean(const clean_work *work, int image, double factor,
                        cpu_column(work, work->mean.spectrum, column));
 }
 
-/* One transform's context. */
+/* The context of one transform. */
 typedef struct transform {
     clean_work *work;
-    int image; /* or layer */
+    int image; /* number of the image, or of the layer */
     int scale;
-    const void *rows; /* the caller's */
+    const void *rows; /* the caller's rows of the image */
     cpu_slot *slot;
     const clean_components *found;
-    const double *kernel; /* [2·half + 1]², and how wide */
+    const double *kernel; /* [2·half + 1][2·half + 1] */
     int64_t half;
 } transform;
 
@@ -87,7 +87,7 @@ cleanup:
     return status;
 }
 
-/* A value of the caller's rows; NaN counts as 0. */
+/* A value of the caller's rows. NaN counts as 0. */
 static double value_at(const clean_work *work, const void *rows, int64_t k)
 {
     const double value = tess_real_at(rows, work->setup->images.rows_are_double, k);
@@ -158,7 +158,7 @@ static bool give_scale_column(void *context, int64_t column, void *line)
     return true;
 }
 
-/* The row is still in cache. */
+/* Finds the peak of a row of the mean now, while the row is in the cache. */
 static void note_row(const transform *job, int64_t row)
 {
     if (job->slot->mean == job->slot->image[job->image])
@@ -173,7 +173,7 @@ static void take_slot_row(void *context, int64_t row, void *line)
     note_row(job, row);
 }
 
-/* The images of a slot's scale. */
+/* Makes the images of a slot's scale. */
 static tess_status make_images(clean_work *work, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
@@ -292,7 +292,7 @@ static void times_psf(const transform *job, int64_t column, void *line)
                      kernel_column(job, column), line);
 }
 
-/* Multiscale: the residual's spectrum changes. */
+/* With several scales, the product is subtracted from the spectrum of the residual. */
 static void take_less(void *context, int64_t column, void *line)
 {
     const transform *job = context;
@@ -308,7 +308,7 @@ static void take_less(void *context, int64_t column, void *line)
     add_to_mean(work, job->image, -1, column, line);
 }
 
-/* One scale: the product goes back to an image at once. */
+/* With one scale, the product becomes an image at once. */
 static void take_product(void *context, int64_t column, void *line)
 {
     const transform *job = context;

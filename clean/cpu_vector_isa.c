@@ -1,6 +1,6 @@
-/* The inner loops of minor cycles for one instruction set; see cpu_vector.h. Maxima are
- * taken of the bits as whole numbers, whose order is that of positive numbers and which
- * compilers vectorise. */
+/* The inner loops of minor cycles for one instruction set: see cpu_vector.h. A maximum
+ * is taken of the bits of numbers, read as integers: positive numbers have the same
+ * order as their bits, and compilers vectorise the maximum of integers. */
 #include "cpu_vector.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 #define CPU_VECTOR cpu_vector_portable
 #endif
 
-/* Candidates are scattered over the image: the PSFs at a run are asked of memory while
- * so many runs before it are worked on. */
+/* Candidates are scattered over the image. Therefore the PSF at a run is prefetched
+ * while this many runs before it are worked on. */
 enum { RUNS_AHEAD = 16 };
 
-/* Ask for the PSFs at the first pixel of a run. */
+/* Prefetches the PSFs at the first pixel of a run. */
 static inline void fetch_psf(const cpu_psf *psf, int64_t x, int64_t y,
                              int64_t pixel_bytes, const cpu_run *run)
 {
@@ -50,7 +50,8 @@ static inline void fetch_psf(const cpu_psf *psf, int64_t x, int64_t y,
 SUBTRACT(float, single)
 SUBTRACT(double, double)
 
-/* What candidates are chosen by: the largest of [first, end) and `best`. */
+/* The largest of `best` and the numbers by which the candidates [first, end) are
+ * chosen. */
 static inline double largest_sum(const double *value, const double *factor, int terms,
                                  bool positive, int64_t first, int64_t end, double best)
 {
@@ -62,7 +63,8 @@ static inline double largest_sum(const double *value, const double *factor, int 
     return best;
 }
 
-/* For each number of layers, so that compilers unroll the loops over them. */
+/* One function for each number of layers, so that compilers unroll the loops over
+ * layers. */
 #define SUBTRACT_SUMS(REAL, SUFFIX)                                                    \
     static inline __attribute__((always_inline)) double sums_##SUFFIX(                 \
         const cpu_run *run, int64_t count, const cpu_psf *psf,                         \

@@ -1,7 +1,8 @@
-/* Makes the twice-convolved PSF of a scale and puts its rows where all ranks of a node
- * can read them. A rank of a node of n keeps about 1/n of the rows. The PSFs between
- * layers that are sums lie side by side, pixel by pixel: a loop needs all of them at
- * each candidate, and these are scattered over the image. */
+/* Makes the PSF of a scale, which is convolved with the scale's kernel twice, and puts
+ * its rows where all ranks of a node can read them. Each of the n ranks of a node keeps
+ * about 1/n of the rows. The PSFs between layers that are sums lie side by side, pixel
+ * by pixel, because a loop needs all of them at each candidate, and candidates are
+ * scattered over the image. */
 #include "cpu_window.h"
 
 #include <string.h>
@@ -10,28 +11,28 @@
 #include "tess_mem.h"
 #include "tess_minmax.h"
 
-/* A rank's place among those of its node. */
+/* The place of a rank among the ranks of its node. */
 typedef struct place {
     int32_t rank, size;
 } place;
 
 struct cpu_window {
-    tess_comm *node; /* of this rank's */
+    tess_comm *node; /* the ranks of this rank's node */
     tess_window *shared;
     place *place;  /* [ranks] */
-    int *neighbor; /* [node's ranks] their numbers among all */
+    int *neighbor; /* [ranks of the node] their numbers among all ranks */
     bool one_node;
     size_t real_bytes;
-    int width, num;   /* PSFs side by side, and windows of them */
+    int width, num;   /* number of PSFs that lie side by side, and of windows of them */
     const void **row; /* [num][most rows] */
     int64_t most_rows;
-    /* of the current scale */
+    /* The members below belong to the current scale. */
     int scale; /* −1: none */
     int64_t half_x, half_y, stride;
-    /* being filled */
+    /* The members below belong to the PSF that is being put into a window. */
     const clean_work *work;
-    int psf, side; /* which, and its place among those side by side */
-    char *to;      /* this rank's rows, made in order */
+    int psf, side; /* its number, and its place among those side by side */
+    char *to;      /* this rank's rows, in order */
     /* [scales][num] this rank's rows of the scales so far, in order */
     char **made;
     int num_made;
@@ -42,8 +43,8 @@ static int64_t half_of(int64_t pixels, int64_t border, int64_t reach)
     return tess_max_i64(0, tess_min_i64(pixels - 1 - 2 * border, pixels / 2 + reach));
 }
 
-/* Pixels to each side of the centre that candidates of a scale can be apart from one
- * another and the PSF reaches. */
+/* Computes how far a window reaches to each side of the centre [pixels]: as far as
+ * candidates of the scale can lie apart, and as far as the PSF reaches. */
 static void find_half(const clean_setup *setup, int scale, int64_t *half_x,
                       int64_t *half_y)
 {
@@ -54,7 +55,7 @@ static void find_half(const clean_setup *setup, int scale, int64_t *half_x,
     *half_y = half_of(setup->images.ny, tess_max_i64(edge, setup->border_y), reach);
 }
 
-/* Pixels from row to row. */
+/* The number of values from one row to the next. */
 static int64_t stride_of(int64_t half_x)
 {
     return (2 * half_x + 1 + 15) / 16 * 16;
@@ -65,7 +66,7 @@ static int64_t share(int64_t rows, int64_t size)
     return (rows + size - 1) / size;
 }
 
-/* Most bytes of one rank's part, where `size` ranks share. */
+/* The most bytes that one rank keeps if `size` ranks share the rows. */
 static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_rows)
 {
     int64_t bytes = 64;
@@ -100,7 +101,7 @@ double cpu_window_bytes(const clean_setup *setup)
     return (double)part_bytes(setup, 1, &rows);
 }
 
-/* Who is where, and who the others of this rank's node are. Collective. */
+/* Finds the place of each rank, and the ranks of this rank's node. Collective. */
 static tess_status find_places(cpu_window *window, tess_comm *comm)
 {
     tess_status status = TESS_OK;
@@ -194,7 +195,7 @@ static size_t row_bytes(const cpu_window *window)
     return (size_t)(window->stride * window->width) * window->real_bytes;
 }
 
-/* Where the rows of a window are in the node's parts. */
+/* Finds where the rows of a window lie in the memory of the node's ranks. */
 static void find_rows(cpu_window *window, int number)
 {
     const int64_t rows = 2 * window->half_y + 1;
@@ -233,7 +234,7 @@ static void take_row(void *context, int64_t row, void *line)
             ((float *)to)[x * window->width + window->side] = ((float *)line)[x];
 }
 
-/* Rows [first, end) of `rows` that are the k-th of `size` shares. */
+/* Computes which of `rows` rows belong to the k-th of `size` shares: [first, end). */
 static void share_range(int64_t rows, int64_t size, int64_t k, int64_t *first,
                         int64_t *end)
 {
@@ -241,7 +242,7 @@ static void share_range(int64_t rows, int64_t size, int64_t k, int64_t *first,
     *end = tess_min_i64(rows, *first + share(rows, size));
 }
 
-/* Send the rows that this rank has made, [first, end), to the ranks of each node that
+/* Sends the rows [first, end), which this rank has made, to the ranks of each node that
  * keep them. Collective. */
 static tess_status spread(cpu_window *window, tess_comm *comm, int64_t first,
                           int64_t end, char *to)
@@ -276,7 +277,7 @@ static tess_status spread(cpu_window *window, tess_comm *comm, int64_t first,
     total = 0;
     for (int k = 0; k < size; ++k)
         total += bytes[size + k];
-    memcpy(to, recv, (size_t)total); /* ranks' rows follow one another */
+    memcpy(to, recv, (size_t)total); /* rows of successive ranks follow one another */
 cleanup:
     tess_free(bytes);
     tess_free(send);
@@ -284,8 +285,9 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of a window at the current scale, which are made once for a PSF.
- * They cost a transform a PSF, and 1/P of memory for each scale to keep. Collective. */
+/* Makes this rank's rows of a window at the current scale, unless they were made
+ * before. They take a transform for each PSF, and 1/P of a window's memory for each
+ * scale while they are kept. Collective. */
 static tess_status make_rows(clean_work *work, cpu_window *window, int number,
                              int64_t first, int64_t end)
 {
@@ -313,7 +315,7 @@ cleanup:
     return status;
 }
 
-/* Put the rows of a window where the node's ranks read them. Collective. */
+/* Puts the rows of a window where the node's ranks read them. Collective. */
 static tess_status fill_rows(clean_work *work, cpu_window *window, int number)
 {
     tess_status status = TESS_OK;
@@ -340,7 +342,7 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     cpu_window *window = work->window;
     int64_t bytes = 0;
     if (window->scale == scale) return TESS_OK;
-    /* nobody may still read what is written next */
+    /* no rank may still be reading the rows that are overwritten next */
     TESS_TRY(tess_window_meet(window->shared, 0));
     window->scale = scale;
     find_half(work->setup, scale, &window->half_x, &window->half_y);

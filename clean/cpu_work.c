@@ -1,4 +1,5 @@
-/* The cpu backend: its memory, and the residual images of a minor loop in it. */
+/* The cpu backend: its memory, and the residual images of a minor loop in this memory.
+ */
 #include "cpu_work.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 
-/* A job transforms about so often, to judge FFT planning. */
+/* A job makes about this many transforms, by which the effort of planning FFTs is
+ * chosen. */
 enum { USES = 100 };
 
 static int num_slots(const clean_work *work)
@@ -24,8 +26,8 @@ static bool has_own_mean(const clean_setup *setup)
            setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS;
 }
 
-/* Padding beyond image and PSF: kernels reach beyond the border that their scale has.
- */
+/* Padding that transforms need beside the image and the PSF, because kernels reach
+ * beyond the border that a scale keeps. */
 static int64_t reach_of(const clean_setup *setup)
 {
     int64_t reach = 0;
@@ -190,7 +192,8 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
 
 /* ---- PSFs ---- */
 
-/* Σ PSF(x) K(x) around the centre, over this rank's rows: the kernel is even. */
+/* Adds Σ PSF(x) K(x) around the centre, over this rank's rows. This is the
+ * convolution's value at the centre, because the kernel is even. */
 static void add_peak(const clean_work *work, const void *rows, const double *kernel,
                      int64_t half, tess_exact *sum)
 {
@@ -255,8 +258,8 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
 
 /* ---- residuals ---- */
 
-/* A pixel of the caller's images, into the layers of the first slot; whether one is
- * NaN, which counts as 0. */
+/* Puts a pixel of the caller's images into the layers of the first slot. True: one of
+ * the images has NaN there, which counts as 0. */
 static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t k)
 {
     const tess_clean_images *images = &work->setup->images;
@@ -277,7 +280,8 @@ static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t
     return is_nan;
 }
 
-/* The caller's rows into the first slot; NaN is 0 there, and masked. */
+/* Puts the caller's rows into the first slot. A pixel that is NaN becomes 0 there, and
+ * gets no components. */
 static void take_rows(clean_work *work, const clean_begin *begin)
 {
     const clean_setup *setup = work->setup;
@@ -317,17 +321,17 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
         work->factor = work->factor_rows;
     }
     cpu_slot_mean(work, slot);
-    /* roots and squares of noise are not around 0 */
+    /* the median of roots or squares of noise is not 0 */
     if (!clean_join_is_linear(&work->setup->join))
         TESS_TRY(cpu_deviation(work, slot->mean, noise));
     if (slot->mean == slot->image[0]) cpu_slot_peaks(work, slot);
     if (clean_is_multiscale(work->setup)) TESS_TRY(cpu_make_residual(work, slot));
-    if (work->setup->scale_px[0] > 0) slot->scale = -1; /* no scale of 0 */
+    if (work->setup->scale_px[0] > 0) slot->scale = -1; /* the scale 0 is not cleaned */
 cleanup:
     return status;
 }
 
-/* The slot that has the residual at a scale, or NULL. */
+/* The slot that holds the residual at a scale, or NULL. */
 static cpu_slot *slot_with(clean_work *work, int scale)
 {
     for (int k = 0; k < num_slots(work); ++k)
@@ -371,7 +375,7 @@ static void put_rows(const clean_work *work, const cpu_slot *slot, void *const *
     }
 }
 
-/* Without components the caller's rows stay as they are. */
+/* Gives the caller its rows back, which stay as they are if no component was found. */
 static tess_status cpu_finish(clean_work *work, void *const *residual, double *rms)
 {
     tess_status status = TESS_OK;
@@ -379,8 +383,8 @@ static tess_status cpu_finish(clean_work *work, void *const *residual, double *r
     if (work->version > 0 && work->layers.basis) {
         TESS_TRY(cpu_layers_finish(work, residual));
     } else if (work->version > 0) {
-        if (clean_is_multiscale(
-                work->setup)) { /* scale 0, whether or not it is cleaned */
+        if (clean_is_multiscale(work->setup)) {
+            /* the residual at scale 0, whether or not this scale is cleaned */
             slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
             if (slot) {
                 TESS_TRY(cpu_make_images(work, slot));
