@@ -1,4 +1,4 @@
-/* Visibilities from a model image. */
+/* Predicts visibilities from a model image. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -18,17 +18,20 @@
 #include "tess_real.h"
 #include "tess_scale.h"
 
-/* A model belongs to a pointing when its reference position is this close [pixels], and
- * its pixels are those of the grid when their size is this exact, over the image. */
+/* Tolerances [pixels]. The reference position of a model may lie POINTING_TOLERANCE
+ * from the phase centre. Over the width of the image, its pixels may add up to
+ * POINTING_TOLERANCE more or less than those of the grid, and may differ by
+ * PIXEL_TOLERANCE in height and width. */
 static const double POINTING_TOLERANCE = 0.01;
 static const double PIXEL_TOLERANCE = 1e-4;
 
-/* Visibilities, which no pixels can add up to more than, are written in single
- * precision; on the way grid corrections multiply them by less than 1e8. */
+/* Largest sum of a model's pixels. Visibilities, none of which can exceed this sum, are
+ * written in single precision (below 3e38), and grid corrections multiply pixels by
+ * less than 1e8. */
 static const double MOST_FLUX_JY = 1e30;
 
-/* The file's pixels where its header has them: the reference pixel, anywhere inside or
- * outside the image, is the phase centre. */
+/* Places the model where its header says: the reference pixel is the phase centre, and
+ * may lie outside of the image. */
 static tess_status place_model(imager_model *model)
 {
     tess_status status = TESS_OK;
@@ -72,7 +75,8 @@ cleanup:
     return status;
 }
 
-/* Values must be Jy/pixel, which is also what a header without a unit is taken for. */
+/* Refuses units other than Jy/pixel, which is also assumed if the header has no unit. A
+ * model in Jy/beam is accepted, and imager_model_warn() tells of it. */
 static tess_status check_unit(const tess_fits_model *fits, bool *per_beam)
 {
     tess_status status = TESS_OK;
@@ -92,7 +96,7 @@ cleanup:
     return status;
 }
 
-/* One image or several. */
+/* Opens one image or several. */
 static tess_status open_file(const char *path, int num_terms, imager_model *model)
 {
     tess_status status = TESS_OK;
@@ -167,7 +171,8 @@ bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
     const tess_geom *own = &model->geom;
     const double pixels = (double)(geom->nx > geom->ny ? geom->nx : geom->ny);
     if (own->nx != geom->nx || own->ny != geom->ny || model->cube) return false;
-    /* baselines are shorter than half a wavelength per pixel: phases of this much */
+    /* A baseline is shorter than half a wavelength per pixel, so that a shift of pixels
+     * by `place` turns a phase by at most this much. */
     const double place = fmax(fabs(own->l0 - geom->l0), fabs(own->m0 - geom->m0)) +
                          0.5 * pixels * fabs(own->scale_rad - geom->scale_rad);
     return 0.5 * TESS_TWO_PI * place / geom->scale_rad < 0.1 * accuracy;
@@ -175,11 +180,11 @@ bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
 
 /* ---- model to grid ---- */
 
-/* What pixels of a model add up to, on this rank. */
+/* Sums over those pixels of a model that this rank has. */
 typedef struct model_sums {
     int64_t blank;
-    double flux_jy;    /* magnitudes of those that are not blank */
-    double largest_jy; /* of these */
+    double flux_jy;    /* sum of the magnitudes of finite pixels */
+    double largest_jy; /* largest magnitude of a finite pixel */
 } model_sums;
 
 static void add_pixels(const double *value, int64_t count, model_sums *sums)
@@ -192,14 +197,15 @@ static void add_pixels(const double *value, int64_t count, model_sums *sums)
             ++sums->blank;
 }
 
-/* Rows of a Stokes plane. */
+/* Some rows of a Stokes plane. */
 typedef struct model_block {
     int stokes;
     int64_t row, num_rows;
     int64_t first; /* this rank's first row */
 } model_block;
 
-/* Loads a block of rows, and adds up its pixels. `value` has room for one row more. */
+/* Loads a block of rows onto the planes, and adds its pixels to `sums`. `value` has
+ * room for one row more than the block. */
 static tess_status load_rows(const imager_job *job, const imager_model *model,
                              tess_planes *planes, const model_block *block,
                              double *value, model_sums *sums)
@@ -222,7 +228,7 @@ cleanup:
     return status;
 }
 
-/* This rank's rows of every Stokes plane, straight from the file; adds up pixels. */
+/* Loads this rank's rows of every Stokes plane from the file, and sums their pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
                               tess_planes *planes, model_sums *sums)
 {
@@ -265,8 +271,8 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     return status;
 }
 
-/* Say once how much of the model is blank, refuse pixels that add up to too much, and
- * choose the scale. Collective. */
+/* Warns once of blank pixels, refuses a model of too much flux, and chooses the scale
+ * of its values. Collective. */
 static tess_status check_model(const imager_job *job, imager_model *model,
                                const tess_planes *planes, model_sums *sums)
 {
@@ -278,7 +284,7 @@ static tess_status check_model(const imager_job *job, imager_model *model,
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->largest_jy, 1, TESS_MAX));
     model->is_checked = true;
     model->scale = tess_scale_for(sums->largest_jy, job->plan->is_double);
-    /* every group of ranks that transforms planes has all rows */
+    /* rows are counted more than once if several groups of ranks transform planes */
     const double share = (double)job->geom.ny / (double)sum[1];
     if (share * sums->flux_jy > MOST_FLUX_JY)
         TESS_FAIL(TESS_ERR_INPUT,
@@ -291,7 +297,8 @@ cleanup:
     return status;
 }
 
-/* The first time a model is loaded as it is, and then again if it needs a scale. */
+/* Loads a model. Its scale is chosen from its pixels: the first time it is loaded
+ * without a scale, and again if it turns out to need one. */
 tess_status imager_model_load(const imager_job *job, imager_model *model,
                               tess_planes *planes)
 {
@@ -309,13 +316,13 @@ cleanup:
     return status;
 }
 
-/* With --reproducible all planes are summed at once: the sum is then rounded in one
+/* With --reproducible all planes are summed at once, so that sums are rounded in one
  * order. */
 tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
                                  tess_samples *owned, const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
-    /* devices hold the sums of all planes, as imager_plane_window says */
+    /* a device always holds the sums of all planes (imager_plane_window) */
     int window = job->plan->num_planes > 1 && !job->backend->start
                      ? job->layout->forced.plane_window
                      : 0;
@@ -331,7 +338,8 @@ cleanup:
     return status;
 }
 
-/* Predict what this rank owns, with `other` samples beside. Collective. */
+/* Predicts the samples that this rank owns. The samples that it has read, `other`, take
+ * up memory meanwhile. Collective. */
 static tess_status predict_beside(imager_job *job, const tess_samples *other,
                                   tess_samples *owned, const tess_brick_list *bricks)
 {
@@ -402,7 +410,8 @@ void imager_predictor_free(imager_predictor *predictor)
     imager_model_close(&predictor->model);
 }
 
-/* Extent in w of all samples, good or not: every row is predicted. */
+/* The extent in w of all samples, also of flagged ones, because every row is predicted.
+ */
 static imager_extent extent_in_w(const tess_samples *samples)
 {
     imager_extent extent = imager_extent_empty();
@@ -429,14 +438,15 @@ static double span_of(const imager_extent *extent)
     return extent->w_max_lambda - extent->w_min_lambda;
 }
 
-/* Plan for these samples and those before, unless the plan there is serves them too. */
+/* Makes a plan that covers these samples and all earlier ones, unless the present plan
+ * already does. */
 static tess_status plan_for(imager_predictor *predictor, const imager_extent *extent)
 {
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
     imager_extent *planned = &job->extent;
     if (predictor->whole && job->plan) return TESS_OK;
-    /* sums that can be repeated need a plan that no earlier samples have a part in */
+    /* With --reproducible a plan must not depend on which samples came before. */
     const bool anew =
         (predictor->rows || predictor->model.cube) && job->layout->reproducible;
     if (anew && job->plan && extent->num_vis == planned->num_vis &&
@@ -448,7 +458,7 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
         span_of(extent) >= planned->w_span_lambda)
         return TESS_OK;
     imager_job_free(job);
-    job->ranks.fft_ranks = 0; /* chosen anew */
+    job->ranks.fft_ranks = 0; /* imager_job_share() chooses it anew */
     if (anew) *planned = imager_extent_empty();
     imager_extent_join(planned, extent);
     planned->num_vis = extent->num_vis;
@@ -460,7 +470,8 @@ cleanup:
     return status;
 }
 
-/* A plane of frequencies from f on has a span of at least f/c times that of |w|. */
+/* The plan must accept the smallest span of w that a part can have: the span of |w| [m]
+ * at the lowest frequency. */
 tess_status imager_predictor_expect(imager_predictor *predictor,
                                     const tess_samples *samples)
 {
@@ -468,7 +479,8 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
     imager_job *job = &predictor->job;
     if (predictor->whole || job->plan || job->layout->reproducible) return TESS_OK;
     imager_extent extent = extent_in_w(samples);
-    double most[3] = {-INFINITY, -INFINITY, -INFINITY}; /* −|w| [m], |w|, −1/λ [1/m] */
+    /* largest −|w| [m], |w| [m] and −1/λ [1/m] */
+    double most[3] = {-INFINITY, -INFINITY, -INFINITY};
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double w_m = fabs(samples->uvw_m[3 * row + 2]);
         most[0] = fmax(most[0], -w_m);
@@ -485,8 +497,8 @@ cleanup:
     return status;
 }
 
-/* A device has taken the images of the part before from where models are put.
- * Collective. */
+/* Allocates the images of the model planes again if a device has taken those of the
+ * part before. Collective. */
 static tess_status make_room(const imager_job *job)
 {
     tess_planes *planes = job->planes;
@@ -494,12 +506,13 @@ static tess_status make_room(const imager_job *job)
     return tess_comm_agree(job->comm, taken ? tess_planes_clear(planes) : TESS_OK);
 }
 
-/* The image onto the model planes, unless it is there. Collective. */
+/* Loads the image of the current part onto the model planes, unless it is there.
+ * Collective. */
 static tess_status load_part(imager_predictor *predictor, bool fresh)
 {
     tess_status status = TESS_OK;
     imager_model *model = &predictor->model;
-    if (fresh && model->cube) { /* another image, whose pixels nobody has seen */
+    if (fresh && model->cube) { /* a new image, whose pixels are still to be checked */
         model->is_checked = false;
         model->is_told = predictor->loaded >= 0;
         model->scale = 1;

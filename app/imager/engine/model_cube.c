@@ -1,5 +1,5 @@
-/* Opens cubes and sets of models, and reads planes of them or terms of the polynomial
- * through these. */
+/* Opens cubes and sets of models, and reads their planes, or the terms of a polynomial
+ * in frequency that is fitted to the planes. */
 #define _GNU_SOURCE
 #include "model_cube.h"
 
@@ -14,14 +14,16 @@
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
-/* Pixels of the files of a set may differ by so much. */
+/* The centres [rad] and the relative pixel sizes of the files of a set may differ by
+ * this much. */
 static const double SAME = 1e-9;
 
 enum { MOST_TERMS = 16, MOST_FILES = 1 << 16 };
 
 /* ---- files ---- */
 
-/* A file that is opened for a plane of one or all Stokes parameters. */
+/* Opens one more file: a cube, or the image of one channel, with one or all Stokes
+ * parameters. Its pixels must be those of the first file. */
 static tess_status add_file(model_cube *cube, int64_t *capacity, const char *path)
 {
     tess_status status = TESS_OK;
@@ -47,7 +49,8 @@ cleanup:
     return status;
 }
 
-/* NAME-0003-model.fits, or NAME-0003-Q-model.fits; "" of a name that is too long. */
+/* Writes the name of a member of a set, NAME-0003-model.fits or NAME-0003-Q-model.fits,
+ * to `path`: "" if the name is too long. */
 static void set_name(const char *name, int channel, const char *stokes, char *path,
                      size_t size)
 {
@@ -56,19 +59,20 @@ static void set_name(const char *name, int channel, const char *stokes, char *pa
         *path = '\0';
 }
 
-/* What the files of a set have in their names. */
+/* The Stokes parameters that names of files can have; "": the name has none. */
 static const char *const set_stokes[] = {"",   "I",  "Q",  "U", "V",
                                          "XX", "YY", "RR", "LL"};
 enum { SET_STOKES = sizeof set_stokes / sizeof *set_stokes };
 
-/* Which files of a set there are: its last channel, −1 without any, and the Stokes
- * parameters of one channel or another. */
+/* The files of a set that exist: the last channel of any, -1 if there is none, and the
+ * Stokes parameters that any channel has. */
 typedef struct found_set {
     int last;
     bool has[SET_STOKES];
 } found_set;
 
-/* Take note of a file of a folder whose name begins with that of the set. */
+/* Notes the channel and the Stokes parameter of a file in the folder, if its name is
+ * one of the set's. */
 static void note_member(const char *entry, const char *name, found_set *set)
 {
     const size_t length = strlen(name);
@@ -87,7 +91,7 @@ static void note_member(const char *entry, const char *name, found_set *set)
     }
 }
 
-/* A folder that cannot be listed has no set. */
+/* Finds the files of a set. A folder that cannot be listed has none. */
 static found_set look_for_set(const char *name)
 {
     found_set set = {.last = -1};
@@ -101,7 +105,8 @@ static found_set look_for_set(const char *name)
     return set;
 }
 
-/* All channels of a set: each has the same Stokes parameters, and none is missing. */
+/* Opens the files of all channels of a set. Every channel must have the same Stokes
+ * parameters, and no channel may be missing. */
 static tess_status add_set(model_cube *cube, int64_t *capacity, const char *name)
 {
     tess_status status = TESS_OK;
@@ -122,7 +127,7 @@ cleanup:
     return status;
 }
 
-/* The cube of a name, or its set. */
+/* Opens the cube of this name or, if there is none, the set of this name. */
 static tess_status find_set(const char *name, int64_t *capacity, model_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -142,7 +147,7 @@ static tess_status find_files(const char *path, model_cube *cube)
     tess_status status = TESS_OK;
     int64_t capacity = 0;
     if (access(path, F_OK) != 0) TESS_TRY(find_set(path, &capacity, cube));
-    if (cube->num_files == 0) /* says why not, too */
+    if (cube->num_files == 0) /* fails with the reason if `path` is no model either */
         TESS_TRY(add_file(cube, &capacity, path));
 cleanup:
     return status;
@@ -150,7 +155,7 @@ cleanup:
 
 /* ---- planes ---- */
 
-/* A plane of a file, before they are in order. */
+/* A plane of a file, before planes are sorted by frequency. */
 typedef struct found_plane {
     double freq_hz;
     int file, freq, stokes, code;
@@ -165,7 +170,7 @@ static int by_frequency(const void *a, const void *b)
     return p->code - q->code;
 }
 
-/* Planes of a file. */
+/* Lists the planes of a file. */
 static tess_status add_planes(const model_cube *cube, int file, found_plane **list,
                               int64_t *count, int64_t *capacity)
 {
@@ -192,7 +197,8 @@ cleanup:
     return status;
 }
 
-/* Stokes parameters of the lowest frequency: the others must have the same. */
+/* Takes the Stokes parameters of the lowest frequency. All other frequencies must have
+ * the same. */
 static tess_status find_stokes(model_cube *cube, const found_plane *list, int64_t count)
 {
     tess_status status = TESS_OK;
@@ -269,8 +275,8 @@ double model_cube_factor(const model_cube *cube, int term, double freq_hz)
     return factor;
 }
 
-/* Solve A y = b for all `count` right sides of b, n × n, by Gaussian elimination with
- * the largest pivot; false for a singular A. */
+/* Solves A y = b for `count` right-hand sides b[n][count], by Gauss-Jordan elimination
+ * with row pivoting. False: A[n][n] is singular. */
 static bool solve(int n, double *a, double *b, int count)
 {
     for (int k = 0; k < n; ++k) {
@@ -303,9 +309,10 @@ static bool solve(int n, double *a, double *b, int count)
     return true;
 }
 
-/* Least squares: the terms are (AᵀA)⁻¹Aᵀ of the planes, A[plane][term] the powers of x.
- * Powers of x times the half-width of the band, so that AᵀA is well conditioned. Planes
- * of no data have no part. */
+/* Fits a polynomial in x to the planes by least squares. A[plane][term] holds the
+ * powers of x, and the terms are (AᵀA)⁻¹Aᵀ times the planes. During the fit x is
+ * divided by the half-width of the band, which keeps AᵀA well conditioned. Planes
+ * without data take no part. */
 static tess_status fit(model_cube *cube, int num_terms)
 {
     tess_status status = TESS_OK;
@@ -415,7 +422,8 @@ int model_cube_nearest(const model_cube *cube, double freq_hz)
     return cube->freq_hz[high] - freq_hz < freq_hz - cube->freq_hz[low] ? high : low;
 }
 
-/* Ends of the band, half a channel beyond the first and the last. */
+/* The ends of the band, which lie half a channel beyond the first and the last
+ * frequency. */
 static void band_of(const model_cube *cube, double *low_hz, double *high_hz)
 {
     const double *f = cube->freq_hz;
@@ -424,7 +432,7 @@ static void band_of(const model_cube *cube, double *low_hz, double *high_hz)
     *high_hz = last > 0 ? f[last] + 0.5 * (f[last] - f[last - 1]) : f[0];
 }
 
-/* What a prediction takes of the model's channels. */
+/* Says for the log how a prediction uses the channels of the model. */
 static const char *way_of(const model_cube *cube, char *text, size_t size)
 {
     if (cube->num_terms > 0)
@@ -480,7 +488,7 @@ static tess_status read_plane(const model_cube *cube, int plane, int stokes,
                           num_rows, out);
 }
 
-/* A term is a sum over planes. */
+/* Reads rows of a term, which is a weighted sum of all planes. */
 static tess_status read_term(const model_cube *cube, int term, int stokes,
                              int64_t row_first, int64_t num_rows, double *out)
 {

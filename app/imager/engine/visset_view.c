@@ -1,5 +1,5 @@
-/* What a visibility set grids: its samples, or residuals in their place, as the backend
- * holds them. */
+/* Makes what a visibility set grids, in the form in which the backend holds it: the
+ * samples themselves, or residuals in their place. */
 #include "visset_private.h"
 
 #include <string.h>
@@ -16,9 +16,9 @@ int64_t visset_most_vis(const imager_job *job, const sample_sets *data)
     return job->backend->grid->most_vis(job->plan, like);
 }
 
-/* Parts of a brick that several ranks may share have sums of their own, on one rank
- * too: they are then added to the planes one by one, in the same order on any number of
- * ranks. */
+/* With --reproducible, a brick that several ranks may share is cut into parts whose
+ * sums are kept apart, even on one rank. The parts are then added to the planes one by
+ * one, in the same order on any number of ranks. */
 tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks)
 {
     if (!job->layout->reproducible || job->backend->grid->load) return TESS_OK;
@@ -77,7 +77,8 @@ cleanup:
     return status;
 }
 
-/* Residuals, made where the samples are if there is room. Collective. */
+/* Makes residuals: in the backend's memory, where the samples are, if there is room.
+ * Collective. */
 static tess_status make_residuals(visset *set, const tess_samples *samples,
                                   tess_brick_list *bricks, double other_bytes,
                                   visset_view *view)
@@ -109,8 +110,9 @@ static double copy_bytes(const tess_samples *samples)
     return (double)samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
 }
 
-/* Residuals of a model that is predicted on a plan of its own, which sends what it
- * predicts: samples may lie anywhere, and are copied first. Collective. */
+/* Makes residuals of a model that is predicted on a plan of its own. Such a prediction
+ * is exchanged between ranks, so that it needs no order of the samples; they are copied
+ * first, because the set keeps the data. Collective. */
 static tess_status subtract_on_own_plan(visset *set, const visset_request *request,
                                         const tess_samples *samples,
                                         tess_brick_list *bricks, visset_view *view)

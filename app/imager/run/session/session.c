@@ -1,4 +1,4 @@
-/* A session: the visibility sets of all outputs of observations, held at once. */
+/* A session holds the visibility sets of all outputs of its observations. */
 #include "tess_imager_session.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* The set of one output. Collective. */
+/* Makes the visibility set of one output. Collective. */
 static tess_status open_output(imager_session *session, int64_t k)
 {
     tess_status status = TESS_OK;
@@ -68,7 +68,8 @@ cleanup:
     return status;
 }
 
-/* Read, weight, send and sort. Collective. */
+/* Reads all samples, weights them, sends them to their owners and sorts them.
+ * Collective. */
 static tess_status open_all(imager_session *session)
 {
     tess_status status = TESS_OK;
@@ -154,7 +155,7 @@ void imager_session_weights(const imager_session *session, int64_t interval,
 
 /* ---- images ---- */
 
-/* The model's rows on the planes of an output. Collective. */
+/* Puts the rows of a model onto the planes of an output. Collective. */
 static tess_status set_model(imager_session *session, const double *model)
 {
     imager_rows rows[2 * TESS_MAX_POL];
@@ -162,7 +163,7 @@ static tess_status set_model(imager_session *session, const double *model)
     return imager_model_set(&session->run.job, rows);
 }
 
-/* The caller's arrays of an output without visibilities. */
+/* Fills the caller's arrays of an output that has no visibilities. */
 static void blank(const imager_session *session, double *image, double *psf)
 {
     const imager_session_facts *facts = &session->facts;

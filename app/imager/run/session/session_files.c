@@ -1,7 +1,7 @@
-/* Models that a session reads from files: images, cubes, and sets of images of
- * channels, as `tessera predict` and --subtract read them. Such a model may have other
- * pixels than the images, and others for each channel of the data: it is predicted on a
- * plan of its own. */
+/* Opens the models that a session reads from files: images, cubes, and sets of images
+ * of channels, as `tessera predict` and --subtract read them. The pixels of such a
+ * model may differ from those of the images, and each channel of the data may have a
+ * model of its own. Therefore the model is predicted on a plan of its own. */
 #include <string.h>
 
 #include "model_channel.h"
@@ -9,8 +9,8 @@
 #include "session_private.h"
 #include "tess_hash.h"
 
-/* Ranks with other models would wait for one another in different places. Collective.
- */
+/* Refuses ranks that name different models: they would take part in different
+ * collective calls and wait for one another. Collective. */
 static tess_status agree_on_file(const imager_session *session,
                                  const imager_session_file *file)
 {
@@ -26,8 +26,9 @@ cleanup:
     return status;
 }
 
-/* Where all channels of the data lie beyond the model's, it is another observation's.
- * What is done is logged once. Local. */
+/* Refuses a model whose band has none of the data's channels, because it belongs to
+ * another observation. The first call logs how channels of the data use those of the
+ * model. Local. */
 static tess_status check_channels(imager_session *session, const model_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -39,7 +40,7 @@ cleanup:
     return status;
 }
 
-/* `scale_rad`: of pixels that the model must have; 0: any. Local. */
+/* Opens a model, whose pixels must have the size `scale_rad` unless it is 0. Local. */
 static tess_status open_model(imager_session *session, const imager_session_file *file,
                               double scale_rad, imager_model *model)
 {
@@ -47,7 +48,7 @@ static tess_status open_model(imager_session *session, const imager_session_file
     const image_run *run = &session->run;
     TESS_TRY(imager_model_open(file->path, file->num_terms, NULL, run->info->ra_rad,
                                run->info->dec_rad, scale_rad, model));
-    /* its visibilities are those of turned ones */
+    /* the session's images lie in a turned frame, and so does what is predicted */
     model->geom.turned_l = run->job.geom.turned_l;
     model->geom.turned_m = run->job.geom.turned_m;
     if (model->cube) status = check_channels(session, model->cube);
@@ -123,7 +124,7 @@ cleanup:
 
 /* ---- models of outputs ---- */
 
-/* The plane of a polarisation. */
+/* Finds the plane of the model that has this polarisation. */
 static tess_status find_stokes(const model_cube *cube, const tess_pol *pol, int *stokes)
 {
     tess_status status = TESS_OK;

@@ -1,6 +1,6 @@
-/* Predictions of a session: visibilities of a model image at all rows of the
- * observations. The sets of a session hold good samples only, so positions are read
- * once more; what `tessera predict` plans for a file is planned for these. */
+/* Predicts the visibilities of a model image at all rows of the observations. The
+ * visibility sets of a session hold good samples only. Therefore positions are read
+ * once more, and are planned for as `tessera predict` plans for the rows of a file. */
 #include <string.h>
 
 #include "predicted_mix.h"
@@ -56,7 +56,7 @@ cleanup:
     return status;
 }
 
-/* Every row of this rank's slice. Local. */
+/* Reads the positions of every row of this rank's slice. Local. */
 static tess_status read_rows(session_predictor *predictor)
 {
     tess_status status = TESS_OK;
@@ -142,19 +142,21 @@ void imager_predictions_free(imager_predictions *predictions)
     *predictions = (imager_predictions){0};
 }
 
-/* Neighbouring channels of a segment that belong to the output, and the samples of
+/* Neighbouring channels of a segment that belong to one output, and the samples of
  * their rows. */
 typedef struct channel_run {
-    int64_t part; /* of the predictions */
+    int64_t part; /* index of the part of the predictions */
     const session_rows *rows;
-    int64_t chan, out, count; /* in the segment; in the output; how many */
+    int64_t chan, out, count; /* first channel in the segment, first channel in the
+                                 output, number of channels */
     int64_t first_row, end_row;
 } channel_run;
 
 typedef struct session_batch {
     imager_predictions *predictions;
     tess_samples samples;
-    int64_t *part_row; /* [samples.num_rows] row within its part */
+    int64_t
+        *part_row; /* [samples.num_rows] the row of each sample row within its part */
     channel_run *run;
     int64_t num_runs, capacity_runs;
 } session_batch;
@@ -174,7 +176,7 @@ static int64_t count_wanted(const session_rows *rows, const bool *wanted)
     return count;
 }
 
-/* Rows of an interval, with zeros for what is predicted. */
+/* Copies the rows of an interval. Their visibilities are 0 until they are predicted. */
 static tess_status copy_rows(const session_rows *rows, const double time[2],
                              imager_predicted *part)
 {
@@ -206,7 +208,7 @@ cleanup:
     return status;
 }
 
-/* Channels [chan, chan + count) of a segment become samples. */
+/* Makes samples of the channels [chan, chan + count) of a segment. */
 static tess_status add_run(session_batch *batch, const channel_run *run)
 {
     tess_status status = TESS_OK;
@@ -231,7 +233,7 @@ cleanup:
     return status;
 }
 
-/* A segment's rows and channels of the output. */
+/* Adds the rows and channels of a segment that belong to the output. */
 static tess_status add_segment(session_batch *batch, const session_rows *rows,
                                const bool *wanted, const double time[2], int64_t index)
 {
@@ -258,7 +260,7 @@ cleanup:
     return status;
 }
 
-/* All rows and channels of an output. Local. */
+/* Lists all rows and channels of an output. Local. */
 static tess_status lay_out(imager_session *session, int64_t interval, int64_t channel,
                            int num_pol, session_batch *batch)
 {
@@ -286,7 +288,7 @@ cleanup:
     return status;
 }
 
-/* Samples become visibilities of the file. */
+/* Turns predicted samples into the visibilities of the file's correlations. */
 static void fill_run(const imager_session *session, const session_batch *batch,
                      const session_prediction *what, const channel_run *run)
 {

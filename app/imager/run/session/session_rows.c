@@ -1,6 +1,5 @@
-/* What the calls of a session have in common: rows of models, and agreement on
- * arguments.
- */
+/* What the calls of a session have in common: the rows of models, and agreement of all
+ * ranks on arguments. */
 #include "session_private.h"
 #include "tess_imager_session.h"
 #include <string.h>
@@ -14,12 +13,12 @@ void session_model_rows(const imager_session *session, const double *model,
         const double *from = pixels > 0 ? model + p * pixels : NULL;
         rows[p] =
             (imager_rows){facts->row_first, facts->num_rows, facts->nx, true, NULL};
-        /* the caller's pixels, which are only read */
+        /* a row's values are not const; these are the caller's, and are only read */
         memcpy(&rows[p].value, &from, sizeof from);
     }
 }
 
-/* TESS_ERR_USAGE for an output that is not there. Local. */
+/* TESS_ERR_USAGE: the session has no such output. Local. */
 static tess_status check_output(const imager_session *session, int64_t interval,
                                 int64_t channel)
 {
@@ -44,7 +43,8 @@ tess_status session_agree(const imager_session *session, int64_t interval,
     enum { NUM_ARRAYS = sizeof names / sizeof *names };
     bool *const given[NUM_ARRAYS] = {&arrays->model, &arrays->image, &arrays->psf};
     const bool has_rows = session->facts.num_rows > 0;
-    /* largest and smallest output; whether any rank passes an array, and lacks it */
+    /* the largest and the smallest output; whether any rank passes an array, and
+     * whether any rank lacks it */
     int64_t most[4 + 2 * NUM_ARRAYS] = {interval, -interval, channel, -channel};
     for (int k = 0; k < NUM_ARRAYS; ++k) {
         most[4 + 2 * k] = has_rows && *given[k];
