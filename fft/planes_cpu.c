@@ -1,5 +1,5 @@
-/* The cpu backend's two passes of a plane's transform; see tess_planes.h for who holds
- * what. */
+/* The two passes of a plane's transform on the cpu backend. tess_planes.h says which
+ * rank holds what. */
 #include <string.h>
 
 #include "planes_object.h"
@@ -10,24 +10,26 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 
-/* Columns that are gathered together: 128 bytes of a line, so that whole cache lines
- * move (and pairs of them, which the hardware prefetches together). */
+/* Bytes of a line whose columns are gathered together: pairs of cache lines, which the
+ * hardware prefetches together. */
 enum { GROUP_BYTES = 128 };
 
-/* Lines ahead that a group of columns is fetched from: each is far from the last. */
+/* A group of columns is prefetched from the line that is this many lines ahead, because
+ * each line lies far from the one before. */
 enum { LINES_AHEAD = 12 };
 
-/* Pieces ahead whose cells of a line are fetched: a few cache lines each, alone in
- * memory. */
+/* The cells of a line are prefetched from the piece that is this many pieces ahead,
+ * because they are a few cache lines that lie alone in memory. */
 enum { PIECES_AHEAD = 8 };
 
 /* Work memory that is kept from plane to plane. */
 typedef enum work_slot {
-    WORK_LINES,     /* lines of the slab */
-    WORK_OWN_LINES, /* prediction over several slabs: lines after the transpose */
-    WORK_LINE,      /* two lines per thread: before and after the transform */
-    WORK_COLUMNS,   /* a group of columns per thread, and one transformed */
-    WORK_SCREENS,   /* their screens */
+    WORK_LINES,     /* the lines of the slab */
+    WORK_OWN_LINES, /* prediction over several slabs: the lines after the transpose */
+    WORK_LINE,      /* two lines for each thread: before and after the transform */
+    WORK_COLUMNS,   /* a group of columns for each thread, and a column that is
+                       transformed */
+    WORK_SCREENS,   /* the w-screens of these columns */
     NUM_WORK_SLOTS
 } work_slot;
 
@@ -53,7 +55,8 @@ static int64_t image_bytes(const tess_planes *planes)
     return pixels * planes->value_bytes / 2;
 }
 
-/* Zero an image, row by row: threads touch first the memory that is near to them. */
+/* Zeroes an image by the threads that will work on its rows: memory lies near the
+ * thread that touches it first. */
 static void zero_image(const tess_planes *planes, char *image)
 {
     const int64_t row = planes->opts.nx * planes->value_bytes / 2;
@@ -63,7 +66,7 @@ static void zero_image(const tess_planes *planes, char *image)
         memset(image + k * row, 0, (size_t)row);
 }
 
-/* Images of zero: those that have been given up are made anew. */
+/* Zeroes all images, and allocates those that have been given up. */
 static tess_status cpu_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
@@ -80,9 +83,9 @@ cleanup:
     return status;
 }
 
-/* Groups of rows with their mirror rows: with whole planes around m = 0, rows below the
- * middle one pair with those above it; the middle row and, when ny is even, row 0 stand
- * alone. */
+/* Makes groups of rows. If this rank has whole planes around m = 0, a row below the
+ * middle one is paired with its mirror row, which has the same screen. The middle row
+ * has no mirror row, nor has row 0 if ny is even. */
 static tess_status make_row_groups(tess_planes *planes)
 {
     tess_status status = TESS_OK;
@@ -149,8 +152,8 @@ static void *cpu_image(tess_planes *planes, int image)
     return planes->cpu->image[image];
 }
 
-/* Work memory of at least these bytes, contents undefined; NULL when memory is short.
- */
+/* Work memory of at least this many bytes, whose contents are undefined. NULL: memory
+ * is short. */
 static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 {
     if (bytes > planes->cpu->work_bytes[slot]) {
@@ -163,21 +166,22 @@ static void *work_memory(tess_planes *planes, work_slot slot, int64_t bytes)
 
 /* ---- lines of a slab ---- */
 
-/* Lines of one slab, on this rank or where another's lie. */
+/* The lines of one slab, in this rank's memory or in that of the rank that has them. */
 typedef struct slab_lines {
     int64_t num_lines;
     char *data; /* [num_lines][stride] complex, of the set's rows */
 } slab_lines;
 
-/* Occupied lines of slabs after (before) the transform along v, cropped to image rows.
- * Memory is work memory or an outbox's. */
+/* The occupied lines of slabs, of which only the rows of the image are kept, as they
+ * are after the transform along v (in prediction, before it). They lie in work memory
+ * or in an outbox. */
 typedef struct line_set {
     int64_t num_lines;
     int32_t *line;     /* [num_lines] grid line numbers, ascending */
-    int num_slabs;     /* those of one follow those of another */
+    int num_slabs;     /* the lines of a slab follow those of the slab before */
     slab_lines *slab;  /* [num_slabs] */
-    int64_t row_count; /* image rows stored of each line */
-    int64_t stride;    /* row_count and some, see padded_rows() */
+    int64_t row_count; /* number of image rows that are kept of each line */
+    int64_t stride;    /* distance of lines: row_count and padding (padded_rows) */
 } line_set;
 
 static void lines_free(line_set *set)
@@ -197,16 +201,18 @@ cleanup:
     return status;
 }
 
-/* Distance of lines in memory: an odd number of 128-byte groups, so that the same rows
- * of successive lines do not fall into one set of a cache when ny is a power of two. */
+/* Distance of lines in memory. It is an odd number of 128-byte groups. Otherwise, if ny
+ * is a power of two, the same rows of successive lines would fall into one set of a
+ * cache. */
 static int64_t padded_rows(const tess_planes *planes, int64_t rows)
 {
     const int64_t group = GROUP_BYTES / planes->value_bytes;
     return ((rows + group - 1) / group | 1) * group;
 }
 
-/* Memory for lines × rows of one slab: work memory, or, where the lines are to be read
- * by the group, room of its outbox, if all of it can. Collective in the group. */
+/* Gives memory to the lines of one slab: work memory or, if the ranks of the group are
+ * to read the lines, this rank's outbox, provided that all outboxes have room.
+ * Collective in the group. */
 static tess_status place_lines(tess_planes *planes, int64_t row_count, int64_t stride,
                                line_set *set)
 {
@@ -228,7 +234,7 @@ cleanup:
     return status;
 }
 
-/* Bytes of a work line along v; padded to keep lines aligned to 64 bytes. */
+/* Bytes of a work line along v, padded to keep lines aligned to 64 bytes. */
 static int64_t work_line_bytes(const tess_planes *planes)
 {
     return (planes->opts.nv + 7) / 8 * 8 * planes->value_bytes;
@@ -244,7 +250,7 @@ cleanup:
     return status;
 }
 
-/* Where line `line` of a piece meets the grid line: its data, and how many cells come
+/* Finds the part of a piece that lies on a grid line: its data, and how many cells come
  * before the wrap around nv. */
 static char *piece_line(const tess_planes *planes, const tess_piece *piece,
                         int64_t line, int64_t *before_wrap)
@@ -260,8 +266,9 @@ static bool covers(const tess_piece *piece, int64_t line)
     return line >= piece->line && line < piece->line + piece->num_lines;
 }
 
-/* Fetch what a piece has of the line, to be read or, in prediction, written. Inlined by
- * force: gcc leaves out calls of a function that does nothing but fetch. */
+/* Prefetches the part of a piece that lies on the line, which is to be read or, in
+ * prediction, written. Inlined by force, because gcc removes calls of a function that
+ * does nothing but prefetch. */
 __attribute__((always_inline)) static inline void
 fetch_piece(const tess_planes *planes, const tess_piece *piece, int64_t line)
 {
@@ -295,7 +302,7 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
     }
 }
 
-/* A degridder reads lines in whole vectors, which end behind the cells. */
+/* Zeroes what follows the cells of a line, because a degridder reads whole vectors. */
 static void clear_line_end(const tess_planes *planes, const tess_piece *piece,
                            char *line)
 {
@@ -322,7 +329,8 @@ static void take_pieces_from_line(const tess_planes *planes, const piece_set *pi
     }
 }
 
-/* The ny values around the centre leave (enter) a line of nv in two runs. */
+/* Copies the ny values around the centre out of a line of nv (or into it), in two runs.
+ */
 static void crop_line(const tess_planes *planes, const char *line, char *rows)
 {
     const int64_t half = planes->opts.ny / 2, bytes = planes->value_bytes;
@@ -340,7 +348,8 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
     memcpy(line + (planes->opts.nv - half) * bytes, rows, (size_t)(half * bytes));
 }
 
-/* Imaging, first pass: pieces → lines → transform along v → image rows. */
+/* The first pass of imaging: sums pieces to lines, transforms these along v, and keeps
+ * the image rows. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_set *set, tess_planes_times *times)
 {
@@ -365,7 +374,8 @@ cleanup:
     return status;
 }
 
-/* Prediction, last pass: image rows → transform along v → lines → pieces. */
+/* The last pass of prediction: makes lines from image rows, transforms them along v,
+ * and fills pieces. */
 static tess_status untransform_lines(tess_planes *planes, const piece_set *pieces,
                                      const line_set *set, tess_planes_times *times)
 {
@@ -400,7 +410,7 @@ static void slab_rows(const tess_planes *planes, int slab, int64_t *first,
     *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
 }
 
-/* The line numbers of all the group's slabs. Collective in the group. */
+/* Gathers the line numbers of all slabs of the group. Collective in the group. */
 static tess_status gather_line_numbers(tess_planes *planes, const line_set *own,
                                        line_set *all)
 {
@@ -424,8 +434,8 @@ cleanup:
     return status;
 }
 
-/* Copy a block of `lines` × `count` values between two arrays of different row length.
- * Of a rank without rows nothing is copied, and it may have no memory. */
+/* Copies a block of `lines` × `count` values between two arrays of different row
+ * length. A rank without rows copies nothing, and may have no memory. */
 static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
                        const char *from, int64_t from_stride, int64_t lines,
                        int64_t count)
@@ -438,8 +448,8 @@ static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
                (size_t)(count * bytes));
 }
 
-/* Own rows of the lines that the group's other ranks have in their rooms. Collective in
- * the group. */
+/* Copies this rank's rows of the lines that lie in the outboxes of the group's other
+ * ranks. Collective in the group. */
 static tess_status read_in_place(const tess_planes *planes, const line_set *own,
                                  line_set *all)
 {
@@ -455,8 +465,8 @@ cleanup:
     return status;
 }
 
-/* Own lines, rows of one rank after those of another, are sent to the group; nobody
- * writes to what arrives. Collective in the group. */
+/* Sends the rows of this rank's lines to the ranks of the group that own the rows. What
+ * arrives is read only. Collective in the group. */
 static tess_status send_rows(tess_planes *planes, const line_set *own, line_set *all)
 {
     tess_status status = TESS_OK;
@@ -488,8 +498,8 @@ cleanup:
     return status;
 }
 
-/* Imaging: own lines × all rows become all lines × own rows. `own` is given up.
- * Collective in the group. */
+/* Imaging: turns this rank's lines, with all rows, into all lines with this rank's
+ * rows. Gives `own` up. Collective in the group. */
 static tess_status transpose_to_rows(tess_planes *planes, line_set *own, line_set *all)
 {
     tess_status status = TESS_OK;
@@ -507,8 +517,8 @@ cleanup:
     return status;
 }
 
-/* Prediction: all lines × own rows become own lines × all rows. Collective in the
- * group. */
+/* Prediction: turns all lines, with this rank's rows, into this rank's lines with all
+ * rows. Collective in the group. */
 static tess_status transpose_to_lines(tess_planes *planes, const line_set *all,
                                       line_set *own)
 {
@@ -544,16 +554,16 @@ cleanup:
 typedef struct column_work {
     char *lines;         /* threads × (group + 1) × line_length values */
     char *screens;       /* threads × group × screen bytes */
-    int64_t line_length; /* nu padded to keep lines aligned */
+    int64_t line_length; /* nu, padded to keep lines aligned */
     int64_t group;
-    int64_t screen; /* bytes */
+    int64_t screen; /* bytes of a screen */
 } column_work;
 
 static tess_status column_work_create(tess_planes *planes, column_work *work)
 {
     tess_status status = TESS_OK;
-    /* lengths of a multiple of a page would put a group's lines on the same cache sets
-     */
+    /* If the length were a multiple of a page, the lines of a group would fall into the
+     * same sets of a cache. */
     work->line_length = (planes->opts.nu + 7) / 8 * 8 + 8;
     work->group = GROUP_BYTES / planes->value_bytes;
     work->screen =
@@ -580,7 +590,8 @@ static char *thread_screens(const column_work *work)
     return work->screens + tess_omp_thread() * work->group * work->screen;
 }
 
-/* Fetch the group of columns that begins at `first`, of a line some lines ahead. */
+/* Prefetches the group of columns that begins at `first` from a line that is some lines
+ * ahead. */
 static inline void fetch_ahead(const line_set *set, const slab_lines *slab,
                                int64_t line, int64_t first, int64_t bytes, int write)
 {
@@ -595,8 +606,8 @@ static inline void fetch_ahead(const line_set *set, const slab_lines *slab,
     }
 }
 
-/* Spread columns [first, first + count) of the lines over contiguous buffers. One
- * source for both precisions: values are moved as pairs of 4- or 8-byte words. */
+/* Copies the columns [first, first + count) of the lines into contiguous buffers. Both
+ * precisions use this source, which moves values as pairs of 4- or 8-byte words. */
 static void gather_columns(const tess_planes *planes, const line_set *set,
                            int64_t first, int64_t count, char *lines,
                            int64_t line_length)
@@ -701,7 +712,7 @@ static void transform_group(tess_planes *planes, const line_set *set,
         scatter_columns(planes, set, first, count, lines, work->line_length);
 }
 
-/* Transform all columns of this rank's rows. */
+/* Transforms all columns of this rank's rows. */
 static tess_status transform_columns(tess_planes *planes, const line_set *set,
                                      const tess_plane_job *job)
 {
@@ -721,7 +732,8 @@ cleanup:
 
 /* ---- a batch of planes, one per group ---- */
 
-/* Lines of this rank's slab that pieces cover, without memory. Local. */
+/* Lists the lines of this rank's slab that pieces cover, without giving them memory.
+ * Local. */
 static tess_status list_lines(const tess_planes *planes, const piece_set *pieces,
                               line_set *own)
 {
@@ -766,8 +778,9 @@ cleanup:
     return status;
 }
 
-/* Prediction: the lines of all slabs, with memory for own rows of them: one slab, as
- * what is sent on lies without gaps. Collective in the group. */
+/* Prediction: lists the lines of all slabs, with memory for this rank's rows of them.
+ * They count as one slab, because lines are sent on without gaps. Collective in the
+ * group. */
 static tess_status make_all_lines(tess_planes *planes, const line_set *own,
                                   line_set *all)
 {

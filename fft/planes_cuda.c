@@ -1,11 +1,10 @@
-/* The cuda backend's plane transforms: lines, rows and images live in device memory,
- * and pieces are device memory as well. planes_cuda_ranks.c has what goes between
- * ranks.
+/* The plane transforms of the cuda backend. Pieces, lines, rows and images lie in
+ * device memory. planes_cuda_ranks.c moves data between ranks.
  *
- * A plane is transformed along v in batches of occupied lines, of which the image's
- * rows are kept, transposed; then along u in batches of those rows, multiplied by the
- * w-screen and added to the image (planes_cuda_columns.c). No plane is ever stored as a
- * grid. */
+ * A plane is transformed along v in batches of occupied lines. Those rows of them that
+ * the image has are kept, transposed. They are transformed along u in batches,
+ * multiplied by the w-screen and added to the image (planes_cuda_columns.c). No plane
+ * is ever stored as a grid. */
 
 #include "planes_cuda.h"
 #include "tess_device.h"
@@ -14,12 +13,12 @@
 #include "tess_mem.h"
 #include "tess_prefault.h"
 
-/* Bytes of a batch of lines or columns: many times what fills the device, little
- * against its memory. */
+/* Bytes of a batch of lines or columns: many times what fills the device, and little
+ * compared with its memory. */
 static const int64_t BATCH_BYTES = 256 << 20;
-/* The same when batches must always be of one size, however few there are. */
+/* Bytes of a batch if all batches must have one size, however few lines there are. */
 static const int64_t EVEN_BATCH_BYTES = 32 << 20;
-/* Images of fewer bytes are on the host before a thread has begun. */
+/* Smaller images reach the host before a thread has begun to touch its memory. */
 static const int64_t PREFAULT_BYTES = 32 << 20;
 
 static void lines_free(line_list *lines)
@@ -38,7 +37,7 @@ static int64_t image_bytes(const tess_planes *planes)
            planes->value_bytes / 2;
 }
 
-/* Images of zero, and for a model room on the host. */
+/* Zeroes the images and, for a model, makes room on the host. */
 static tess_status cuda_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
@@ -75,8 +74,8 @@ cleanup:
     return status;
 }
 
-/* Lines of `length` in a batch: a multiple of 8 (see plane_fft_execute), no more than
- * there are, unless they are to be rounded alike on any number of ranks. */
+/* Number of lines of `length` in a batch: a multiple of 8 (see plane_fft_execute), and
+ * no more than there are, unless lines must be rounded alike on any number of ranks. */
 static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
 {
     const bool even = planes->opts.repeatable;
@@ -86,7 +85,7 @@ static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
     return (count + 7) / 8 * 8 > 8 ? (count + 7) / 8 * 8 : 8;
 }
 
-/* A round of lines goes through one exchange. */
+/* Makes rounds of lines short enough for one exchange. */
 static void fit_rounds(tess_planes *planes)
 {
     struct planes_cuda *cuda = planes->cuda;
@@ -169,8 +168,8 @@ static void *cuda_image(tess_planes *planes, int image)
 
 /* ---- lines of a plane ---- */
 
-/* The lines of the group, when all has gone well so far. Collective within the group.
- */
+/* Lists the lines of the group if `status` is good on all its ranks. Collective within
+ * the group. */
 static tess_status find_lines(tess_planes *planes, tess_status status,
                               const piece_set *pieces, line_list *lines)
 {
@@ -195,7 +194,7 @@ cleanup:
     return status;
 }
 
-/* Pieces that may cover any of the own lines [first, end). */
+/* Finds the pieces that may cover any of this rank's lines [first, end). */
 static void pieces_of_lines(const piece_set *pieces, const line_list *lines,
                             int64_t first, int64_t end, int64_t *begin, int64_t *stop)
 {
@@ -214,7 +213,8 @@ cleanup:
     return status;
 }
 
-/* Own lines [first, first + count) := their pieces in order. */
+/* Sums the pieces of this rank's lines [first, first + count), in the order of the
+ * pieces. */
 static tess_status sum_in_order(tess_planes *planes, const piece_set *pieces,
                                 const line_list *lines, int64_t first, int64_t count)
 {
@@ -236,7 +236,7 @@ cleanup:
     return status;
 }
 
-/* Own lines [first, first + count) := their pieces. */
+/* Sums the pieces of this rank's lines [first, first + count). */
 static tess_status sum_pieces(tess_planes *planes, const piece_set *pieces,
                               const line_list *lines, int64_t first, int64_t count)
 {
@@ -262,8 +262,8 @@ typedef struct column_place {
     int64_t stride, column;
 } column_place;
 
-/* Own lines [first, first + count): sums their pieces, transforms them along v, and
- * makes them columns. */
+/* Sums the pieces of this rank's lines [first, first + count), transforms the lines
+ * along v, and makes them columns. */
 static tess_status rows_of_pieces(tess_planes *planes, const piece_set *pieces,
                                   const line_list *lines, int64_t first, int64_t count,
                                   const column_place *to)
@@ -278,7 +278,7 @@ cleanup:
     return status;
 }
 
-/* The reverse. */
+/* The reverse of rows_of_pieces. */
 static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
                                   const line_list *lines, int64_t first, int64_t count,
                                   const column_place *from)
@@ -298,8 +298,8 @@ cleanup:
     return status;
 }
 
-/* Imaging, first pass: pieces to rows of all own lines. Prediction, last pass: the
- * reverse. */
+/* The first pass of imaging: makes rows of all this rank's lines from pieces. The last
+ * pass of prediction is the reverse. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_list *lines)
 {
@@ -320,8 +320,8 @@ cleanup:
     return status;
 }
 
-/* Imaging between linked devices: the rows of a round of lines are on their way while
- * the next round is transformed, or the columns of planes before. Collective. */
+/* Imaging between linked devices: sends the lines of a round. Meanwhile the device
+ * transforms the next round, or columns of earlier planes. Collective. */
 static tess_status send_lines(tess_planes *planes, tess_status status,
                               const piece_set *pieces, const line_list *lines)
 {
@@ -341,8 +341,8 @@ cleanup:
     return status;
 }
 
-/* Prediction: the next round of lines is on its way while this one is transformed.
- * Collective. */
+/* Prediction between linked devices: fetches the lines of the next round while the
+ * device transforms those of this round. Collective. */
 static tess_status fetch_lines(tess_planes *planes, const piece_set *pieces,
                                const line_list *lines)
 {
@@ -379,7 +379,7 @@ cleanup:
     return status;
 }
 
-/* Room on the host for the rows of all images: see tess_prefault.h. */
+/* Has a thread touch the host memory for the rows of all images (tess_prefault.h). */
 static void prefault_rows(tess_planes *planes)
 {
     struct planes_cuda *cuda = planes->cuda;
@@ -390,8 +390,8 @@ static void prefault_rows(tess_planes *planes)
 
 /* ---- a batch of planes, one per group ---- */
 
-/* End of a step that has come to `status` here and whose results the host needs: waits
- * for the device, and has all ranks hear of any error. Notes what the time since
+/* Ends a step whose results the host needs: waits for the device, and tells all ranks
+ * of any error. The step has come to `status` on this rank. Notes what the time since
  * `*mark` was spent on. Collective. */
 static tess_status end_step(const tess_planes *planes, tess_status status,
                             tess_planes_times *times,
@@ -404,9 +404,9 @@ static tess_status end_step(const tess_planes *planes, tess_status status,
     return status;
 }
 
-/* All work of a plane has been enqueued: wait for the plane before, so that the device
- * works on this one while the host lists the next. Errors of the device show one plane
- * later, or when the image is fetched. Collective. */
+/* Ends a plane, all of whose work has been enqueued: waits for the plane before, so
+ * that the device works on this plane while the host prepares the next. Errors of the
+ * device show one plane later, or when the image is fetched. Collective. */
 static tess_status end_plane(const tess_planes *planes, tess_status status,
                              tess_planes_times *times, double *mark)
 {
@@ -416,9 +416,9 @@ static tess_status end_plane(const tess_planes *planes, tess_status status,
     return status;
 }
 
-/* The lines of the plane, and room for their rows; a model goes to the device, and
- * second passes of earlier planes go ahead. Linked devices agree on the status in
- * the exchange that follows. Collective. */
+/* Prepares a plane: lists its lines, makes room for their rows, copies a model to the
+ * device, and enqueues second passes of earlier planes. Linked devices agree on the
+ * status in the exchange that follows. Collective. */
 static tess_status prepare_plane(tess_planes *planes, const tess_plane_job *mine,
                                  const piece_set *pieces, line_list *lines)
 {
@@ -430,9 +430,8 @@ static tess_status prepare_plane(tess_planes *planes, const tess_plane_job *mine
     return planes->opts.links ? status : planes_agree(planes, status);
 }
 
-/* Rows of all lines from the pieces of a group that shares the plane through host
- * memory.
- */
+/* Makes rows of all lines from the pieces, in a group that shares the plane through
+ * host memory. */
 static tess_status rows_through_host(tess_planes *planes, const piece_set *pieces,
                                      const line_list *lines, bool active,
                                      tess_planes_times *times, double *mark)
@@ -492,7 +491,8 @@ cleanup:
     return status;
 }
 
-/* Of a model nothing waits on the host any more. */
+/* Puts the rows of an image back onto the device. The host's copy, if there is one, is
+ * freed. */
 static tess_status cuda_put_back(tess_planes *planes, int image, const void *rows)
 {
     struct planes_cuda *cuda = planes->cuda;
@@ -502,9 +502,8 @@ static tess_status cuda_put_back(tess_planes *planes, int image, const void *row
     return tess_device_upload(cuda->image[image], rows, image_bytes(planes));
 }
 
-/* Values of the pieces from the rows of a group that shares the plane through host
- * memory.
- */
+/* Fills pieces from rows of all lines, in a group that shares the plane through host
+ * memory. */
 static tess_status lines_through_host(tess_planes *planes, const piece_set *pieces,
                                       const line_list *lines, bool active,
                                       tess_planes_times *times, double *mark)
@@ -547,8 +546,8 @@ cleanup:
     return status;
 }
 
-/* Sum an image on the devices, and bring this rank's rows here. Collective over
- * planes->sums. */
+/* Sums an image on the devices, and copies this rank's rows to the host. Collective
+ * over planes->sums. */
 static tess_status sum_on_devices(tess_planes *planes, const void *image,
                                   int64_t *row_first, int64_t *num_rows, void **rows)
 {
@@ -571,7 +570,8 @@ static tess_status sum_on_devices(tess_planes *planes, const void *image,
     TESS_TRY(tess_device_comm_reduce_scatter(planes->opts.devices, image, slab, counts,
                                              planes->opts.is_double));
     status = tess_device_download(host, slab, count * row_bytes);
-    TESS_TRY(tess_comm_agree(planes->sums, status)); /* the sum itself may fail there */
+    TESS_TRY(
+        tess_comm_agree(planes->sums, status)); /* the sum may fail on one rank alone */
     *row_first = first;
     *num_rows = count;
     *rows = host;

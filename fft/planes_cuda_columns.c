@@ -1,18 +1,18 @@
-/* The second pass of the cuda backend's transforms: rows of all lines of a plane, which
- * are columns of the image until here, to the image, and in prediction the reverse.
+/* The second pass of the cuda backend's transforms: adds the rows of all lines of a
+ * plane to the image. In prediction, the first pass: makes these rows from the image.
  *
  * Between linked devices, pieces of a plane go to the devices that have their lines,
- * and lines go to the devices that have their rows. Devices work while they travel:
- * when pieces of a plane have been sent, the second pass of the plane before the last
- * one is enqueued, and then the first pass. Rows of two planes exist then, where there
- * is room for them. */
+ * and lines go to the devices that have their rows. Devices work while data are in
+ * flight: when the pieces of a plane have been sent, the second pass of the plane
+ * before the last one is enqueued, and then the first pass of this plane. Rows of two
+ * planes exist then, if there is room for them. */
 
 #include "planes_cuda.h"
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_mem.h"
 
-/* Sets of rows that are in use in turn. */
+/* The number of sets of rows that are in use in turn. */
 static int sets_of(const tess_planes *planes)
 {
     return planes->opts.links && planes->opts.forward ? 2 : 1;
@@ -56,9 +56,8 @@ cleanup:
     return status;
 }
 
-/* As device_array_grow, but for the largest plane at once where there is much room:
- * planes have more and more lines, and memory of gigabytes takes milliseconds to be
- * had. */
+/* Grows an array to the size that the largest plane needs, if memory is plentiful:
+ * planes have more and more lines, and allocating gigabytes takes milliseconds. */
 static tess_status grow_once(device_array *array, int64_t bytes, int64_t most,
                              const char *what)
 {
@@ -67,9 +66,9 @@ static tess_status grow_once(device_array *array, int64_t bytes, int64_t most,
     return device_array_grow(array, bytes, what);
 }
 
-/* The same where devices share the memory of one image, and so shall need no more of it
- * than planes do: half as much again is a few steps from the first plane to the
- * largest. */
+/* Grows an array by half at least. This serves devices that share the memory of one
+ * image, and shall not need more of it than planes do: a few steps lead from the first
+ * plane to the largest. */
 static tess_status grow_by_half(device_array *array, int64_t bytes, int64_t most,
                                 const char *what)
 {
@@ -79,8 +78,8 @@ static tess_status grow_by_half(device_array *array, int64_t bytes, int64_t most
     return device_array_grow(array, bytes, what);
 }
 
-/* This plane takes the set of rows that the waiting plane does not have. Where there is
- * no room for it, the waiting plane comes first, and leaves it its own. */
+/* Chooses the set of rows that the waiting plane does not use. If there is no room for
+ * a second set, the waiting plane is finished first, and leaves its set. */
 static tess_status choose_rows(tess_planes *planes, int64_t bytes)
 {
     struct planes_cuda *cuda = planes->cuda;
@@ -91,7 +90,7 @@ static tess_status choose_rows(tess_planes *planes, int64_t bytes)
     return TESS_OK;
 }
 
-/* Put on the device which slot each line has. */
+/* Copies the slot of each line to the device. */
 static tess_status upload_slots(const tess_planes *planes, const int32_t *line,
                                 int64_t num_lines, int32_t *slot_of_line)
 {
@@ -109,8 +108,9 @@ cleanup:
     return status;
 }
 
-/* Own lines: all rows of them. Linked devices need none of these in imaging, where
- * lines go from buffers, and two rounds of lines in turn in prediction. */
+/* Makes room for all rows of this rank's lines. Linked devices need none in imaging,
+ * where lines are sent from buffers; in prediction they need two rounds of lines in
+ * turn. */
 static tess_status make_own_rows(tess_planes *planes, const line_list *lines)
 {
     const tess_planes_opts *opts = &planes->opts;
@@ -121,7 +121,7 @@ static tess_status make_own_rows(tess_planes *planes, const line_list *lines)
                      "lines of a w-plane");
 }
 
-/* All lines of the group: own rows of them. */
+/* Makes room for this rank's rows of all lines of the group. */
 static tess_status make_all_rows(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
@@ -168,8 +168,9 @@ int64_t planes_cuda_more_bytes(const tess_planes *planes)
 
 /* ---- columns ---- */
 
-/* Rows [first, + count) of this rank's, counted from its first: transform along u →
- * w-screen → image; in prediction the reverse. */
+/* Transforms the rows [first, first + count), counted from this rank's first, along u,
+ * multiplies them by the w-screen and adds them to the image. In prediction the
+ * reverse. */
 static tess_status transform_batch(tess_planes *planes, const tess_plane_job *job,
                                    const plane_rows *rows, int64_t first, int64_t count)
 {
@@ -231,7 +232,8 @@ static tess_status transform_waiting(tess_planes *planes, plane_rows *rows)
     return transform(planes, &rows->waiting, rows);
 }
 
-/* Its lines were sent before pieces that the stream waits for already. */
+/* The lines of this plane were sent before pieces for which the stream already waits.
+ */
 tess_status planes_columns_next(tess_planes *planes)
 {
     return transform_waiting(planes, &planes->cuda->rows[1 - planes->cuda->now]);

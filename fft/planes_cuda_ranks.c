@@ -1,6 +1,6 @@
-/* What the cuda backend's planes send to other ranks: pieces to the ranks that
- * transform their lines, and lines between the two passes of a transform. Linked
- * devices exchange them by themselves; else they go through host memory. */
+/* Moves data of planes between the ranks of the cuda backend: pieces go to the ranks
+ * that transform their lines, and lines are sent between the two passes of a transform.
+ * Linked devices exchange data directly; other devices send through host memory. */
 
 #include "planes_cuda.h"
 #include "tess_device.h"
@@ -9,15 +9,15 @@
 
 /* ---- lines and rows, through host memory ---- */
 
-/* Rows of slab f. */
+/* The number of rows of slab f. */
 static int64_t rows_of_slab(const tess_planes *planes, int slab)
 {
     const int64_t ny = planes->opts.ny, slabs = planes->opts.fft_ranks;
     return planes_share(ny, slab + 1, slabs) - planes_share(ny, slab, slabs);
 }
 
-/* Bytes that this rank's lines × the rows of each slab take, and the group's lines of
- * each slab × this rank's rows. */
+/* Computes bytes of a transpose: of this rank's lines × the rows of each slab, and of
+ * the lines of each slab × this rank's rows. */
 static void transpose_bytes(const tess_planes *planes, const line_list *lines,
                             int64_t *by_lines, int64_t *by_rows)
 {
@@ -28,8 +28,8 @@ static void transpose_bytes(const tess_planes *planes, const line_list *lines,
     }
 }
 
-/* Blocks [own rows][lines of slab f], one after the other in host memory, and their
- * place in the rows of all lines. */
+/* Copies between the rows of all lines and blocks [own rows][lines of slab f], which
+ * follow one another in host memory. */
 static tess_status move_blocks(tess_planes *planes, const line_list *lines, char *host,
                                bool to_device)
 {
@@ -114,7 +114,7 @@ cleanup:
     return status;
 }
 
-/* Parts of an exchange, nothing of which goes anywhere yet. */
+/* Empties the parts of an exchange. */
 static void clear_parts(const tess_planes *planes)
 {
     for (int k = 0; k < tess_comm_size(planes->comm); ++k) {
@@ -138,7 +138,7 @@ int64_t planes_rounds(const tess_planes *planes, const line_list *lines)
     return (most + batch - 1) / batch;
 }
 
-/* Lines of a slab in a round. */
+/* The number of lines of a slab in a round. */
 static int64_t round_lines(const tess_planes *planes, const line_list *lines, int slab,
                            int64_t round)
 {
@@ -159,13 +159,13 @@ tess_status planes_line_buffer(tess_planes *planes, void **buffer)
     return tess_device_comm_buffer(planes->opts.links, buffer);
 }
 
-/* First row of slab f. */
+/* The first row of slab f. */
 static int64_t first_row(const tess_planes *planes, int slab)
 {
     return planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
 }
 
-/* Place in a row of all lines of a slab's lines of a round [bytes]. */
+/* Where the lines of a slab of a round begin in a row of all lines [bytes]. */
 static int64_t column_of(const tess_planes *planes, const line_list *lines, int slab,
                          int64_t round)
 {
@@ -203,8 +203,8 @@ void *planes_round_rows(const tess_planes *planes, int64_t round)
            round % 2 * cuda->batch_lines * planes->opts.ny * planes->value_bytes;
 }
 
-/* Own rows × the lines of a round, one slab's after the other, into the buffer of the
- * next exchange. */
+/* Packs this rank's rows of the lines of a round, slab after slab, into the buffer of
+ * the next exchange. */
 static tess_status pack_rows(tess_planes *planes, const line_list *lines, int64_t round)
 {
     tess_status status = TESS_OK;
@@ -244,7 +244,7 @@ tess_status planes_fetch_lines(tess_planes *planes, tess_status status,
 
 /* ---- exchange of pieces ---- */
 
-/* The parts, their values in a dense buffer on the device, and room for both. */
+/* Parts of pieces, their values in a dense buffer on the device, and room for both. */
 typedef struct packing {
     void *part, *values;
 } packing;
@@ -282,7 +282,7 @@ cleanup:
     return status;
 }
 
-/* What came from the ranks, to the device. */
+/* Copies what the ranks have sent to the device. */
 static tess_status upload(const tess_planes *planes, const rank_values *from,
                           void *values)
 {
@@ -337,7 +337,7 @@ tess_status planes_cuda_values_out(const tess_planes *planes, void *values,
 
 /* ---- pieces, between linked devices ---- */
 
-/* The largest of these numbers of bytes over all ranks. Collective. */
+/* Replaces numbers of bytes by the largest of all ranks. Collective. */
 static tess_status most_bytes(const tess_planes *planes, const int64_t *bytes,
                               int64_t *most)
 {
@@ -347,14 +347,15 @@ static tess_status most_bytes(const tess_planes *planes, const int64_t *bytes,
     return tess_comm_allreduce_i64(planes->comm, most, 1, TESS_MAX);
 }
 
-/* Part [begin, begin + most) of so many bytes. */
+/* How much of `bytes` bytes lies in [begin, begin + most). */
 static int64_t part_of(int64_t bytes, int64_t begin, int64_t most)
 {
     const int64_t left = bytes - begin;
     return left < 0 ? 0 : left < most ? left : most;
 }
 
-/* One round of move_values: bytes [begin, + share) of what goes to each rank. */
+/* Fills one round of move_values: the bytes [begin, begin + share) of what goes to each
+ * rank. */
 static tess_status fill_round(const tess_planes *planes, const char *from,
                               const int64_t *send_bytes, int64_t begin, int64_t share,
                               tess_device_part *send)
@@ -374,15 +375,15 @@ cleanup:
     return status;
 }
 
-/* Dense values for each rank, in order of rank, from the device to the devices; what
- * comes is dense and in order of rank as well, from tess_device_comm_arrive on.
- * `status` as in tess_device_comm_exchange. Collective. */
+/* Sends dense values, in order of rank, from device to device. What arrives is dense
+ * and in order of rank as well, after tess_device_comm_arrive. `status` is that of
+ * tess_device_comm_exchange. Collective. */
 static tess_status move_values(const tess_planes *planes, tess_status status,
                                const void *from, const int64_t *send_bytes, void *to,
                                const int64_t *recv_bytes)
 {
     const int size = tess_comm_size(planes->comm);
-    /* whole values, and aligned as device memory is */
+    /* a share holds whole values, and is aligned as device memory is */
     const int64_t share = tess_device_comm_room(planes->opts.links) / size / 256 * 256;
     int64_t most = 0;
     const tess_status told = most_bytes(planes, send_bytes, &most);

@@ -1,13 +1,13 @@
-/* Pieces of planes on their way between the ranks that grid them and the ranks that
- * transform them. Their places travel ahead of their values, which the backend packs
- * and takes in: they may be device memory. */
+/* Moves pieces of planes between the ranks that grid them and the ranks that transform
+ * them. The places of pieces are sent before their values, which the backend packs and
+ * unpacks because they may lie in device memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "planes_object.h"
 #include "tess_mem.h"
 
-/* What travels ahead of a piece's values. */
+/* The place of a piece, which is sent before its values. */
 typedef struct piece_header {
     int32_t line, num_lines, cell, num_cells;
     int64_t order;
@@ -18,7 +18,7 @@ static int64_t values_of(const tess_piece *piece)
     return (int64_t)piece->num_lines * piece->num_cells;
 }
 
-/* The part of a piece that lies in slab f; false when there is none. */
+/* Finds the part of a piece that lies in slab f. False: there is none. */
 static bool clip(const tess_planes *planes, const tess_piece *piece, int slab,
                  tess_piece *part)
 {
@@ -35,8 +35,8 @@ static bool clip(const tess_planes *planes, const tess_piece *piece, int slab,
     return true;
 }
 
-/* Visit every (job, piece, slab) part of this rank in a fixed order: the order of
- * packing, and of unpacking what comes back. */
+/* Visits every (job, piece, slab) part of this rank in a fixed order, which is the
+ * order of packing and of unpacking what comes back. */
 typedef struct part_walk {
     int job, slab;
     int64_t piece;
@@ -62,7 +62,7 @@ static bool next_part(const tess_planes *planes, const tess_plane_job *job,
 
 /* ---- this rank's parts, by rank ---- */
 
-/* How much goes to each rank; parts of this rank's own slab stay. */
+/* How much is sent to each rank. Parts that lie in this rank's own slab stay. */
 typedef struct part_counts {
     int64_t *parts, *values; /* [P] */
     int64_t own, total_parts, total_values;
@@ -104,8 +104,9 @@ static int64_t *starts_of(const int64_t *count, int size)
     return start;
 }
 
-/* Parts for others in order of rank, with the place of their values among all of them;
- * parts of this rank's own slab go to `own`. Either may be NULL. */
+/* Lists the parts for other ranks in order of rank, with the place of their values
+ * among all of them, and in `own` the parts that lie in this rank's own slab. Either
+ * list may be NULL. */
 static tess_status list_parts(const tess_planes *planes, const tess_plane_job *job,
                               const part_counts *counts, plane_part *out,
                               tess_piece *own)
@@ -135,8 +136,9 @@ cleanup:
 
 /* ---- places ---- */
 
-/* Send the parts' places, when all ranks' preparations have come to a good `status`.
- * `*received` are those of all ranks, in order of rank. Collective. */
+/* Sends the places of the parts, once all ranks have come to a good `status`.
+ * `*received` gets the places that all ranks have sent, in order of rank. Collective.
+ */
 static tess_status exchange_places(const tess_planes *planes, tess_status status,
                                    const part_counts *counts, const plane_part *parts,
                                    piece_header **received, int64_t *received_bytes)
@@ -162,7 +164,8 @@ cleanup:
     return status;
 }
 
-/* Add the places that came to the set; their values lie one after the other. */
+/* Adds the places that have arrived to the set. Their values will follow one another.
+ */
 static tess_status add_places(const tess_planes *planes, const piece_header *header,
                               const int64_t *header_bytes, piece_set *set)
 {
@@ -216,8 +219,8 @@ cleanup:
     return status;
 }
 
-/* Send what is in the room of the ranks' values, send_bytes[P] to each; recv_bytes[P]
- * come. Collective. */
+/* Sends the values of all ranks: send_bytes[P] to each rank, and recv_bytes[P] arrive.
+ * Collective. */
 static tess_status send_values(const tess_planes *planes, const int64_t *send_bytes,
                                int64_t *recv_bytes, rank_values *arrived)
 {
@@ -230,7 +233,7 @@ cleanup:
     return status;
 }
 
-/* Send the values of the parts. Collective. */
+/* Sends the values of the parts. Collective. */
 static tess_status exchange_values(const tess_planes *planes, const part_counts *counts,
                                    const plane_part *parts, piece_set *set,
                                    rank_values *arrived)
@@ -261,8 +264,8 @@ static int64_t received_bytes(const tess_planes *planes, const piece_set *set)
     return total;
 }
 
-/* Where the values of the pieces from other ranks are, which are listed by rank: one
- * after the other in `values`, or, NULL, where they have arrived. */
+/* Points the pieces from other ranks, which are listed by rank, to their values. They
+ * follow one another in `values` or, if that is NULL, lie where they have arrived. */
 static void point_to_values(const tess_planes *planes, int64_t own, char *values,
                             const rank_values *arrived, piece_set *set)
 {
@@ -277,8 +280,8 @@ static void point_to_values(const tess_planes *planes, int64_t own, char *values
     }
 }
 
-/* The pieces from other ranks get memory: where their values have arrived, memory of
- * the backend's, or (prediction) room from which their values will be sent back.
+/* Gives the pieces from other ranks memory: that of the backend, into which their
+ * values have arrived, or in prediction room from which their values will be sent back.
  * Collective. */
 static tess_status place_values(const tess_planes *planes, int64_t own,
                                 const rank_values *arrived, piece_set *set)
@@ -308,7 +311,7 @@ static int in_order(const void *a, const void *b)
     return (x->serial > y->serial) - (x->serial < y->serial);
 }
 
-/* Order the pieces of one bucket; those of one rank alone mostly are in order. */
+/* Sorts the pieces of one bucket. Pieces of a single rank are mostly in order. */
 static void sort_bucket(tess_piece *piece, int64_t count)
 {
     for (int64_t k = 1; k < count; ++k) {
@@ -318,12 +321,12 @@ static void sort_bucket(tess_piece *piece, int64_t count)
     }
 }
 
-/* Order pieces by bucket (counting sort; values do not move) and inside one as
- * tess_piece says. A line's pieces then add up in the same order whatever ranks and
- * passes over data they come from: a piece of the bucket before that a slab cuts off at
- * its first line, and so lies in the line's own bucket, has a lower order than those
- * that begin there. Linked devices add them as they come, unless sums are repeatable.
- */
+/* Sorts pieces by bucket, by counting and without moving values, and inside a bucket in
+ * the order of tess_piece. Then the pieces of a line are added in the same order,
+ * whatever ranks and passes over data they come from. A piece may begin in the bucket
+ * before, and a slab may cut it off so that it begins in the line's own bucket; it
+ * still comes before those that begin there. Linked devices add pieces as they arrive,
+ * unless sums must be repeatable. */
 static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;
@@ -346,7 +349,7 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
         set->bucket[b] += set->bucket[b - 1];
     for (int64_t k = 0; k < set->num_pieces; ++k) {
         const int64_t b = (set->piece[k].line - set->line_first) / PIECE_BUCKET;
-        set->piece[k].serial = k; /* those of a rank are in the order of its list */
+        set->piece[k].serial = k; /* pieces of a rank are in the order of its list */
         sorted[set->bucket[b + 1]++] = set->piece[k];
     }
     tess_free(set->piece);
@@ -357,7 +360,7 @@ cleanup:
     return status;
 }
 
-/* Bytes of what goes to each rank, or comes back from it. */
+/* Bytes that are sent to each rank, or come back from it. */
 static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
 {
     const int size = tess_comm_size(planes->comm);
@@ -367,8 +370,8 @@ static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
     return bytes;
 }
 
-/* The values of the parts, bytes[P] to each rank, from device to device, when all
- * ranks' preparations have come to a good `status`. Collective. */
+/* Sends the values of the parts from device to device, bytes[P] to each rank, once all
+ * ranks have come to a good `status`. Collective. */
 static tess_status send_linked(tess_planes *planes, tess_status status, int64_t own,
                                const part_counts *counts, const plane_part *parts,
                                const int64_t *bytes, piece_set *set)
@@ -381,8 +384,8 @@ cleanup:
     return status;
 }
 
-/* Pieces of several ranks, when all ranks' preparations have come to a good `status`:
- * send and receive. Collective. */
+/* Sends and receives the pieces of several ranks, once all ranks have come to a good
+ * `status`. Collective. */
 static tess_status exchange_pieces(tess_planes *planes, tess_status status,
                                    const tess_plane_job *job, const part_counts *counts,
                                    bool with_data, piece_set *set)
@@ -439,8 +442,8 @@ cleanup:
     return status;
 }
 
-/* The filled pieces of other ranks into the room that they are sent from; on the host
- * they are there. Collective. */
+/* Moves the filled pieces of other ranks to the room from which they are sent. Pieces
+ * on the host are already there. Collective. */
 static tess_status leave_values(const tess_planes *planes, piece_set *set)
 {
     tess_status status = TESS_OK;

@@ -1,5 +1,5 @@
-/* What the plane transforms of all backends share: groups of ranks, slabs, sums over
- * groups. */
+/* What the plane transforms of all backends have in common: groups of ranks, slabs, and
+ * sums over groups. */
 #include "tess_planes.h"
 
 #include <string.h>
@@ -210,7 +210,7 @@ tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_firs
     return planes->ops->reduce(planes, image, row_first, num_rows, rows);
 }
 
-/* The slab of this rank from the rows that the ranks have of it. */
+/* Gathers this rank's slab from the rows that the ranks have of it. */
 static tess_status gather_slab(const tess_planes *planes, const void *rows, void *slab)
 {
     tess_status status = TESS_OK;
