@@ -24,13 +24,14 @@ typedef struct cpu_layers {
     int count;
     double *basis;   /**< [count][num_images] b_tc; NULL: layers are images */
     double *weights; /**< [count][num_images] w_c b_tc */
-    void **residual; /**< [count] spectra; one scale: where products go */
+    void **residual; /**< [count] spectra of the residuals; with one scale, memory of
+                        products */
     int num_psf;
-    void **psf; /**< with `basis`: [num_psf] spectra, of which one layer changes another
-                 */
+    void **psf; /**< with `basis`: [num_psf] spectra of the PSFs by which layers change
+                   one another */
     bool has_psf;
-    void **sum; /**< with `basis`: [count] spectra of what was found in this minor loop
-                 */
+    void **sum; /**< with `basis`: [count] spectra of the components that this minor
+                   loop has found */
 } cpu_layers;
 
 /** Number of layers, and of PSFs between them. Local. */
@@ -46,31 +47,31 @@ static inline int cpu_layers_psf(int a, int b)
     return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
 }
 
-/** Memory; TESS_ERR_ALLOC. Local. */
+/** Allocate memory. TESS_ERR_ALLOC. Local. */
 tess_status cpu_layers_create(clean_work *work);
 void cpu_layers_free(clean_work *work);
 
-/** Whether a layer has data; others stay 0 and are not transformed. Local. */
+/** Whether a layer has data. Other layers stay 0 and are not transformed. Local. */
 bool cpu_layer_has_data(const clean_work *work, int layer);
 
-/** A layer's value of a component's values in images. Local. */
+/** The value in a layer of a component with these values in images. Local. */
 double cpu_layer_value(const clean_work *work, int layer, const double *flux);
 
-/** A component of these values of layers: its values in images, flux[num_images].
- *  Where layers are images, spectra are fitted to `value`, too. Local. */
+/** Compute the values in images, flux[num_images], of a component with these values in
+ * layers. If layers are images, its spectrum is also fitted to `value`. Local. */
 void cpu_layers_flux(const clean_work *work, double *value, double *flux);
 
-/** Sums only: the PSFs between layers, once for all PSFs; nothing has been found.
- *  Local. */
+/** If layers are sums: make the PSFs between layers, once for all PSFs, and begin with
+ * no components found. Local. */
 void cpu_layers_begin(clean_work *work);
 
-/** Sums only: a column of a layer's components. It is convolved with the kernel (NULL:
- *  1), and subtracted from all layers. Local. */
+/** If layers are sums: convolve a column of a layer's components with the kernel (NULL:
+ * 1), and subtract it from all layers. Local. */
 void cpu_layers_less(clean_work *work, int layer, const void *kernel, int64_t column,
                      void *line);
 
-/** Sums only: subtract what was found from the caller's rows of all images, but for
- *  NaN pixels. Collective. */
+/** If layers are sums: subtract what was found from the caller's rows of all images,
+ * except at NaN pixels. Collective. */
 tess_status cpu_layers_finish(clean_work *work, void *const *rows);
 
 #endif

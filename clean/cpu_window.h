@@ -14,19 +14,19 @@ double cpu_window_bytes(const clean_setup *setup);
 /** Bytes of the rows of all scales that ranks keep, each its share of them. Local. */
 double cpu_window_kept_bytes(const clean_setup *setup);
 
-/** Ask for the memory. TESS_ERR_RESOURCE: the ranks of a node cannot share it.
- *  Collective. */
+/** Allocate the memory. TESS_ERR_RESOURCE: the ranks of a node cannot share it.
+ * Collective. */
 tess_status cpu_window_create(clean_work *work, cpu_window **window);
 void cpu_window_free(cpu_window *window); /**< NULL is fine. Collective. */
 
-/** The PSFs have changed. Local. */
+/** Forget the rows that are kept, because PSFs have changed. Local. */
 void cpu_window_forget(cpu_window *window);
 
-/** Fill it for a scale, unless it is. Collective. */
+/** Fill the window for a scale, unless it has been. Collective. */
 tess_status cpu_window_fill(clean_work *work, int scale);
 
-/** The PSF of an image; where layers are sums, number 0 is of all pairs of layers.
- *  Local. */
+/** The PSF of an image. If layers are sums, number 0 holds those of all pairs of
+ * layers. Local. */
 cpu_psf cpu_window_psf(const cpu_window *window, int number);
 
 #endif

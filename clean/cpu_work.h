@@ -1,7 +1,6 @@
 /** @file cpu_work.h  (private to clean/)
- *  What the cpu backend holds of the images of a minor loop: rows and spectra in the
- *  precision of the transforms.
- */
+ * The rows and spectra that the cpu backend holds of the images of a minor loop, in the
+ * precision of the transforms. */
 #ifndef TESS_CLEAN_CPU_WORK_H
 #define TESS_CLEAN_CPU_WORK_H
 
@@ -44,19 +43,19 @@ struct clean_work {
     const cpu_vector *vector;
     bool is_double;
     size_t real_bytes;
-    int64_t pixels;          /**< of this rank's rows */
-    int64_t num_valid;       /**< pixels of these that are not NaN in the residual */
+    int64_t pixels;    /**< number of pixels of this rank's rows */
+    int64_t num_valid; /**< number of these pixels that are not NaN in the residual */
     int64_t columns, length; /**< columns of spectra on this rank, and their length */
     void **psf;              /**< [num_images] spectra */
     cpu_layers layers;
     cpu_mean mean;
     void **kernel;         /**< [num_scales] real spectra; NULL for scale 0 */
     double *psf_peak;      /**< [num_images][num_scales] (PSF ∗ K)(0) */
-    cpu_slot slot[2];      /**< a single scale needs one */
-    int kept, measured;    /**< slots */
+    cpu_slot slot[2];      /**< a single scale needs only the first */
+    int kept, measured;    /**< numbers of slots */
     int64_t version;       /**< counts changes of the residual */
-    uint8_t *allowed;      /**< rows: the user's mask, without NaN pixels */
-    uint8_t *is_nan;       /**< rows */
+    uint8_t *allowed;      /**< rows of the user's mask, which excludes NaN pixels */
+    uint8_t *is_nan;       /**< rows of pixels that are NaN */
     const uint32_t *found; /**< rows of the automatic mask, or NULL */
     cpu_room room;
     void *factor_rows; /**< memory of σmin/σ, or NULL */
@@ -66,7 +65,7 @@ struct clean_work {
 
 /* ---- cpu_slot.c ---- */
 
-/** Whether an image has data; others stay 0 and are not transformed. */
+/** Whether an image has data. Other images stay 0 and are not transformed. */
 static inline bool cpu_has_data(const clean_work *work, int image)
 {
     return work->setup->join.weight[image] > 0;

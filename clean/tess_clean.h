@@ -48,41 +48,47 @@ typedef enum tess_clean_local_rms {
 /** Most terms of a spectrum. */
 enum { TESS_CLEAN_MOST_TERMS = 16 };
 
-/** How a component depends on frequency ν; ν0 is the mean of the channels' by weight.
- */
+/** How a component depends on frequency ν. ν0 is the mean of the channels' frequencies
+ * by weight. */
 typedef enum tess_clean_spectrum {
     TESS_CLEAN_EACH_CHANNEL,  /**< each channel has its own value */
     TESS_CLEAN_POLYNOMIAL,    /**< Σ a_k (ν/ν0 − 1)^k */
     TESS_CLEAN_LOG_POLYNOMIAL /**< a_0 · 10^(Σ a_k log10(ν/ν0)^k), k >= 1 */
 } tess_clean_spectrum;
 
-/** How several images are cleaned together; zeros: by their mean. */
+/** How several images are cleaned together. If all members are 0, peaks are found in
+ * the mean of the images. */
 typedef struct tess_clean_join {
-    int num_pol;        /**< images are [channels][num_pol]; 0: 1 */
-    const bool *linked; /**< [num_pol] which of them are searched; NULL: all; copied.
-                           The peak of several is that of sqrt(pol_share · Σ S²) of a
-                             channel, averaged over channels */
-    double pol_share;   /**< 0: 1 */
-    bool squared;       /**< the root of the mean square over channels instead */
-    tess_clean_spectrum spectrum; /**< fitted to the values of each component */
+    int num_pol; /**< number of polarisations; images are [channels][num_pol]; 0 means 1
+                  */
+    const bool
+        *linked; /**< [num_pol] which polarisations are searched for peaks; NULL: all;
+                    copied. If several are, the peak is that of sqrt(pol_share · Σ S²)
+                    of a channel, averaged over channels */
+    double pol_share; /**< 0 means 1 */
+    bool squared; /**< peaks are those of the root of the mean square over channels */
+    tess_clean_spectrum
+        spectrum; /**< the function that is fitted to the values of each component */
     int num_terms;
-    const double *freq_hz; /**< [channels] mean frequency, with a spectrum; copied.
-                                Channels without data take the fitted values */
-    int num_cleaned;       /**< channels are averaged to so many, cleaned, and get the
-                                fitted values; 0: each */
+    const double *freq_hz; /**< [channels] mean frequencies, needed with a spectrum;
+                              copied. Channels without data take the fitted values */
+    int num_cleaned; /**< channels are averaged to this many, which are cleaned; all
+                        channels get the fitted values. 0: each channel is cleaned */
 } tess_clean_join;
 
-/** The images that are cleaned jointly, and this rank's rows of them: any division into
- *  slabs of consecutive rows in the order of ranks, ranks without rows included. */
+/** The images that are cleaned jointly, and this rank's rows of them. Ranks have slabs
+ * of consecutive rows in the order of ranks; a rank may have none. */
 typedef struct tess_clean_images {
     int64_t nx, ny;
     int64_t row_first, num_rows;
-    int num_images;       /**< one model, residual and PSF each; 1 unless joined */
-    const double *weight; /**< [num_images], >= 0, of the mean in which peaks are
-                               found; NULL: 1 each; copied. Weight 0: the image has no
-                               data and gets no components but fitted ones */
+    int num_images; /**< each has a model, a residual and a PSF; 1 unless images are
+                       joined */
+    const double
+        *weight; /**< [num_images] weights >= 0 in the mean in which peaks are found;
+                    NULL: all are 1; copied. An image of weight 0 has no data, and gets
+                    only components that are fitted to other images */
     tess_clean_join join;
-    bool rows_are_double; /**< residual and PSF rows are arrays of double, not float */
+    bool rows_are_double; /**< rows of residuals and PSFs are double, not float */
 } tess_clean_images;
 
 /** A Gaussian beam: FWHM along both axes [pixels, which are square], and position angle
@@ -91,22 +97,23 @@ typedef struct tess_clean_beam {
     double major_px, minor_px, angle_rad;
 } tess_clean_beam;
 
-/** Options of an object. Thresholds are those of |peak|, with several scales those of
- * the biased peak. */
+/** Options of an object. A number alone behind a semicolon is a default. Thresholds are
+ * those of |peak| or, with several scales, of the biased peak. */
 typedef struct tess_clean_opts {
     double gain;           /**< (0, 1]; .1 */
     double mgain;          /**< (0, 1]; .8 */
-    double first_mgain;    /**< that of the first major iteration; 0: mgain */
+    double first_mgain;    /**< mgain of the first major iteration; 0: mgain */
     double threshold_jy;   /**< [Jy/beam]; 0: none */
     double auto_threshold; /**< in σ; 0: none */
     double auto_mask;      /**< in σ; 0: no automatic mask */
-    int64_t niter; /**< largest number of minor iterations in all, with those of a run
-                      that is continued */
+    int64_t niter; /**< largest number of minor iterations, with those of the run that
+                      this one continues */
     bool no_negative, stop_negative;
-    double border_percent; /**< of width and height, at each edge, without components */
+    double border_percent; /**< share of width and height at each edge where no
+                              components may be */
 
     bool multiscale;
-    int num_scales;         /**< of `scale_px`; 0: by the beam */
+    int num_scales; /**< number of `scale_px`; 0: scales are chosen by the beam */
     const double *scale_px; /**< α [pixels], ascending from >= 0; copied */
     int most_scales;        /**< largest number of scales by the beam; 0: no limit */
     double scale_beam_px;   /**< width of the beam [pixels], which determines scales,
@@ -117,28 +124,34 @@ typedef struct tess_clean_opts {
     tess_clean_shape shape;
 
     tess_clean_local_rms local_rms;
-    double local_rms_window; /**< in beams; 25 */
-    tess_clean_beam beam;    /**< fitted */
+    double local_rms_window; /**< width of the window in beams; 25 */
+    tess_clean_beam beam;    /**< the beam that was fitted to the PSF */
 
-    bool is_double;            /**< transforms in double (ε below 1e-6) */
-    bool repeatable;           /**< the same bits on any number of ranks and threads */
-    int threads;               /**< of this rank; 1 */
-    const tess_clean_ops *ops; /**< of a backend; NULL: tess_clean_ops_cpu */
+    bool is_double;  /**< transforms are in double precision (ε below 1e-6) */
+    bool repeatable; /**< results have the same bits on any number of ranks and threads
+                      */
+    int threads;     /**< threads of this rank; 1 */
+    const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu */
 } tess_clean_opts;
 
 extern const tess_clean_ops tess_clean_ops_cpu;
 
 /** Why a minor loop ended. */
 typedef enum tess_clean_end {
-    TESS_CLEAN_MAJOR_THRESHOLD, /**< mgain: a new residual image is due */
-    TESS_CLEAN_FINAL_THRESHOLD, /**< the threshold, or that of auto-masking */
-    TESS_CLEAN_LOOPS,           /**< multiscale: as many sub-minor loops at the major
-                                     threshold as are allowed; a new residual image is due */
-    TESS_CLEAN_NITER,           /**< as many iterations as are allowed */
-    TESS_CLEAN_NEGATIVE,        /**< stop_negative: the next component is negative */
-    TESS_CLEAN_DIVERGED, /**< a peak of 4 × the first; nothing has been changed */
-    TESS_CLEAN_NOTHING,  /**< no pixel may have components, or all are 0 */
-    TESS_CLEAN_STOPPED   /**< `look` said so; nothing has been changed */
+    TESS_CLEAN_MAJOR_THRESHOLD, /**< the threshold of `mgain`: a new residual image is
+                                   due */
+    TESS_CLEAN_FINAL_THRESHOLD, /**< the threshold of the options, or that of
+                                   auto-masking */
+    TESS_CLEAN_LOOPS,    /**< multiscale: the allowed number of sub-minor loops at the
+                            major threshold is used up; a new residual image is due */
+    TESS_CLEAN_NITER,    /**< the allowed number of iterations is used up */
+    TESS_CLEAN_NEGATIVE, /**< stop_negative is set, and the next component is negative
+                          */
+    TESS_CLEAN_DIVERGED, /**< a peak has reached 4 × the first; nothing has been changed
+                          */
+    TESS_CLEAN_NOTHING,  /**< no pixel may have components, or all pixels that may are 0
+                          */
+    TESS_CLEAN_STOPPED   /**< `look` asked for it; nothing has been changed */
 } tess_clean_end;
 
 /** "the major threshold", "the final threshold", …: for logs. Local. */
@@ -149,34 +162,37 @@ typedef struct tess_clean_report {
     tess_clean_end end;
     bool again; /**< a new residual image and another minor loop make sense: the end is
                      the major threshold or `loops`, or auto-masking is over */
-    int phase;  /**< of this loop: 1, or 2 with the automatic mask */
-    int64_t iterations;       /**< of this loop */
-    int64_t total_iterations; /**< of all so far */
-    int loops;                /**< sub-minor loops */
+    int phase;  /**< phase of this loop: 1, or 2 inside the automatic mask */
+    int64_t iterations;       /**< iterations of this loop */
+    int64_t total_iterations; /**< iterations of all loops so far */
+    int loops;                /**< number of sub-minor loops */
     int num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES];
     int64_t scale_iterations[TESS_CLEAN_MOST_SCALES];
-    double scale_flux_jy[TESS_CLEAN_MOST_SCALES]; /**< summed over images by weight */
-    double flux_jy;    /**< of this loop's components, likewise */
+    double scale_flux_jy[TESS_CLEAN_MOST_SCALES]; /**< flux of this loop's components at
+                                                     each scale, summed over images by
+                                                     weight */
+    double flux_jy;    /**< flux of all components of this loop */
     double peak_start; /**< largest |biased value| where components may be */
     double peak_end;
-    int64_t peak_index;     /**< y·nx + x of peak_start's pixel; −1: none */
-    double sigma;           /**< 1.4826 · MAD at the start: of the mean residual, or of
-                                 the roots and squares by which pixels are chosen, from
-                                 whose median thresholds count then */
-    double rms;             /**< of the mean residual at the end, over pixels not NaN */
-    double threshold;       /**< at which this loop was to end */
-    double final_threshold; /**< of this phase */
-    double transforms;      /**< of the padded size, one direction each, parts counted
-                                 as such */
+    int64_t peak_index; /**< y·nx + x of peak_start's pixel; −1: none */
+    double sigma;       /**< 1.4826 · MAD at the start: of the mean residual, or of
+                             the roots and squares by which pixels are chosen, from
+                             whose median thresholds count then */
+    double
+        rms; /**< rms of the mean residual at the end, over pixels that are not NaN */
+    double threshold;       /**< the threshold at which this loop was to end */
+    double final_threshold; /**< the final threshold of this phase */
+    double transforms; /**< number of transforms of the padded size in one direction;
+                          parts of a transform count as parts */
     double transform_s, list_s, total_s; /**< seconds of this rank */
 } tess_clean_report;
 
-/** How a loop is doing. */
+/** The progress of a loop. */
 typedef struct tess_clean_progress {
     int64_t iterations, total_iterations;
     double peak, peak_start, threshold;
-    double scale_px; /**< of the current sub-minor loop */
+    double scale_px; /**< scale of the current sub-minor loop */
 } tess_clean_progress;
 
 /** What the caller is told between sub-minor loops. Either may be NULL. */
@@ -189,7 +205,7 @@ typedef struct tess_clean_calls {
     void *context;
 } tess_clean_calls;
 
-/** Defaults as told beside the options; niter is 0. Local. */
+/** Set the defaults, which are told beside the options; niter is 0. Local. */
 void tess_clean_opts_default(tess_clean_opts *opts);
 
 /** The scales [pixels] and biases that an object with these options has; returns their
@@ -231,10 +247,11 @@ void tess_clean_mark_model(tess_clean *clean, const double *const *model);
 void tess_clean_set_calls(tess_clean *clean,
                           const tess_clean_calls *calls); /**< Local */
 
-/** Components of a scale, merged by pixel: a kernel of its shape at each. */
+/** Components of a scale, merged by pixel. Each is a kernel of the scale's shape at its
+ * pixel. */
 typedef struct tess_clean_list {
     int64_t count;
-    int num_terms;  /**< of the spectrum; 1 without one */
+    int num_terms;  /**< number of terms of the spectrum; 1 if there is none */
     int64_t *index; /**< [count] y·nx + x, ascending */
     double *term;   /**< [count][num_terms] as told beside tess_clean_spectrum [Jy];
                          without a spectrum the mean over channels by weight */
@@ -244,21 +261,24 @@ typedef struct tess_clean_list {
  *  one, and before a state is put. TESS_ERR_ALLOC. Local. */
 tess_status tess_clean_keep_components(tess_clean *clean);
 
-/** All components of a scale and polarisation that minor loops of this object (those
- *  before a state that was put included) have added to this rank's rows of the models;
- *  tess_clean_list_free. A model that was continued has
- *  components beside them. TESS_ERR_USAGE: they are not kept. TESS_ERR_ALLOC. Local. */
+/** Collect the components of a scale and polarisation that minor loops of this object
+ * have added to this rank's rows of the models. Loops before a state that was put
+ * count, too. A model that was continued has components beside these. To be freed by
+ * tess_clean_list_free. TESS_ERR_USAGE: components are not kept. TESS_ERR_ALLOC. Local.
+ */
 tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
                                   tess_clean_list *list);
 void tess_clean_list_free(tess_clean_list *list); /**< Local. */
 
-/** One minor loop. residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam,
- * NaN beyond the horizon, updated in place: less PSF ∗ (what the model has gained), but
- * left as it is where channels are averaged. That of an image of weight 0 is not read.
- *  model[num_images]: rows [num_rows][nx] in Jy/pixel, to which components are added;
- *  pixels that are NaN in the residual get none. Arrays are untouched when the loop
- *  diverged or was stopped, and after a failure. TESS_ERR_USAGE: a PSF is missing.
- *  TESS_ERR_RESOURCE: the ranks of a node cannot share memory. Collective. */
+/** Run one minor loop.
+ * residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam, NaN beyond the
+ * horizon. What the model gains, convolved with the PSF, is subtracted in place, unless
+ * channels are averaged. The residual of an image of weight 0 is not read.
+ * model[num_images]: this rank's rows [num_rows][nx] in Jy/pixel, to which components
+ * are added. Pixels that are NaN in the residual get none.
+ * Arrays are untouched when the loop diverged or was stopped, and after a failure.
+ * TESS_ERR_USAGE: a PSF is missing. TESS_ERR_RESOURCE: the ranks of a node cannot share
+ * memory. Collective. */
 tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
                              double *const *model, tess_clean_report *report);
 
@@ -276,10 +296,10 @@ typedef struct tess_clean_state {
  * the components found so far are in it. Local. */
 tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *state);
 
-/** Go on from a state, before tess_clean_minor: on any number of ranks, with the same
- *  images and options. A state of inside a loop makes the next tess_clean_minor begin
- *  with its components. TESS_ERR_INPUT: the bytes are of other options or damaged.
- *  Collective. */
+/** Go on from a state, before tess_clean_minor, on any number of ranks, with the same
+ * images and options. If the state was taken inside a loop, the next tess_clean_minor
+ * begins with its components. TESS_ERR_INPUT: the bytes belong to other options or are
+ * damaged. Collective. */
 tess_status tess_clean_state_put(tess_clean *clean, const tess_clean_state *state);
 void tess_clean_state_free(tess_clean_state *state);
 

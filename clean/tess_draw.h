@@ -1,7 +1,6 @@
 /** @file tess_draw.h
- *  Sources drawn into images that are distributed by rows. Pixels are square: callers
- *  refuse images whose pixels are not, as tess_fits_meta_read does.
- */
+ * Draws sources into images that are distributed by rows. Pixels are square: callers
+ * refuse images whose pixels are not, as tess_fits_meta_read does. */
 #ifndef TESS_DRAW_H
 #define TESS_DRAW_H
 
@@ -21,7 +20,7 @@ typedef struct tess_drawn_source {
     double flux_jy;
     bool is_gaussian;
     double major_px, minor_px; /**< FWHM of a Gaussian */
-    double angle_rad;          /**< of its major axis from North through East */
+    double angle_rad; /**< position angle of its major axis, from North through East */
 } tess_drawn_source;
 
 /** Add sources to rows of a model [Jy/pixel], images->num_rows of them. A point between

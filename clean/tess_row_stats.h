@@ -21,7 +21,7 @@ typedef struct tess_stat_rows {
     int threads;
 } tess_stat_rows;
 
-/** Of all pixels that are finite. */
+/** Statistics of all pixels that are finite. */
 typedef struct tess_row_stats {
     double count;
     double most, least;       /**< largest and smallest; NAN: there are none */
@@ -30,8 +30,9 @@ typedef struct tess_row_stats {
     double noise; /**< 1.4826 times the median absolute deviation from the median */
 } tess_row_stats;
 
-/** Measure; the noise, which takes several times as long, only where it is wanted.
- *  Peaks and noise do not depend on ranks or threads. TESS_ERR_ALLOC. Collective. */
+/** Measure the rows. The noise takes several times as long, and is measured only if it
+ * is wanted. Peaks and noise do not depend on ranks or threads. TESS_ERR_ALLOC.
+ * Collective. */
 tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
                                    bool wants_noise, tess_row_stats *stats);
 

@@ -7,16 +7,16 @@
 
 #include "tess_clean.h"
 
-/** A pixel's spectral index is told from so many times its error of the term at ν0 on.
- */
+/** A pixel has a spectral index if its term at ν0 is at least this multiple of the
+ * term's error. */
 #define TESS_SPECTRUM_SIGNIFICANT 5.0
 
 /** Rows of maps [num_rows][nx]; spectral index and its error are NULL with one term. */
 typedef struct tess_spectrum_maps {
-    double *term[TESS_CLEAN_MOST_TERMS]; /**< [Jy/beam], or of logarithms: without unit
-                                              but for the first */
-    double
-        *error[TESS_CLEAN_MOST_TERMS]; /**< 1 σ, of noise that channels do not share */
+    double *term[TESS_CLEAN_MOST_TERMS];  /**< [Jy/beam]; terms of logarithms have no
+                                             unit, except the first */
+    double *error[TESS_CLEAN_MOST_TERMS]; /**< 1 σ, for noise that is independent
+                                             between channels */
     double *index, *index_error; /**< α of S ∝ ν^α at ν0, NaN where the first
                                       term is below
                                       TESS_SPECTRUM_SIGNIFICANT times its error */
@@ -34,8 +34,9 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
 
 /** Channels whose values a function of frequency is fitted to. */
 typedef struct tess_spectrum_channels {
-    tess_clean_spectrum kind; /**< a function, so not TESS_CLEAN_EACH_CHANNEL */
-    int num_terms;            /**< where fewer channels have data, as many as these */
+    tess_clean_spectrum kind; /**< any but TESS_CLEAN_EACH_CHANNEL */
+    int num_terms; /**< number of terms; if fewer channels have data, that number is
+                      used */
     int num_channels;
     const double *freq_hz; /**< [num_channels] */
     const double *weight;  /**< [num_channels], 0: no data */
