@@ -1,13 +1,13 @@
 /** @file planes_device.h  (private to fft/)
- *  What the cuda backend's plane transforms do on the device: one function per pass,
- *  each enqueued on tess_device_stream(). All arrays are device memory unless said
- *  otherwise, complex ones of the shape's precision.
+ * The plane transforms of the cuda backend on the device: one function for each pass,
+ * which is enqueued on tess_device_stream(). All arrays are in device memory unless the
+ * function says otherwise, and complex arrays have the shape's precision.
  *
- *  *Slots* are the occupied grid lines in ascending order, so that nothing is stored or
- *  transformed of empty ones. `slot_of_line[nu]` is −1 for those.
+ * *Slots* are the occupied grid lines in ascending order. Nothing of an empty line is
+ * stored or transformed; its entry in `slot_of_line[nu]` is −1.
  *
- *  All return TESS_ERR_RESOURCE when the device reports an error. Local.
- */
+ * All functions are Local, and return TESS_ERR_RESOURCE when the device reports an
+ * error. */
 #ifndef PLANES_DEVICE_H
 #define PLANES_DEVICE_H
 
@@ -32,9 +32,9 @@ typedef struct plane_shape {
 
 typedef struct plane_fft plane_fft;
 
-/** In-place transforms of contiguous lines of `length`, at most `most_lines` at a time.
- *  `repeatable`: a line is rounded alike whatever the number of lines is.
- *  TESS_ERR_ALLOC when its work space cannot be had. */
+/** Plan in-place transforms of contiguous lines of `length`, at most `most_lines` at a
+ * time. `repeatable`: a line is rounded alike whatever the number of lines is.
+ * TESS_ERR_ALLOC: the device has no memory for the work space. */
 tess_status plane_fft_create(int64_t length, int64_t most_lines, bool is_double,
                              bool repeatable, plane_fft **fft);
 void plane_fft_destroy(plane_fft *fft); /**< NULL is fine */
@@ -51,17 +51,18 @@ tess_status plane_add_pieces(const plane_shape *shape, const tess_piece *piece,
                              int64_t num_pieces, const int32_t *slot_of_line,
                              int64_t slot_first, int64_t num_slots, void *lines);
 
-/** A line and the pieces of it: `stop` is behind the last one that may cover it. */
+/** A line and its pieces: `stop` is behind the last piece that may cover it. */
 typedef struct plane_line {
     int64_t begin, stop;
     int32_t line;
 } plane_line;
 
-/** lines[num_lines][nv] := the sums of their pieces, in the order of these. */
+/** lines[num_lines][nv] := the sums of their pieces, in the order of the pieces. */
 tess_status plane_sum_pieces(const plane_shape *shape, const tess_piece *piece,
                              const plane_line *line, int64_t num_lines, void *lines);
 
-/** The reverse of plane_add_pieces: those parts of the pieces := the lines. */
+/** The reverse of plane_add_pieces: the parts of the pieces that lie in these slots :=
+ * the lines. */
 tess_status plane_take_pieces(const plane_shape *shape, const tess_piece *piece,
                               int64_t num_pieces, const int32_t *slot_of_line,
                               int64_t slot_first, int64_t num_slots, const void *lines);
@@ -101,7 +102,8 @@ tess_status plane_unscreen(const plane_shape *shape, double w_lambda, const void
 
 /* ---- exchange ---- */
 
-/** Dense values of the parts, lines of num_cells without gaps, to (from) `values`. */
+/** Copy the values of the parts to (from) `values`, dense: lines of num_cells without
+ * gaps. */
 tess_status plane_pack(const plane_shape *shape, const plane_part *part, int64_t count,
                        void *values);
 tess_status plane_unpack(const plane_shape *shape, const plane_part *part,

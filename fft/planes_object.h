@@ -20,40 +20,40 @@ struct tess_planes {
     int64_t *slab_line; /* [F + 1] */
     int64_t line_first, line_end;
     int64_t row_first, row_end;
-    int64_t value_bytes;            /* of a complex value */
+    int64_t value_bytes;            /* bytes of a complex value */
     int64_t image_held, plane_held; /* tess_planes_held() */
-    union {                         /* the backend's own */
+    union {                         /* The backend's own memory. */
         struct planes_cpu *cpu;
         struct planes_cuda *cuda;
     };
 };
 
-/* A piece for a rank, or from it, and where its values are in a dense buffer [complex
- * values]: num_lines lines of num_cells without gaps. */
+/* A piece that goes to a rank, or comes from it, and where its values are in a dense
+ * buffer [complex values]: num_lines lines of num_cells without gaps. */
 typedef struct plane_part {
     tess_piece piece;
     int rank;
     int64_t offset;
 } plane_part;
 
-/* Such a buffer in parts, one for each rank. */
+/* Such a buffer, in parts, one for each rank. */
 typedef struct rank_values {
-    void **part;    /* [P] to be read only */
+    void **part;    /* [P] the parts, which are only read */
     int64_t *first; /* [P + 1] place in the buffer of a part's first value */
 } rank_values;
 
-/* A backend's functions; each as the tess_planes_ function of its name. `create`
- * (Local) finds everything above filled in and `cpu` or `cuda` NULL, `destroy` whatever
- * a failed create left. */
+/* A backend's functions, each of which does what the tess_planes_ function of its name
+ * does. `create` (Local) finds all members above filled in, and `cpu` or `cuda` NULL.
+ * `destroy` frees whatever a failed `create` has left. */
 struct tess_planes_ops {
     tess_status (*create)(tess_planes *planes);
     void (*destroy)(tess_planes *planes);
     void *(*image)(tess_planes *planes, int image);
     tess_status (*place)(tess_planes *planes, int image,
-                         void **rows);         /* NULL: its memory is the host's */
-    tess_status (*clear)(tess_planes *planes); /* NULL: all is made anew instead */
-    tess_status (*fetch)(tess_planes *planes, int image,
-                         void *rows); /* to host memory; NULL: images are there */
+                         void **rows); /* NULL: images are placed in host memory */
+    tess_status (*clear)(tess_planes *planes); /* NULL: planes are made anew */
+    /* Copies an image to host memory. NULL: images lie there. */
+    tess_status (*fetch)(tess_planes *planes, int image, void *rows);
     tess_status (*put_back)(tess_planes *planes, int image, const void *rows);
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
                               tess_planes_times *times);
@@ -63,25 +63,27 @@ struct tess_planes_ops {
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows);
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
-    /* For the exchange of pieces, Local. Dense values in host memory, `num_values` in
-     * all, from the parts; and those that came, to the parts. */
+    /* For the exchange of pieces. `pack` copies the values of the parts, `num_values`
+     * in all, to dense host memory. `unpack` copies those that have arrived to the
+     * parts. Local. */
     tess_status (*pack)(const tess_planes *planes, const plane_part *part,
                         int64_t count, int64_t num_values, void *host);
     tess_status (*unpack)(const tess_planes *planes, const plane_part *part,
                           int64_t count, const rank_values *from);
-    /* Memory for so many values that pieces can be in, with what came from the ranks
-     * (NULL: undefined), and, when it is given up, to host memory. All NULL: pieces may
-     * lie anywhere in host memory. */
+    /* `values_in` gives memory for the values of pieces, and copies to it what has come
+     * from the ranks (NULL: contents are undefined). `values_out` copies it to host
+     * memory and gives it up. All are NULL if pieces may lie anywhere in host memory.
+     */
     tess_status (*values_in)(const tess_planes *planes, const rank_values *from,
                              int64_t num_values, void **values);
     tess_status (*values_out)(const tess_planes *planes, void *values,
                               int64_t num_values, void *host);
     void (*values_free)(void *values);
-    /* With opts.links: the values of the parts from device to device, send_bytes[P] to
-     * the ranks and recv_bytes[P] from them, to memory as of values_in, where they
-     * are from tess_device_comm_arrive on, unless the `status` of this rank's
-     * preparations, on which the ranks agree, is an error; and the reverse, from such
-     * memory to the parts. Collective. */
+    /* With opts.links. `send` moves the values of the parts from device to device,
+     * send_bytes[P] to the ranks and recv_bytes[P] from them, to memory as that of
+     * values_in. They are there after tess_device_comm_arrive. Nothing is moved if the
+     * `status` of any rank's preparations is an error, on which the ranks agree.
+     * `send_back` is the reverse, from such memory to the parts. Collective. */
     tess_status (*send)(const tess_planes *planes, tess_status status,
                         const plane_part *part, int64_t count,
                         const int64_t *send_bytes, const int64_t *recv_bytes,
@@ -91,63 +93,67 @@ struct tess_planes_ops {
                              const int64_t *send_bytes, const int64_t *recv_bytes);
 };
 
-/* Note a buffer for values of one plane, or one image. Local. */
+/* Note a buffer for values of one plane, or of one image, for tess_planes_held().
+ * Local. */
 void planes_note_plane(tess_planes *planes, int64_t bytes);
 void planes_note_image(tess_planes *planes, int64_t bytes);
 
-/* What the time since `*mark`, which moves on to now, was spent on. Local. */
+/* Note what the time since `*mark` was spent on. `*mark` becomes the time now. Local.
+ */
 void planes_exchanged(tess_planes_times *times, double *mark);
 void planes_transformed(tess_planes_times *times, double *mark);
 
-/* First of the items that part `part` of `parts` gets. */
+/* The first of `total` items that belongs to part `part` of `parts`. */
 int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 
-/* tess_comm_agree(), left out on one rank. Collective. */
+/* tess_comm_agree(), which one rank alone leaves out. Collective. */
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
-/* The share of a slab's rows that a rank keeps of a sum: its place among
+/* The share of a slab's rows that a rank keeps of a sum. `rank`: its place among
  * planes->sums. */
 void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
                       int64_t *num_rows);
 
-/* Sum the rows of a slab's image over planes->sums by host memory: what
- * tess_planes_reduce promises. With one rank there `*rows` is `image` itself. Whether
- * images stay is the backend's to see to. Collective. */
+/* Sum the rows of a slab's image over planes->sums, through host memory, as
+ * tess_planes_reduce promises. If there is one rank, `*rows` is `image` itself. The
+ * backend decides whether images stay. Collective. */
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
-/* Pieces of this rank's slab in its group's plane, from all ranks, by line. */
+/* The pieces of this rank's slab in its group's plane, from all ranks, by line. */
 typedef struct piece_set {
     tess_piece *piece;
     int64_t num_pieces;
     int64_t *bucket; /* [buckets + 1] first piece of each PIECE_BUCKET lines */
     int64_t num_buckets;
     int64_t line_first;
-    void *values; /* of the pieces that came from other ranks, where they were moved */
+    void *values; /* values of the pieces from other ranks, if they were moved; else
+                     NULL */
     void (*free_values)(void *values);
-    int64_t *value_bytes; /* [P] of them from each rank */
+    int64_t *value_bytes; /* [P] bytes of these values from each rank */
 } piece_set;
 
-/* Lines per bucket. A piece has at most 2 × PIECE_BUCKET − 1 lines, so a line's pieces
- * begin in its own bucket or the one before. */
+/* Lines of a bucket. A piece has at most 2 × PIECE_BUCKET − 1 lines, so that the pieces
+ * of a line begin in its own bucket or in the one before. */
 enum { PIECE_BUCKET = 16 };
 
-/* Send this rank's pieces to the owners of their lines; with_data false sends only
+/* Send this rank's pieces to the owners of their lines or, without `with_data`, only
  * their places (prediction). Collective. */
 tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
                             bool with_data, piece_set *set);
 
-/* Prediction: return the filled pieces to the ranks they belong to. Collective. */
+/* Prediction: send the filled pieces back to the ranks to which they belong.
+ * Collective. */
 tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
                           piece_set *set);
 
 void pieces_free(piece_set *set);
 
-/* Pieces that may cover a line: indices [*begin, *end). */
+/* Find the pieces that may cover a line: [*begin, *end). Local. */
 void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *end);
 
-/* Lines of the rank's slab that any piece covers, ascending; `*lines` is allocated.
- * Local. */
+/* List the lines of this rank's slab that any piece covers, ascending. `*lines` is
+ * allocated. Local. */
 tess_status pieces_lines(const tess_planes *planes, const piece_set *set,
                          int32_t **lines, int64_t *num_lines);
 
