@@ -183,17 +183,18 @@ static const beam_polynomial atca_16[] = {
     {2612, {1.05818, 5.37473, 4.22386, 1.17530}, 0},
     {2868, {1.10650, 5.11574, 5.89732, 0.813628}, 0},
 };
-/* C and X: Wieringa and Kesteven 1992 (ATNF). K, Q and W: MIRIAD's pb.for, where Q is
- * as K. */
-static const beam_polynomial atca_c[] = {{5500, {1.08, 13.1, -11.7, 10.7}, 0}};
-static const beam_polynomial atca_x[] = {{8900, {1.04, 8.36, -4.68, 5.50}, 0}};
+/* C and X: Wieringa and Kesteven 1992 (ATNF), measured at 4.8 and 8.64 GHz, between
+ * which CASA interpolates. K, Q and W: MIRIAD's pb.for, where Q is as K. */
+static const beam_polynomial atca_cx[] = {
+    {4800, {1.08, 13.1, -11.7, 10.7}, 0},
+    {8640, {1.04, 8.36, -4.68, 5.50}, 0},
+};
 static const beam_polynomial atca_k[] = {{20000, {0.9832, 10.81, -4.676, 6.650}, 0}};
 static const beam_polynomial atca_w[] = {{95000, {1.271, -3.040, 14.10}, 0}};
 
 const beam_band beam_atca[] = {
     {1000, 3500, atca_16, COUNT(atca_16), true, true},
-    {4000, 7000, atca_c, COUNT(atca_c), false, true},
-    {7000, 12500, atca_x, COUNT(atca_x), false, true},
+    {4000, 12500, atca_cx, COUNT(atca_cx), true, true},
     {15000, 26000, atca_k, COUNT(atca_k), false, true},
     {30000, 50000, atca_k, COUNT(atca_k), false, true},
     {80000, 120000, atca_w, COUNT(atca_w), false, true},

@@ -125,7 +125,7 @@ static void test_meerkat(void **state)
 }
 
 /* The polynomials with their published coefficients, and what CASA chooses: of the VLA
- * the nearest frequency. */
+ * the nearest frequency, of ATCA an interpolation. */
 static void test_polynomials(void **state)
 {
     static const struct {
@@ -134,7 +134,8 @@ static void test_polynomials(void **state)
     } published[] = {
         {"vla", 1488, 10, 0.714900007},  {"vla", 1488, 24, 0.094444593},
         {"vla", 1515, 0.0, 1.0},         {"vla", 470, 70, 0.351108885},
-        {"atca", 5500, 5, 0.414954563},  {"atca", 5500, 8, 0.068763505},
+        {"atca", 4300, 5, 0.583963792},  {"atca", 9000, 4, 0.233379021},
+        {"atca", 5500, 5, 0.420615696},  {"atca", 5500, 8, 0.073627023},
         {"atca", 2100, 15, 0.342607064}, {"atca", 2228, 15, 0.288828322},
         {"gmrt", 400, 30, 0.623653504},  {"gmrt", 400, 60, 0.121929174},
         {"gmrt", 1280, 10, 0.640131570},
@@ -186,7 +187,7 @@ static void test_ranges(void **state)
             "known at 856 to 1712 MHz, not at 2000 MHz");
     refused("meerkat", 500, TESS_ERR_INPUT, "544 to 1088");
     refused("vla", 600, TESS_ERR_INPUT, "224 to 480, 900 to 2026");
-    refused("atca", 3800, TESS_ERR_INPUT, "1000 to 3500, 4000 to 7000");
+    refused("atca", 3800, TESS_ERR_INPUT, "1000 to 3500, 4000 to 12500");
     refused("gmrt", 900.5, TESS_ERR_INPUT, "550 to 900, 980 to 1500");
     refused("auto", 150, TESS_ERR_INPUT, "telescope 'LOFAR'");
     refused("poly:nothing.txt", 150, TESS_ERR_IO, "nothing.txt");
