@@ -8,7 +8,8 @@ libpng-dev libcminpack-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
 # Peers that some tests compare with, a module system that loads what is installed, a batch
 # system to submit jobs to, and what makes a bare machine; those tests are skipped without
-# them. (pyuvdata is another, for who has it: it brings 250 MB along.) Fuzzers need clang.
+# them. (pyuvdata is another, for who has it: it brings 250 MB along. CASA and DP3 bring 2 GB:
+# tess_setup_casa below.) Fuzzers need clang.
 TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore casacore-data-observatories \
 fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang \
 libclang-rt-dev mmdebstrap"
@@ -110,6 +111,16 @@ tess_setup_python() {
             tess_say "numpy and astropy are not available: end-to-end tests are skipped"
     fi
     TESS_TEST_PYTHON=$folder/bin/python
+}
+
+# CASA and DP3 from the Python package index, 2 GB under $1, for their tests (e2e.casa, e2e.dp3), which
+# are skipped without them: `. tests/setup.sh; tess_setup_casa $HOME/casa; ctest --test-dir build -R casa`.
+tess_setup_casa() {
+    TESS_CASA_PYTHON=$1/bin/python
+    export TESS_CASA_PYTHON
+    [ -x "$TESS_CASA_PYTHON" ] || python3 -m venv "$1" || return 1
+    "$TESS_CASA_PYTHON" -m pip install -q --disable-pip-version-check \
+        casatools casatasks casadata dp3
 }
 
 # tess_build FOLDER [cmake options]: configure once more and build.
