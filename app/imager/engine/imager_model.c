@@ -410,6 +410,26 @@ void imager_predictor_free(imager_predictor *predictor)
     imager_model_close(&predictor->model);
 }
 
+/* Channels of a row, and the smallest and largest 1/λ [1/m] of them. */
+typedef struct channel_range {
+    int32_t chan_base, num_chan;
+    double min_inv_lambda, max_inv_lambda;
+} channel_range;
+
+/* `range` is that of the row before: most rows have the same channels. */
+static void range_of_row(const tess_samples *samples, int64_t row, channel_range *range)
+{
+    const int32_t chan_base = samples->chan_base[row],
+                  num_chan = samples->num_chan[row];
+    if (range->chan_base == chan_base && range->num_chan == num_chan) return;
+    *range = (channel_range){chan_base, num_chan, INFINITY, -INFINITY};
+    for (int32_t c = 0; c < num_chan; ++c) {
+        const double inv_lambda = samples->inv_lambda[chan_base + c];
+        range->min_inv_lambda = fmin(range->min_inv_lambda, inv_lambda);
+        range->max_inv_lambda = fmax(range->max_inv_lambda, inv_lambda);
+    }
+}
+
 /* The extent in w of all samples, also of flagged ones, because every row is predicted.
  */
 static imager_extent extent_in_w(const tess_samples *samples)
@@ -421,14 +441,14 @@ static imager_extent extent_in_w(const tess_samples *samples)
         extent.w_max_lambda = samples->resident->w_max_lambda;
         return extent;
     }
+    channel_range range = {.num_chan = -1};
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double w_m = fabs(samples->uvw_m[3 * row + 2]);
-        for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
-            const double w = w_m * samples->inv_lambda[samples->chan_base[row] + c];
-            extent.w_min_lambda = fmin(extent.w_min_lambda, w);
-            extent.w_max_lambda = fmax(extent.w_max_lambda, w);
-        }
-        extent.num_vis += samples->num_chan[row];
+        range_of_row(samples, row, &range);
+        if (range.num_chan == 0) continue;
+        extent.w_min_lambda = fmin(extent.w_min_lambda, w_m * range.min_inv_lambda);
+        extent.w_max_lambda = fmax(extent.w_max_lambda, w_m * range.max_inv_lambda);
+        extent.num_vis += range.num_chan;
     }
     return extent;
 }
@@ -481,12 +501,13 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
     imager_extent extent = extent_in_w(samples);
     /* largest −|w| [m], |w| [m] and −1/λ [1/m] */
     double most[3] = {-INFINITY, -INFINITY, -INFINITY};
+    channel_range range = {.num_chan = -1};
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const double w_m = fabs(samples->uvw_m[3 * row + 2]);
+        range_of_row(samples, row, &range);
         most[0] = fmax(most[0], -w_m);
         most[1] = fmax(most[1], w_m);
-        for (int32_t c = 0; c < samples->num_chan[row]; ++c)
-            most[2] = fmax(most[2], -samples->inv_lambda[samples->chan_base[row] + c]);
+        most[2] = fmax(most[2], -range.min_inv_lambda);
     }
     TESS_TRY(tess_comm_allreduce_f64(job->comm, most, 3, TESS_MAX));
     TESS_TRY(imager_extent_sum(job->comm, &extent, 1));

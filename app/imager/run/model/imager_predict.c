@@ -38,6 +38,7 @@ typedef struct predicted_batch {
     double *row_time;   /* [samples.num_rows] with several models, else NULL */
     predicted_block *block;
     int64_t num_blocks, capacity_blocks;
+    int64_t capacity_rows; /* of block_row and row_time */
 } predicted_batch;
 
 typedef struct predict_run {
@@ -115,16 +116,45 @@ static void restore_rows(const tess_vis_block *rows, tess_vis_block *block)
 }
 
 /* Times of a block's rows that are predicted. Local. */
-static tess_status keep_times(predicted_batch *batch, const predicted_block *from,
-                              const tess_vis_block *block)
+static void keep_times(predicted_batch *batch, const predicted_block *from,
+                       const tess_vis_block *block)
 {
-    tess_status status = TESS_OK;
-    int64_t capacity = from->first_row;
-    if (tess_grow((void **)&batch->row_time, &capacity, batch->samples.num_rows,
-                  sizeof *batch->row_time))
-        TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
     for (int64_t k = from->first_row; k < batch->samples.num_rows; ++k)
         batch->row_time[k] = block->time_mjd_s[batch->block_row[k]];
+}
+
+/* Room for so many rows. Local. */
+static tess_status reserve_rows(const predict_run *run, int64_t num_rows,
+                                predicted_batch *batch)
+{
+    tess_status status = TESS_OK;
+    int64_t for_times = batch->capacity_rows;
+    if (run->opts->models && tess_grow((void **)&batch->row_time, &for_times, num_rows,
+                                       sizeof *batch->row_time))
+        TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+    if (tess_grow((void **)&batch->block_row, &batch->capacity_rows, num_rows,
+                  sizeof *batch->block_row))
+        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+cleanup:
+    return status;
+}
+
+/* Room for `count` of this rank's blocks, whose sizes differ little, at once: arrays
+ * that grow from block to block are copied, and the system clears their pages, each
+ * time. Local. */
+static tess_status reserve(const predict_run *run, int64_t count,
+                           predicted_batch *batch)
+{
+    tess_status status = TESS_OK;
+    const int64_t own = tess_source_own_blocks(run->source);
+    int64_t num_rows, num_vis;
+    tess_source_slice(run->source, &num_rows, &num_vis);
+    if (count < own) {
+        num_rows = num_rows / own * count;
+        num_vis = num_vis / own * count;
+    }
+    TESS_TRY(reserve_rows(run, num_rows, batch));
+    TESS_TRY(tess_samples_reserve(&batch->samples, num_rows, num_vis));
 cleanup:
     return status;
 }
@@ -150,13 +180,10 @@ static tess_status add_block(predict_run *run, predicted_batch *batch)
     memcpy(out->corr, run->info->meta->segment[block->segment].corr, sizeof out->corr);
     out->recipe = recipe;
     out->first_row = batch->samples.num_rows;
-    int64_t capacity = batch->samples.num_rows;
-    if (tess_grow((void **)&batch->block_row, &capacity,
-                  batch->samples.num_rows + block->num_rows, sizeof *batch->block_row))
-        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    TESS_TRY(reserve_rows(run, batch->samples.num_rows + block->num_rows, batch));
     TESS_TRY(tess_prepare_positions(recipe, block, &batch->samples, batch->block_row));
     out->num_kept = batch->samples.num_rows - out->first_row;
-    if (run->opts->models) TESS_TRY(keep_times(batch, out, block));
+    if (run->opts->models) keep_times(batch, out, block);
     if (run->makes_rows) TESS_TRY(keep_rows(block, &out->rows));
     if (recipe->rotate) {
         out->file_w_m = tess_alloc(3 * out->num_kept, sizeof *out->file_w_m);
@@ -293,6 +320,7 @@ static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
     batch.samples = tess_source_samples(run->source);
     batch.samples.num_pol = run->predictor.model.num_stokes;
     batch.samples.num_weight = 1;
+    status = reserve(run, end - first, &batch);
     for (int64_t k = first; k < end && status == TESS_OK; ++k)
         status = add_block(run, &batch);
     TESS_TRY(tess_comm_agree(run->comm, status));
