@@ -431,18 +431,17 @@ cleanup:
     return status;
 }
 
-/* Refuses an image whose edges lie beyond the horizon. Its corners may. */
+/* Refuses an image that reaches far beyond the horizon. Images of all of the sky reach
+ * somewhat beyond it. */
 static tess_status check_field(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const int64_t longest = opts->nx > opts->ny ? opts->nx : opts->ny;
     const double edge = (double)(longest / 2) * opts->scale_rad;
-    /* One more pixel is allowed, because an even size needs it to cover l = -1 ... 1.
-     */
-    if (edge > 1 + 1.01 * opts->scale_rad || opts->scale_rad > 1)
+    if (edge > TESS_GEOM_FARTHEST || opts->scale_rad > 1)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "%lld x %lld pixels of %g deg are larger than the half-sky (l and m "
-                  "within -1 and 1); use a smaller --size or --scale",
+                  "%lld x %lld pixels of %g deg are more than twice as wide as the "
+                  "half-sky (l and m within -1 and 1); use a smaller --size or --scale",
                   (long long)opts->nx, (long long)opts->ny,
                   opts->scale_rad / TESS_RAD_PER_DEG);
 cleanup:

@@ -34,6 +34,10 @@ typedef struct tess_geom {
                                     relative to; 0: the phase centre */
 } tess_geom;
 
+/** Images that reach farther in l or m than this are refused: pixels that are in the
+ * sky end at 1, and a larger field than twice as much is a mistake. */
+#define TESS_GEOM_FARTHEST 2.0
+
 /** Square pixels, the phase centre at pixel (⌊nx/2⌋, ⌊ny/2⌋): all that a backend must
  *  be able to do. */
 bool tess_geom_is_plain(const tess_geom *geom);

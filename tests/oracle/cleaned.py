@@ -480,12 +480,20 @@ def all_sky(suite):
     obs = simulate(suite.path("wide.uvfits"), sky, layout="mwa", duration="4min",
                    integration="120s", freq="60MHz", channels=1,
                    extra=("--max-radius", "100m", "--noise", "0.5"))
-    good, out = suite.image("sky", obs, "--size", "160", "--scale", "0.7deg", "--niter", "200",
-                            "--auto-threshold", "5")
-    if not good:
-        return
-    image = images(out)
-    y, x = np.mgrid[:160, :160] - 80
+    for size in (160, 298):
+        good, out = suite.image(f"sky{size}", obs, "--size", size, "--scale", "0.7deg", "--weight", "natural", "--niter", "200",
+                                "--auto-threshold", "5")
+        if good:
+            check_sky(suite, images(out), size)
+    whole, more = (read_image(suite.path(f"sky{size}-dirty.fits"))[0] for size in (160, 298))
+    suite.below("all sky: a larger image / peak", np.nanmax(np.abs(more[69:-69, 69:-69] - whole)) / np.nanmax(whole),
+                1e-3)
+    predicted = tessera("predict", obs, "--model", suite.path("sky298-model.fits"), "-o", suite.path("sky.uvfits"))
+    suite.ran("prediction of the larger model", predicted)
+
+
+def check_sky(suite, image, size):
+    y, x = np.mgrid[:size, :size] - size // 2
     beyond = np.hypot(x, y) * np.deg2rad(.7) >= 1
     for kind in ("dirty", "residual", "image"):
         suite.true(f"all sky: {kind} is NaN beyond the horizon only",

@@ -106,7 +106,7 @@ def check_refused(suite, s):
     image = np.ones((20, 20))
     scale = 400 * ASEC
     elsewhere = uvfits.write_model(suite.path("elsewhere.fits"), image, scale, ra_deg=60.5)
-    far = uvfits.write_model(suite.path("far.fits"), image, scale, shift=(900.0, 0.0))
+    far = uvfits.write_model(suite.path("far.fits"), image, scale, shift=(1100.0, 0.0))
     oblong = uvfits.write_model(suite.path("oblong.fits"), image, scale, shift=(0.5, 0.5))
     with fits_module().open(oblong, mode="update") as hdus:
         hdus[0].header["CDELT2"] *= 1.5

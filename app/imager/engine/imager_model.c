@@ -47,10 +47,11 @@ static tess_status place_model(imager_model *model)
         fmax(fabs(tess_geom_l(geom, 0)), fabs(tess_geom_l(geom, fits->nx - 1)));
     const double m =
         fmax(fabs(tess_geom_m(geom, 0)), fabs(tess_geom_m(geom, fits->ny - 1)));
-    if (!(l <= 1.01 && m <= 1.01))
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: the model reaches beyond the half-sky around the phase centre",
-                  fits->path);
+    if (!(l <= TESS_GEOM_FARTHEST && m <= TESS_GEOM_FARTHEST))
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: the model reaches far beyond the half-sky around the phase centre",
+            fits->path);
 cleanup:
     return status;
 }
