@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
 lines of the manual, and tessera images CORRECTED_DATA; its image tool opens cubes, and what it
-exports is read here; its primary beams are those of --primary-beam.
+exports is read here; sets and UVFITS that it imports, joins and cuts make the same image; its primary
+beams are those of --primary-beam.
 
 Skipped (77) without CASA. TESS_CASA_PYTHON is an interpreter that imports casatools, casatasks
 and casadata: `. tests/setup.sh; tess_setup_casa FOLDER` makes one.
@@ -255,6 +256,74 @@ def check_self_calibration(suite, casa):
         check_columns(suite, casa, pol, sky)
 
 
+# ---- sets and UVFITS ----
+
+def observe_line(suite):
+    """Eight channels and four correlations, as UVFITS and as a MeasurementSet."""
+    sky = write_sky(suite.path("sky.csv"), [
+        dict(ra="60deg", dec="-30deg", flux_jy=1, q=.1, u=.05, v=.02, spectral_index=-.7,
+             ref_freq="1.28GHz"), dict(ra="60.03deg", dec="-29.99deg", flux_jy=.4)])
+    for name in ("line.uvfits", "line.ms"):
+        simulate(suite.path(name), sky, layout="meerkat", duration="10min", integration="60s",
+                 freq="1.28GHz", width="10MHz", channels=8, pol="XX,XY,YX,YY")
+
+
+# Halves of the time and of the channels, as CASA joins them; and a set that it cuts.
+EXCHANGE = """
+importuvfits("line.uvfits", "import.ms")
+exportuvfits("line.ms", "export.uvfits", datacolumn="data")
+times = ("2026/01/01/00:00:00~2026/01/01/%s", "2026/01/01/%s~2026/01/03/00:00:00")
+for k in range(2):
+    split("line.ms", f"time{k}.ms", datacolumn="data", timerange=times[k] % MIDDLE)
+    split("line.ms", f"band{k}.ms", datacolumn="data", spw=("0:0~3", "0:4~7")[k])
+concat(["time0.ms", "time1.ms"], "times.ms")
+concat(["band0.ms", "band1.ms"], "bands.ms")
+virtualconcat(["time0.ms", "time1.ms"], "virtual.ms", keepcopy=True)
+partition("line.ms", "parts.ms", datacolumn="data", separationaxis="baseline")
+tclean("line.ms", imagename="m", datacolumn="data", imsize=SIDE, cell=PIXEL, niter=1,
+       usemask="user", mask="circle[[256pix,256pix],40pix]")
+"""
+
+VIRTUAL = """
+def model(path):
+    tb.open(path)
+    column, *order = (tb.getcol(c) for c in ("MODEL_DATA", "TIME", "ANTENNA1", "ANTENNA2"))
+    tb.close()
+    return column[..., np.lexsort(order[::-1])]
+
+tell.update({path: bool(np.array_equal(model(path), model("line.ms"))) for path in PATHS})
+"""
+
+
+def check_exchange(suite, casa):
+    """One observation in all clothes that CASA has for it, imaged and predicted by tessera."""
+    if casa.run("sets and UVFITS", numbers(MIDDLE="20:05:00") + EXCHANGE) is None:
+        return
+    pixels = {}
+    for name in ("line.ms", "import.ms", "export.uvfits", "times.ms", "bands.ms", "virtual.ms",
+                 "parts.ms"):
+        good, prefix = suite.image("same", suite.path(name), "--size", "256", "--scale", "4asec",
+                                   "--weight", "natural", "--stokes", "I,V", "--reproducible")
+        if good:
+            pixels[name] = [read_image(f"{prefix}-{s}-dirty.fits")[0] for s in "IV"]
+            for s in range(2):  # uvw are of single precision in UVFITS, and so are sums
+                suite.below(f"{name}: Stokes {'IV'[s]}",
+                            l2_error(pixels[name][s], pixels["line.ms"][s]), 1e-6)
+    joined = ("line.ms", "times.ms", "virtual.ms", "parts.ms")
+    for name in joined:
+        suite.ran(f"predict {name}", tessera("predict", name, "--model", write_list(suite), "--column",
+                                             "MODEL_DATA", "--overwrite", cwd=suite.work))
+    told = casa.run("MODEL_DATA of joined sets", numbers(PATHS=joined) + VIRTUAL)
+    if told:
+        suite.equal("MODEL_DATA of joined sets", told, dict.fromkeys(joined, True))
+    good, prefix = suite.image("masked", suite.path("line.ms"), *CLEAN, "--casa-mask",
+                               suite.path("m.mask"))
+    if good:
+        y, x = np.nonzero(read_image(prefix + "-model.fits")[0])
+        suite.true(f"{len(x)} components within tclean's mask",
+                   0 < np.hypot(x - SIDE // 2, y - SIDE // 2).max() <= 40)
+
+
 # ---- cubes ----
 
 OPEN = """
@@ -358,12 +427,6 @@ def flag_channels(path):
 
 
 def check_cubes(suite, casa):
-    sky = write_sky(suite.path("sky.csv"), [
-        dict(ra="60deg", dec="-30deg", flux_jy=1, q=.1, u=.05, v=.02, spectral_index=-.7,
-             ref_freq="1.28GHz"), dict(ra="60.03deg", dec="-29.99deg", flux_jy=.4)])
-    for name in ("line.uvfits", "line.ms"):
-        simulate(suite.path(name), sky, layout="meerkat", duration="10min", integration="60s",
-                 freq="1.28GHz", width="10MHz", channels=8, pol="XX,XY,YX,YY")
     flag_channels(suite.path("line.uvfits"))
     clean = ["--size", "256", "--scale", "4asec", "--niter", "500", "--auto-threshold", "3",
              "--cube"]
@@ -445,6 +508,8 @@ def main():
     if told:
         print("  CASA", told["version"])
     check_self_calibration(suite, casa)
+    observe_line(suite)
+    check_exchange(suite, casa)
     check_cubes(suite, casa)
     check_beams(suite, casa)
     suite.finish()
