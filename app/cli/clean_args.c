@@ -447,7 +447,8 @@ static tess_status check_join(const tess_image_opts *opts)
                                               : opts->num_pol;
     if ((join->squared || linked > 1) && (minor->no_negative || minor->stop_negative))
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--no-negative and --stop-negative: the peak of squares has no sign");
+                  "--no-negative and --stop-negative: the peak of squares has no "
+                  "sign; leave them out");
     TESS_TRY(check_channels(opts));
 cleanup:
     return status;

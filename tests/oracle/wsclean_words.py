@@ -59,6 +59,12 @@ TRANSLATED = [
     (f"{BASE} -niter 9 -channels-out 4 -join-channels -fit-spectral-log-pol 3 -deconvolution-channels 2",
      f"{IMAGE} --deconvolution-channels 2 --channels-out 4 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
      "--join-channels --fit-spectral-log-pol 2"),
+    # the peak of squares has no sign
+    (f"{BASE} -niter 9 -channels-out 2 -joinchannels -squared-channel-joining -nonegative -stop-negative "
+     "-no-update-model-required",
+     f"{IMAGE} --squared-channel-joining --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --join-channels"),
+    (f"{BASE} -niter 9 -nonegative -no-update-model-required",
+     f"{IMAGE} --no-negative --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -niter 0 -no-dirty", f"{IMAGE} --stokes I {UNIFORM} --field 0 --niter 0 --dirty-as-image --no-psf"),
     (f"{BASE} -no-dirty -make-psf", f"{IMAGE} --stokes I {UNIFORM} --field 0 --dirty-as-image"),
     # names of older and newer versions

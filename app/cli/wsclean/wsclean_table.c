@@ -47,6 +47,7 @@
 #define NO_OTHER                                                                       \
     "there are --multiscale and single-scale cleaning; leave it out or use "           \
     "-multiscale"
+#define SQUARES  "without effect with -squared-channel-joining: squares have no sign"
 #define NO_NOISE "use tessera simulate --noise"
 
 const wsclean_option wsclean_options[] = {
@@ -122,8 +123,10 @@ const wsclean_option wsclean_options[] = {
     BECOMES("size", "WIDTH HEIGHT", "--size %1,%2", NULL, WSCLEAN_DRAW),
     CHOICE("scale", "ANGLE/deg", "--scale ANGLE",
            "degrees without a unit; default: 0.01", WSCLEAN_DRAW),
-    CHOICE("pol", "LIST", "--stokes LIST --density first",
-           "default: I; all have the first one's weights", WSCLEAN_PREDICT),
+    CHOICE(
+        "pol", "LIST", "--stokes LIST --density first",
+        "default: I; all have the first one's weights; XY and YX have two images each",
+        WSCLEAN_PREDICT),
     CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
            WSCLEAN_PREDICT),
     CHOICE("intervals-out", "N", "--intervals-out N", NULL, WSCLEAN_PREDICT),
@@ -221,9 +224,11 @@ const wsclean_option wsclean_options[] = {
     IGNORED("multiscale-convolution-padding", "F", "convolutions do not wrap"),
     IGNORED("no-multiscale-fast-subminor", NULL, "the components are the same"),
     IGNORED("no-fast-subminor", NULL, "the components are the same"),
-    BECOMES("no-negative", NULL, "--no-negative", NULL, WSCLEAN_CLEAN),
+    BECOMES("no-negative", NULL, "--no-negative", SQUARES,
+            WSCLEAN_CLEAN | WSCLEAN_SIGNED),
     IGNORED("negative", NULL, "the default"),
-    BECOMES("stop-negative", NULL, "--stop-negative", NULL, WSCLEAN_CLEAN),
+    BECOMES("stop-negative", NULL, "--stop-negative", SQUARES,
+            WSCLEAN_CLEAN | WSCLEAN_SIGNED),
     BECOMES("clean-border", "PERCENT", "--clean-border %1", NULL, WSCLEAN_CLEAN),
     BECOMES(
         "continue", NULL, "--continue",

@@ -25,6 +25,7 @@ enum {
     WSCLEAN_NONZERO = 16,   /**< 0 is WSClean's word for none */
     WSCLEAN_RESTORE = 32,   /**< with -restore and -restore-list, too */
     WSCLEAN_DRAW = 64,      /**< with -draw-model, too */
+    WSCLEAN_SIGNED = 128,   /**< not where the peaks of squares are searched */
 };
 
 typedef struct wsclean_option {

@@ -149,12 +149,20 @@ static bool cleans(const wsclean_line *line)
     return number_of(line, "niter", 0) > 0 && !only_psf(line);
 }
 
+/* Whether components are found at peaks of squares in all of WSClean's loops. */
+static bool squares(const wsclean_line *line)
+{
+    return wsclean_line_last(line, "join-channels") &&
+           wsclean_line_last(line, "squared-channel-joining");
+}
+
 /* Whether an option has an effect beside the others. */
 static bool has_effect(const wsclean_line *line, const wsclean_option *option)
 {
     if (option->where & WSCLEAN_CLEAN && !cleans(line)) return false;
     if (option->where & WSCLEAN_JOINED && !wsclean_line_last(line, "join-channels"))
         return false;
+    if (option->where & WSCLEAN_SIGNED && squares(line)) return false;
     return !(option->where & WSCLEAN_MULTISCALE) ||
            wsclean_line_last(line, "multiscale");
 }
