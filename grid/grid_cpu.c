@@ -96,37 +96,110 @@ static void add_values(const tess_grid_plan *plan, void *to, const void *from,
     }
 }
 
-/* Grid a piece into `target`, chunk by chunk. A chunk's sum is formed alone and then
+/* A call of cpu_grid: its arguments, the pieces of its work, and its memory. */
+typedef struct grid_call {
+    const tess_grid_plan *plan;
+    const tess_samples *samples;
+    const tess_brick_list *bricks;
+    int64_t first; /* the brick in the list whose sum is the first */
+    bool psf;
+    tess_brick_sums *sums;
+    tess_grid_report *report;
+    int threads;
+    tile_function *grid;
+    tile_taps *taps;
+    tile_piece *piece; /* [num_pieces] */
+    int64_t num_pieces;
+    int64_t num_extra;       /* pieces that have buffers of their own */
+    int64_t *place_of_extra; /* [num_extra] their places among all pieces */
+    char *extras;            /* [num_extra][largest] their buffers */
+    char *spares;            /* [threads][largest] sums of a chunk */
+    char *work;              /* [threads] what a tile_job needs */
+    int64_t largest;         /* values of the largest buffer */
+    int64_t bytes;           /* of a value */
+    tess_status failed;      /* what has failed in a piece */
+} grid_call;
+
+static tess_brick_sum *sum_of(const grid_call *call, const tile_piece *piece)
+{
+    return &call->sums->brick[piece->brick - call->first];
+}
+
+/* Where a piece is gridded: its brick's buffer, or one of its own. */
+static char *target_of(const grid_call *call, const tile_piece *piece)
+{
+    if (piece->extra > 0)
+        return call->extras + (piece->extra - 1) * call->largest * call->bytes;
+    return (char *)call->sums->data + sum_of(call, piece)->offset * call->bytes;
+}
+
+/* Grids a piece into `target`, chunk by chunk. A chunk's sum is formed alone and then
  * added, so that rounding errors grow with the square root of the chunk, not of the
  * brick (blocked summation), and do not depend on who adds which chunk. */
-static void grid_piece(const tess_grid_plan *plan, const tess_brick_list *bricks,
-                       const tile_piece *piece, tile_function *grid, tile_job *job,
-                       void *target, void *spare, int64_t values)
+static void grid_chunks(const grid_call *call, const tile_piece *piece, tile_job *job,
+                        void *target)
 {
-    const size_t bytes = (size_t)values * value_bytes(plan);
+    const tess_grid_plan *plan = call->plan;
+    const int64_t values = tile_values(plan, sum_of(call, piece), call->sums->num_pol);
+    const size_t bytes = (size_t)(values * call->bytes);
+    void *spare = call->spares + tess_omp_thread() * call->largest * call->bytes;
     int64_t run = piece->run, skip = piece->skip, left = piece->count;
     memset(target, 0, bytes);
     for (bool is_first = true; left > 0; is_first = false) {
-        job->run = &bricks->run[run];
+        job->run = &call->bricks->run[run];
         job->skip = skip;
         job->count = left < plan->chunk ? left : plan->chunk;
         job->data = is_first ? target : spare;
         if (!is_first) memset(spare, 0, bytes);
-        grid(job);
+        call->grid(job);
         if (!is_first) add_values(plan, target, spare, values);
         left -= job->count;
-        tile_advance(bricks, job->count, &run, &skip);
+        tile_advance(call->bricks, job->count, &run, &skip);
         job->next = NULL; /* the first chunk has fetched it */
     }
 }
 
-/* Where a piece is gridded: its brick's buffer, or one of its own. */
-static char *target_of(const tess_brick_sums *sums, const tess_brick_sum *sum,
-                       const tile_piece *piece, char *extras, int64_t largest,
-                       int64_t bytes)
+/* Grids piece k. `next`: the piece that follows, whose buffer is prefetched, or -1. */
+static void grid_piece(grid_call *call, int64_t k, int64_t next, int64_t *merged)
 {
-    if (piece->extra > 0) return extras + (piece->extra - 1) * largest * bytes;
-    return (char *)sums->data + sum->offset * bytes;
+    const tess_grid_plan *plan = call->plan;
+    const tile_piece *piece = &call->piece[k],
+                     *ahead = &call->piece[next < 0 ? k : next];
+    const tess_brick_sum *sum = sum_of(call, piece);
+    char *target = target_of(call, piece);
+    tile_job job;
+    tile_job_for(plan, call->samples, call->taps, sum, call->sums->num_pol, NULL, &job);
+    if (next >= 0)
+        tile_job_fetch(plan, sum_of(call, ahead), ahead, target_of(call, ahead), &job);
+    job.psf = call->psf;
+    job.merged = merged;
+    job.work = call->work + tess_omp_thread() * tile_work_bytes(plan);
+    if (plan->projection) {
+        const int64_t values = tile_values(plan, sum, call->sums->num_pol);
+        job.data = target;
+        memset(target, 0, (size_t)(values * call->bytes));
+        projection_grid(&job, call->bricks, piece, &call->failed);
+    } else
+        grid_chunks(call, piece, &job, target);
+    if (call->report->progress)
+        tess_progress_add(call->report->progress, (double)piece->count);
+}
+
+/* The work of one thread: grids pieces until all are taken. */
+static void grid_pieces(grid_call *call, tile_queue *queue, double *busy,
+                        int64_t *merged)
+{
+    const double begin = tess_time_now();
+    for (int64_t k = tile_queue_take(queue), next; k < call->num_pieces;
+         k = next < 0 ? tile_queue_take(queue) : next) {
+        next = call->plan->projection ? -1 : tile_queue_take_ahead(queue, k);
+        if (sum_of(call, &call->piece[k])->num_planes > 0)
+            grid_piece(call, k, next, merged);
+    }
+    const double end = tess_time_now();
+    *busy += end - begin;
+    tess_trace_add(call->report->trace, TESS_LANE_GRID + tess_omp_thread(), "grid",
+                   begin, end);
 }
 
 static int64_t largest_buffer(const tess_grid_plan *plan, const tess_brick_sums *sums)
@@ -139,26 +212,61 @@ static int64_t largest_buffer(const tess_grid_plan *plan, const tess_brick_sums 
     return largest;
 }
 
-/* Add the buffers of further pieces to their bricks, in the order of the pieces. */
-static void add_extras(const tess_grid_plan *plan, const tile_piece *piece,
-                       const int64_t *place_of_extra, int64_t num_extra, int64_t first,
-                       const char *extras, int64_t largest, tess_brick_sums *sums)
+/* Adds the buffers of further pieces to their bricks, in the order of the pieces. */
+static void add_extras(const grid_call *call)
 {
-    const int64_t bytes = (int64_t)value_bytes(plan);
+    const tess_grid_plan *plan = call->plan;
+    const int64_t *place = call->place_of_extra;
 #pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
-    for (int64_t k = 0; k < num_extra; ++k) {
-        const tile_piece *from = &piece[place_of_extra[k]];
-        const bool starts_brick =
-            k == 0 || piece[place_of_extra[k - 1]].brick != from->brick;
-        if (!starts_brick) continue;
-        const tess_brick_sum *sum = &sums->brick[from->brick - first];
-        const int64_t values = tile_values(plan, sum, sums->num_pol);
-        for (int64_t j = k; j < num_extra; ++j) {
-            if (piece[place_of_extra[j]].brick != from->brick) break;
-            add_values(plan, (char *)sums->data + sum->offset * bytes,
-                       extras + j * largest * bytes, values);
+    for (int64_t k = 0; k < call->num_extra; ++k) {
+        const tile_piece *from = &call->piece[place[k]];
+        if (k > 0 && call->piece[place[k - 1]].brick == from->brick) continue;
+        const tess_brick_sum *sum = sum_of(call, from);
+        const int64_t values = tile_values(plan, sum, call->sums->num_pol);
+        for (int64_t j = k; j < call->num_extra; ++j) {
+            if (call->piece[place[j]].brick != from->brick) break;
+            add_values(plan, (char *)call->sums->data + sum->offset * call->bytes,
+                       call->extras + j * call->largest * call->bytes, values);
         }
     }
+}
+
+/* Cuts the work of a call into pieces, and allocates its memory. */
+static tess_status call_begin(grid_call *call)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_plan *plan = call->plan;
+    const int64_t end = call->first + call->sums->num_bricks;
+    call->grid = tile_table_best()->grid[plan->is_double][plan->kernel.support];
+    call->bytes = (int64_t)value_bytes(plan);
+    call->largest = largest_buffer(plan, call->sums);
+    call->taps = tess_alloc(1, sizeof *call->taps);
+    if (!call->taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
+    tile_taps_fill(&plan->kernel, call->taps);
+    TESS_TRY(tile_pieces_make(plan, call->bricks, call->first, end, &call->piece,
+                              &call->num_pieces, &call->num_extra));
+    call->spares = tess_alloc(call->threads * call->largest, (size_t)call->bytes);
+    call->work = tess_alloc(call->threads, (size_t)tile_work_bytes(plan));
+    call->extras = tess_alloc(call->num_extra * call->largest, (size_t)call->bytes);
+    call->place_of_extra = tess_alloc(call->num_extra, sizeof *call->place_of_extra);
+    if (!call->spares || !call->work || !call->extras || !call->place_of_extra)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld tile buffers",
+                  (long long)(call->num_extra + call->threads));
+    for (int64_t k = 0; k < call->num_pieces; ++k)
+        if (call->piece[k].extra > 0)
+            call->place_of_extra[call->piece[k].extra - 1] = k;
+cleanup:
+    return status;
+}
+
+static void call_end(grid_call *call)
+{
+    tess_free(call->taps);
+    tess_free(call->piece);
+    tess_free(call->spares);
+    tess_free(call->work);
+    tess_free(call->extras);
+    tess_free(call->place_of_extra);
 }
 
 static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samples,
@@ -167,81 +275,27 @@ static tess_status cpu_grid(const tess_grid_plan *plan, const tess_samples *samp
 {
     tess_status status = TESS_OK;
     const int threads = projection_outer_threads(plan);
-    const int64_t bytes = (int64_t)value_bytes(plan);
-    const int64_t largest = largest_buffer(plan, sums);
-    tile_function *grid =
-        tile_table_best()->grid[plan->is_double][plan->kernel.support];
-    tess_status failed = TESS_OK;
-    tile_piece *piece = NULL;
-    int64_t num_pieces = 0, num_extra = 0, *place_of_extra = NULL;
-    const int64_t work_bytes = tile_work_bytes(plan);
-    char *extras = NULL, *spares = NULL, *work = NULL;
+    grid_call call = {.plan = plan,
+                      .samples = samples,
+                      .bricks = bricks,
+                      .first = first,
+                      .psf = psf,
+                      .sums = sums,
+                      .report = report,
+                      .threads = threads};
     double busy = 0, start = tess_time_now();
     int64_t merged = 0;
-    tile_taps *taps = tess_alloc(1, sizeof *taps);
-    if (!taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
-    tile_taps_fill(&plan->kernel, taps);
-    TESS_TRY(tile_pieces_make(plan, bricks, first, first + sums->num_bricks, &piece,
-                              &num_pieces, &num_extra));
-    spares = tess_alloc(threads * largest, (size_t)bytes);
-    work = tess_alloc(threads, (size_t)work_bytes);
-    extras = tess_alloc(num_extra * largest, (size_t)bytes);
-    place_of_extra = tess_alloc(num_extra, sizeof *place_of_extra);
-    if (!spares || !work || !extras || !place_of_extra)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld tile buffers",
-                  (long long)(num_extra + threads));
-    for (int64_t k = 0; k < num_pieces; ++k)
-        if (piece[k].extra > 0) place_of_extra[piece[k].extra - 1] = k;
-    tile_queue queue = {piece, num_pieces, 0, threads};
+    TESS_TRY(call_begin(&call));
+    tile_queue queue = {call.piece, call.num_pieces, 0, threads};
 #pragma omp parallel num_threads(threads) reduction(+ : busy, merged)
-    {
-        const int64_t thread = tess_omp_thread();
-        char *spare = spares + thread * largest * bytes;
-        const double begin = tess_time_now();
-        for (int64_t k = tile_queue_take(&queue), next; k < num_pieces;
-             k = next < 0 ? tile_queue_take(&queue) : next) {
-            const tess_brick_sum *sum = &sums->brick[piece[k].brick - first];
-            tile_job job;
-            next = plan->projection ? -1 : tile_queue_take_ahead(&queue, k);
-            if (sum->num_planes == 0) continue;
-            char *target = target_of(sums, sum, &piece[k], extras, largest, bytes);
-            tile_job_for(plan, samples, taps, sum, sums->num_pol, NULL, &job);
-            if (next >= 0) {
-                const tess_brick_sum *ahead = &sums->brick[piece[next].brick - first];
-                tile_job_fetch(
-                    plan, ahead, &piece[next],
-                    target_of(sums, ahead, &piece[next], extras, largest, bytes), &job);
-            }
-            job.psf = psf;
-            job.merged = &merged;
-            job.work = work + thread * work_bytes;
-            if (plan->projection) {
-                job.data = target;
-                memset(target, 0,
-                       (size_t)(tile_values(plan, sum, sums->num_pol) * bytes));
-                projection_grid(&job, bricks, &piece[k], &failed);
-            } else
-                grid_piece(plan, bricks, &piece[k], grid, &job, target, spare,
-                           tile_values(plan, sum, sums->num_pol));
-            if (report->progress)
-                tess_progress_add(report->progress, (double)piece[k].count);
-        }
-        const double end = tess_time_now();
-        busy += end - begin;
-        tess_trace_add(report->trace, TESS_LANE_GRID + thread, "grid", begin, end);
-    }
-    TESS_TRY(failed);
-    add_extras(plan, piece, place_of_extra, num_extra, first, extras, largest, sums);
+    grid_pieces(&call, &queue, &busy, &merged);
+    TESS_TRY(call.failed);
+    add_extras(&call);
     const double wall = tess_time_now() - start;
     report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
     report->merged = merged;
 cleanup:
-    tess_free(taps);
-    tess_free(piece);
-    tess_free(spares);
-    tess_free(work);
-    tess_free(extras);
-    tess_free(place_of_extra);
+    call_end(&call);
     return status;
 }
 

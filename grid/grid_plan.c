@@ -578,17 +578,18 @@ void tess_brick_sums_free(tess_brick_sums *sums)
 }
 
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
-                              const tess_brick_list *bricks, int64_t first, int64_t end,
-                              bool psf, tess_brick_sums *sums, tess_grid_report *report)
+                              const tess_brick_range *bricks, bool psf,
+                              tess_brick_sums *sums, tess_grid_report *report)
 {
     tess_status status = TESS_OK;
     tess_brick_sums made = {.window_first = sums->window_first,
                             .window_planes = sums->window_planes,
                             .spare = sums->spare};
     made.num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
-    TESS_TRY(plan->backend->grid->begin(plan, samples, bricks, first, end, &made));
-    TESS_TRY(
-        plan->backend->grid->grid(plan, samples, bricks, first, psf, &made, report));
+    TESS_TRY(plan->backend->grid->begin(plan, samples, bricks->list, bricks->first,
+                                        bricks->end, &made));
+    TESS_TRY(plan->backend->grid->grid(plan, samples, bricks->list, bricks->first, psf,
+                                       &made, report));
     *sums = made;
     made = (tess_brick_sums){0};
 cleanup:

@@ -41,6 +41,12 @@ typedef struct tess_brick_list {
     void (*release)(void *own); /**< frees `own` */
 } tess_brick_list;
 
+/** Bricks [first, end) of a list. */
+typedef struct tess_brick_range {
+    const tess_brick_list *list;
+    int64_t first, end;
+} tess_brick_range;
+
 /** Key of the brick in which the footprint of a sample of this row and channel
  *  starts. */
 int64_t tess_brick_key_of(const struct tess_grid_plan *plan, const double uvw_m[3],

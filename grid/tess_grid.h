@@ -39,8 +39,8 @@ enum {
 /** Images of a smaller ε are made in double precision: the rounding of single precision
  *  (kernel values, FFT, sums of many visibilities) comes to a few 1e-6. */
 #define TESS_SINGLE_ACCURACY 9e-6
-/** Files of images, and transforms while they are cleaned, are double for a smaller ε: a
- *  finer promise is more than single precision stores. */
+/** Files of images, and transforms while they are cleaned, are double for a smaller ε:
+ * a finer promise is more than single precision stores. */
 #define TESS_SINGLE_FILE_ACCURACY 1e-6
 
 /** Precision of grid and images. Auto is single for ε ≥ TESS_SINGLE_ACCURACY. */
@@ -107,7 +107,7 @@ typedef struct tess_grid_plan {
     double w_first_lambda; /**< of plane 0 */
     double w_step_lambda;  /**< between planes */
     tess_grid_nm1 nm1;
-    tess_geom_phase phase; /**< that visibilities are gridded with */
+    tess_geom_phase phase;    /**< that visibilities are gridded with */
     int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
     int64_t chunk;
     tess_grid_correction correction;
@@ -269,8 +269,7 @@ tess_status tess_brick_list_make(const tess_grid_plan *plan,
 /** Call begin, then grid, of the plan's backend. Only the window and `spare` of `*sums`
  *  are used as input. */
 tess_status tess_grid_execute(const tess_grid_plan *plan, const tess_samples *samples,
-                              const tess_brick_list *bricks, int64_t first, int64_t end,
-                              bool psf, tess_brick_sums *sums,
-                              tess_grid_report *report);
+                              const tess_brick_range *bricks, bool psf,
+                              tess_brick_sums *sums, tess_grid_report *report);
 
 #endif

@@ -169,8 +169,8 @@ static tess_status do_block(const tess_grid_plan *plan, tess_samples *samples,
     tess_brick_sums sums = {0};
     tess_grid_report report = {.busy_share = 1};
     double start = tess_time_now();
-    TESS_TRY(
-        tess_grid_execute(plan, samples, bricks, first, end, false, &sums, &report));
+    TESS_TRY(tess_grid_execute(plan, samples, &(tess_brick_range){bricks, first, end},
+                               false, &sums, &report));
     if (degrid) {
         start = tess_time_now();
         TESS_TRY(tess_degrid_execute(plan, samples, bricks, first, &sums, &report));

@@ -126,7 +126,8 @@ static tess_status grid_tiles(ladder *of, double *seconds, double *sum)
     for (int64_t first = 0, end; first < of->list.num_bricks; first = end) {
         end = tess_brick_list_block_end(of->plan, &of->list, first);
         const double start = tess_time_now();
-        TESS_TRY(tess_grid_execute(of->plan, &of->samples, &of->list, first, end, false,
+        TESS_TRY(tess_grid_execute(of->plan, &of->samples,
+                                   &(tess_brick_range){&of->list, first, end}, false,
                                    &sums, &report));
         *seconds += tess_time_now() - start;
         *sum += sum_of(sums.data, 2 * sums.num_values);

@@ -18,7 +18,6 @@ tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
 {
     tess_status status = TESS_OK;
     steps_live *live = NULL;
-    const int64_t first = part->first, end = part->end;
     int64_t plane, plane_end;
     const double start = tess_time_now(), own = tess_time_own();
     const double num_vis = steps_num_vis(part, bricks);
@@ -28,7 +27,8 @@ tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
     live->sums.window_first = (int32_t)window.first;
     live->sums.window_planes = (int32_t)window.count;
     live->sums.spare = &steps->spare;
-    TESS_TRY(tess_grid_execute(steps->plan, samples, bricks, first, end, psf,
+    TESS_TRY(tess_grid_execute(steps->plan, samples,
+                               &(tess_brick_range){bricks, part->first, part->end}, psf,
                                &live->sums, &report));
     steps_planes_of_block(steps->plan, part->block, &plane, &plane_end);
     if (plane >= window.first) /* later windows grid the same again */
