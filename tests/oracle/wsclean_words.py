@@ -21,6 +21,13 @@ TRANSLATED = [
                     f"{UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -scale 0.001", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("2asec",
                                                                                       "0.001deg")),
+    # units as WSClean has them
+    ("-size 64 48 -scale 2Asec -taper-gaussian 0.5ARCMIN",
+     f"{IMAGE} --taper-gaussian 0.5amin --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-size 64 48 -scale 2arcsec -niter 9 -threshold 3mjy -beam-size 1arcmin -no-update-model-required",
+     f"{IMAGE} --threshold 3mJy --beam-size 1amin --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -scale 1masec -niter 9 -threshold 1E-3 -no-update-model-required",
+     f"{IMAGE} --threshold 1E-3 --stokes I {UNIFORM} --field 0 {CLEAN}".replace("2asec", "1mas")),
     (f"{BASE} -make-psf -weight briggs -0.5 -weighting-rank-filter 0",
      f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
@@ -112,7 +119,7 @@ ALONE = [
      "--freq 150000000.0 --bandwidth 1000000.0 --threads 4 --size 1024,512"),
     # as WSClean's manual has it
     ("-draw-model sky.txt -sinc-window-size 256 -size 9 9 -scale 1arcsec -name m o.ms",
-     "draw sky.txt -o m.fits --overwrite --scale 1arcsec --terms 1 --obs o.ms --field 0 --size 9,9"),
+     "draw sky.txt -o m.fits --overwrite --scale 1asec --terms 1 --obs o.ms --field 0 --size 9,9"),
 ]
 
 # Options that two or more of eighteen public pipelines use.

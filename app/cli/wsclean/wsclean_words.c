@@ -65,12 +65,39 @@ static bool is_number(const char *text)
     return is;
 }
 
+/* WSClean's units, in capitals or not, and tessera's. */
+static const struct {
+    const char *other, *name;
+} units[] = {
+    {"deg", "deg"},         {"degrees", "deg"},    {"amin", "amin"},
+    {"arcmin", "amin"},     {"asec", "asec"},      {"arcsec", "asec"},
+    {"mas", "mas"},         {"masec", "mas"},      {"marcsec", "mas"},
+    {"rad", "rad"},         {"radians", "rad"},    {"jy", "Jy"},
+    {"jansky", "Jy"},       {"mjy", "mJy"},        {"millijansky", "mJy"},
+    {"microjansky", "uJy"}, {"nanojansky", "nJy"},
+};
+enum { NUM_UNITS = sizeof units / sizeof *units };
+
+/* Tessera's name of the unit behind a number, or the same text. */
+static const char *unit_of(const char *text)
+{
+    for (int k = 0; k < NUM_UNITS; ++k)
+        if (strcasecmp(text, units[k].other) == 0) return units[k].name;
+    return text;
+}
+
 void wsclean_words_argument(const wsclean_given *given, int k, char text[WSCLEAN_TEXT])
 {
-    char name[32];
+    char name[32], *end;
     const char *unit = wsclean_argument(given->option, k, name, sizeof name);
     const char *value = given->argument[k];
-    snprintf(text, WSCLEAN_TEXT, "%s%s", value, unit && is_number(value) ? unit : "");
+    const bool has_unit = unit || strcmp(name, "FLUX") == 0;
+    strtod(value, &end);
+    if (has_unit && end != value && *end)
+        snprintf(text, WSCLEAN_TEXT, "%.*s%s", (int)(end - value), value, unit_of(end));
+    else
+        snprintf(text, WSCLEAN_TEXT, "%s%s", value,
+                 unit && is_number(value) ? unit : "");
 }
 
 void wsclean_words_position(const wsclean_given *given, char text[WSCLEAN_TEXT])
