@@ -222,7 +222,8 @@ static tess_status take(tess_comm *comm, const tess_primary_beam_request *reques
     if (tess_fits_is_name(model)) return take_cube(model, beam);
     TESS_FAIL(
         TESS_ERR_INPUT,
-        "no primary beam of telescope '%s' is known; write --primary-beam " MODELS,
+        "no primary beam of telescope '%s' is known: make images without one, or with "
+        "tessera image --primary-beam " MODELS,
         request->telescope ? request->telescope : "");
 cleanup:
     return status;
