@@ -113,8 +113,9 @@ tess_setup_python() {
     TESS_TEST_PYTHON=$folder/bin/python
 }
 
-# CASA and DP3 from the Python package index, 2 GB under $1, for their tests (e2e.casa, e2e.dp3), which
-# are skipped without them: `. tests/setup.sh; tess_setup_casa $HOME/casa; ctest --test-dir build -R casa`.
+# CASA and DP3 from the Python package index, 2 GB under $1, for the tests e2e.casa and e2e.dp3,
+# which are skipped without them:
+# `. tests/setup.sh; tess_setup_casa $HOME/casa; ctest --test-dir build -R 'e2e.(casa|dp3)'`.
 tess_setup_casa() {
     TESS_CASA_PYTHON=$1/bin/python
     export TESS_CASA_PYTHON
