@@ -395,54 +395,66 @@ bool spw_selected(const tess_vis_select &select, int spw)
                                             spw) != select.spw + select.num_spw;
 }
 
-/* Make segments of the groups that the selection takes; what they cover in time. */
-void build_segments(Reader &reader, const tess_vis_select &select, const Groups &groups,
-                    const std::vector<DataDescription> &descriptions,
-                    tess_vis_meta &meta)
-{
-    double time_min = HUGE_VAL, time_max = -HUGE_VAL;
+/* What rows cover in time. */
+struct Times {
+    double first = HUGE_VAL, last = -HUGE_VAL;
     std::vector<double> intervals;
-    std::map<int, Segment> taken; /* by data description */
-    int64_t max_spw_chan = 0;
+};
+
+/* The groups that the selection takes, by data description. */
+std::map<int, Segment> take_groups(const tess_vis_select &select, const Groups &groups,
+                                   const std::vector<DataDescription> &descriptions,
+                                   int field_selected, Times &times)
+{
+    std::map<int, Segment> taken;
     const bool all_fields = select.any_field && !select.field;
     for (const auto &item : groups) {
         const int description = item.first.first, field = item.first.second;
-        if (!all_fields && field != meta.field_selected) continue;
+        if (!all_fields && field != field_selected) continue;
         if (!spw_selected(select, descriptions[description].spw)) continue;
         const Group &group = item.second;
         Segment &segment = taken[description];
         segment.runs.insert(segment.runs.end(), group.runs.begin(), group.runs.end());
-        time_min = std::min(time_min, group.time_min);
-        time_max = std::max(time_max, group.time_max);
-        intervals.insert(intervals.end(), group.intervals.begin(),
-                         group.intervals.end());
+        times.first = std::min(times.first, group.time_min);
+        times.last = std::max(times.last, group.time_max);
+        times.intervals.insert(times.intervals.end(), group.intervals.begin(),
+                               group.intervals.end());
     }
-    meta.segment = array_of<tess_vis_segment>(taken.size());
-    for (auto &item : taken) {
-        tess_vis_segment &segment = meta.segment[meta.num_segments++];
-        read_channels(reader, select, descriptions[item.first].spw, item.second,
-                      segment);
-        const int64_t in_file = item.second.num_chan_file;
-        if (meta.min_spw_chan == 0 || in_file < meta.min_spw_chan)
-            meta.min_spw_chan = in_file;
-        max_spw_chan = std::max(max_spw_chan, in_file);
-        if (segment.num_chan == 0) {
-            tess_free(segment.freq_hz);
-            tess_free(segment.chan_width_hz);
-            tess_free(segment.chan_spw);
-            segment = tess_vis_segment();
-            --meta.num_segments;
-            continue;
-        }
-        read_correlations(reader, descriptions[item.first].polarization, segment);
-        close_runs(item.second);
-        item.second.num_corr = segment.num_corr;
-        segment.num_rows = item.second.num_rows;
-        reader.segments->push_back(std::move(item.second));
+    return taken;
+}
+
+/* Makes a segment of the rows of a data description, unless none of its channels is
+ * selected. The number of channels in the file, selected or not. */
+int64_t add_segment(Reader &reader, const tess_vis_select &select,
+                    const DataDescription &description, Segment &rows,
+                    tess_vis_meta &meta)
+{
+    tess_vis_segment &segment = meta.segment[meta.num_segments++];
+    read_channels(reader, select, description.spw, rows, segment);
+    const int64_t in_file = rows.num_chan_file;
+    if (segment.num_chan == 0) {
+        tess_free(segment.freq_hz);
+        tess_free(segment.chan_width_hz);
+        tess_free(segment.chan_spw);
+        segment = tess_vis_segment();
+        --meta.num_segments;
+        return in_file;
     }
+    read_correlations(reader, description.polarization, segment);
+    close_runs(rows);
+    rows.num_corr = segment.num_corr;
+    segment.num_rows = rows.num_rows;
+    reader.segments->push_back(std::move(rows));
+    return in_file;
+}
+
+/* Fails with the reason why no segment is left. */
+void refuse_empty(const Reader &reader, const tess_vis_select &select,
+                  int64_t max_spw_chan)
+{
     const bool by_choice =
         select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
-    if (meta.num_segments == 0 && max_spw_chan > 0 && select.chan_first >= max_spw_chan)
+    if (max_spw_chan > 0 && select.chan_first >= max_spw_chan)
         MS_FAIL(
             TESS_ERR_USAGE,
             "%s: --channels %lld:%lld do not exist; its spectral windows have up to "
@@ -450,23 +462,48 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
             reader.path.c_str(), static_cast<long long>(select.chan_first),
             static_cast<long long>(select.chan_end),
             static_cast<long long>(max_spw_chan));
-    if (meta.num_segments == 0 && by_choice)
+    if (by_choice)
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: no rows or channels are left by --field, --spw and "
                 "--channels",
                 reader.path.c_str());
-    if (meta.num_segments == 0)
-        MS_FAIL(TESS_ERR_INPUT, "%s: its spectral windows have no channels",
-                reader.path.c_str());
-    if (time_min <= time_max) {
-        meta.time_start_mjd_s = time_min;
-        meta.time_end_mjd_s = time_max;
+    MS_FAIL(TESS_ERR_INPUT, "%s: its spectral windows have no channels",
+            reader.path.c_str());
+}
+
+void set_times(Times &times, tess_vis_meta &meta)
+{
+    if (times.first <= times.last) {
+        meta.time_start_mjd_s = times.first;
+        meta.time_end_mjd_s = times.last;
     }
-    if (!intervals.empty()) {
-        auto middle = intervals.begin() + static_cast<ptrdiff_t>(intervals.size() / 2);
-        std::nth_element(intervals.begin(), middle, intervals.end());
-        meta.integration_s = *middle;
+    if (times.intervals.empty()) return;
+    const auto half = static_cast<ptrdiff_t>(times.intervals.size() / 2);
+    const auto middle = times.intervals.begin() + half;
+    std::nth_element(times.intervals.begin(), middle, times.intervals.end());
+    meta.integration_s = *middle;
+}
+
+/* Makes segments of the groups that the selection takes, and finds what they cover in
+ * time. */
+void build_segments(Reader &reader, const tess_vis_select &select, const Groups &groups,
+                    const std::vector<DataDescription> &descriptions,
+                    tess_vis_meta &meta)
+{
+    Times times;
+    int64_t max_spw_chan = 0;
+    std::map<int, Segment> taken =
+        take_groups(select, groups, descriptions, meta.field_selected, times);
+    meta.segment = array_of<tess_vis_segment>(taken.size());
+    for (auto &item : taken) {
+        const int64_t in_file =
+            add_segment(reader, select, descriptions[item.first], item.second, meta);
+        if (meta.min_spw_chan == 0 || in_file < meta.min_spw_chan)
+            meta.min_spw_chan = in_file;
+        max_spw_chan = std::max(max_spw_chan, in_file);
     }
+    if (meta.num_segments == 0) refuse_empty(reader, select, max_spw_chan);
+    set_times(times, meta);
 }
 
 /* Columns that can hold visibilities, for messages. */

@@ -306,25 +306,49 @@ static void put_array_keys(fitsfile *fits, const tess_vis_meta *meta,
     put_text(fits, "POLTYPE", plan->stokes_first < -4 ? "X-Y LIN" : "", NULL, failed);
 }
 
+/* Columns of the table of antennas. */
+enum {
+    NAME = 1,
+    POSITION,
+    ORBIT,
+    NUMBER,
+    MOUNT,
+    OFFSET,
+    DIAMETER,
+    FEED_A,
+    ANGLE_A,
+    CAL_A,
+    FEED_B,
+    ANGLE_B,
+    CAL_B,
+    NUM_COLUMNS = CAL_B
+};
+
+static void put_antenna(fitsfile *fits, const tess_vis_antenna *antenna, int number,
+                        bool linear, int *failed)
+{
+    double xyz_m[3] = {antenna->xyz_m[0], antenna->xyz_m[1], antenna->xyz_m[2]};
+    float diameter_m = (float)antenna->diameter_m;
+    float zero = 0, angle_b = linear ? 90.0f : 0.0f;
+    int mount = 0;
+    char name[sizeof antenna->name];
+    char *text = name, *feed_a = linear ? "X" : "R", *feed_b = linear ? "Y" : "L";
+    snprintf(name, sizeof name, "%s", antenna->name);
+    fits_write_col(fits, TSTRING, NAME, number, 1, 1, &text, failed);
+    fits_write_col(fits, TDOUBLE, POSITION, number, 1, 3, xyz_m, failed);
+    fits_write_col(fits, TINT, NUMBER, number, 1, 1, &number, failed);
+    fits_write_col(fits, TINT, MOUNT, number, 1, 1, &mount, failed);
+    fits_write_col(fits, TFLOAT, OFFSET, number, 1, 1, &zero, failed);
+    fits_write_col(fits, TFLOAT, DIAMETER, number, 1, 1, &diameter_m, failed);
+    fits_write_col(fits, TSTRING, FEED_A, number, 1, 1, &feed_a, failed);
+    fits_write_col(fits, TFLOAT, ANGLE_A, number, 1, 1, &zero, failed);
+    fits_write_col(fits, TSTRING, FEED_B, number, 1, 1, &feed_b, failed);
+    fits_write_col(fits, TFLOAT, ANGLE_B, number, 1, 1, &angle_b, failed);
+}
+
 static void make_antennas(fitsfile *fits, const tess_vis_meta *meta,
                           const uvfits_plan *plan, int *failed)
 {
-    enum {
-        NAME = 1,
-        POSITION,
-        ORBIT,
-        NUMBER,
-        MOUNT,
-        OFFSET,
-        DIAMETER,
-        FEED_A,
-        ANGLE_A,
-        CAL_A,
-        FEED_B,
-        ANGLE_B,
-        CAL_B,
-        NUM_COLUMNS = CAL_B
-    };
     char *names[] = {"ANNAME", "STABXYZ",  "ORBPARM", "NOSTA", "MNTSTA",
                      "STAXOF", "DIAMETER", "POLTYA",  "POLAA", "POLCALA",
                      "POLTYB", "POLAB",    "POLCALB"};
@@ -341,27 +365,8 @@ static void make_antennas(fitsfile *fits, const tess_vis_meta *meta,
     fits_create_tbl(fits, BINARY_TBL, meta->num_antennas, NUM_COLUMNS, names, forms,
                     units, "AIPS AN", failed);
     put_array_keys(fits, meta, plan, failed);
-    const bool linear = plan->stokes_first < -4;
-    for (int k = 0; k < meta->num_antennas; ++k) {
-        const tess_vis_antenna *antenna = &meta->antenna[k];
-        double xyz_m[3] = {antenna->xyz_m[0], antenna->xyz_m[1], antenna->xyz_m[2]};
-        float diameter_m = (float)antenna->diameter_m;
-        float zero = 0, angle_b = linear ? 90.0f : 0.0f;
-        int number = k + 1, mount = 0;
-        char name[sizeof antenna->name];
-        char *text = name, *feed_a = linear ? "X" : "R", *feed_b = linear ? "Y" : "L";
-        snprintf(name, sizeof name, "%s", antenna->name);
-        fits_write_col(fits, TSTRING, NAME, k + 1, 1, 1, &text, failed);
-        fits_write_col(fits, TDOUBLE, POSITION, k + 1, 1, 3, xyz_m, failed);
-        fits_write_col(fits, TINT, NUMBER, k + 1, 1, 1, &number, failed);
-        fits_write_col(fits, TINT, MOUNT, k + 1, 1, 1, &mount, failed);
-        fits_write_col(fits, TFLOAT, OFFSET, k + 1, 1, 1, &zero, failed);
-        fits_write_col(fits, TFLOAT, DIAMETER, k + 1, 1, 1, &diameter_m, failed);
-        fits_write_col(fits, TSTRING, FEED_A, k + 1, 1, 1, &feed_a, failed);
-        fits_write_col(fits, TFLOAT, ANGLE_A, k + 1, 1, 1, &zero, failed);
-        fits_write_col(fits, TSTRING, FEED_B, k + 1, 1, 1, &feed_b, failed);
-        fits_write_col(fits, TFLOAT, ANGLE_B, k + 1, 1, 1, &angle_b, failed);
-    }
+    for (int k = 0; k < meta->num_antennas; ++k)
+        put_antenna(fits, &meta->antenna[k], k + 1, plan->stokes_first < -4, failed);
 }
 
 /* ---- AIPS FQ ---- */

@@ -192,15 +192,43 @@ static double time_offset_s(fitsfile *fits)
     return isfinite(offset) && fabs(offset) < 100 ? offset : 0;
 }
 
+/* The centre of the array; coordinates that are not finite count as 0. */
+static void read_center(fitsfile *fits, double center_m[3])
+{
+    static const char *const keys[] = {"ARRAYX", "ARRAYY", "ARRAYZ"};
+    for (int k = 0; k < 3; ++k) {
+        center_m[k] = uvfits_key_number(fits, keys[k], 0.0);
+        if (!isfinite(center_m[k])) center_m[k] = 0;
+    }
+}
+
+/* Reads the positions of antennas from the centre of the array. */
+static tess_status read_offsets(fitsfile *fits, const char *path, int64_t num_rows,
+                                double (*offset_m)[3])
+{
+    tess_status status = TESS_OK;
+    const int column = find_column(fits, "STABXYZ");
+    char hand[FLEN_VALUE];
+    uvfits_key_text(fits, "XYZHAND", hand, sizeof hand);
+    for (int64_t row = 0; row < num_rows; ++row) {
+        if (!read_numbers(fits, column, row, 3, offset_m[row]))
+            TESS_FAIL(TESS_ERR_INPUT, "%s: positions in its AN table cannot be read",
+                      path);
+        if (strcasecmp(hand, "LEFT") == 0) offset_m[row][1] = -offset_m[row][1];
+    }
+cleanup:
+    return status;
+}
+
 static tess_status read_antennas(fitsfile *fits, uvfits_state *state,
                                  tess_vis_meta *meta)
 {
     tess_status status = TESS_OK;
     double(*offset_m)[3] = NULL;
+    double center_m[3];
     int64_t num_rows = 0;
     const double version = uvfits_key_number(fits, "EXTVER", 1.0);
     const int name_column = find_column(fits, "ANNAME");
-    const int position_column = find_column(fits, "STABXYZ");
     const int number_column = find_column(fits, "NOSTA");
     const int diameter_column = find_column(fits, "DIAMETER");
     if (!(version >= 1 && version <= MAX_SUBARRAYS))
@@ -210,19 +238,8 @@ static tess_status read_antennas(fitsfile *fits, uvfits_state *state,
     TESS_TRY(count_rows(fits, state->path, "AN", &num_rows));
     offset_m = tess_alloc_zero(num_rows, sizeof *offset_m);
     if (!offset_m) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for antennas");
-    double center_m[3] = {uvfits_key_number(fits, "ARRAYX", 0.0),
-                          uvfits_key_number(fits, "ARRAYY", 0.0),
-                          uvfits_key_number(fits, "ARRAYZ", 0.0)};
-    for (int k = 0; k < 3; ++k)
-        if (!isfinite(center_m[k])) center_m[k] = 0;
-    char hand[FLEN_VALUE];
-    uvfits_key_text(fits, "XYZHAND", hand, sizeof hand);
-    for (int64_t row = 0; row < num_rows; ++row) {
-        if (!read_numbers(fits, position_column, row, 3, offset_m[row]))
-            TESS_FAIL(TESS_ERR_INPUT, "%s: positions in its AN table cannot be read",
-                      state->path);
-        if (strcasecmp(hand, "LEFT") == 0) offset_m[row][1] = -offset_m[row][1];
-    }
+    read_center(fits, center_m);
+    TESS_TRY(read_offsets(fits, state->path, num_rows, offset_m));
     const double angle =
         meridian_angle((const double(*)[3])offset_m, num_rows, center_m);
     for (int64_t row = 0; row < num_rows; ++row) {
