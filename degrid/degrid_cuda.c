@@ -19,11 +19,8 @@ static tess_status degrid_part(const tess_grid_plan *plan, const cuda_part *part
                                bool psf)
 {
     (void)psf;
-    if (plan->projection)
-        return projection_cuda_degrid(plan, part->samples, part->list, part->first,
-                                      part->end, part->sums);
-    return tile_cuda_degrid(plan, part->samples, part->list, part->first, part->end,
-                            part->sums, tess_device_stream());
+    if (plan->projection) return projection_cuda_degrid(plan, part);
+    return tile_cuda_degrid(plan, part, tess_device_stream());
 }
 
 static tess_status cuda_degrid(const tess_grid_plan *plan, tess_samples *samples,

@@ -629,11 +629,8 @@ static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *sa
 static tess_status grid_part(const tess_grid_plan *plan, const cuda_part *part,
                              bool psf)
 {
-    if (plan->projection)
-        return projection_cuda_grid(plan, part->samples, part->list, part->first,
-                                    part->end, psf, part->sums);
-    return tile_cuda_grid(plan, part->samples, part->list, part->first, part->end, psf,
-                          part->sums, tess_device_stream());
+    if (plan->projection) return projection_cuda_grid(plan, part, psf);
+    return tile_cuda_grid(plan, part, psf, tess_device_stream());
 }
 
 static tess_status cuda_grid(const tess_grid_plan *plan, const tess_samples *samples,

@@ -426,18 +426,18 @@ cleanup:
     return status;
 }
 
-tess_status run(call *c, const tile_cuda_list *list, int64_t first, int64_t end,
-                int num_pol, const tile_cuda_sums *sums)
+tess_status run(call *c, const cuda_part *part, int num_pol)
 {
     tess_status status = TESS_OK;
+    const int64_t first = part->first, end = part->end;
     if (end == first || c->samples->num_rows == 0) return TESS_OK;
     c->with = tess_gcf_plan_cuda(c->plan->projection->gridder);
     c->part.by.planes = gcf_cuda_planes_of(c->with);
     c->part.by.nm1_mean = c->plan->projection->nm1_mean;
     c->rows.v = view_of(c->plan, c->samples);
     c->rows.v.skip_ignored = !c->degrid;
-    lay_out(sums, c);
-    TESS_TRY(find_lines(list, first, end, sums, c));
+    lay_out(part->sums, c);
+    TESS_TRY(find_lines(part->list, first, end, part->sums, c));
     TESS_TRY(make_room(num_pol, c));
     for (int64_t at_once = c->rows.num_rows; c->rows.row < c->samples->num_rows;
          c->rows.row += at_once) {
@@ -492,26 +492,21 @@ cleanup:
     return status;
 }
 
-tess_status projection_cuda_grid(const tess_grid_plan *plan,
-                                 const tile_cuda_samples *samples,
-                                 const tile_cuda_list *list, int64_t first, int64_t end,
-                                 bool psf, const tile_cuda_sums *sums)
+tess_status projection_cuda_grid(const tess_grid_plan *plan, const cuda_part *part,
+                                 bool psf)
 {
+    const tile_cuda_samples *samples = part->samples;
     call c = {};
     c.plan = plan;
     c.samples = samples;
-    return run(&c, list, first, end, samples->num_pol + (psf ? samples->num_weight : 0),
-               sums);
+    return run(&c, part, samples->num_pol + (psf ? samples->num_weight : 0));
 }
 
-tess_status projection_cuda_degrid(const tess_grid_plan *plan,
-                                   const tile_cuda_samples *samples,
-                                   const tile_cuda_list *list, int64_t first,
-                                   int64_t end, const tile_cuda_sums *sums)
+tess_status projection_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part)
 {
     call c = {};
     c.plan = plan;
-    c.samples = samples;
+    c.samples = part->samples;
     c.degrid = true;
-    return run(&c, list, first, end, samples->num_pol, sums);
+    return run(&c, part, part->samples->num_pol);
 }

@@ -12,14 +12,6 @@
 #include "tess_grid.h"
 #include "tess_tile_cuda.h"
 
-/** A set's part of a step: its bricks [first, end) have sums. */
-typedef struct cuda_part {
-    const tile_cuda_samples *samples;
-    const tile_cuda_list *list;
-    int64_t first, end;
-    const tile_cuda_sums *sums;
-} cuda_part;
-
 typedef tess_status cuda_part_function(const tess_grid_plan *plan,
                                        const cuda_part *part, bool psf);
 

@@ -24,14 +24,9 @@ tess_status projection_cuda_list(const tess_grid_plan *plan,
                                  tile_cuda_list *list);
 
 /** As tile_cuda_grid and tile_cuda_degrid; sums->brick and sums->num_values are set. */
-tess_status projection_cuda_grid(const tess_grid_plan *plan,
-                                 const tile_cuda_samples *samples,
-                                 const tile_cuda_list *list, int64_t first, int64_t end,
-                                 bool psf, const tile_cuda_sums *sums);
-tess_status projection_cuda_degrid(const tess_grid_plan *plan,
-                                   const tile_cuda_samples *samples,
-                                   const tile_cuda_list *list, int64_t first,
-                                   int64_t end, const tile_cuda_sums *sums);
+tess_status projection_cuda_grid(const tess_grid_plan *plan, const cuda_part *part,
+                                 bool psf);
+tess_status projection_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part);
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,14 @@ typedef struct tile_cuda_sums {
     int32_t plane_first, num_planes; /**< whole planes only */
 } tile_cuda_sums;
 
+/** A part of a step: samples, their list, and the sums of its bricks [first, end). */
+typedef struct cuda_part {
+    const tile_cuda_samples *samples;
+    const tile_cuda_list *list;
+    int64_t first, end;
+    const tile_cuda_sums *sums;
+} cuda_part;
+
 /** Cut all rows into runs, sort them, list bricks and work. `skip_ignored`: samples
  * whose weights are all 0 are left out. Waits for the stream. `*list` is filled only on
  * success; free with tile_cuda_list_free. */
@@ -89,19 +97,15 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *
  * it runs; afterwards the list keeps less than half of it. */
 int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis);
 
-/** Add the visibilities of the bricks [first, end) of the list to `sums`, which the
- * caller has zeroed. `psf`: pols [samples->num_pol, + num_weight) get the weights. */
-tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           const tile_cuda_list *list, int64_t first, int64_t end,
-                           bool psf, const tile_cuda_sums *sums,
+/** Add the visibilities of the part's bricks to its sums, which the caller has zeroed.
+ * `psf`: pols [samples->num_pol, + num_weight) get the weights. */
+tess_status tile_cuda_grid(const tess_grid_plan *plan, const cuda_part *part, bool psf,
                            struct CUstream_st *stream);
 
-/** samples->vis of the bricks [first, end) := the grid's values times kernel and
- * w-phase. samples->num_pol == sums->num_pol; weights play no part. */
-tess_status tile_cuda_degrid(const tess_grid_plan *plan,
-                             const tile_cuda_samples *samples,
-                             const tile_cuda_list *list, int64_t first, int64_t end,
-                             const tile_cuda_sums *sums, struct CUstream_st *stream);
+/** samples->vis of the part's bricks := the grid's values times kernel and w-phase.
+ * samples->num_pol == sums->num_pol; weights play no part. */
+tess_status tile_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part,
+                             struct CUstream_st *stream);
 
 /** Waits for the list's users; an empty list is fine. */
 void tile_cuda_list_free(tile_cuda_list *list);

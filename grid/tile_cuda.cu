@@ -156,36 +156,37 @@ cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list 
     return launch_chunks(plan, list, false, num_pol, num_chunks, args, stream);
 }
 
-tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           const tile_cuda_list *list, int64_t first, int64_t end,
-                           bool psf, const tile_cuda_sums *sums,
+tess_status tile_cuda_grid(const tess_grid_plan *plan, const cuda_part *part, bool psf,
                            struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
+    const tile_cuda_samples *samples = part->samples;
+    const tile_cuda_list *list = part->list;
+    const int64_t first = part->first, end = part->end;
     const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
     int64_t chunks;
     cuda_args args;
     TESS_TRY(count_chunks(list, first, end, &chunks));
     if (chunks == 0) return TESS_OK;
-    args = args_of(plan, samples, list, first, sums);
-    if (plan->opts.repeatable && sums->brick)
+    args = args_of(plan, samples, list, first, part->sums);
+    if (plan->opts.repeatable && part->sums->brick)
         return tile_cuda_grid_in_order(plan, list, first, end, num_pol, args, stream);
     TESS_CUDA(launch_grid_chunks(plan, list, num_pol, chunks, args, stream));
 cleanup:
     return status;
 }
 
-tess_status tile_cuda_degrid(const tess_grid_plan *plan,
-                             const tile_cuda_samples *samples,
-                             const tile_cuda_list *list, int64_t first, int64_t end,
-                             const tile_cuda_sums *sums, struct CUstream_st *stream)
+tess_status tile_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part,
+                             struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
+    const tile_cuda_samples *samples = part->samples;
     int64_t chunks;
-    TESS_TRY(count_chunks(list, first, end, &chunks));
+    TESS_TRY(count_chunks(part->list, part->first, part->end, &chunks));
     if (chunks == 0) return TESS_OK;
-    TESS_CUDA(launch_chunks(plan, list, true, samples->num_pol, chunks,
-                            args_of(plan, samples, list, first, sums), stream));
+    TESS_CUDA(launch_chunks(
+        plan, part->list, true, samples->num_pol, chunks,
+        args_of(plan, samples, part->list, part->first, part->sums), stream));
 cleanup:
     return status;
 }

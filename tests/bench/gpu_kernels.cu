@@ -248,8 +248,8 @@ static void measure_errors(const tess_grid_plan *plan, const tracks &from,
     MUST(tile_cuda_sort(plan, &device, false, NULL, &list));
     room place = make_room(plan, list, false);
     MUST(cudaMemset(place.sums.data, 0, place.bytes));
-    MUST(tile_cuda_grid(plan, &device, &list, 0, list.num_bricks, false, &place.sums,
-                        NULL));
+    const cuda_part all = {&device, &list, 0, list.num_bricks, &place.sums};
+    MUST(tile_cuda_grid(plan, &all, false, NULL));
     MUST(cudaDeviceSynchronize());
     std::vector<double> vis((size_t)(2 * device.num_vis)),
         ones((size_t)device.num_vis, 1.0);
@@ -314,7 +314,7 @@ static void measure_errors(const tess_grid_plan *plan, const tracks &from,
         MUST(cudaMemcpy(place.sums.data, single.data(), place.bytes,
                         cudaMemcpyHostToDevice));
     }
-    MUST(tile_cuda_degrid(plan, &device, &list, 0, list.num_bricks, &place.sums, NULL));
+    MUST(tile_cuda_degrid(plan, &all, NULL));
     MUST(cudaDeviceSynchronize());
     error[1] = plan->is_double
                    ? compare<double>(device.vis, vis.data(), 2 * device.num_vis)
@@ -351,16 +351,15 @@ static void measure(const char *set, const tess_grid_plan *plan, double accuracy
     printf("# %s: %lld runs, %lld bricks, %lld chunks, %.2f GB of sums\n", set,
            (long long)list.num_runs, (long long)list.num_bricks,
            (long long)list.first_chunk[list.num_bricks], 1e-9 * (double)place.bytes);
+    const cuda_part all = {&samples, &list, 0, list.num_bricks, &place.sums};
     /* zeroing is part of it */
     const double grid = median_seconds([&] {
         MUST(cudaMemsetAsync(place.sums.data, 0, place.bytes));
-        MUST(tile_cuda_grid(plan, &samples, &list, 0, list.num_bricks, false,
-                            &place.sums, NULL));
+        MUST(tile_cuda_grid(plan, &all, false, NULL));
     });
     print_line(set, plan, accuracy, "grid", samples.num_vis, grid, error[0]);
     const double degrid = median_seconds([&] {
-        MUST(tile_cuda_degrid(plan, &samples, &list, 0, list.num_bricks, &place.sums,
-                              NULL));
+        MUST(tile_cuda_degrid(plan, &all, NULL));
     });
     print_line(set, plan, accuracy, "degrid", samples.num_vis, degrid, error[1]);
     tile_cuda_list_free(&list);

@@ -104,14 +104,14 @@ void tile_cuda_list_free(tile_cuda_list *list)
 }
 
 /* A brick's tile in memory of its own, whose line ends the CPU's loops may touch. */
-static tess_status on_brick(const tess_grid_plan *plan, const tile_cuda_samples *from,
-                            const tile_cuda_list *list, int64_t brick, int64_t at,
-                            bool reverse, bool psf, const tile_cuda_sums *sums)
+static tess_status on_brick(const tess_grid_plan *plan, const cuda_part *part,
+                            int64_t brick, bool reverse, bool psf)
 {
     tess_status status = TESS_OK;
-    const tess_brick_list *bricks = &list->work->bricks;
-    const tess_samples samples = samples_of(from);
-    const tess_brick_sum *sum = &sums->brick[at];
+    const tile_cuda_sums *sums = part->sums;
+    const tess_brick_list *bricks = &part->list->work->bricks;
+    const tess_samples samples = samples_of(part->samples);
+    const tess_brick_sum *sum = &sums->brick[brick - part->first];
     const int64_t element = plan->is_double ? 8 : 4;
     const int64_t stride = 2 * tess_grid_brick_stride(plan);
     const int64_t cells = 2 * tess_grid_brick_lines(plan);
@@ -147,30 +147,26 @@ cleanup:
     return status;
 }
 
-tess_status tile_cuda_grid(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           const tile_cuda_list *list, int64_t first, int64_t end,
-                           bool psf, const tile_cuda_sums *sums,
+tess_status tile_cuda_grid(const tess_grid_plan *plan, const cuda_part *part, bool psf,
                            struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
     (void)stream;
-    for (int64_t b = first; b < end; ++b)
-        TESS_TRY(on_brick(plan, samples, list, b, b - first, false, psf, sums));
+    for (int64_t b = part->first; b < part->end; ++b)
+        TESS_TRY(on_brick(plan, part, b, false, psf));
 cleanup:
     return status;
 }
 
-tess_status tile_cuda_degrid(const tess_grid_plan *plan,
-                             const tile_cuda_samples *samples,
-                             const tile_cuda_list *list, int64_t first, int64_t end,
-                             const tile_cuda_sums *sums, struct CUstream_st *stream)
+tess_status tile_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part,
+                             struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
     (void)stream;
-    for (int64_t b = first; b < end; ++b)
-        TESS_TRY(on_brick(plan, samples, list, b, b - first, true, false, sums));
+    for (int64_t b = part->first; b < part->end; ++b)
+        TESS_TRY(on_brick(plan, part, b, true, false));
 cleanup:
     return status;
 }

@@ -371,13 +371,13 @@ static void check_direction(const setting &with, bool degrid, int rows)
     const int64_t middle = list.num_bricks / 3;
     for (int half = 0; half < 2; ++half) {
         const int64_t first = half ? middle : 0, end = half ? list.num_bricks : middle;
-        tile_cuda_sums part = target;
-        if (part.brick) part.brick += first;
+        tile_cuda_sums sums = target;
+        if (sums.brick) sums.brick += first;
+        const cuda_part part = {&device, &list, first, end, &sums};
         if (degrid)
-            MUST(tile_cuda_degrid(&plan, &device, &list, first, end, &part, NULL));
+            MUST(tile_cuda_degrid(&plan, &part, NULL));
         else
-            MUST(tile_cuda_grid(&plan, &device, &list, first, end, with.psf, &part,
-                                NULL));
+            MUST(tile_cuda_grid(&plan, &part, with.psf, NULL));
     }
     MUST(cudaDeviceSynchronize());
     if (degrid) {
@@ -453,8 +453,8 @@ static std::vector<R> brick_sums(const setting &with, const tess_grid_plan &plan
     target.data = data.data;
     target.num_pol = num_pol;
     target.brick = device_table.data;
-    MUST(tile_cuda_grid(&plan, &on_gpu.view, &list, 0, list.num_bricks, with.psf,
-                        &target, NULL));
+    const cuda_part all = {&on_gpu.view, &list, 0, list.num_bricks, &target};
+    MUST(tile_cuda_grid(&plan, &all, with.psf, NULL));
     MUST(cudaDeviceSynchronize());
     const std::vector<R> got = data.get((size_t)(2 * on.num_values));
     tile_cuda_list_free(&list);
