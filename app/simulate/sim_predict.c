@@ -172,17 +172,22 @@ static void mix_stokes(const lane_sums *sums, double mix[4][2], int chan, int la
     }
 }
 
+/* The rows and channels that are summed at a time. */
+typedef struct sample_tile {
+    int64_t row_first, chan_first;
+    int num_rows, num_chan;
+} sample_tile;
+
 static void store(const lane_sums *sums, const tess_sim_channels *channels,
-                  const tess_sim_noise *noise, int64_t row_first, int num_rows,
-                  int64_t chan_first, int num_chan, float *vis)
+                  const tess_sim_noise *noise, const sample_tile *tile, float *vis)
 {
     double mix[TESS_MAX_CORR][4][2];
     for (int p = 0; p < channels->num_corr; ++p)
         parts_of_stokes(channels->corr[p], mix[p]);
-    for (int r = 0; r < num_rows; ++r) {
-        const int64_t row = row_first + r;
-        for (int c = 0; c < num_chan; ++c) {
-            const int64_t chan = chan_first + c;
+    for (int r = 0; r < tile->num_rows; ++r) {
+        const int64_t row = tile->row_first + r;
+        for (int c = 0; c < tile->num_chan; ++c) {
+            const int64_t chan = tile->chan_first + c;
             float *sample =
                 vis + (row * channels->num_chan + chan) * channels->num_corr * 2;
             for (int p = 0; p < channels->num_corr; ++p) {
@@ -221,7 +226,12 @@ void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
             for (int64_t k = 0; k < sky->num_sources; ++k)
                 add_source(sky, &sky->source[k], (const double(*)[3])uvw, num_chan,
                            channels->freq_hz + chan, &sums);
-            store(&sums, channels, noise, first, n, chan, num_chan, vis);
+            store(&sums, channels, noise,
+                  &(sample_tile){.row_first = first,
+                                 .num_rows = n,
+                                 .chan_first = chan,
+                                 .num_chan = num_chan},
+                  vis);
         }
     }
 }

@@ -139,8 +139,10 @@ static tess_status check(const bench_run *run, const frame_step *step,
 {
     tess_status status = TESS_OK;
     const bench_frames *frames = &run->frames;
-    frame_compare(step, &frames->shape, frames->psf, frames->frame, frames->literal,
-                  frames->out, &row->difference, &row->bound);
+    const frame_error error = frame_compare(
+        step, &frames->shape, frames->psf, frames->frame, frames->literal, frames->out);
+    row->difference = error.difference;
+    row->bound = error.bound;
     if (!(row->difference <= row->bound))
         TESS_FAIL(TESS_ERR_INTERNAL,
                   "step '%s' is %.3g away from the literal sum: rounding explains %.3g",

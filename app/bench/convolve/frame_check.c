@@ -60,19 +60,17 @@ static double transform_bound(const frame_shape *shape)
     return 2 * UNIT * (3 * 6.7 * log2(lx * ly) + 4);
 }
 
-void frame_compare(const frame_step *step, const frame_shape *shape, const float *psf,
-                   const float *frame, const float *literal, const float *out,
-                   double *difference, double *bound)
+frame_error frame_compare(const frame_step *step, const frame_shape *shape,
+                          const float *psf, const float *frame, const float *literal,
+                          const float *out)
 {
     const int64_t pixels = shape->nx * shape->ny, taps = shape->kx * shape->ky;
     const double sum = sum_of(psf, taps), one = gamma_of((double)taps);
     double largest, rms;
     differences(literal, out, pixels, &largest, &rms);
-    if (step->transform) {
-        *difference = rms / (sum * rms_of(frame, pixels));
-        *bound = one + transform_bound(shape);
-    } else {
-        *difference = largest / (sum * largest_of(frame, pixels));
-        *bound = 2 * one;
-    }
+    if (step->transform)
+        return (frame_error){.difference = rms / (sum * rms_of(frame, pixels)),
+                             .bound = one + transform_bound(shape)};
+    return (frame_error){.difference = largest / (sum * largest_of(frame, pixels)),
+                         .bound = 2 * one};
 }

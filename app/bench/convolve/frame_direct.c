@@ -170,34 +170,39 @@ static tess_status execute_simd(frame_plan *plan, const float *frame, float *out
 
 /* ---- blocks ---- */
 
-/* `count` columns, from the one after `column` that do not wrap, of rows y0 to before
- * y1. Rows that are no group of FRAME_ROWS any more are made one by one. */
+/* Rows [y0, y1) and columns [column, column + count) of a frame. Columns are counted
+ * from the first that does not wrap. */
+typedef struct frame_box {
+    int64_t y0, y1, column, count;
+} frame_box;
+
+/* Makes a box. Rows that are no group of FRAME_ROWS any more are made one by one. */
 static void block(const frame_plan *plan, const frame_loops *loops, const float *frame,
-                  int64_t y0, int64_t y1, int64_t column, int64_t count,
-                  const float **line, float *out)
+                  const frame_box *box, const float **line, float *out)
 {
     const frame_shape *shape = &plan->shape;
-    float *to = out + y0 * shape->nx + inner_begin(shape) + column;
-    int64_t y = y0;
-    for (; y + FRAME_ROWS <= y1; y += FRAME_ROWS, to += FRAME_ROWS * shape->nx) {
-        find_lines(shape, frame, y, column, plan->lines, line);
-        loops->rows(shape, plan->spread, line, count, to, shape->nx);
+    float *to = out + box->y0 * shape->nx + inner_begin(shape) + box->column;
+    int64_t y = box->y0;
+    for (; y + FRAME_ROWS <= box->y1; y += FRAME_ROWS, to += FRAME_ROWS * shape->nx) {
+        find_lines(shape, frame, y, box->column, plan->lines, line);
+        loops->rows(shape, plan->spread, line, box->count, to, shape->nx);
     }
-    for (; y < y1; ++y, to += shape->nx) {
-        find_lines(shape, frame, y, column, shape->ky, line);
-        loops->row(shape, plan->psf, line, count, to);
+    for (; y < box->y1; ++y, to += shape->nx) {
+        find_lines(shape, frame, y, box->column, shape->ky, line);
+        loops->row(shape, plan->psf, line, box->count, to);
     }
 }
 
-/* Rows y0 to before y1: a block of columns after the other, then both edges. */
+/* Makes the rows [y0, y1): one block of columns after another, then both edges. */
 static void band(const frame_plan *plan, const frame_loops *loops, const float *frame,
                  int64_t y0, int64_t y1, const float **line, float *out)
 {
     const frame_shape *shape = &plan->shape;
     const int64_t count = inner_end(shape) - inner_begin(shape);
     for (int64_t column = 0; column < count; column += BLOCK_COLUMNS)
-        block(plan, loops, frame, y0, y1, column,
-              tess_min_i64(BLOCK_COLUMNS, count - column), line, out);
+        block(plan, loops, frame,
+              &(frame_box){y0, y1, column, tess_min_i64(BLOCK_COLUMNS, count - column)},
+              line, out);
     for (int64_t y = y0; y < y1; ++y) {
         find_lines(shape, frame, y, 0, shape->ky, line);
         edges(plan, line, out + y * shape->nx);
