@@ -157,9 +157,9 @@ cleanup:
 /* Of the process: all of its files are treated alike. */
 static bool waits_for_disk = true;
 
-void tess_out_file_no_sync(void)
+void tess_out_file_set_sync(bool wanted)
 {
-    waits_for_disk = false;
+    waits_for_disk = wanted;
 }
 
 void tess_out_file_start(int fd, int64_t offset, int64_t bytes)

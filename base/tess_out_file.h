@@ -71,10 +71,10 @@ void tess_out_file_discard(const char *temp);
 void tess_out_file_note(const char *path);
 void tess_out_file_forget(const char *path);
 
-/** From now on files get their names as soon as they are written: a machine that loses
- *  its power then may leave them incomplete. Otherwise the disk has them before. Local.
- */
-void tess_out_file_no_sync(void);
+/** Whether files get their names only when the disk has them, as they do before the
+ *  first call, or as soon as they are written: a machine that loses its power then may
+ *  leave them incomplete. For all files of the process. Local. */
+void tess_out_file_set_sync(bool wanted);
 
 /** Let the disk begin with what has been written, so that it works while more is made.
  *  tess_out_file_sync does the rest. Local. */

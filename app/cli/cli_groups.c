@@ -395,7 +395,7 @@ static tess_status take_no_sync(const tess_option_rule *rule, const char *text,
                                 void *value)
 {
     (void)rule, (void)text, (void)value;
-    tess_out_file_no_sync();
+    tess_out_file_set_sync(false);
     return TESS_OK;
 }
 
@@ -448,6 +448,7 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
     tess_status status = TESS_OK;
     if (key == ARGP_KEY_INIT) {
         layout->calibrate = tess_calibrate_allowed();
+        tess_out_file_set_sync(true); /* for an earlier run of this process */
         return 0;
     }
     if (!tess_option_take(layout_rules, key, arg, layout, &status))

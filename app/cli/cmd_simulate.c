@@ -308,6 +308,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     tess_simulate_opts *opts = &args->opts;
     tess_status status = TESS_OK;
     switch (key) {
+    case ARGP_KEY_INIT:
+        tess_out_file_set_sync(true); /* for an earlier run of this process */
+        return 0;
     case OPT_LAYOUT:
         opts->layout = arg;
         break;
@@ -342,7 +345,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         opts->overwrite = true;
         break;
     case OPT_NO_SYNC:
-        tess_out_file_no_sync();
+        tess_out_file_set_sync(false);
         break;
     case 'o':
         opts->output = arg;

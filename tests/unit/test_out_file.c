@@ -446,7 +446,6 @@ static void angles_below(void **state)
     }
 }
 
-/* Last, because the process does not wait from then on. */
 static void the_disk_is_waited_for(void **state)
 {
     int ends[2];
@@ -456,8 +455,10 @@ static void the_disk_is_waited_for(void **state)
     close(ends[1]);
     assert_int_equal(tess_out_file_sync(ends[1]), -1);
     assert_int_equal(errno, EBADF);
-    tess_out_file_no_sync();
+    tess_out_file_set_sync(false);
     assert_int_equal(tess_out_file_sync(ends[1]), 0);
+    tess_out_file_set_sync(true);
+    assert_int_equal(tess_out_file_sync(ends[1]), -1);
 }
 
 int main(void)
