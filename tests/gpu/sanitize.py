@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The program, or a test program, under one of compute-sanitizer's tools.
 
-  sanitize.py TOOL image|reproducible|predict|projection      tessera (TESS_BIN)
+  sanitize.py TOOL image|reproducible|predict|projection       tessera (TESS_BIN)
+  sanitize.py TOOL shared|shared_predict                       two ranks, which share planes
   sanitize.py TOOL PROGRAM                                     a test program
 
-TOOL is memcheck, racecheck or synccheck. Exit status 77: there is no device. Environment:
-TESS_SANITIZER, the path of compute-sanitizer; TESS_BIN; TESS_WORK, a scratch folder.
+TOOL is memcheck, racecheck or synccheck. Each rank has a tool of its own. Exit status 77: there
+is no device, or no launcher of ranks. Environment: TESS_SANITIZER, the path of
+compute-sanitizer; TESS_BIN; TESS_MPIEXEC; TESS_WORK, a scratch folder.
 """
 import os
 import shutil
@@ -16,8 +18,10 @@ SKIP, FOUND = 77, 99
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
 SANITIZER = os.environ.get("TESS_SANITIZER", "compute-sanitizer")
+MPIEXEC = os.environ.get("TESS_MPIEXEC", "mpirun")
+SHARED = ["--force-device-planes", "2"]
 
-# One rank and small: tools make kernels some hundred times slower.
+# Small: tools make kernels some hundred times slower.
 IMAGE = ["--size", "256", "--scale", "4asec", "--backend", "cuda", "--no-calibration"]
 
 
@@ -42,18 +46,19 @@ def command_of(what, work):
     obs, out = os.path.join(work, "small.uvfits"), os.path.join(work, "out")
     if simulate(obs) != 0:
         sys.exit("simulate failed")
-    if what == "predict":
+    if what in ("predict", "shared_predict"):
         model = ["image", obs, "--size", "256", "--scale", "4asec", "--no-calibration",
                  "--backend", "cpu", "--weight", "natural", "--no-psf", "--overwrite",
                  "-o", os.path.join(work, "model")]
         if tessera(*model) != 0:
             sys.exit("no image to predict from")
         return [BIN, "predict", obs, "--model", os.path.join(work, "model-dirty.fits"),
-                "--backend", "cuda", "--no-calibration", "--overwrite", "-o",
+                "--backend", "cuda", "--no-calibration", "--overwrite",
+                *(SHARED if what != "predict" else []), "-o",
                 os.path.join(work, "predicted.uvfits")]
     options = {"image": ["--stokes", "IQUV"],
                "reproducible": ["--weight", "natural", "--reproducible"],
-               "projection": ["--w", "projection"]}[what]
+               "projection": ["--w", "projection"], "shared": SHARED}[what]
     return [BIN, "image", obs, *IMAGE, *options, "--overwrite", "-o", out]
 
 
@@ -70,11 +75,17 @@ def main():
     if not have_device():
         print("skipped: there is no device")
         return SKIP
+    ranks = 2 if what.startswith("shared") else 1
+    if ranks > 1 and not MPIEXEC:
+        print("skipped: there is no launcher of ranks")
+        return SKIP
     work = os.environ.get("TESS_WORK", f"sanitize.{tool}")
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     words = [SANITIZER, "--tool", tool, "--error-exitcode", str(FOUND),
              *command_of(what, work)]
+    if ranks > 1:
+        words = [MPIEXEC, "-n", str(ranks), *words]
     print("+", *words, flush=True)
     status = subprocess.run(words).returncode
     if status == FOUND:

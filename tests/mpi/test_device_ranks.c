@@ -29,7 +29,6 @@ typedef struct fixture {
 
 static const fixture *at;
 static int force_nccl;
-static tess_device_planes planes; /* whole images, or shared */
 static int64_t round_bytes;
 static tess_weighting weighting = TESS_NATURAL;
 
@@ -132,7 +131,8 @@ static void test_same_image(void **state)
 }
 
 /* A model made by imaging the sample itself; also with fewer rows than ranks, and in
- * several batches, which some ranks have fewer of. */
+ * several batches, which some ranks have fewer of. Devices have whole images each, or
+ * share planes. */
 static void test_same_prediction(void **state)
 {
     (void)state;
@@ -155,16 +155,21 @@ static void test_same_prediction(void **state)
     tess_profile_start(&profile);
     assert_int_equal(tess_imager_image(at->comm, &opts, &profile), TESS_OK);
     s.num_groups = GROUPS;
-    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
-    assert_same_predictions(at->comm, out, obs, model, &s, &all, 2, 1e-4, ROUNDING);
-    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-7, 1e-6);
+    for (planes = TESS_WHOLE_IMAGES; planes <= TESS_SHARED_PLANES; ++planes) {
+        assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+        assert_same_predictions(at->comm, out, obs, model, &s, &all, 2, 1e-4, ROUNDING);
+        assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-7, 1e-6);
+    }
+    planes = 0;
     w_mode = TESS_W_PROJECTION;
     assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
     w_mode = TESS_W_STACKING;
     s.num_groups = 2;
     if (tess_comm_rank(at->comm) == 0) make(&s, obs);
     assert_int_equal(tess_comm_barrier(at->comm), TESS_OK);
-    assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+    for (planes = TESS_WHOLE_IMAGES; planes <= TESS_SHARED_PLANES; ++planes)
+        assert_same_predictions(at->comm, out, obs, model, &s, &all, 0, 1e-4, ROUNDING);
+    planes = 0;
 }
 
 /* Lines and sums of bricks go between the devices, in few rounds or in many. */

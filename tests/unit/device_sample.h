@@ -54,6 +54,7 @@ static void patch(const char *path, const sample *s, int group, int index, float
 /* ---- images ---- */
 
 static tess_w_mode w_mode = TESS_W_STACKING;
+static tess_device_planes planes; /* whole images, or shared; 0: chosen */
 
 /* With them where w is projected, by the strategy that both backends have. */
 static tess_projection_opts tables(void)
@@ -197,7 +198,9 @@ static void assert_same_predictions(tess_comm *comm, const char *const path[2],
                                   .gridding = {.accuracy = accuracy,
                                                .w_mode = w_mode,
                                                .backend = k ? "cuda" : "cpu"},
-                                  .layout = {.threads = 3, .forced.passes = passes},
+                                  .layout = {.threads = 3,
+                                             .forced.passes = passes,
+                                             .forced.device_planes = planes},
                                   .overwrite = true};
         opts.gridding.projection = tables();
         tess_profile_start(&profile[k]);
