@@ -70,6 +70,19 @@ static bool is_axis(const char *ctype, const char *name)
            (ctype[length] == '\0' || ctype[length] == '-' || ctype[length] == ' ');
 }
 
+/* The linear axis of this number in the header. */
+static uvfits_axis axis_of(fitsfile *fits, int number, int64_t length, int64_t stride)
+{
+    /* A reference pixel of 0 or none is 1: writers that leave it out mean so. */
+    const double crpix = numbered(fits, "CRPIX", number, 1.0);
+    return (uvfits_axis){.length = length,
+                         .stride = stride,
+                         .present = true,
+                         .crval = numbered(fits, "CRVAL", number, 0.0),
+                         .crpix = crpix == 0 ? 1.0 : crpix,
+                         .cdelt = numbered(fits, "CDELT", number, 1.0)};
+}
+
 static tess_status read_axes(fitsfile *fits, const char *path, int num_axes,
                              const LONGLONG *lengths, uvfits_layout *layout,
                              int64_t *num_values)
@@ -102,17 +115,7 @@ static tess_status read_axes(fitsfile *fits, const char *path, int num_axes,
                       number, (long long)length, ctype);
         if (axis && axis->present)
             TESS_FAIL(TESS_ERR_INPUT, "%s: there are two %s axes", path, ctype);
-        if (axis) {
-            /* A reference pixel of 0 or none is 1: writers that leave it out mean so.
-             */
-            const double crpix = numbered(fits, "CRPIX", number, 1.0);
-            *axis = (uvfits_axis){.length = length,
-                                  .stride = stride,
-                                  .present = true,
-                                  .crval = numbered(fits, "CRVAL", number, 0.0),
-                                  .crpix = crpix == 0 ? 1.0 : crpix,
-                                  .cdelt = numbered(fits, "CDELT", number, 1.0)};
-        }
+        if (axis) *axis = axis_of(fits, number, length, stride);
         if (__builtin_mul_overflow(stride, length, &stride) || stride > MAX_GROUP_BYTES)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: the axes make absurdly large groups; is the header damaged?",
