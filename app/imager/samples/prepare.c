@@ -118,13 +118,21 @@ static void store_weight(tess_samples *samples, int64_t sample, int which,
         ((float *)samples->weight)[at] = (float)weight;
 }
 
-/* One row; returns the number of good visibilities in it. */
+/* A row of a block, and where its samples go. */
+typedef struct row_place {
+    int64_t row;
+    double uvw_m[3]; /* turned to the centre of the images */
+    int64_t first;   /* sample */
+} row_place;
+
+/* Prepares one row; returns the number of good visibilities in it. */
 static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *block,
-                           int64_t row, const double uvw_m[3], tess_samples *samples,
-                           int64_t first, int64_t ignored[TESS_NUM_IGNORED],
-                           double *beyond)
+                           const row_place *place, tess_samples *samples,
+                           int64_t ignored[TESS_NUM_IGNORED], double *beyond)
 {
     int64_t good = 0;
+    const int64_t row = place->row, first = place->first;
+    const double *uvw_m = place->uvw_m;
     const double *old_uvw = block->uvw_m + 3 * row;
     const bool autocorrelation = block->antenna1[row] == block->antenna2[row];
     for (int64_t c = 0; c < block->num_chan; ++c) {
@@ -337,6 +345,16 @@ bool tess_recipe_wants(const tess_recipe *recipe, double time)
     return !recipe->steps || step_of(recipe->steps, time) % 2 == recipe->steps->first;
 }
 
+/* Fills in what all samples of a row share. `at`: the row among those of samples. */
+static void begin_row(const tess_recipe *recipe, int64_t num_chan,
+                      const row_place *place, int64_t at, tess_samples *samples)
+{
+    memcpy(samples->uvw_m + 3 * at, place->uvw_m, sizeof place->uvw_m);
+    samples->chan_base[at] = recipe->chan_base;
+    samples->num_chan[at] = (int32_t)num_chan;
+    samples->vis_first[at] = place->first;
+}
+
 tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *block,
                                int num_threads, tess_samples *samples, double *row_time,
                                tess_profile *profile)
@@ -353,26 +371,22 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
 #pragma omp parallel for num_threads(num_threads) schedule(static) \
         reduction(+ : total_good, ignored[:TESS_NUM_IGNORED]) reduction(max : beyond)
     for (int64_t row = 0; row < rows; ++row) {
-        double uvw_m[3];
+        row_place place = {.row = row, .first = vis_first + row * chans};
         const double time = block->time_mjd_s[row];
-        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
+        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, place.uvw_m);
         good[row] = 0;
         if (!tess_recipe_wants(recipe, time)) continue;
-        memcpy(samples->uvw_m + 3 * (row_first + row), uvw_m, sizeof uvw_m);
-        samples->chan_base[row_first + row] = recipe->chan_base;
-        samples->num_chan[row_first + row] = (int32_t)chans;
-        samples->vis_first[row_first + row] = vis_first + row * chans;
+        begin_row(recipe, chans, &place, row_first + row, samples);
         if (row_time) row_time[row_first + row] = time;
-        if (!all_finite(uvw_m)) {
+        if (!all_finite(place.uvw_m)) {
             ignored[TESS_IGNORED_NOT_FINITE] += chans;
             continue;
         }
-        if (is_plain(&plain, recipe, block, row, uvw_m)) {
-            prepare_plain(recipe, block, row, samples, vis_first + row * chans);
+        if (is_plain(&plain, recipe, block, row, place.uvw_m)) {
+            prepare_plain(recipe, block, row, samples, place.first);
             good[row] = chans;
         } else
-            good[row] = prepare_row(recipe, block, row, uvw_m, samples,
-                                    vis_first + row * chans, ignored, &beyond);
+            good[row] = prepare_row(recipe, block, &place, samples, ignored, &beyond);
         total_good += good[row];
     }
     close_gaps(samples, row_time, row_first, rows, good);
