@@ -107,6 +107,8 @@ def check_shared(suite, obs):
     result, found = image(suite, obs, "small", SHARED, *options, ranks=2)
     suite.ran("shared: two small devices", result)
     suite.true("shared: they say so", "devices share w-planes" in result.err)
+    suite.true("shared: and what bounds the stream of rows",
+               re.search(r"busy: readers \d+ %, link \d+ %, device \d+ %; bound by the", result.err))
     suite.below("shared: memory of a device over that of one", device_bytes(result) / alone,
                 1.3 / 2)
     suite.below("shared: L2", l2_error(found["-dirty.fits"], wanted["-dirty.fits"]), 1e-10)
