@@ -7,6 +7,7 @@
 #include "job.h"
 #include "tess_checkpoint.h"
 #include "tess_image_args.h"
+#include "tess_image_inputs.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -58,7 +59,7 @@ static tess_status open_log(const tess_image_opts *opts)
         path = NULL;
         TESS_FAIL(TESS_ERR_ALLOC, "name of the log");
     }
-    TESS_TRY(tess_image_check_beside(opts, path, true));
+    TESS_TRY(tess_image_check_output(opts, path, true));
     for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
          ++k)
         TESS_TRY(tess_out_check_distinct(opts->beside.reserved[k], path));

@@ -14,6 +14,7 @@
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_grid.h"
+#include "tess_image_inputs.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 #include "tess_out_file.h"
@@ -536,24 +537,6 @@ cleanup:
     return status;
 }
 
-tess_status tess_image_check_beside(const tess_image_opts *opts, const char *path,
-                                    bool overwrite)
-{
-    tess_status status = TESS_OK;
-    if (!path) goto cleanup;
-    TESS_TRY(tess_out_check_target(path, overwrite));
-    for (int k = 0; k < opts->num_obs; ++k)
-        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
-    TESS_TRY(tess_out_check_other(path, opts->subtract.model));
-    TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
-    TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
-    TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
-    TESS_TRY(tess_out_check_other(
-        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
-cleanup:
-    return status;
-}
-
 /* Checks that each file beside the images can be written, and is no input and no other
  * output. */
 static tess_status check_beside(const tess_image_args *args)
@@ -563,7 +546,7 @@ static tess_status check_beside(const tess_image_args *args)
     for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
          ++k) {
         const char *path = opts->beside.reserved[k];
-        TESS_TRY(tess_image_check_beside(opts, path, args->overwrite));
+        if (path) TESS_TRY(tess_image_check_output(opts, path, args->overwrite));
         for (size_t j = 0; j < k; ++j)
             TESS_TRY(tess_out_check_distinct(path, opts->beside.reserved[j]));
     }

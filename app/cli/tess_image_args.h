@@ -33,11 +33,6 @@ typedef struct tess_image_args {
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                                   char **argv, tess_image_args *args);
 
-/** TESS_ERR_IO when a file beside the images cannot be written, or is one of the
- * inputs. `path` may be NULL. Local. */
-tess_status tess_image_check_beside(const tess_image_opts *opts, const char *path,
-                                    bool overwrite);
-
 void tess_image_args_free(tess_image_args *args);
 
 #endif

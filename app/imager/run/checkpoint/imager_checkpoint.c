@@ -567,17 +567,24 @@ void imager_checkpoint_restart(imager_checkpoint *checkpoint)
 
 /* ---- means over channels ---- */
 
+/* Rows of the means that a checkpoint holds. */
+static tess_checkpoint_rows mean_rows(const imager_checkpoint *checkpoint,
+                                      int64_t row_first, int64_t num_rows)
+{
+    return (tess_checkpoint_rows){.row_first = row_first,
+                                  .num_rows = num_rows,
+                                  .nx = checkpoint->job->geom.nx,
+                                  .value_bytes = sizeof(double),
+                                  .num = checkpoint->state.num_mean};
+}
+
 tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
                                    int64_t row_first, int64_t num_rows,
                                    imager_product *mean)
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
-    const tess_checkpoint_rows wanted = {.row_first = row_first,
-                                         .num_rows = num_rows,
-                                         .nx = checkpoint->job->geom.nx,
-                                         .value_bytes = sizeof(double),
-                                         .num = state->num_mean};
+    const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
     for (int64_t k = 0; k < state->num_mean - state->num_cycle; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
         mean[k].variance = (double)NAN; /* checkpoints do not hold it */
@@ -614,11 +621,7 @@ tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, in
                                          double *rows)
 {
     const tess_checkpoint_state *state = &checkpoint->state;
-    const tess_checkpoint_rows wanted = {.row_first = row_first,
-                                         .num_rows = num_rows,
-                                         .nx = checkpoint->job->geom.nx,
-                                         .value_bytes = sizeof(double),
-                                         .num = state->num_mean};
+    const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
     return tess_checkpoint_add_mean(checkpoint->opts->folder, state,
                                     state->num_mean - state->num_cycle + k, &wanted,
                                     rows);

@@ -13,10 +13,10 @@
 #include "imager_summary.h"
 #include "output_table.h"
 #include "tess_grid.h"
+#include "tess_image_inputs.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
-#include "tess_primary_beam.h"
 #include "tess_source_list.h"
 
 /* ---- names ---- */
@@ -41,15 +41,7 @@ static tess_status check_one(const image_files *output, char *path, bool overwri
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
     if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of an image");
-    TESS_TRY(tess_out_check_target(path, overwrite));
-    for (int k = 0; k < opts->num_obs; ++k)
-        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
-    TESS_TRY(tess_out_check_other(path, opts->subtract.model));
-    TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
-    TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
-    TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
-    TESS_TRY(tess_out_check_other(
-        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
+    TESS_TRY(tess_image_check_output(opts, path, overwrite));
     for (size_t k = 0; k < sizeof opts->beside.reserved / sizeof *opts->beside.reserved;
          ++k)
         TESS_TRY(tess_out_check_distinct(path, opts->beside.reserved[k]));
