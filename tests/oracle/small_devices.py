@@ -17,6 +17,9 @@ LARGE, SMALL, TINY = 10 ** 12, 2500000, 300000
 # Images of 2048^2 pixels in double precision and a plane are taken to need 1.201e9 bytes on one
 # device, and 1.168e9 on each of two that share them.
 SHARED = 1185 * 10 ** 6
+# Too small for whole images, for which 1e9 bytes are to be free beside them; large enough for all
+# sums of bricks.
+THROUGH_HOST = 2 * 10 ** 8
 # Sums of a few thousand values in single precision, in two orders (see any_ranks.py).
 ROUNDING = 3e-6
 IN_PARTS = "transformed in parts"
@@ -114,6 +117,40 @@ def check_shared(suite, obs):
     suite.below("shared: L2", l2_error(found["-dirty.fits"], wanted["-dirty.fits"]), 1e-10)
 
 
+def check_shared_through_host(suite, obs):
+    """The same where samples pass through memory of the host: several outputs, and predictions in
+    another precision than that of the file."""
+    if not mpiexec():
+        return
+    pixels = ["--accuracy", "1e-7", "-v"]
+    options = ["--size", "1024", "--scale", "6asec", "--no-psf", "--channels-out", "2", *pixels]
+    _, wanted = image(suite, obs, "large", LARGE, *options)
+    result, found = image(suite, obs, "small", THROUGH_HOST, *options, ranks=2)
+    check_shares(suite, "channels through the host", result)
+    suite.equal("channels through the host: images", list(found), list(wanted))
+    for kind in found:
+        suite.below(f"channels through the host {kind}: L2", l2_error(found[kind], wanted[kind]), 1e-10)
+    model = np.zeros((1024, 1024))
+    model[340, 451], model[700, 900] = 1.0, 2.5
+    path = uvfits.write_model(suite.path("model.fits"), model, 6 * ASEC)
+    vis = []
+    for room, ranks in ((LARGE, 1), (THROUGH_HOST, 2)):
+        out = suite.path("predicted.uvfits")
+        result = run(room, "predict", obs, "--model", path, *pixels, "-o", out, ranks=ranks)
+        if not suite.ran(f"prediction through the host, {ranks} ranks", result):
+            return
+        vis.append(uvfits.read(out)[2])
+    check_shares(suite, "prediction through the host", result)
+    error = np.linalg.norm(vis[1] - vis[0]) / np.linalg.norm(vis[0])
+    suite.below("prediction through the host: L2", error, 1e-7)
+
+
+def check_shares(suite, label, result):
+    suite.ran(label, result)
+    suite.true(f"{label}: the devices share planes", "devices share w-planes" in result.err)
+    suite.true(f"{label}: which are not transformed in parts", IN_PARTS not in result.err)
+
+
 def check_prediction(suite, obs):
     model = np.zeros((160, 160))
     model[40, 51], model[80, 80], model[120, 15] = 1.0, -0.4, 2.5
@@ -158,6 +195,7 @@ def main():
         skip("no emulated device in this build")
     check_images(suite, obs)
     check_shared(suite, obs)
+    check_shared_through_host(suite, obs)
     check_prediction(suite, obs)
     check_errors(suite, obs)
     suite.finish()

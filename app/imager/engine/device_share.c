@@ -160,7 +160,7 @@ static double gain(const imager_job *job, double bytes_s)
 
 /* ---- choice ---- */
 
-/* Whether whole images fit beside the samples on every device. Collective. */
+/* Whether whole images fit beside what is on every device. Collective. */
 static tess_status fit_alone(const imager_job *job, bool *fit)
 {
     int64_t here = device_share_bytes(&job->geom, job->num_images, value_bytes_of(job),
@@ -174,8 +174,8 @@ static tess_status fit_alone(const imager_job *job, bool *fit)
 static tess_status must_share(const imager_job *job, bool *must)
 {
     tess_status status = TESS_OK;
-    bool fit = true;
-    if (job->alone) TESS_TRY(fit_alone(job, &fit));
+    bool fit;
+    TESS_TRY(fit_alone(job, &fit));
     *must = !fit || job->layout->reproducible ||
             job->layout->forced.device_planes == TESS_SHARED_PLANES;
 cleanup:
