@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The same image on any number of ranks and however the work is laid out.
 
-Every run is compared with one rank: to 1e-6 in single precision and 1e-12 in double, as
-relative L2 error (what accuracy means here), which is what the order of summation may
-change. At single pixels the grid correction, largest in the corners, multiplies rounding
+Every run is compared with one rank: to 1e-6 in single precision (2e-6 on devices) and 1e-12
+in double, as relative L2 error (what accuracy means here), which is what the order of
+summation may change. At single pixels the grid correction, largest in the corners, multiplies rounding
 errors: there the limit is six times that, of the peak. Cutting the data into smaller
 chunks or blocks changes what is summed first, also on one rank: it is compared with one
 rank cut the same way, and may differ from the uncut by a fifth of the accuracy asked
@@ -18,6 +18,9 @@ from e2e import (ASEC, BACKEND, FULL, SLOWER, Suite, l2_error, mpi_environment, 
 import uvfits
 
 CORNERS = 6.0
+# Devices sum in single precision in an order of their own: two runs of one GPU differ by 1.3e-6
+# (docs/results/gpu.md).
+SINGLE = 1e-6 if BACKEND == "cpu" else 2e-6
 # The system may count processor time by its ticks.
 TICK_S = 0.02
 # Of four ranks together. Images and planes of a rank of its own would be more than half of
@@ -266,10 +269,10 @@ def main():
     obs = make_observation(suite, "crowded", rows=4000)
     if FULL:
         for weight in ("natural", "uniform", "briggs:0"):
-            check_layouts(suite, obs, LARGE, "1e-4", 1e-6, weight)
+            check_layouts(suite, obs, LARGE, "1e-4", SINGLE, weight)
             check_layouts(suite, obs, LARGE, "1e-9", 1e-12, weight)
     else:
-        check_layouts(suite, obs, FAST, "1e-4", 1e-6, "briggs:0")
+        check_layouts(suite, obs, FAST, "1e-4", SINGLE, "briggs:0")
         check_layouts(suite, obs, FAST[1::2], "1e-9", 1e-12, "uniform")
     check_idle_ranks(suite)
     check_prediction(suite, obs)
