@@ -1,0 +1,145 @@
+/* Transposes lines of a plane between the ranks of a group, on the cpu backend. */
+#include <string.h>
+
+#include "planes_cpu.h"
+#include "tess_mem.h"
+
+static void slab_rows(const tess_planes *planes, int slab, int64_t *first,
+                      int64_t *count)
+{
+    *first = planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
+    *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
+}
+
+tess_status planes_cpu_line_numbers(tess_planes *planes, const line_set *own,
+                                    line_set *all)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    void *gathered = NULL;
+    int64_t *bytes = tess_alloc(slabs, sizeof *bytes);
+    status = bytes ? planes_cpu_lines_create(slabs, all) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(planes->group, status));
+    TESS_TRY(tess_comm_allgatherv(planes->group, own->line,
+                                  own->num_lines * (int64_t)sizeof *own->line,
+                                  &gathered, bytes));
+    all->line = gathered;
+    all->num_lines = 0;
+    for (int f = 0; f < slabs; ++f) {
+        all->slab[f].num_lines = bytes[f] / (int64_t)sizeof *own->line;
+        all->num_lines += all->slab[f].num_lines;
+    }
+cleanup:
+    tess_free(bytes);
+    return status;
+}
+
+/* Copies a block of `lines` × `count` values between two arrays of different row
+ * length. A rank without rows copies nothing, and may have no memory. */
+static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
+                       const char *from, int64_t from_stride, int64_t lines,
+                       int64_t count)
+{
+    const int64_t bytes = planes->value_bytes;
+    if (count == 0) return;
+#pragma omp parallel for num_threads(planes->opts.threads)
+    for (int64_t k = 0; k < lines; ++k)
+        memcpy(to + k * to_stride * bytes, from + k * from_stride * bytes,
+               (size_t)(count * bytes));
+}
+
+/* Copies this rank's rows of the lines that lie in the outboxes of the group's other
+ * ranks. Collective in the group. */
+static tess_status read_in_place(const tess_planes *planes, const line_set *own,
+                                 line_set *all)
+{
+    tess_status status = TESS_OK;
+    const int64_t first = planes->row_first * planes->value_bytes;
+    const int64_t others = planes->opts.ny - all->row_count;
+    TESS_TRY(tess_outbox_meet(planes->lines_box,
+                              own->num_lines * others * planes->value_bytes));
+    all->stride = own->stride;
+    for (int f = 0; f < all->num_slabs; ++f)
+        all->slab[f].data = (char *)tess_outbox_of(planes->lines_box, f) + first;
+cleanup:
+    return status;
+}
+
+/* Sends the rows of this rank's lines to the ranks of the group that own the rows. What
+ * arrives is read only. Collective in the group. */
+static tess_status send_rows(tess_planes *planes, const line_set *own, line_set *all)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    const int64_t bytes = planes->value_bytes;
+    void **part = tess_alloc(slabs, sizeof *part);
+    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
+    void *room = NULL;
+    TESS_TRY(tess_comm_agree(planes->group, part && counts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_outbox_room(planes->lines_box,
+                              own->num_lines * planes->opts.ny * bytes, &room));
+    char *at = room;
+    for (int f = 0; f < slabs; ++f) {
+        int64_t first, count;
+        slab_rows(planes, f, &first, &count);
+        copy_block(planes, at, count, own->slab[0].data + first * bytes, own->stride,
+                   own->num_lines, count);
+        counts[f] = own->num_lines * count * bytes;
+        at += counts[f];
+    }
+    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+    all->stride = all->row_count;
+    planes_note_plane(planes, all->num_lines * all->row_count * bytes);
+    for (int f = 0; f < slabs; ++f)
+        all->slab[f].data = part[f];
+cleanup:
+    tess_free(part);
+    tess_free(counts);
+    return status;
+}
+
+tess_status planes_cpu_to_rows(tess_planes *planes, line_set *own, line_set *all)
+{
+    tess_status status = TESS_OK;
+    if (planes->opts.fft_ranks == 1) {
+        *all = *own;
+        *own = (line_set){0};
+        return TESS_OK;
+    }
+    TESS_TRY(planes_cpu_line_numbers(planes, own, all));
+    all->row_count = planes->row_end - planes->row_first;
+    TESS_TRY(tess_outbox_is_shared(planes->lines_box) ? read_in_place(planes, own, all)
+                                                      : send_rows(planes, own, all));
+cleanup:
+    planes_cpu_lines_free(own);
+    return status;
+}
+
+tess_status planes_cpu_to_lines(tess_planes *planes, const line_set *all, line_set *own)
+{
+    tess_status status = TESS_OK;
+    const int slabs = planes->opts.fft_ranks;
+    const int64_t bytes = planes->value_bytes;
+    void **part = tess_alloc(slabs, sizeof *part);
+    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
+    char *data = planes_cpu_work(planes, WORK_OWN_LINES,
+                                 own->num_lines * planes->opts.ny * bytes + 1);
+    own->row_count = own->stride = planes->opts.ny;
+    own->slab[0] = (slab_lines){own->num_lines, data};
+    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
+    TESS_TRY(tess_comm_agree(planes->group,
+                             part && counts && data ? TESS_OK : TESS_ERR_ALLOC));
+    for (int f = 0; f < slabs; ++f)
+        counts[f] = all->slab[f].num_lines * all->row_count * bytes;
+    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+    for (int f = 0; f < slabs; ++f) {
+        int64_t first, count;
+        slab_rows(planes, f, &first, &count);
+        copy_block(planes, data + first * bytes, own->stride, part[f], count,
+                   own->num_lines, count);
+    }
+cleanup:
+    tess_free(part);
+    tess_free(counts);
+    return status;
+}
