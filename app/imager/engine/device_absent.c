@@ -1,7 +1,6 @@
-/* A build without a device has nowhere to take rows in. */
+/* A build without devices makes no samples and predicts no rows on devices. */
 #include "device_predict.h"
 #include "device_read.h"
-#include "device_share.h"
 
 bool device_read_possible(const imager_job *job, const tess_source *source,
                           int num_images)
@@ -44,12 +43,6 @@ tess_status device_read_share_weights(tess_samples *samples)
 {
     (void)samples;
     return fail();
-}
-
-tess_status device_share_choose(imager_job *job)
-{
-    (void)job; /* processors have planes of their own */
-    return TESS_OK;
 }
 
 tess_status device_predict_rows(imager_predictor *predictor, tess_source *source,

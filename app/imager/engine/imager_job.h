@@ -130,10 +130,4 @@ tess_status imager_job_tell_error(imager_job *job);
 /** Log the plan on rank 0, once, and note it in the profile. Local. */
 void imager_job_log(imager_job *job);
 
-/** Predict samples->vis: positions are sent to the owners of bricks, and visibilities
- * return. With `skip_ignored`, of which `runs` are made, too, ignored samples at the
- * ends of runs are left as they are. The model images must be set. Collective. */
-tess_status imager_job_predict(imager_job *job, tess_samples *samples,
-                               bool skip_ignored, const tess_brick_list *runs);
-
 #endif

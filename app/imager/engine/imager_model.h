@@ -85,6 +85,13 @@ tess_status imager_model_place(const imager_job *job, tess_planes *planes, int n
 tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
                                  tess_samples *owned, const tess_brick_list *bricks);
 
+/** Predict samples->vis: positions are sent to the owners of bricks, and visibilities
+ * return. With `skip_ignored`, ignored samples at the ends of runs are left as they
+ * are; `runs` are the samples' runs, made with the same `skip_ignored`. The model
+ * images must be set. Collective. */
+tess_status imager_job_predict(imager_job *job, tess_samples *samples,
+                               bool skip_ignored, const tess_brick_list *runs);
+
 /** Prediction from a model for one set of samples after the other. Plan, FFT plans and
  * the corrected model are kept as long as they serve the next set, too. */
 typedef struct imager_predictor {

@@ -5,7 +5,6 @@
 #define TESS_IMAGER_PASSES_H
 
 #include "imager_job.h"
-#include "sample_sets.h"
 #include "steps.h"
 #include "tess_samples.h"
 
