@@ -1,4 +1,4 @@
-/** @file steps_private.h  (private to app/imager/engine/steps*.c)
+/** @file steps_private.h  (private to app/imager/engine/steps/)
  *  What is held while w-steps go on: sums of bricks, and what has become of planes.
  */
 #ifndef TESS_STEPS_PRIVATE_H

@@ -1,4 +1,4 @@
-/** @file visset_private.h  (private to app/imager/engine/visset*.c)
+/** @file visset_private.h  (private to app/imager/engine/visset/)
  *  The parts of a visibility set's work.
  */
 #ifndef TESS_VISSET_PRIVATE_H

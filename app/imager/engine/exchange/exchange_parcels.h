@@ -1,4 +1,4 @@
-/** @file exchange_parcels.h  (private to app/imager/engine/exchange*.c)
+/** @file exchange_parcels.h  (private to app/imager/engine/exchange/)
  *  What an exchange is made of, and its rounds: runs as parcels in messages, and
  *  messages as rows that were received.
  */
