@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The map of the house holds: it names all rooms of the imager, rooms include no header of a
-later room, no source lacks an opening comment, no header of the imager is long,
+"""The map of the house holds: it names all rooms of the imager, rooms include no header and call
+no function of a later room, no source lacks an opening comment, no header of the imager is long,
 no sources of a folder call one another in a circle, and no struct is wide."""
 import os
 import re
@@ -126,6 +126,19 @@ def code_of(path):
     return re.sub(r"/\*.*?\*/|^#\s*include.*?$", "", text_of(path), flags=re.S | re.M)
 
 
+def later_functions():
+    """Calls of a function that a later room defines, as 'file: function'. A public function
+    of run/ counts as one of its first room."""
+    room_of = {path: room for path, room in rooms().items() if path.endswith(".c")}
+    code = {path: code_of(path) for path in room_of}
+    first_of_run = ROOMS.index("run/checkpoint")
+    room_in = {name: min(room, first_of_run) if name.startswith("tess_") else room
+               for path, room in room_of.items() for name in functions_of(code[path])}
+    return [f"{path}: {name}" for path, room in room_of.items()
+            for name in sorted(set(re.findall(r"\b(\w+)\(", code[path])))
+            if room_in.get(name, -1) > room]
+
+
 def circles():
     """Sources of one folder that call one another in a circle."""
     folders = {}
@@ -150,6 +163,7 @@ def main():
     for what, found in (
             ("rooms that the map does not name", unnamed_rooms()),
             ("includes of a later room's header", later_headers()),
+            ("calls of a later room's function", later_functions()),
             ("sources that do not say what they are for", without_opening()),
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),

@@ -8,7 +8,6 @@
 
 #include "channel_mean.h"
 #include "clean_inputs.h"
-#include "continued_models.h"
 #include "device_share.h"
 #include "image_cubes.h"
 #include "image_joined.h"
@@ -249,27 +248,6 @@ cleanup:
     return status;
 }
 
-void image_free_run(image_run *run)
-{
-    imager_job_free(&run->job);
-    tess_comm_free(run->job.alone);
-    imager_predictor_free(&run->subtract);
-    continued_models_free(run->means.continued);
-    tess_density_destroy(run->densities.single);
-    tess_density_destroy(run->densities.shared);
-    imager_checkpoint_free(&run->checkpoint);
-    output_table_free(&run->outputs);
-    tess_source_close(run->source);
-    tess_samples_free(&run->all);
-    tess_free(run->row_time);
-    tess_free(run->chan_wanted);
-    tess_free(run->output.sources.text);
-    image_cubes_destroy(run->means.cubes);
-    image_primary_beam_free(run->output.primary_beam);
-    imager_summary_free(&run->summary);
-    imager_teams_free(&run->teams);
-}
-
 /* Logs the last lines, after those of the profile. Collective. */
 static tess_status tell_end(image_run *run)
 {
@@ -371,6 +349,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(tell_end(&run));
 cleanup:
     tess_profile_stop_meter(profile);
+    clean_inputs_free(&run);
     image_free_run(&run);
     return status;
 }

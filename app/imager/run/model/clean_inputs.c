@@ -147,3 +147,9 @@ tess_status clean_inputs_check(image_run *run)
     const bool first = tess_comm_rank(run->comm) == 0;
     return tess_comm_agree(run->comm, first ? check_all(run) : TESS_OK);
 }
+
+void clean_inputs_free(image_run *run)
+{
+    continued_models_free(run->means.continued);
+    run->means.continued = NULL;
+}

@@ -22,4 +22,7 @@ tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
 tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
                                int64_t channel, int pol, imager_rows *rows);
 
+/** Close the models that the functions above have opened. Local. */
+void clean_inputs_free(image_run *run);
+
 #endif

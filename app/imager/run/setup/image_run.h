@@ -104,7 +104,8 @@ static inline int image_num_psf(const image_run *run)
     return run->job.num_images - run->num_pol;
 }
 
-/** Free what image_set_up and later steps have made. Collective. */
+/** Free what image_set_up and later steps have made, without models that cleaning
+ * continues (clean_inputs_free). Collective. */
 void image_free_run(image_run *run);
 
 /* ---- shared_density.c ---- */

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "image_cubes.h"
+#include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
 #include "tess_backend_choice.h"
@@ -247,4 +248,24 @@ tess_status image_set_up(image_run *run)
                   run->opts->num_obs, run->opts->num_obs == 1 ? "" : "s");
 cleanup:
     return status;
+}
+
+void image_free_run(image_run *run)
+{
+    imager_job_free(&run->job);
+    tess_comm_free(run->job.alone);
+    imager_predictor_free(&run->subtract);
+    tess_density_destroy(run->densities.single);
+    tess_density_destroy(run->densities.shared);
+    imager_checkpoint_free(&run->checkpoint);
+    output_table_free(&run->outputs);
+    tess_source_close(run->source);
+    tess_samples_free(&run->all);
+    tess_free(run->row_time);
+    tess_free(run->chan_wanted);
+    tess_free(run->output.sources.text);
+    image_cubes_destroy(run->means.cubes);
+    image_primary_beam_free(run->output.primary_beam);
+    imager_summary_free(&run->summary);
+    imager_teams_free(&run->teams);
 }
