@@ -2,17 +2,30 @@
 #include <math.h>
 
 #include "row_deviation.h"
+#include "tess_exact.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 #include "tess_row_stats.h"
 
-/* Sums and extremes of some of the pixels; at −1: there is none. */
+/* Number and extremes of some of the pixels; at −1: there is none. */
 typedef struct part {
-    double count, sum, squares;
+    double count;
     double most, most_at, least, least_at;
 } part;
 
 static const part nothing = {.most_at = -1, .least_at = -1};
+
+/* Sums over the pixels of a row, in their order. */
+typedef struct row_sum {
+    double sum, squares;
+} row_sum;
+
+/* Sums over rows, which do not depend on the order of rows. */
+typedef struct all_sums {
+    tess_exact sum, squares;
+} all_sums;
+
+enum { SUM_WORDS = 2 * TESS_EXACT_WORDS };
 
 /* Whether `value` at pixel `at` comes before `best` in the order of `sign` times value,
  * of equal ones the first pixel. */
@@ -38,21 +51,20 @@ static void take_extremes(part *all, const part *more)
 static void add_part(part *all, const part *more)
 {
     all->count += more->count;
-    all->sum += more->sum;
-    all->squares += more->squares;
     take_extremes(all, more);
 }
 
-static void add_row(const tess_stat_rows *rows, int64_t row, part *own)
+static row_sum add_row(const tess_stat_rows *rows, int64_t row, part *own)
 {
+    row_sum sum = {0, 0};
     const double first = (double)((rows->row_first + row) * rows->nx);
     for (int64_t k = 0; k < rows->nx; ++k) {
         const double value =
             tess_real_at(rows->value, rows->is_double, row * rows->nx + k);
         if (!isfinite(value)) continue;
         ++own->count;
-        own->sum += value;
-        own->squares += value * value;
+        sum.sum += value;
+        sum.squares += value * value;
         if (own->most_at < 0 || value > own->most) {
             own->most = value;
             own->most_at = first + (double)k;
@@ -62,9 +74,11 @@ static void add_row(const tess_stat_rows *rows, int64_t row, part *own)
             own->least_at = first + (double)k;
         }
     }
+    return sum;
 }
 
-static part measure(const tess_stat_rows *rows)
+/* sums[num_rows]: written. */
+static part measure(const tess_stat_rows *rows, row_sum *sums)
 {
     part all = nothing;
 #pragma omp parallel num_threads(rows->threads)
@@ -72,11 +86,22 @@ static part measure(const tess_stat_rows *rows)
         part own = nothing;
 #pragma omp for schedule(static) nowait
         for (int64_t j = 0; j < rows->num_rows; ++j)
-            add_row(rows, j, &own);
+            sums[j] = add_row(rows, j, &own);
 #pragma omp critical(tess_row_stats)
         add_part(&all, &own);
     }
     return all;
+}
+
+/* all: of zeros. Collective. */
+static tess_status sum_rows(tess_comm *comm, const row_sum *sums, int64_t num_rows,
+                            all_sums *all)
+{
+    for (int64_t j = 0; j < num_rows; ++j) {
+        tess_exact_add(&all->sum, sums[j].sum);
+        tess_exact_add(&all->squares, sums[j].squares);
+    }
+    return tess_comm_allreduce_i64(comm, all->sum.word, SUM_WORDS, TESS_SUM);
 }
 
 /* Collective. */
@@ -99,23 +124,30 @@ tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
                                    bool wants_noise, tess_row_stats *stats)
 {
     tess_status status = TESS_OK;
-    const part own = measure(rows);
     const row_pixels pixels = {.value = rows->value,
                                .is_double = rows->is_double,
                                .count = rows->num_rows * rows->nx,
                                .threads = rows->threads};
     double middle, deviation = 0;
-    part all;
+    part own, all;
+    all_sums *total = tess_alloc_zero(1, sizeof *total);
+    row_sum *sums = tess_alloc(rows->num_rows, sizeof *sums);
+    TESS_TRY(tess_comm_agree(comm, total && sums ? TESS_OK : TESS_ERR_ALLOC));
+    own = measure(rows, sums);
     TESS_TRY(gather(comm, &own, &all));
+    TESS_TRY(sum_rows(comm, sums, rows->num_rows, total));
     if (wants_noise) TESS_TRY(row_deviation(comm, &pixels, &middle, &deviation));
+    const double squares = tess_exact_value(&total->squares);
     *stats = (tess_row_stats){.count = all.count,
                               .most = all.count > 0 ? all.most : (double)NAN,
                               .least = all.count > 0 ? all.least : (double)NAN,
                               .most_at = all.most_at,
                               .least_at = all.least_at,
-                              .sum = all.sum,
-                              .rms = all.count > 0 ? sqrt(all.squares / all.count) : 0,
+                              .sum = tess_exact_value(&total->sum),
+                              .rms = all.count > 0 ? sqrt(squares / all.count) : 0,
                               .noise = ROW_SIGMA_PER_DEVIATION * deviation};
 cleanup:
+    tess_free(total);
+    tess_free(sums);
     return status;
 }

@@ -31,7 +31,7 @@ typedef struct tess_row_stats {
 } tess_row_stats;
 
 /** Measure the rows. The noise takes several times as long, and is measured only if it
- * is wanted. Peaks and noise do not depend on ranks or threads. TESS_ERR_ALLOC.
+ * is wanted. Nothing depends on ranks or threads, not in a single bit. TESS_ERR_ALLOC.
  * Collective. */
 tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
                                    bool wants_noise, tess_row_stats *stats);

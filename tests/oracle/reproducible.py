@@ -28,6 +28,8 @@ CASES = [
     ("channels", ["--weight", "briggs:0", "--channels-out", "2"]),
     ("rank filter", ["--weight", "uniform", "--weighting-rank-filter", "2", "--stokes",
                      "I,Q"]),
+    ("maps of spectra", ["--channels-out", "2", "--niter", "50", "--join-channels",
+                         "--fit-spectral-pol", "1", "--accuracy", "1e-9"]),
     ("narrow", ["--weight", "natural", "--w", "none", *CUT]),
 ]
 
