@@ -89,6 +89,15 @@ def check_flux(suite, obs):
     good, prefix = suite.image("low", obs, *IMAGE, *AIRY, "--pb-limit", "0.35")
     if good:
         check_cut(suite, "--pb-limit", prefix, "dirty", 0.35)
+    good, prefix = suite.image("psf", obs, *IMAGE, *AIRY, "--no-dirty", "--stokes", "XX,YY",
+                               "--weight", "briggs:0.5")
+    if good:
+        suite.true("with PSFs alone: the beams", all(
+            np.array_equal(read_image(f"{prefix}-{pol}-pb.fits")[0],
+                           read_image(suite.path(f"flux-{pol}-pb.fits"))[0], equal_nan=True)
+            for pol in ("XX", "YY")))
+        suite.true("with PSFs alone: nothing to correct",
+                   not os.path.exists(prefix + "-XX-dirty-pb.fits"))
     large = write_source(suite.path("large.uvfits"), rows=20000)
     result = tessera("image", large, *IMAGE, *AIRY, "--memory", "1200kB", "--overwrite", "-o",
                      suite.path("streamed"))

@@ -152,6 +152,7 @@ int image_corrected_list(const tess_image_opts *opts,
     list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb"};
     if (!beam->corrects) return count;
     if (!image_is_cleaned(opts)) {
+        if (opts->no_dirty) return count;
         list[count++] = (image_corrected){
             IMAGE_DIRTY, opts->beside.as_wsclean ? "image-pb" : "dirty-pb"};
         return count;

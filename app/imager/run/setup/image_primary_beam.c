@@ -290,12 +290,20 @@ cleanup:
     return status;
 }
 
+/* A kind of which there are images: with --no-dirty, a run that does not clean has PSFs
+ * alone. */
+static image_kind kind_like(const image_kinds *kinds)
+{
+    if (kinds->num[IMAGE_DIRTY] > 0) return IMAGE_DIRTY;
+    return kinds->num[IMAGE_RESTORED] > 0 ? IMAGE_RESTORED : IMAGE_PSF;
+}
+
 tess_status image_primary_beam_make(image_run *run, int64_t output,
                                     imager_product *product)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->output.kinds;
-    const image_kind any = kinds->num[IMAGE_DIRTY] > 0 ? IMAGE_DIRTY : IMAGE_RESTORED;
+    const image_kind any = kind_like(kinds);
     const imager_product *like = product + image_kinds_place(kinds, any);
     imager_product *to = product + image_kinds_place(kinds, IMAGE_PRIMARY_BEAM);
     double mark = tess_time_now();
@@ -304,7 +312,7 @@ tess_status image_primary_beam_make(image_run *run, int64_t output,
     status = make_all(run, output, &like->rows, to);
     TESS_TRY(tess_comm_agree(run->comm, status));
     for (int k = 0; k < run->num_pol; ++k)
-        to[k].sum_weights = like[k].sum_weights;
+        to[k].sum_weights = like[k < kinds->num[any] ? k : 0].sum_weights;
     tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
 cleanup:
     return status;
