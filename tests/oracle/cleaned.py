@@ -405,7 +405,8 @@ def model_column(suite):
                    extra=("--antennas", "16", "--noise", "0.02", "--min-elevation", "60deg"))
     args = [*GRID, "--niter", "300", "--stokes", "IQ", "--channels-out", "2", "--intervals-out",
             "2", "--accuracy", "1e-5", "--update-model"]
-    for ranks, more in ((1, []), (3, ["--force-passes", "2"]), (2, ["--force-teams", "2"])):
+    for ranks, more in ((1, []), (3, ["--force-passes", "2"]), (2, ["--force-teams", "2"]),
+                        (2, ["--force-teams", "2", "--reproducible"])):
         if ranks > 1 and not mpiexec():
             continue
         good, out = suite.image("column", obs, *args, *more, ranks=ranks)

@@ -89,6 +89,14 @@ cleanup:
     return status;
 }
 
+/* How many ranks share a plane of the predictor: where the model's rows lie is known
+ * before the predictor has a plan. With --reproducible, all ranks do (imager_job.c). */
+static int model_sharers(const image_run *run)
+{
+    if (run->opts->layout.reproducible) return tess_comm_size(run->teams.all);
+    return run->teams.num > 1 ? 1 : run->job.ranks.fft_ranks;
+}
+
 tess_status update_model(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -107,8 +115,7 @@ tess_status update_model(image_run *run)
                                  .layout = opts->layout,
                                  .overwrite = true,
                                  .command_line = opts->beside.command_line};
-    /* where the model's rows lie is known before the predictor has a plan */
-    predict.layout.forced.fft_ranks = run->teams.num > 1 ? 1 : run->job.ranks.fft_ranks;
+    predict.layout.forced.fft_ranks = model_sharers(run);
     for (int k = 0; k < tess_source_num_readers(run->source); ++k)
         TESS_TRY(update_rows(run, k, &predict));
 cleanup:
