@@ -618,7 +618,7 @@ tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
 tess_status finish(tess_vis_writer *writer)
 {
     Writer &state = *static_cast<Writer *>(writer->state);
-    tess_out_hold_signals(); /* for good: the set is all that its run makes */
+    tess_out_hold_signals(); /* for good, unless the run makes more */
     tess_status status = tess_comm_agree(state.comm, TESS_OK);
     if (status == TESS_OK && tess_comm_rank(state.comm) == 0)
         status = guarded(TESS_ERR_IO, state.path.c_str(), unwritable,

@@ -157,6 +157,18 @@ def check_stopped(sets):
             stop_job(suite, label, command, ranks, number, writing)
             suite.equal(f"{label}: left behind", wait_for([], added), [])
             suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
+    short = simulate(suite.path("short.ms"), sky, duration="2min", integration="20s", channels=16)
+    for what, sets_of, more in (("--update-model", [ms], ["--niter", "1", "--update-model"]),
+                                ("--update-model of two sets", [short, ms],
+                                 ["--niter", "1", "--update-model"]),
+                                ("--store-imaging-weights", [ms], ["--store-imaging-weights"])):
+        for ranks in RANKS[:2]:
+            label = f"SIGTERM, {what}, {ranks} ranks"
+            stop_job(suite, label, [BIN, "image", *sets_of, *IMAGE, *more, "--threads", "1",
+                                    "--overwrite", "-o", suite.path("stopped")],
+                     ranks, signal.SIGTERM, writing)
+            suite.equal(f"{label}: left behind", wait_for([], added), [])
+            suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
     label = "SIGKILL, predict to a column"
     stop_job(suite, label, command, 1, signal.SIGKILL, writing)
     after = tree_digest(ms)

@@ -8,6 +8,7 @@
 #include "clean_inputs.h"
 #include "predict_models.h"
 #include "tess_log.h"
+#include "tess_out_file.h"
 #include "tess_profile_report.h"
 #include "tess_words.h"
 
@@ -116,8 +117,11 @@ tess_status update_model(image_run *run)
                                  .overwrite = true,
                                  .command_line = opts->beside.command_line};
     predict.layout.forced.fft_ranks = model_sharers(run);
-    for (int k = 0; k < tess_source_num_readers(run->source); ++k)
+    const int num = tess_source_num_readers(run->source);
+    for (int k = 0; k < num; ++k) {
         TESS_TRY(update_rows(run, k, &predict));
+        if (k + 1 < num || opts->beside.weights) tess_out_release_signals();
+    }
 cleanup:
     return status;
 }

@@ -245,7 +245,8 @@ static tess_status close_set(const image_files *output, int64_t interval)
     image_cube_set *set = &output->cubes->set[interval];
     tess_held_files held = {.overwrite = opts->overwrite,
                             .threads = opts->layout.threads,
-                            .last = interval == opts->intervals_out - 1 &&
+                            .last = !image_writes_columns(opts) &&
+                                    interval == opts->intervals_out - 1 &&
                                     opts->channels_out == 1};
     for (int c = 0; c < IMAGE_MOST_CUBES; ++c)
         if (set->cube[c])

@@ -486,7 +486,8 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     const bool is_mean = channel < 0;
     tess_held_files held = {.overwrite = output->opts->overwrite,
                             .threads = output->opts->layout.threads,
-                            .last = interval == output->opts->intervals_out - 1 &&
+                            .last = !image_writes_columns(output->opts) &&
+                                    interval == output->opts->intervals_out - 1 &&
                                     is_mean == (output->opts->channels_out > 1) &&
                                     !image_is_in_cube(output->opts, channel)};
     tess_image_product to = {.interval = interval, .channel = channel};

@@ -42,6 +42,13 @@ static inline bool image_joins_pols(const tess_image_opts *opts)
     return image_is_cleaned(opts) && opts->clean.join.polarizations;
 }
 
+/** Whether the run writes columns of MeasurementSets once all images have their names. It
+ *  can be stopped until these are written. */
+static inline bool image_writes_columns(const tess_image_opts *opts)
+{
+    return opts->clean.update_model || opts->beside.weights;
+}
+
 /** Kinds that a run with these options makes. */
 static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_pol,
                                          int num_psf)

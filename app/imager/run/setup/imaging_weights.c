@@ -8,6 +8,7 @@
 #include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 static const char column[] = "IMAGING_WEIGHT_SPECTRUM"; /* WSClean's name */
 
@@ -279,13 +280,16 @@ tess_status imaging_weights_store(image_run *run)
 {
     tess_status status = TESS_OK;
     stored_weights w;
+    const int num = tess_source_num_readers(run->source);
     double mark = tess_time_now();
     TESS_TRY(set_up(run, &w));
     for (; w.first < w.num; w.first = w.end) {
         w.end = w.num;
         if (w.has_density) TESS_TRY(make_densities(&w));
-        for (int k = 0; k < tess_source_num_readers(run->source); ++k)
+        for (int k = 0; k < num; ++k) {
             TESS_TRY(write_reader(&w, k));
+            if (k + 1 < num || w.end < w.num) tess_out_release_signals();
+        }
         free_densities(&w);
     }
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
