@@ -23,10 +23,24 @@ struct tess_device_comm {
     int64_t room;
 };
 
+/* Devices read 16 bytes at a time, from addresses that are multiples of 16 alone. Of
+ * two buffers that lie one behind the other, the second begins at a multiple of what
+ * cudaMalloc aligns memory to. */
+enum { BUFFER_ALIGNMENT = 256 };
+
+static tess_device_comm_opts aligned(const tess_device_comm_opts *opts)
+{
+    tess_device_comm_opts out = *opts;
+    out.exchange_bytes = (opts->exchange_bytes + BUFFER_ALIGNMENT - 1) /
+                         BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+    return out;
+}
+
 tess_status tess_device_comm_create(tess_comm *comm, const tess_device_comm_opts *opts,
                                     tess_device_comm **device_comm)
 {
     tess_status status = TESS_OK;
+    const tess_device_comm_opts wanted = aligned(opts);
     tess_device_comm *made = NULL;
     if (tess_comm_size(comm) == 1) return TESS_OK;
     made = tess_alloc_zero(1, sizeof *made);
@@ -34,10 +48,10 @@ tess_status tess_device_comm_create(tess_comm *comm, const tess_device_comm_opts
     for (int k = 0; ways[k].way && !made->state; ++k) {
         if (!(opts->allowed & ways[k].bit)) continue;
         made->way = ways[k].way;
-        TESS_TRY(tess_comm_agree(comm, made->way->create(comm, opts, &made->state)));
+        TESS_TRY(tess_comm_agree(comm, made->way->create(comm, &wanted, &made->state)));
     }
     if (!made->state) goto cleanup;
-    made->room = opts->exchange_bytes;
+    made->room = wanted.exchange_bytes;
     *device_comm = made;
     made = NULL;
 cleanup:

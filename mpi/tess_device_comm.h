@@ -21,7 +21,8 @@ enum { TESS_SUM_BY_PEERS = 1, TESS_SUM_BY_NCCL = 2 };
 /** What a connection is for. */
 typedef struct tess_device_comm_opts {
     int64_t sum_bytes;      /**< most bytes of an array that is summed */
-    int64_t exchange_bytes; /**< most bytes that a rank sends in one exchange */
+    int64_t exchange_bytes; /**< most bytes that a rank sends in one exchange; the
+                               buffer is rounded up to whole 256 bytes */
     unsigned allowed;       /**< ways (bits) */
 } tess_device_comm_opts;
 

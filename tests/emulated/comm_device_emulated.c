@@ -7,9 +7,14 @@
 #include "tess_device.h"
 #include "tess_mem.h"
 
+/* Halves of the buffer, from which ranks send in turn, as in comm_peers.cu. */
+enum { HALVES = 2 };
+
 typedef struct links {
     tess_comm *comm;
-    void *buffer;
+    char *buffer; /* [HALVES][half_bytes] */
+    int64_t half_bytes;
+    int half; /* that is sent next */
 } links;
 
 static void destroy(void *state)
@@ -25,8 +30,11 @@ static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
 {
     tess_status status = TESS_OK;
     links *with = tess_alloc_zero(1, sizeof *with);
-    if (with) with->comm = comm;
-    if (with) with->buffer = tess_alloc(opts->exchange_bytes, 1);
+    if (with) {
+        with->comm = comm;
+        with->half_bytes = opts->exchange_bytes;
+        with->buffer = tess_alloc(HALVES * with->half_bytes, 1);
+    }
     TESS_TRY(tess_comm_agree(comm, with && with->buffer ? TESS_OK : TESS_ERR_ALLOC));
     *state = with;
     with = NULL;
@@ -49,7 +57,7 @@ cleanup:
 static tess_status buffer(void *state, void **buffer_out)
 {
     const links *with = state;
-    *buffer_out = with->buffer;
+    *buffer_out = with->buffer + with->half * with->half_bytes;
     return TESS_OK;
 }
 
@@ -64,8 +72,9 @@ static const char *put(const tess_device_rows *take, const char *from)
 static tess_status exchange(void *state, tess_status status,
                             const tess_device_part *send, const tess_device_rows *take)
 {
-    const links *with = state;
+    links *with = state;
     const int size = tess_comm_size(with->comm);
+    const char *filled = with->buffer + with->half * with->half_bytes;
     int64_t total = 0, *bytes = tess_alloc(2 * (int64_t)size, sizeof *bytes);
     char *packed = NULL;
     void *received = NULL;
@@ -78,14 +87,14 @@ static tess_status exchange(void *state, tess_status status,
     total = 0;
     for (int k = 0; k < size; ++k) {
         bytes[k] = send[k].bytes;
-        memcpy(packed + total, (const char *)with->buffer + send[k].first,
-               (size_t)send[k].bytes);
+        memcpy(packed + total, filled + send[k].first, (size_t)send[k].bytes);
         total += send[k].bytes;
     }
     TESS_TRY(tess_comm_alltoallv(with->comm, packed, bytes, &received, bytes + size));
     const char *from = received;
     for (int k = 0; k < size; ++k)
         from = put(&take[k], from);
+    with->half = (with->half + 1) % HALVES;
 cleanup:
     tess_free(bytes);
     tess_free(packed);

@@ -390,7 +390,7 @@ static void test_linked_devices(void **state)
         const bool is_double = mode % 2;
         const tess_device_comm_opts opts = {
             .exchange_bytes =
-                mode / 4 ? 8 * NY * (is_double ? 16 : 8) + 256 * size : 1 << 20,
+                mode / 4 ? 8 * NY * (is_double ? 16 : 8) + 256 * size + 5 : 1 << 20,
             .allowed = mode / 2 % 2 ? TESS_SUM_BY_PEERS : TESS_SUM_BY_NCCL};
         set_up is = {is_double, true, size, 1, false, NULL};
         assert_int_equal(tess_device_comm_create(world, &opts, &is.links), TESS_OK);

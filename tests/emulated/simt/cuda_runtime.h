@@ -36,7 +36,7 @@ using std::max;
 using std::min;
 using std::sqrt;
 
-struct float2 {
+struct alignas(8) float2 {
     float x, y;
 };
 struct alignas(16) float4 {
@@ -45,7 +45,7 @@ struct alignas(16) float4 {
 struct alignas(16) double2 {
     double x, y;
 };
-struct int2 {
+struct alignas(8) int2 {
     int x, y;
 };
 struct alignas(16) int4 {
