@@ -32,6 +32,7 @@ TRANSLATED = [
      f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -pol yyyxxyxx", f"{IMAGE} --stokes XX,XY,YX,YY --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -field 0,2", f"{IMAGE} --stokes I {UNIFORM} --field 0,2 --no-psf"),
     (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --field all --no-psf"),
     (f"{BASE} -shift 4h00m01s -30.00.10.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --shift 4h00m01s,-30:00:10.5 --no-psf"),
@@ -260,10 +261,25 @@ def check_sets(suite):
     suite.equal("dirty files", sorted(f for f in os.listdir(suite.work) if f.startswith("dirty-")),
                 ["dirty-dirty.fits", "dirty-image.fits"])
     check_models(suite, obs)
+    check_conjugate(suite, write_sky(suite.path("four.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1, u=.4, v=.3)]))
     column = run([BIN, "image", obs, "-o", suite.path("model"), "--size", "64", "--scale", "5asec",
                   "--datacolumn", "MODEL_DATA"], 120)
     if suite.ran("image of MODEL_DATA", column):
         suite.below("peak of MODEL_DATA", abs(read_image(suite.path("model-dirty.fits"))[0].max() - 1), .2)
+
+
+def check_conjugate(suite, sky):
+    """MODEL_DATA of YX is that of the sky whose XY is cleaned: here a source in the middle."""
+    obs = simulate(suite.path("four.ms"), sky, duration="10min", pol="XX,XY,YX,YY")
+    made = run([OURS, *"-size 64 64 -scale 5asec -j 1 -pol xy,yx -join-polarizations -niter 1 -gain 1 "
+                "-name".split(), suite.path("conjugate"), obs], 120)
+    column = run([BIN, "image", obs, "-o", suite.path("four"), "--size", "64", "--scale", "5asec", "--datacolumn",
+                  "MODEL_DATA", "--stokes", "IUV"], 120)
+    if not (suite.ran("-pol xy,yx", made) and suite.ran("image of all correlations", column)):
+        return
+    for stokes, wanted in (("I", 0), ("U", .4), ("V", .3)):
+        peak = read_image(suite.path(f"four-{stokes}-dirty.fits"))[0].max()
+        suite.below(f"MODEL_DATA, peak of {stokes}", abs(peak - wanted), 1e-3)
 
 
 def check_models(suite, obs):

@@ -21,15 +21,20 @@ static const tess_corr LINEAR[4] = {XX, XY, YX, YY}, CIRCULAR[4] = {LL, RL, LR, 
 static const double complex VALUE[4] = {CMPLX(3, 1), CMPLX(0.5, -2), CMPLX(-1.25, 4),
                                         CMPLX(2, 0.75)};
 
-static double complex mixed(tess_corr code, bool imaginary, const tess_corr corr[4])
+static double complex mixed_of(const tess_pol *pol, const tess_corr corr[4])
 {
-    const tess_pol pol = {code, imaginary};
-    const tess_pol_mix mix = tess_pol_mix_of(&pol, corr, 4);
+    const tess_pol_mix mix = tess_pol_mix_of(pol, corr, 4);
     double complex sum = 0;
     assert_true(mix.num == 1 || mix.num == 2);
     for (int k = 0; k < mix.num; ++k)
         sum += mix.coefficient[k] * VALUE[mix.index[k]];
     return sum;
+}
+
+static double complex mixed(tess_corr code, bool imaginary, const tess_corr corr[4])
+{
+    const tess_pol pol = {.code = code, .imaginary = imaginary};
+    return mixed_of(&pol, corr);
 }
 
 static void assert_same(double complex a, double complex b)
@@ -62,11 +67,12 @@ static void test_circular(void **state)
 static void test_cannot(void **state)
 {
     const tess_corr parallel[2] = {RR, LL}, stokes[1] = {1};
-    const tess_pol pol[] = {{2, false}, {3, false}, {XX, false}, {RL, true}};
+    const tess_pol pol[] = {
+        {.code = 2}, {.code = 3}, {.code = XX}, {.code = RL, .imaginary = true}};
     for (int k = 0; k < 4; ++k)
         assert_int_equal(tess_pol_mix_of(&pol[k], parallel, 2).num, 0);
     assert_int_equal(tess_pol_mix_of(&pol[0], stokes, 1).num, 0);
-    const tess_pol same = {1, false};
+    const tess_pol same = {.code = 1};
     assert_int_equal(tess_pol_mix_of(&same, stokes, 1).num, 1);
     assert_int_equal(tess_pol_mix_of(&same, parallel, 2).num, 2);
 }
@@ -85,7 +91,7 @@ static void test_round_trip(void **state)
                 for (int k = 0; k < 4; ++k)
                     corr[c] += coefficient[k] * VALUE[k];
             }
-            const tess_pol pol = {(tess_corr)(s + 1), false};
+            const tess_pol pol = {.code = s + 1};
             const tess_pol_mix mix = tess_pol_mix_of(&pol, feed[f], 4);
             for (int k = 0; k < mix.num; ++k)
                 sum += mix.coefficient[k] * corr[mix.index[k]];
@@ -104,6 +110,28 @@ static void test_names(void **state)
         tess_pol_name(&pol[k], name);
         assert_string_equal(name, expected[k]);
     }
+}
+
+/* XY and YX together are the real and the imaginary part of one image. */
+static void test_joined_hands(void **state)
+{
+    const double complex xy = VALUE[1], yx = VALUE[2];
+    const tess_corr four[4] = {XX, XY, YX, YY}, one[2] = {XX, XY},
+                    circular[2] = {RL, LR};
+    tess_pol pol[6];
+    assert_int_equal(tess_pol_join_hands(pol, tess_pol_expand(four, 4, pol)), 4);
+    static const char *const expected[] = {"XX", "XY", "XYi", "YY"};
+    for (int k = 0; k < 4; ++k) {
+        char name[8];
+        tess_pol_name(&pol[k], name);
+        assert_string_equal(name, expected[k]);
+        assert_true(pol[k].both == (k == 1 || k == 2));
+    }
+    assert_same(mixed_of(&pol[1], LINEAR), (xy + yx) / 2);
+    assert_same(mixed_of(&pol[2], LINEAR), (xy - yx) * CMPLX(0, -0.5));
+    assert_int_equal(tess_pol_mix_of(&pol[1], one, 2).num, 0);
+    assert_int_equal(tess_pol_join_hands(pol, tess_pol_expand(one, 2, pol)), 3);
+    assert_int_equal(tess_pol_join_hands(pol, tess_pol_expand(circular, 2, pol)), 4);
 }
 
 static void assert_explained(const char *stokes, const tess_corr *corr, int num_corr,
@@ -148,9 +176,10 @@ static void test_explained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear), cmocka_unit_test(test_circular),
-        cmocka_unit_test(test_cannot), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_names),  cmocka_unit_test(test_explained),
+        cmocka_unit_test(test_linear),    cmocka_unit_test(test_circular),
+        cmocka_unit_test(test_cannot),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_joined_hands),
+        cmocka_unit_test(test_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void make_scene(const tess_corr *pols, int num_pol, scene *s)
                               .time_first = -INFINITY,
                               .time_end = INFINITY};
     for (int p = 0; p < num_pol; ++p) {
-        const tess_pol pol = {pols[p], pols[p] == LINEAR[1]};
+        const tess_pol pol = {.code = pols[p], .imaginary = pols[p] == LINEAR[1]};
         s->recipe.mix[p] = tess_pol_mix_of(&pol, LINEAR, CORRS);
     }
     for (int c = 0; c < CHANS; ++c) {

@@ -123,10 +123,11 @@ const wsclean_option wsclean_options[] = {
     BECOMES("size", "WIDTH HEIGHT", "--size %1,%2", NULL, WSCLEAN_DRAW),
     CHOICE("scale", "ANGLE/deg", "--scale ANGLE",
            "degrees without a unit; default: 0.01", WSCLEAN_DRAW),
-    CHOICE(
-        "pol", "LIST", "--stokes LIST --density first",
-        "default: I; all have the first one's weights; XY and YX have two images each",
-        WSCLEAN_PREDICT),
+    CHOICE("pol", "LIST", "--stokes LIST --density first",
+           "default: I; all have the first one's weights; XY and YX together are a "
+           "complex "
+           "image, XY and XYi",
+           WSCLEAN_PREDICT),
     CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
            WSCLEAN_PREDICT),
     CHOICE("intervals-out", "N", "--intervals-out N", NULL, WSCLEAN_PREDICT),

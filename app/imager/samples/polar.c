@@ -20,19 +20,48 @@ enum {
     YX = -8
 };
 
+tess_corr tess_pol_conjugate(tess_corr code)
+{
+    static const tess_corr pairs[][2] = {{RL, LR}, {LR, RL}, {XY, YX}, {YX, XY}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; ++k)
+        if (pairs[k][0] == code) return pairs[k][1];
+    return 0;
+}
+
 static bool is_cross(tess_corr code)
 {
-    return code == RL || code == LR || code == XY || code == YX;
+    return tess_pol_conjugate(code) != 0;
 }
 
 int tess_pol_expand(const tess_corr *code, int num_codes, tess_pol *pol)
 {
     int count = 0;
     for (int k = 0; k < num_codes; ++k) {
-        pol[count++] = (tess_pol){code[k], false};
-        if (is_cross(code[k])) pol[count++] = (tess_pol){code[k], true};
+        pol[count++] = (tess_pol){.code = code[k]};
+        if (is_cross(code[k]))
+            pol[count++] = (tess_pol){.code = code[k], .imaginary = true};
     }
     return count;
+}
+
+bool tess_pol_has(const tess_pol *pol, int num_pol, tess_corr code)
+{
+    for (int p = 0; p < num_pol; ++p)
+        if (pol[p].code == code) return true;
+    return false;
+}
+
+int tess_pol_join_hands(tess_pol *pol, int num_pol)
+{
+    int left = 0;
+    if (!tess_pol_has(pol, num_pol, XY) || !tess_pol_has(pol, num_pol, YX))
+        return num_pol;
+    for (int p = 0; p < num_pol; ++p) {
+        if (pol[p].code == YX) continue;
+        pol[left] = pol[p];
+        pol[left++].both = pol[p].code == XY;
+    }
+    return left;
 }
 
 void tess_pol_name(const tess_pol *pol, char name[8])
@@ -63,10 +92,23 @@ static const struct {
     {STOKES_V, RR, LL, 0.5, -0.5},
 };
 
+/* The real or imaginary part of a cross-hand of the sky: the other one is its
+ * conjugate. */
+static tess_pol_mix mix_of_both(const tess_pol *pol, const tess_corr *corr,
+                                int num_corr)
+{
+    const double complex half = pol->imaginary ? CMPLX(0, -0.5) : 0.5;
+    const int a = find(corr, num_corr, pol->code);
+    const int b = find(corr, num_corr, tess_pol_conjugate(pol->code));
+    if (a < 0 || b < 0) return (tess_pol_mix){0};
+    return (tess_pol_mix){.num = 2, .index = {a, b}, .coefficient = {half, conj(half)}};
+}
+
 tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr)
 {
     const double complex unit = pol->imaginary ? CMPLX(0, -1) : 1;
     const int same = find(corr, num_corr, pol->code);
+    if (pol->both) return mix_of_both(pol, corr, num_corr);
     if (same >= 0)
         return (tess_pol_mix){.num = 1, .index = {same, 0}, .coefficient = {unit, 0}};
     for (size_t k = 0; k < sizeof combination / sizeof *combination; ++k) {
@@ -143,7 +185,7 @@ static void list_possible(const tess_corr *corr, int num_corr, char *text, size_
 {
     code_list possible = {.count = 0};
     for (tess_corr stokes = STOKES_I; stokes <= STOKES_V; ++stokes) {
-        const tess_pol pol = {stokes, false};
+        const tess_pol pol = {.code = stokes};
         if (tess_pol_mix_of(&pol, corr, num_corr).num > 0) add_code(&possible, stokes);
     }
     if (possible.count > 0) {

@@ -16,10 +16,22 @@
 typedef struct tess_pol {
     tess_corr code; /**< FITS code: Stokes, or a correlation */
     bool imaginary; /**< image −i × the correlation ("XYi") */
+    bool both; /**< of a cross-hand: image its mean with the conjugate of the other */
 } tess_pol;
 
 /** code, or both parts of a cross-hand. `pol` has room for 2 × num_codes. */
 int tess_pol_expand(const tess_corr *code, int num_codes, tess_pol *pol);
+
+/** Make one complex image of XY and YX where both are among pol[num_pol]. Returns the
+ *  number that is left. Local. */
+int tess_pol_join_hands(tess_pol *pol, int num_pol);
+
+/** The other cross-hand, which is the conjugate of this one in the sky; 0 for all other
+ *  polarisations. Local. */
+tess_corr tess_pol_conjugate(tess_corr code);
+
+/** Whether one of pol[num_pol] has this code. Local. */
+bool tess_pol_has(const tess_pol *pol, int num_pol, tess_corr code);
 
 /** "I", "XX", "XYi". */
 void tess_pol_name(const tess_pol *pol, char name[8]);

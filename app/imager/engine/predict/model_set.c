@@ -89,8 +89,16 @@ cleanup:
     return status;
 }
 
-/* The visibilities of a cross-hand are those of its real image plus i times those of
- * its imaginary one; the samples of the latter are −i times the former's. */
+/* How much of image `from` is in the samples of polarisation `to`. The visibilities of
+ * a cross-hand alone are those of its real image plus i times those of its imaginary
+ * one; the samples of the latter are −i times the former's. */
+static double complex share_of(const tess_pol *to, const tess_pol *from)
+{
+    if (to->code != from->code) return 0;
+    if (to->both) return to->imaginary == from->imaginary ? 1 : 0;
+    return (to->imaginary ? CMPLX(0, -1) : 1) * (from->imaginary ? CMPLX(0, 1) : 1);
+}
+
 void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol)
 {
     imager_job_model *model = &job->model;
@@ -99,10 +107,7 @@ void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol)
     job->worst_pixel = true;
     for (int p = 0; p < num_pol; ++p)
         for (int k = 0; k < num_pol; ++k)
-            model->mix[p][k] = pol[p].code != pol[k].code
-                                   ? 0
-                                   : (pol[p].imaginary ? CMPLX(0, -1) : 1) *
-                                         (pol[k].imaginary ? CMPLX(0, 1) : 1);
+            model->mix[p][k] = share_of(&pol[p], &pol[k]);
 }
 
 void imager_model_mix(const imager_model *model, const tess_pol *pol, int num_pol,

@@ -4,14 +4,18 @@
 
 #include "tess_real.h"
 
-/* A correlation's part in the image of a polarisation. */
-static double complex coefficient(const tess_pol *pol, tess_corr corr)
+/* The part of image pol[p] in a correlation. A cross-hand without an image is the
+ * conjugate of the other one in the sky. */
+static double complex coefficient(const tess_pol *pol, int num_pol, int p,
+                                  tess_corr corr)
 {
     double complex stokes[4];
     tess_pol_from_stokes(corr, stokes);
-    if (predicted_is_stokes(pol)) return stokes[pol->code - 1];
-    if (pol->code != corr) return 0;
-    return pol->imaginary ? CMPLX(0, 1) : 1;
+    if (predicted_is_stokes(&pol[p])) return stokes[pol[p].code - 1];
+    const double complex part = pol[p].imaginary ? CMPLX(0, 1) : 1;
+    if (pol[p].code == corr) return part;
+    const bool is_conjugate = tess_pol_conjugate(pol[p].code) == corr;
+    return is_conjugate && !tess_pol_has(pol, num_pol, corr) ? conj(part) : 0;
 }
 
 predicted_mix predicted_mix_of(const tess_pol *pol, int num_pol, const tess_corr *corr,
@@ -20,7 +24,7 @@ predicted_mix predicted_mix_of(const tess_pol *pol, int num_pol, const tess_corr
     predicted_mix mix = {.num_corr = num_corr, .num_images = num_pol, .scale = scale};
     for (int c = 0; c < num_corr; ++c)
         for (int p = 0; p < num_pol; ++p)
-            mix.coefficient[c][p] = coefficient(&pol[p], corr[c]);
+            mix.coefficient[c][p] = coefficient(pol, num_pol, p, corr[c]);
     return mix;
 }
 

@@ -112,13 +112,15 @@ enum { STOKES_I = 1 };
 
 /* The factor of each polarisation in the sum of squares of several. Thresholds then
  * mean the flux of a source, as in WSClean: it is a half for correlations, and one over
- * their number for Stokes parameters without I. */
+ * their number for Stokes parameters without I. WSClean leaves it out where XY and YX
+ * are a complex image. */
 static double pol_share(const image_run *run, const bool *linked)
 {
     int stokes = 0, count = 0;
     bool has_i = false;
     for (int p = 0; p < run->num_pol; ++p) {
         if (!linked[p]) continue;
+        if (run->pol[p].both) return 1;
         ++count;
         stokes += run->pol[p].code > 0;
         has_i = has_i || run->pol[p].code == STOKES_I;

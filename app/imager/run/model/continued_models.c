@@ -253,10 +253,8 @@ static tess_status read_size(const tess_image_opts *opts, tess_fits_model *file)
 {
     tess_status status = TESS_OK;
     tess_pol pol[2 * TESS_MAX_POL];
-    const image_files output = {.opts = opts,
-                                .pol = pol,
-                                .num_pol =
-                                    tess_pol_expand(opts->pol, opts->num_pol, pol)};
+    const image_files output = {
+        .opts = opts, .pol = pol, .num_pol = image_files_pols(opts, pol)};
     char *path = image_files_name(&output, 0, 0, 0, IMAGE_MODEL);
     if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
     TESS_TRY(tess_fits_open(path, file));

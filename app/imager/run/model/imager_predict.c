@@ -432,7 +432,7 @@ static tess_status open_inputs(predict_run *run, imager_model *model)
     run->makes_rows = opts->output ? strcmp(run->info->meta->format, "UVFITS") != 0
                                    : opts->column == NULL;
     status = opts->models ? take_models(run, model) : open_model(run, model);
-    const tess_pol first = {run->info->corr[0], false};
+    const tess_pol first = {.code = run->info->corr[0]};
     if (status == TESS_OK)
         status = tess_source_setup(run->source, &first, 1, 0,
                                    opts->gridding.accuracy < TESS_SINGLE_ACCURACY,

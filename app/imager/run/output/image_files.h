@@ -69,6 +69,10 @@ tess_status image_files_write(const image_files *output, int64_t interval,
 /** Log the names of the files that image_files_write has written. Local. */
 void image_files_log(const image_files *output, int64_t interval, int64_t channel);
 
+/** The polarisations of the images that are asked for, pol[2 × opts->num_pol]; returns
+ *  how many. WSClean makes one complex image of XY and YX. Local. */
+int image_files_pols(const tess_image_opts *opts, tess_pol *pol);
+
 /** The name of one image: NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.fits, from malloc(); NULL
  *  where memory is short. `pol`: its polarisation. Local. */
 char *image_files_name(const image_files *output, int64_t interval, int64_t channel,

@@ -7,6 +7,12 @@
 
 #include "tess_mem.h"
 
+int image_files_pols(const tess_image_opts *opts, tess_pol *pol)
+{
+    const int num_pol = tess_pol_expand(opts->pol, opts->num_pol, pol);
+    return opts->beside.as_wsclean ? tess_pol_join_hands(pol, num_pol) : num_pol;
+}
+
 /* "-tNNNN" where there are several intervals. */
 static const char *time_part(const image_files *output, int64_t interval, char *text,
                              size_t size)

@@ -102,7 +102,7 @@ tess_status session_open_rows(imager_session *session)
     selection.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
                               &made.source));
-    const tess_pol first = {tess_source_info_of(made.source)->corr[0], false};
+    const tess_pol first = {.code = tess_source_info_of(made.source)->corr[0]};
     status = tess_source_setup(made.source, &first, 1, 0, image_is_double(run),
                                opts->layout.threads, TESS_BLOCK_BYTES);
     if (status == TESS_OK &&

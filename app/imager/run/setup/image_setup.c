@@ -148,7 +148,7 @@ static tess_status choose_pols(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    run->num_pol = tess_pol_expand(opts->pol, opts->num_pol, run->pol);
+    run->num_pol = image_files_pols(opts, run->pol);
     if (run->num_pol > TESS_MAX_POL)
         TESS_FAIL(TESS_ERR_USAGE, "--stokes asks for %d images; at most %d in one run",
                   run->num_pol, TESS_MAX_POL);
