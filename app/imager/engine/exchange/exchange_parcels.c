@@ -618,11 +618,29 @@ static landing landing_of(const char *header, int64_t parcels, int t, int thread
                      .end = parcels * (t + 1) / threads};
 }
 
+/* Finds what the shares of a message before each thread's share hold, in
+ * exchange->share[t].count[source]. */
+static void count_before(tess_exchange *exchange, const char *header, int64_t parcels,
+                         int source, int threads)
+{
+    round_count before = {0};
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+    for (int t = 0; t < threads; ++t) {
+        const landing part = landing_of(header, parcels, t, threads);
+        if (threads > 1) count_parcels(&part, &exchange->share[t].count[source]);
+    }
+    for (int t = 0; t < threads; ++t) {
+        const round_count here = exchange->share[t].count[source];
+        exchange->share[t].count[source] = before;
+        if (threads > 1) add_count(&before, &here);
+    }
+}
+
 tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source,
                             round_count *received)
 {
     tess_status status = TESS_OK;
-    round_count count, before = {0};
+    round_count count;
     const sample_bytes each = bytes_of_sample(exchange);
     const round_count at = received_so_far(exchange);
     memcpy(&count, message, sizeof count);
@@ -631,16 +649,7 @@ tess_status exchange_unpack(tess_exchange *exchange, const char *message, int so
     const int threads = most < exchange->threads ? (int)most : exchange->threads;
     const message_parts parts = parts_of(exchange, &count);
     const char *header = message + parts.header;
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-    for (int t = 0; t < threads; ++t) {
-        const landing part = landing_of(header, count.parcels, t, threads);
-        if (threads > 1) count_parcels(&part, &exchange->share[t].count[source]);
-    }
-    for (int t = 0; t < threads; ++t) {
-        const round_count here = exchange->share[t].count[source];
-        exchange->share[t].count[source] = before;
-        if (threads > 1) add_count(&before, &here);
-    }
+    count_before(exchange, header, count.parcels, source, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
     for (int t = 0; t < threads; ++t) {
         landing part = landing_of(header, count.parcels, t, threads);

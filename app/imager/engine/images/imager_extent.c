@@ -101,44 +101,81 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                         2 * num * samples->num_pol));
 }
 
+/* Extents by the way in which ranks combine their members: summed, the least, the
+ * largest. */
+enum { LEAST = 2, MOST = 5 };
+
+typedef struct extent_lists {
+    int64_t *num_vis;       /* [count] summed */
+    double *sum;            /* [count] summed */
+    double (*least)[LEAST]; /* [count] */
+    double (*most)[MOST];   /* [count] */
+} extent_lists;
+
+static void free_lists(extent_lists *lists)
+{
+    tess_free(lists->num_vis);
+    tess_free(lists->sum);
+    tess_free(lists->least);
+    tess_free(lists->most);
+}
+
+/* To be freed with free_lists, also if TESS_ERR_ALLOC is returned. Local. */
+static tess_status make_lists(int64_t count, extent_lists *lists)
+{
+    tess_status status = TESS_OK;
+    lists->num_vis = tess_alloc(count, sizeof *lists->num_vis);
+    lists->sum = tess_alloc(count, sizeof *lists->sum);
+    lists->least = tess_alloc(count, sizeof *lists->least);
+    lists->most = tess_alloc(count, sizeof *lists->most);
+    if (!lists->num_vis || !lists->sum || !lists->least || !lists->most)
+        TESS_FAIL(TESS_ERR_ALLOC, "extents of %lld images", (long long)count);
+cleanup:
+    return status;
+}
+
+static void to_lists(const imager_extent *extent, int64_t k, const extent_lists *lists)
+{
+    double *least = lists->least[k], *most = lists->most[k];
+    lists->num_vis[k] = extent->num_vis;
+    lists->sum[k] = extent->freq_sum;
+    least[0] = extent->w_min_lambda;
+    least[1] = extent->freq_min;
+    most[0] = extent->w_max_lambda;
+    most[1] = extent->uvw_max_lambda;
+    most[2] = extent->freq_max;
+    most[3] = extent->largest_weight;
+    most[4] = extent->largest_vis_jy;
+}
+
+static void from_lists(const extent_lists *lists, int64_t k, imager_extent *extent)
+{
+    const double *least = lists->least[k], *most = lists->most[k];
+    extent->num_vis = lists->num_vis[k];
+    extent->freq_sum = lists->sum[k];
+    extent->w_min_lambda = least[0];
+    extent->freq_min = least[1];
+    extent->w_max_lambda = most[0];
+    extent->uvw_max_lambda = most[1];
+    extent->freq_max = most[2];
+    extent->largest_weight = most[3];
+    extent->largest_vis_jy = most[4];
+}
+
 tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t count)
 {
     tess_status status = TESS_OK;
-    enum { MOST = 5 };
-    double *real = tess_alloc((3 + MOST) * count, sizeof *real), *least = NULL,
-           *most = NULL;
-    int64_t *num_vis = tess_alloc(count, sizeof *num_vis);
-    TESS_TRY(tess_comm_agree(comm, real && num_vis ? TESS_OK : TESS_ERR_ALLOC));
-    least = real + count;
-    most = real + 3 * count;
-    for (int64_t k = 0; k < count; ++k) {
-        num_vis[k] = extent[k].num_vis;
-        real[k] = extent[k].freq_sum;
-        least[2 * k] = extent[k].w_min_lambda;
-        least[2 * k + 1] = extent[k].freq_min;
-        most[MOST * k] = extent[k].w_max_lambda;
-        most[MOST * k + 1] = extent[k].uvw_max_lambda;
-        most[MOST * k + 2] = extent[k].freq_max;
-        most[MOST * k + 3] = extent[k].largest_weight;
-        most[MOST * k + 4] = extent[k].largest_vis_jy;
-    }
-    TESS_TRY(tess_comm_allreduce_i64(comm, num_vis, count, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(comm, real, count, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(comm, least, 2 * count, TESS_MIN));
-    TESS_TRY(tess_comm_allreduce_f64(comm, most, MOST * count, TESS_MAX));
-    for (int64_t k = 0; k < count; ++k) {
-        extent[k].num_vis = num_vis[k];
-        extent[k].freq_sum = real[k];
-        extent[k].w_min_lambda = least[2 * k];
-        extent[k].freq_min = least[2 * k + 1];
-        extent[k].w_max_lambda = most[MOST * k];
-        extent[k].uvw_max_lambda = most[MOST * k + 1];
-        extent[k].freq_max = most[MOST * k + 2];
-        extent[k].largest_weight = most[MOST * k + 3];
-        extent[k].largest_vis_jy = most[MOST * k + 4];
-    }
+    extent_lists lists = {0};
+    TESS_TRY(tess_comm_agree(comm, make_lists(count, &lists)));
+    for (int64_t k = 0; k < count; ++k)
+        to_lists(&extent[k], k, &lists);
+    TESS_TRY(tess_comm_allreduce_i64(comm, lists.num_vis, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, lists.sum, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, *lists.least, LEAST * count, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_f64(comm, *lists.most, MOST * count, TESS_MAX));
+    for (int64_t k = 0; k < count; ++k)
+        from_lists(&lists, k, &extent[k]);
 cleanup:
-    tess_free(real);
-    tess_free(num_vis);
+    free_lists(&lists);
     return status;
 }

@@ -566,17 +566,9 @@ cleanup:
     return status;
 }
 
-void imager_job_log(imager_job *job)
+/* Says how many sets of images share the plan. */
+static void log_outputs(const imager_job *job, int ranks)
 {
-    char text[512];
-    double largest = 0, mean = 0;
-    int64_t split = 0;
-    const int ranks = tess_comm_size(imager_samples_team(job));
-    if (job->told.plan) return;
-    job->told.plan = true;
-    tess_grid_plan_text(job->plan, text, sizeof text);
-    tess_log_info("plan: %s", text);
-    warn_of_error(job);
     if (job->ranks.num_teams > 1)
         tess_log_info(
             "      for %lld sets of images, one after the other, of each of %d "
@@ -586,6 +578,13 @@ void imager_job_log(imager_job *job)
     else if (job->ranks.num_outputs > 1)
         tess_log_info("      for all of %lld sets of images",
                       (long long)job->ranks.num_outputs);
+}
+
+/* Says how ranks share bricks, planes and images. */
+static void log_shares(const imager_job *job, int ranks)
+{
+    double largest = 0, mean = 0;
+    int64_t split = 0;
     tess_partition_balance(job->partition, &largest, &mean, &split);
     if (ranks > 1)
         tess_log_detail(
@@ -602,6 +601,19 @@ void imager_job_log(imager_job *job)
     else if (job->alone)
         tess_log_detail("every rank images what it has read; images are summed %s",
                         tess_device_comm_text(job->devices));
+}
+
+void imager_job_log(imager_job *job)
+{
+    char text[512];
+    const int ranks = tess_comm_size(imager_samples_team(job));
+    if (job->told.plan) return;
+    job->told.plan = true;
+    tess_grid_plan_text(job->plan, text, sizeof text);
+    tess_log_info("plan: %s", text);
+    warn_of_error(job);
+    log_outputs(job, ranks);
+    log_shares(job, ranks);
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
              job->ranks.num_teams > 1 ? job->ranks.num_teams : 1, job->ranks.num_groups,

@@ -198,6 +198,8 @@ static void add_pixels(const double *value, int64_t count, model_sums *sums)
             ++sums->blank;
 }
 
+enum { BLOCK_ROWS = 16 }; /* rows that a thread reads at a time */
+
 /* Some rows of a Stokes plane. */
 typedef struct model_block {
     int stokes;
@@ -229,36 +231,45 @@ cleanup:
     return status;
 }
 
+/* Loads block k of the rows of all Stokes planes. `value` has room for the rows of a
+ * block and one more. */
+static tess_status load_block(const imager_job *job, const imager_model *model,
+                              tess_planes *planes, int64_t k, double *value,
+                              model_sums *sums)
+{
+    int64_t first, count;
+    tess_planes_rows(planes, &first, &count);
+    const int64_t parts = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    const int64_t at = k % parts * BLOCK_ROWS;
+    const model_block block = {.stokes = (int)(k / parts),
+                               .row = first + at,
+                               .num_rows =
+                                   count - at < BLOCK_ROWS ? count - at : BLOCK_ROWS,
+                               .first = first};
+    return load_rows(job, model, planes, &block, value, sums);
+}
+
 /* Loads this rank's rows of every Stokes plane from the file, and sums their pixels. */
 static tess_status load_model(const imager_job *job, const imager_model *model,
                               tess_planes *planes, model_sums *sums)
 {
-    enum { ROWS = 16 };
     tess_status status = TESS_OK;
     int64_t first, count, blank = 0;
     double flux_jy = 0, largest_jy = 0;
     tess_planes_rows(planes, &first, &count);
-    const int64_t parts = (count + ROWS - 1) / ROWS;
+    const int64_t parts = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
 #pragma omp parallel num_threads(job->layout->threads) \
         reduction(+ : blank, flux_jy) reduction(max : largest_jy)
     {
         tess_status own = TESS_OK;
         model_sums mine = {0};
-        double *value = tess_alloc((ROWS + 1) * job->geom.nx, sizeof *value);
+        double *value = tess_alloc((BLOCK_ROWS + 1) * job->geom.nx, sizeof *value);
         if (!value)
             own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                     "model rows");
 #pragma omp for schedule(dynamic)
-        for (int64_t k = 0; k < model->num_stokes * parts; ++k) {
-            const int64_t at = k % parts * ROWS;
-            const model_block block = {.stokes = (int)(k / parts),
-                                       .row = first + at,
-                                       .num_rows =
-                                           count - at < ROWS ? count - at : ROWS,
-                                       .first = first};
-            if (own == TESS_OK)
-                own = load_rows(job, model, planes, &block, value, &mine);
-        }
+        for (int64_t k = 0; k < model->num_stokes * parts; ++k)
+            if (own == TESS_OK) own = load_block(job, model, planes, k, value, &mine);
         tess_free(value);
         blank += mine.blank;
         flux_jy += mine.flux_jy;
