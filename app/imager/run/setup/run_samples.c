@@ -260,6 +260,39 @@ cleanup:
     return status;
 }
 
+/* Takes the next block of the survey into the outputs and the density of a single one.
+ * `block` and `row_time` are memory that the next block uses again. Local. */
+static tess_status survey_block(image_run *run, tess_samples *block, double **row_time)
+{
+    tess_status status = TESS_OK;
+    const int threads = run->opts->layout.threads;
+    const bool timed = run->outputs.num_intervals > 1;
+    block->num_rows = block->num_vis = 0;
+    TESS_TRY(
+        tess_source_next(run->source, block, timed ? row_time : NULL, run->profile));
+    if (block->num_weight > 1 && !weights_agree(block))
+        run->survey.weights_differ = true;
+    TESS_TRY(
+        output_table_add(&run->outputs, block, *row_time, run->info->freq_hz, threads));
+    if (run->densities.single)
+        TESS_TRY(tess_density_add(run->densities.single, block, 0, block->num_rows,
+                                  threads));
+cleanup:
+    return status;
+}
+
+/* One weight for all polarisations of a sample suffices if these agree on all ranks.
+ * Collective. */
+static tess_status share_weights_if_equal(image_run *run)
+{
+    tess_status status = TESS_OK;
+    int64_t shared = !run->survey.weights_differ;
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
+    if (shared) tess_source_share_weights(run->source);
+cleanup:
+    return status;
+}
+
 /* Reads everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */
 tess_status image_survey_blocks(image_run *run)
@@ -268,25 +301,13 @@ tess_status image_survey_blocks(image_run *run)
     imager_bookmark *bookmark = &run->checkpoint.bookmark;
     int64_t num_blocks, first;
     double *row_time = NULL, mark = tess_time_now();
-    const int threads = run->opts->layout.threads;
-    const bool timed = run->outputs.num_intervals > 1;
     tess_samples block = tess_source_samples(run->source);
     image_want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
     TESS_TRY(continue_survey(run, num_blocks, block.num_weight, &first));
     tess_source_skip_to(run->source, first);
     for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
-        block.num_rows = block.num_vis = 0;
-        status = tess_source_next(run->source, &block, timed ? &row_time : NULL,
-                                  run->profile);
-        if (status == TESS_OK)
-            status = output_table_add(&run->outputs, &block, row_time,
-                                      run->info->freq_hz, threads);
-        if (status == TESS_OK && run->densities.single)
-            status = tess_density_add(run->densities.single, &block, 0, block.num_rows,
-                                      threads);
-        if (block.num_weight > 1 && !weights_agree(&block))
-            run->survey.weights_differ = true;
+        status = survey_block(run, &block, &row_time);
         imager_bookmark_at(bookmark, IMAGER_SURVEY, k + 1);
         status = imager_checkpoint_look(&run->checkpoint, status);
     }
@@ -294,9 +315,7 @@ tess_status image_survey_blocks(image_run *run)
     if (run->densities.single && !tess_density_is_finished(run->densities.single))
         TESS_TRY(tess_density_finish(run->densities.single, run->comm));
     TESS_TRY(sum_outputs(run));
-    int64_t shared = !run->survey.weights_differ;
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared) tess_source_share_weights(run->source);
+    TESS_TRY(share_weights_if_equal(run));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
 cleanup:
     tess_samples_free(&block);
@@ -336,6 +355,42 @@ cleanup:
     return status;
 }
 
+/* TESS_ERR_RESOURCE where --reproducible cannot be kept: if a model is subtracted from
+ * some samples at a time, the plan of its prediction depends on how many these are.
+ * Local. */
+static tess_status check_reproducible(const image_run *run, double bytes)
+{
+    tess_status status = TESS_OK;
+    if (run->opts->layout.reproducible && image_subtracts_early(run))
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "--reproducible with --subtract of a model of several channels, or "
+                  "whose pixels are not the image's, needs all data in memory: %s per "
+                  "rank, which may use %s; use more ranks or nodes, or a model of one "
+                  "channel on the image's pixels",
+                  tess_mem_text(bytes),
+                  tess_mem_text((double)run->job.memory.rank_bytes));
+cleanup:
+    return status;
+}
+
+/* Surveys data that do not fit into memory, and chooses whether they are read again for
+ * each output or streamed in passes. Collective. */
+static tess_status survey_large(image_run *run, double bytes)
+{
+    tess_status status = TESS_OK;
+    bool fits;
+    TESS_TRY(image_survey_blocks(run));
+    TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
+    fits = fits && run->outputs.num > 1 && !run->holds.together;
+    run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
+    tess_log_info("data are %s: %s would not fit into %s per rank",
+                  fits ? "read again for every output" : "streamed",
+                  tess_mem_text(bytes),
+                  tess_mem_text((double)run->job.memory.rank_bytes));
+cleanup:
+    return status;
+}
+
 /* Decides how samples are kept, and finds their extents, weights and number of images.
  * Reads the data once; all of them stay if they fit. Collective. */
 tess_status image_first_pass(image_run *run)
@@ -343,7 +398,6 @@ tess_status image_first_pass(image_run *run)
     tess_status status = TESS_OK;
     int64_t num_rows, num_vis;
     bool fits, on_device;
-    const bool several = run->outputs.num > 1;
     const double bytes = image_cached_bytes(run);
     image_want_all(run);
     TESS_TRY(wants_device_read(run, &on_device));
@@ -356,25 +410,11 @@ tess_status image_first_pass(image_run *run)
     tess_source_slice(run->source, &num_rows, &num_vis);
     TESS_TRY(image_fits_all(run, bytes, &fits));
     run->mode = DATA_CACHED;
-    if (!fits && run->opts->layout.reproducible && image_subtracts_early(run))
-        TESS_FAIL(TESS_ERR_RESOURCE,
-                  "--reproducible with --subtract of a model of several channels, or "
-                  "whose pixels are not the image's, needs all data in memory: %s per "
-                  "rank, which may use %s; use more ranks or nodes, or a model of one "
-                  "channel on the image's pixels",
-                  tess_mem_text(bytes),
-                  tess_mem_text((double)run->job.memory.rank_bytes));
     if (fits) {
         TESS_TRY(load_all(run, num_rows, num_vis));
     } else {
-        TESS_TRY(image_survey_blocks(run));
-        TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
-        fits = fits && several && !run->holds.together;
-        run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
-        tess_log_info("data are %s: %s would not fit into %s per rank",
-                      fits ? "read again for every output" : "streamed",
-                      tess_mem_text(bytes),
-                      tess_mem_text((double)run->job.memory.rank_bytes));
+        TESS_TRY(check_reproducible(run, bytes));
+        TESS_TRY(survey_large(run, bytes));
     }
     TESS_TRY(image_finish_survey(run));
 cleanup:
