@@ -125,50 +125,58 @@ typedef struct row_place {
     int64_t first;   /* sample */
 } row_place;
 
+/* Prepares the sample of channel c, and returns whether an image uses it. `why` is the
+ * reason why no image may use it, or -1, and becomes the reason of the first image. */
+static bool prepare_sample(const tess_recipe *recipe, const tess_vis_block *block,
+                           const row_place *place, int64_t c, tess_samples *samples,
+                           int *why)
+{
+    const int64_t at = (place->row * block->num_chan + c) * block->num_corr;
+    const int64_t first = place->first;
+    const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
+    const int reason = *why;
+    double phase_re = 1, phase_im = 0, smallest = INFINITY;
+    bool used = false;
+    if (recipe->rotate)
+        tess_rotation_phase(recipe, block->uvw_m + 3 * place->row,
+                            recipe->inv_lambda[c], &phase_re, &phase_im);
+    for (int p = 0; p < recipe->num_pol; ++p) {
+        mixed value =
+            mix_sample(&recipe->mix[p], block->vis + 2 * at, block->weight + at);
+        if (reason >= 0 && value.ignored < 0) value.ignored = reason;
+        if (!wanted) value.ignored = TESS_NUM_IGNORED;
+        if (p == 0 && value.ignored >= 0) *why = value.ignored;
+        used = used || value.ignored < 0;
+        /* undo the rotation's inverse: conj, because tess_rotation_phase leads back */
+        store(samples, first + c, p, &value, phase_re, -phase_im);
+        const double weight = value.ignored < 0 ? value.weight : 0;
+        smallest = fmin(smallest, weight);
+        if (!recipe->shared_weight) store_weight(samples, first + c, p, weight);
+    }
+    if (recipe->shared_weight) store_weight(samples, first + c, 0, smallest);
+    return recipe->shared_weight ? smallest > 0 : used;
+}
+
 /* Prepares one row; returns the number of good visibilities in it. */
 static int64_t prepare_row(const tess_recipe *recipe, const tess_vis_block *block,
                            const row_place *place, tess_samples *samples,
                            int64_t ignored[TESS_NUM_IGNORED], double *beyond)
 {
     int64_t good = 0;
-    const int64_t row = place->row, first = place->first;
     const double *uvw_m = place->uvw_m;
-    const double *old_uvw = block->uvw_m + 3 * row;
-    const bool autocorrelation = block->antenna1[row] == block->antenna2[row];
+    const bool autocorrelation =
+        block->antenna1[place->row] == block->antenna2[place->row];
     for (int64_t c = 0; c < block->num_chan; ++c) {
-        const int64_t at = (row * block->num_chan + c) * block->num_corr;
-        double phase_re = 1, phase_im = 0, smallest = INFINITY;
-        int reason = autocorrelation ? TESS_IGNORED_AUTOCORR : -1, any = 0;
-        const bool wanted = !recipe->chan_wanted || recipe->chan_wanted[c];
-        if (reason < 0)
-            reason = uv_range_ignores(&recipe->range, uvw_m, recipe->inv_lambda[c]);
-        int shown =
-            reason; /* why the sample counts as ignored: the first image's reason */
-        if (recipe->rotate)
-            tess_rotation_phase(recipe, old_uvw, recipe->inv_lambda[c], &phase_re,
-                                &phase_im);
-        for (int p = 0; p < recipe->num_pol; ++p) {
-            mixed value =
-                mix_sample(&recipe->mix[p], block->vis + 2 * at, block->weight + at);
-            if (reason >= 0 && value.ignored < 0) value.ignored = reason;
-            if (!wanted) value.ignored = TESS_NUM_IGNORED;
-            if (p == 0 && value.ignored >= 0) shown = value.ignored;
-            any += value.ignored < 0;
-            /* undo the rotation's inverse: conj, because tess_rotation_phase leads
-             * back */
-            store(samples, first + c, p, &value, phase_re, -phase_im);
-            const double weight = value.ignored < 0 ? value.weight : 0;
-            smallest = fmin(smallest, weight);
-            if (!recipe->shared_weight) store_weight(samples, first + c, p, weight);
+        const double inv_lambda = recipe->inv_lambda[c];
+        int why = autocorrelation ? TESS_IGNORED_AUTOCORR
+                                  : uv_range_ignores(&recipe->range, uvw_m, inv_lambda);
+        if (prepare_sample(recipe, block, place, c, samples, &why)) {
+            ++good;
+            continue;
         }
-        if (recipe->shared_weight) {
-            store_weight(samples, first + c, 0, smallest);
-            any = smallest > 0;
-        }
-        good += any > 0;
-        if (any == 0 && shown >= 0 && shown < TESS_NUM_IGNORED) ++ignored[shown];
-        if (any == 0 && shown == TESS_IGNORED_BEYOND_UV)
-            *beyond = fmax(*beyond, uv_range_reach(uvw_m, recipe->inv_lambda[c]));
+        if (why >= 0 && why < TESS_NUM_IGNORED) ++ignored[why];
+        if (why == TESS_IGNORED_BEYOND_UV)
+            *beyond = fmax(*beyond, uv_range_reach(uvw_m, inv_lambda));
     }
     return good;
 }
@@ -355,6 +363,41 @@ static void begin_row(const tess_recipe *recipe, int64_t num_chan,
     samples->vis_first[at] = place->first;
 }
 
+/* A block on its way to samples, of which its first row becomes row `row_first` and its
+ * first visibility `vis_first`. */
+typedef struct block_work {
+    const tess_recipe *recipe;
+    const tess_vis_block *block;
+    plain_block plain;
+    tess_samples *samples;
+    double *row_time; /* of the samples, or NULL */
+    int64_t row_first, vis_first;
+} block_work;
+
+/* Prepares a row of the block if the recipe wants it; returns the number of good
+ * visibilities in it. */
+static int64_t prepare_any(const block_work *work, int64_t row,
+                           int64_t ignored[TESS_NUM_IGNORED], double *beyond)
+{
+    const tess_recipe *recipe = work->recipe;
+    const tess_vis_block *block = work->block;
+    const int64_t chans = block->num_chan, at = work->row_first + row;
+    row_place place = {.row = row, .first = work->vis_first + row * chans};
+    const double time = block->time_mjd_s[row];
+    tess_recipe_uvw(recipe, block->uvw_m + 3 * row, place.uvw_m);
+    if (!tess_recipe_wants(recipe, time)) return 0;
+    begin_row(recipe, chans, &place, at, work->samples);
+    if (work->row_time) work->row_time[at] = time;
+    if (!all_finite(place.uvw_m)) {
+        ignored[TESS_IGNORED_NOT_FINITE] += chans;
+        return 0;
+    }
+    if (!is_plain(&work->plain, recipe, block, row, place.uvw_m))
+        return prepare_row(recipe, block, &place, work->samples, ignored, beyond);
+    prepare_plain(recipe, block, row, work->samples, place.first);
+    return chans;
+}
+
 tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *block,
                                int num_threads, tess_samples *samples, double *row_time,
                                tess_profile *profile)
@@ -362,7 +405,13 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     tess_status status = TESS_OK;
     const int64_t rows = block->num_rows, chans = block->num_chan;
     const int64_t row_first = samples->num_rows, vis_first = samples->num_vis;
-    const plain_block plain = plain_block_of(recipe, block);
+    const block_work work = {.recipe = recipe,
+                             .block = block,
+                             .plain = plain_block_of(recipe, block),
+                             .samples = samples,
+                             .row_time = row_time,
+                             .row_first = row_first,
+                             .vis_first = vis_first};
     int64_t ignored[TESS_NUM_IGNORED] = {0}, total_good = 0;
     double beyond = 0;
     int64_t *good = tess_alloc(rows, sizeof *good);
@@ -371,22 +420,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
 #pragma omp parallel for num_threads(num_threads) schedule(static) \
         reduction(+ : total_good, ignored[:TESS_NUM_IGNORED]) reduction(max : beyond)
     for (int64_t row = 0; row < rows; ++row) {
-        row_place place = {.row = row, .first = vis_first + row * chans};
-        const double time = block->time_mjd_s[row];
-        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, place.uvw_m);
-        good[row] = 0;
-        if (!tess_recipe_wants(recipe, time)) continue;
-        begin_row(recipe, chans, &place, row_first + row, samples);
-        if (row_time) row_time[row_first + row] = time;
-        if (!all_finite(place.uvw_m)) {
-            ignored[TESS_IGNORED_NOT_FINITE] += chans;
-            continue;
-        }
-        if (is_plain(&plain, recipe, block, row, place.uvw_m)) {
-            prepare_plain(recipe, block, row, samples, place.first);
-            good[row] = chans;
-        } else
-            good[row] = prepare_row(recipe, block, &place, samples, ignored, &beyond);
+        good[row] = prepare_any(&work, row, ignored, &beyond);
         total_good += good[row];
     }
     close_gaps(samples, row_time, row_first, rows, good);
