@@ -278,15 +278,32 @@ static double mean_square_of(const tess_density *density, const double *sums, in
     return sum > 0 ? sum_square / sum : 1;
 }
 
+static int64_t sum_of(const int64_t *counts, int num)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < num; ++k)
+        sum += counts[k];
+    return sum;
+}
+
+/* Copies pages that their owners have summed back to this rank's. */
+static void take_back(const page_message *page, int64_t num, tess_density *density)
+{
+    for (int64_t k = 0; k < num; ++k) {
+        memcpy(density->page[page[k].number], page[k].cell, sizeof page->cell);
+        density->counts[page[k].number] = page[k].counts != 0;
+    }
+}
+
 static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(comm);
     const int64_t parts = num_sums(density);
     double *sums = tess_alloc_zero(2 * parts, sizeof *sums);
-    page_message *send = NULL, *back = NULL;
+    page_message *send = NULL;
     void *at_owner = NULL, *returned = NULL;
-    int64_t *counts = tess_alloc_zero(3 * size, sizeof *counts), received = 0, own = 0;
+    int64_t *counts = tess_alloc_zero(3 * size, sizeof *counts);
     density->counts = tess_alloc_zero(num_pages(density), sizeof *density->counts);
     if (!counts || !sums || !density->counts)
         status = TESS_ERR_ALLOC;
@@ -294,20 +311,13 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
         status = pack_pages(density, size, &send, counts);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_alltoallv(comm, send, counts, &at_owner, counts + size));
-    for (int k = 0; k < size; ++k) {
-        received += counts[size + k];
-        own += counts[k];
-    }
+    const int64_t received = sum_of(counts + size, size), own = sum_of(counts, size);
     status = sum_pages(density, at_owner, received / (int64_t)sizeof *send, sums,
                        sums + parts);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_alltoallv(comm, at_owner, counts + size, &returned,
                                  counts + 2 * size));
-    back = returned;
-    for (int64_t k = 0; k < own / (int64_t)sizeof *back; ++k) {
-        memcpy(density->page[back[k].number], back[k].cell, sizeof back->cell);
-        density->counts[back[k].number] = back[k].counts != 0;
-    }
+    take_back(returned, own / (int64_t)sizeof *send, density);
     TESS_TRY(tess_comm_allreduce_f64(comm, sums, 2 * parts, TESS_SUM));
     for (int k = 0; k < density->layout.num_grids; ++k)
         density->mean_square[k] = mean_square_of(density, sums, k);

@@ -474,6 +474,23 @@ cleanup:
     return status;
 }
 
+/* Takes what the options say. The caller's structs may not live as long as the plan. */
+static void take_opts(const tess_geom *geom, const tess_grid_opts *opts,
+                      const tess_backend *backend, tess_grid_plan *plan)
+{
+    plan->geom = *geom;
+    plan->opts = *opts;
+    plan->costs = opts->costs ? *opts->costs : tess_costs_builtin;
+    plan->opts.costs = NULL;
+    plan->opts.projection = NULL;
+    plan->backend = backend;
+    plan->keys = key_table_best();
+    plan->is_double = opts->precision == TESS_PRECISION_AUTO
+                          ? opts->accuracy < TESS_SINGLE_ACCURACY
+                          : opts->precision == TESS_PRECISION_DOUBLE;
+    plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
+}
+
 tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
                                   const tess_backend *backend,
                                   tess_grid_plan **plan_out)
@@ -487,17 +504,7 @@ tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *o
             "backend %s makes images of square pixels around the phase centre only; "
             "use backend cpu",
             backend->name);
-    plan->geom = *geom;
-    plan->opts = *opts;
-    plan->costs = opts->costs ? *opts->costs : tess_costs_builtin;
-    plan->opts.costs = NULL; /* the caller's may not live as long */
-    plan->opts.projection = NULL;
-    plan->backend = backend;
-    plan->keys = key_table_best();
-    plan->is_double = opts->precision == TESS_PRECISION_AUTO
-                          ? opts->accuracy < TESS_SINGLE_ACCURACY
-                          : opts->precision == TESS_PRECISION_DOUBLE;
-    plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
+    take_opts(geom, opts, backend, plan);
     if (opts->projection) {
         TESS_TRY(projection_plan(plan, opts->projection));
     } else {

@@ -124,22 +124,20 @@ int32_t tess_runs_of_row(const tess_grid_plan *plan, const tess_samples *samples
     return (int32_t)sink.count;
 }
 
-tess_status tess_brick_list_append(const tess_grid_plan *plan,
-                                   const tess_samples *samples, int64_t row_first,
-                                   int64_t row_end, bool skip_ignored, int num_threads,
-                                   tess_brick_list *list)
+/* Counts the runs of each thread's rows, and makes room for them all in the list, where
+ * part[t].run is where thread t writes. They are counted first: lists that grow would
+ * be copied, and touch twice the memory. TESS_ERR_ALLOC. */
+static tess_status make_room(const tess_grid_plan *plan, const tess_samples *samples,
+                             int64_t row_first, int64_t rows, int num_threads,
+                             run_sink *part, tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    const key_table *keys = plan->keys;
-    const int64_t rows = row_end - row_first;
     int64_t total = list->num_runs;
-    run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
-    if (!part) TESS_FAIL(TESS_ERR_ALLOC, "lists of runs");
-/* counted first: lists that grow would be copied, and touch twice the memory */
 #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t)
-        part[t].count = count_runs(plan, samples, row_first + rows * t / num_threads,
-                                   row_first + rows * (t + 1) / num_threads, keys);
+        part[t].count =
+            count_runs(plan, samples, row_first + rows * t / num_threads,
+                       row_first + rows * (t + 1) / num_threads, plan->keys);
     for (int t = 0; t < num_threads; ++t)
         total += part[t].count;
     if (tess_grow((void **)&list->run, &list->capacity_runs, total, sizeof *list->run))
@@ -151,21 +149,41 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan,
         total += part[t].count;
         part[t].count = 0;
     }
-#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
-    for (int t = 0; t < num_threads; ++t) {
-        run_sink mine =
-            part[t]; /* threads that count side by side would share a line */
-        for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
-            cut_row(plan, samples, row_first + k, skip_ignored, keys, &mine);
-        part[t] = mine;
-    }
-    /* close the gaps that ignored samples left */
+cleanup:
+    return status;
+}
+
+/* Appends the runs of all threads to the list, which has them, and closes the gaps that
+ * ignored samples left between them. */
+static void close_gaps(const run_sink *part, int num_threads, tess_brick_list *list)
+{
     for (int t = 0; t < num_threads; ++t) {
         tess_run *to = list->run + list->num_runs;
         if (to != part[t].run)
             memmove(to, part[t].run, (size_t)part[t].count * sizeof *to);
         list->num_runs += part[t].count;
     }
+}
+
+tess_status tess_brick_list_append(const tess_grid_plan *plan,
+                                   const tess_samples *samples, int64_t row_first,
+                                   int64_t row_end, bool skip_ignored, int num_threads,
+                                   tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = row_end - row_first;
+    run_sink *part = tess_alloc_zero(num_threads, sizeof *part);
+    if (!part) TESS_FAIL(TESS_ERR_ALLOC, "lists of runs");
+    TESS_TRY(make_room(plan, samples, row_first, rows, num_threads, part, list));
+#pragma omp parallel for num_threads(num_threads) schedule(static, 1)
+    for (int t = 0; t < num_threads; ++t) {
+        run_sink mine =
+            part[t]; /* threads that count side by side would share a line */
+        for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
+            cut_row(plan, samples, row_first + k, skip_ignored, plan->keys, &mine);
+        part[t] = mine;
+    }
+    close_gaps(part, num_threads, list);
 cleanup:
     tess_free(part);
     return status;
