@@ -253,31 +253,37 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, void *work
         }
 }
 
-void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job)
+/* The factors of the kernel at a point, for sums over cells that are `stride` apart. */
+static gcf_dot_job dot_at(const tess_gcf_plan *plan, const gcf_place *at,
+                          int64_t stride)
 {
     const tess_gcf *gcf = plan->gcf;
-    const bool is_double = gcf->layout.is_double;
-    const int64_t bytes = (int64_t)gcf_value_bytes(gcf);
+    const int plane = at->plane, skip = gcf_skip(plan, plane);
+    const int64_t step = term_step(plan, plane);
+    const int64_t skip_bytes = skip * (int64_t)gcf_value_bytes(gcf);
+    const char *column =
+        gcf_factor_at(plan, plane, 0, full_offset(gcf, at->offset_u, at->flip_u));
+    const char *row =
+        gcf_factor_at(plan, plane, 1, full_offset(gcf, at->offset_v, at->flip_v));
+    return (gcf_dot_job){.rank = plan->factors[plane].rank,
+                         .support = gcf->plane[plane].support - 2 * skip,
+                         .half = plan->factors[plane].half,
+                         .conjugate = at->conjugate,
+                         .column = column + skip_bytes,
+                         .row = row + skip_bytes,
+                         .column_step = step,
+                         .row_step = step,
+                         .stride = stride};
+}
+
+void gcf_factored_degrid(const tess_gcf_plan *plan, const gcf_job *job)
+{
+    const bool is_double = plan->gcf->layout.is_double;
+    const int64_t bytes = (int64_t)gcf_value_bytes(plan->gcf);
     for (int64_t k = 0; k < job->count; ++k) {
         const gcf_place *at = &job->place[k];
-        const int support = gcf->plane[at->plane].support;
         const int skip = gcf_skip(plan, at->plane);
-        const int64_t step = term_step(plan, at->plane);
-        gcf_dot_job dot = {
-            .rank = plan->factors[at->plane].rank,
-            .support = support - 2 * skip,
-            .half = plan->factors[at->plane].half,
-            .conjugate = at->conjugate,
-            .column =
-                (const char *)gcf_factor_at(
-                    plan, at->plane, 0, full_offset(gcf, at->offset_u, at->flip_u)) +
-                skip * bytes,
-            .row = (const char *)gcf_factor_at(
-                       plan, at->plane, 1, full_offset(gcf, at->offset_v, at->flip_v)) +
-                   skip * bytes,
-            .column_step = step,
-            .row_step = step,
-            .stride = job->stride};
+        gcf_dot_job dot = dot_at(plan, at, job->stride);
         for (int pol = 0; pol < job->num_pol; ++pol) {
             const int64_t out = 2 * (at->point * job->num_pol + pol);
             dot.cells =

@@ -66,11 +66,10 @@ cleanup:
     return status;
 }
 
-tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
-                                 tess_gcf_plan **plan)
+/* TESS_ERR_USAGE: there is no such strategy, or it cannot use these tables so. */
+static tess_status check_opts(const tess_gcf *gcf, const tess_gcf_grid_opts *opts)
 {
     tess_status status = TESS_OK;
-    tess_gcf_plan *made = NULL;
     if (!tess_gcf_strategy_name(opts->strategy))
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy %d", (int)opts->strategy);
     if (!tess_gcf_strategy_there(opts->backend, opts->strategy, false) &&
@@ -95,6 +94,16 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     if (opts->shape < 0 || opts->shape > TESS_GCF_SHAPES)
         TESS_FAIL(TESS_ERR_USAGE, "blocks of shape %d: from 0 to %d", opts->shape,
                   TESS_GCF_SHAPES);
+cleanup:
+    return status;
+}
+
+tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+                                 tess_gcf_plan **plan)
+{
+    tess_status status = TESS_OK;
+    tess_gcf_plan *made = NULL;
+    TESS_TRY(check_opts(gcf, opts));
     made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->gcf = gcf;

@@ -21,27 +21,23 @@ static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
                        grids + (size_t)(t * values + first) * bytes, 2 * (end - first));
 }
 
-tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                            const tess_gcf_cells *cells, bool degrid,
-                            tess_gcf_report *report)
+/* What the threads have done. */
+typedef struct work_done {
+    int64_t left_out, point_cells;
+    double busy_s; /* summed over threads */
+} work_done;
+
+/* Grids all points, by each thread to a grid of its own, and adds those to `cells`. */
+static work_done grid_by_threads(const tess_gcf_plan *plan,
+                                 const tess_gcf_points *points,
+                                 const tess_gcf_cells *cells, char *grids)
 {
-    tess_status status = TESS_OK;
     const int64_t threads = plan->opts.threads;
     const int64_t values = cells->nu * cells->nv * points->num_pol;
-    const size_t bytes = gcf_value_bytes(plan->gcf),
-                 grid_bytes = (size_t)values * bytes;
+    const size_t grid_bytes = (size_t)values * gcf_value_bytes(plan->gcf);
     gcf_function *loop = gcf_table_best()->grid_plain[gcf_precision(plan)];
-    char *grids = NULL;
     int64_t left_out = 0, point_cells = 0;
     double busy = 0;
-    /* nothing is added to in common */
-    if (degrid) return gcf_run_atomic(plan, points, cells, degrid, report);
-    if ((double)threads * (double)grid_bytes < (double)tess_mem_node_limit_bytes())
-        grids = tess_alloc(threads, grid_bytes);
-    if (!grids)
-        TESS_FAIL(TESS_ERR_ALLOC, "'private': no memory for %lld grids of %.3g GB",
-                  (long long)threads, 1e-9 * (double)grid_bytes);
-    const double start = tess_time_now();
 #pragma omp parallel num_threads(plan->opts.threads) \
     reduction(+ : left_out, point_cells, busy)
     {
@@ -51,7 +47,7 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
                                     .data = grids + (size_t)thread * grid_bytes};
         tess_gcf_report mine = {0};
         double begin = tess_time_now();
-        /* a thread that there is clears its own, near to it */
+        /* each thread that runs clears one grid: its pages then lie near to it */
 #pragma omp for schedule(static, 1) nowait
         for (int64_t t = 0; t < threads; ++t)
             memset(grids + (size_t)t * grid_bytes, 0, grid_bytes);
@@ -69,10 +65,31 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
                       values * (t + 1) / threads, cells->data);
         busy += tess_time_now() - begin;
     }
+    return (work_done){left_out, point_cells, busy};
+}
+
+tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                            const tess_gcf_cells *cells, bool degrid,
+                            tess_gcf_report *report)
+{
+    tess_status status = TESS_OK;
+    const int64_t threads = plan->opts.threads;
+    const int64_t values = cells->nu * cells->nv * points->num_pol;
+    const size_t grid_bytes = (size_t)values * gcf_value_bytes(plan->gcf);
+    char *grids = NULL;
+    /* degridding adds to no cell that threads have in common */
+    if (degrid) return gcf_run_atomic(plan, points, cells, degrid, report);
+    if ((double)threads * (double)grid_bytes < (double)tess_mem_node_limit_bytes())
+        grids = tess_alloc(threads, grid_bytes);
+    if (!grids)
+        TESS_FAIL(TESS_ERR_ALLOC, "'private': no memory for %lld grids of %.3g GB",
+                  (long long)threads, 1e-9 * (double)grid_bytes);
+    const double start = tess_time_now();
+    const work_done done = grid_by_threads(plan, points, cells, grids);
     const double wall = tess_time_now() - start;
-    report->busy_share = wall > 0 ? busy / (wall * (double)threads) : 1;
-    report->left_out = left_out;
-    report->point_cells = point_cells;
+    report->busy_share = wall > 0 ? done.busy_s / (wall * (double)threads) : 1;
+    report->left_out = done.left_out;
+    report->point_cells = done.point_cells;
 cleanup:
     tess_free(grids);
     return status;

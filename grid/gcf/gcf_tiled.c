@@ -347,41 +347,55 @@ static int sorters_for(int64_t count, int64_t num_tiles, int threads)
     return most < 1 ? 1 : most < threads ? (int)most : threads;
 }
 
+/* Divides the grid into tiles, and allocates what sorting `count` points to them needs.
+ * TESS_ERR_ALLOC. */
+static tess_status tiling_allocate(const tess_gcf_cells *cells, int64_t count,
+                                   int threads, tiling *tiles)
+{
+    tess_status status = TESS_OK;
+    set_side(cells, TILE, tiles);
+    tiles->num_locks_v = tiles->num_tiles_v;
+    tiles->sorters = sorters_for(count, tiles->num_tiles, threads);
+    tiles->scratch = tess_alloc(count, GCF_ORDER_BYTES);
+    tiles->place = tess_alloc(count, sizeof *tiles->place);
+    tiles->tile_first = tess_alloc(tiles->num_tiles + 1, sizeof *tiles->tile_first);
+    tiles->lock = tess_alloc(tiles->num_tiles, sizeof *tiles->lock);
+    tiles->places =
+        tess_alloc(tiles->sorters * tiles->num_tiles, sizeof *tiles->places);
+    tiles->block_cost = tess_alloc(count / BLOCK + 1, sizeof *tiles->block_cost);
+    tiles->band = tess_alloc(threads, sizeof *tiles->band);
+    if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock ||
+        !tiles->places || !tiles->block_cost || !tiles->band)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points", (long long)count);
+    for (int64_t t = 0; t < tiles->num_tiles; ++t)
+        atomic_flag_clear(&tiles->lock[t].taken);
+cleanup:
+    return status;
+}
+
+/* Cost of the largest piece that threads share evenly, of a total cost. One thread cuts
+ * nothing. A piece is not smaller than what pays for the cells around a tile of `side`
+ * lines. */
+static double cost_of_piece(double total, int threads, int64_t side)
+{
+    const double least = PAYS_WELL * (double)side * (double)side;
+    const double share = total / (PIECES_A_THREAD * threads);
+    if (threads == 1) return total + 1;
+    return share > least ? share : least;
+}
+
 static tess_status tiling_make(const tess_gcf_plan *plan, const tess_gcf_points *points,
                                const tess_gcf_cells *cells, bool degrid, tiling *tiles,
                                tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const int threads = plan->opts.threads;
-    tiles->scratch = tess_alloc(points->count, GCF_ORDER_BYTES);
-    tiles->place = tess_alloc(points->count, sizeof *tiles->place);
-    set_side(cells, TILE, tiles);
-    tiles->num_locks_v = tiles->num_tiles_v;
-    tiles->tile_first = tess_alloc(tiles->num_tiles + 1, sizeof *tiles->tile_first);
-    tiles->lock = tess_alloc(tiles->num_tiles, sizeof *tiles->lock);
-    tiles->sorters = sorters_for(points->count, tiles->num_tiles, threads);
-    tiles->places =
-        tess_alloc(tiles->sorters * tiles->num_tiles, sizeof *tiles->places);
-    tiles->block_cost =
-        tess_alloc(points->count / BLOCK + 1, sizeof *tiles->block_cost);
-    tiles->band = tess_alloc(threads, sizeof *tiles->band);
-    if (!tiles->scratch || !tiles->place || !tiles->tile_first || !tiles->lock ||
-        !tiles->places || !tiles->block_cost || !tiles->band)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory to sort %lld points",
-                  (long long)points->count);
-    for (int64_t t = 0; t < tiles->num_tiles; ++t)
-        atomic_flag_clear(&tiles->lock[t].taken);
+    TESS_TRY(tiling_allocate(cells, points->count, threads, tiles));
     place_all(plan, points, cells, degrid, tiles->scratch, report);
     sort_by_tile(plan, points->count, report->point_cells, points, cells, tiles);
     const double total = sum_blocks(plan, tiles);
     const int64_t side = tiles->side - 1 + plan->gcf->max_support;
-    const double least = PAYS_WELL * (double)side * (double)side;
-    const double share = total / (PIECES_A_THREAD * threads);
-    TESS_TRY(cut(plan, cells,
-                 threads == 1    ? total + 1
-                 : share > least ? share
-                                 : least,
-                 tiles));
+    TESS_TRY(cut(plan, cells, cost_of_piece(total, threads, side), tiles));
     deal_out(threads, tiles);
     tiles->max_lines = up_to(side, GCF_BLOCK_LINES) + GCF_BLOCK_LINES;
     tiles->max_values =
@@ -727,16 +741,75 @@ static bool is_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
            probes->tile_factor == 0;
 }
 
+/* Memory of all threads. */
+typedef struct all_memory {
+    char *buffers, *works;
+    int64_t buffer_bytes, work_bytes; /* of one thread */
+} all_memory;
+
+/* To be freed with free_memory, also on failure. TESS_ERR_ALLOC. */
+static tess_status make_memory(const tess_gcf_plan *plan, const tiling *tiles,
+                               int num_pol, all_memory *memory)
+{
+    tess_status status = TESS_OK;
+    const int64_t value_bytes = num_pol * (int64_t)gcf_value_bytes(plan->gcf);
+    memory->buffer_bytes = up_to(tiles->max_values * value_bytes, 64);
+    memory->work_bytes = gcf_factored_work_bytes(plan, tiles->max_lines,
+                                                 tiles->max_values / tiles->max_lines);
+    memory->buffers = tess_alloc(plan->opts.threads, (size_t)memory->buffer_bytes);
+    memory->works = tess_alloc(plan->opts.threads, (size_t)memory->work_bytes);
+    if (!memory->buffers || !memory->works)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for tile buffers");
+cleanup:
+    return status;
+}
+
+static void free_memory(all_memory *memory)
+{
+    tess_free(memory->buffers);
+    tess_free(memory->works);
+}
+
+/* Does all pieces by all threads, and returns how long the threads worked, in all.
+ * `sparse`: points that were added to the grid atomically. */
+static double do_pieces(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                        const tess_gcf_cells *cells, bool degrid, tiling *tiles,
+                        const all_memory *memory, int64_t *sparse)
+{
+    const int threads = plan->opts.threads;
+    double busy = 0;
+    int64_t atomic_points = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : busy, atomic_points)
+    {
+        double begin = tess_time_now();
+        const int thread = tess_omp_thread();
+        const thread_memory own = {memory->buffers + thread * memory->buffer_bytes,
+                                   memory->works + thread * memory->work_bytes};
+        const piece *which;
+        for (int behind = 0;
+             (which = next_piece(tiles, thread, threads, &behind)) != NULL;)
+            if (!which->sparse)
+                do_piece(plan, points, cells, degrid, tiles, which, &own);
+        busy += tess_time_now() - begin;
+        if (plan->opts.probes.tile_factor > 0) {
+#pragma omp barrier
+            begin = tess_time_now();
+            do_sparse_pieces(plan, points, cells, tiles, &atomic_points);
+            busy += tess_time_now() - begin;
+        }
+    }
+    *sparse = atomic_points;
+    return busy;
+}
+
 tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *points,
                           const tess_gcf_cells *cells, bool degrid,
                           tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    const int threads = plan->opts.threads;
     tiling tiles = {0};
-    char *buffers = NULL, *works = NULL;
-    int64_t sparse = 0;
-    double busy = 0, start = tess_time_now();
+    all_memory memory = {0};
+    double start = tess_time_now();
     if (is_small(plan, points, cells)) {
         const gcf_table *table = gcf_table_best();
         return gcf_run_in_order(
@@ -744,40 +817,15 @@ tess_status gcf_run_tiled(const tess_gcf_plan *plan, const tess_gcf_points *poin
             (degrid ? table->degrid : table->grid)[gcf_precision(plan)], report);
     }
     TESS_TRY(tiling_make(plan, points, cells, degrid, &tiles, report));
-    const int64_t bytes = up_to(
-        tiles.max_values * points->num_pol * (int64_t)gcf_value_bytes(plan->gcf), 64);
-    const int64_t work_bytes = gcf_factored_work_bytes(
-        plan, tiles.max_lines, tiles.max_values / tiles.max_lines);
-    buffers = tess_alloc(threads, (size_t)bytes);
-    works = tess_alloc(threads, (size_t)work_bytes);
-    if (!buffers || !works) TESS_FAIL(TESS_ERR_ALLOC, "no memory for tile buffers");
+    TESS_TRY(make_memory(plan, &tiles, points->num_pol, &memory));
     report->sort_s = tess_time_now() - start;
     start = tess_time_now();
-#pragma omp parallel num_threads(threads) reduction(+ : busy, sparse)
-    {
-        double begin = tess_time_now();
-        const int thread = tess_omp_thread();
-        const thread_memory memory = {buffers + thread * bytes,
-                                      works + thread * work_bytes};
-        const piece *which;
-        for (int behind = 0;
-             (which = next_piece(&tiles, thread, threads, &behind)) != NULL;)
-            if (!which->sparse)
-                do_piece(plan, points, cells, degrid, &tiles, which, &memory);
-        busy += tess_time_now() - begin;
-        if (plan->opts.probes.tile_factor > 0) {
-#pragma omp barrier
-            begin = tess_time_now();
-            do_sparse_pieces(plan, points, cells, &tiles, &sparse);
-            busy += tess_time_now() - begin;
-        }
-    }
+    const double busy =
+        do_pieces(plan, points, cells, degrid, &tiles, &memory, &report->points_atomic);
     const double wall = tess_time_now() - start;
-    report->points_atomic = sparse;
-    report->busy_share = wall > 0 ? busy / (wall * threads) : 1;
+    report->busy_share = wall > 0 ? busy / (wall * plan->opts.threads) : 1;
 cleanup:
-    tess_free(buffers);
-    tess_free(works);
+    free_memory(&memory);
     tiling_free(&tiles);
     return status;
 }
