@@ -465,28 +465,45 @@ static void set_checksum(char *text, int64_t bytes, uint32_t data_sum)
     memcpy(found + VALUE_AT, value, VALUE_LENGTH);
 }
 
+/* Writes all keywords to a file in memory. */
+static void put_all(fitsfile *fits, const tess_image_meta *meta, bool is_double,
+                    const tess_fits_stats *stats, int *failed)
+{
+    char sum[16];
+    LONGLONG lengths[4] = {1, 1, 1, 1};
+    fits_create_imgll(fits, is_double ? DOUBLE_IMG : FLOAT_IMG, 4, lengths, failed);
+    if (*failed) return;
+    put_pixels(fits, meta, stats, failed);
+    put_cleaned(fits, &meta->cleaned, failed);
+    put_wcs(fits, meta, failed);
+    put_observation(fits, meta, failed);
+    put_place(fits, meta, failed);
+    snprintf(sum, sizeof sum, "%lu", (unsigned long)stats->data_sum);
+    put_text(fits, "CHECKSUM", "0000000000000000", "of the whole file", failed);
+    put_text(fits, "DATASUM", sum, "of the pixels", failed);
+    put_history(fits, meta->history, failed);
+}
+
+static void set_lengths(char *text, int64_t bytes, const tess_image_meta *meta)
+{
+    set_length(text, bytes, 1, meta->nx);
+    set_length(text, bytes, 2, meta->ny);
+    if (meta->cube) {
+        set_length(text, bytes, 3, meta->cube->num_freq);
+        set_length(text, bytes, 4, meta->cube->num_stokes);
+    }
+}
+
 tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta,
                                    bool is_double, const tess_fits_stats *stats,
                                    char **text_out, int64_t *bytes_out)
 {
     tess_status status = TESS_OK;
     fitsfile *fits = NULL;
-    char *cards = NULL, *text = NULL, sum[16];
+    char *cards = NULL, *text = NULL;
     int failed = 0, num_cards = 0;
-    LONGLONG lengths[4] = {1, 1, 1, 1};
     fits_create_file(&fits, "mem://", &failed);
-    fits_create_imgll(fits, is_double ? DOUBLE_IMG : FLOAT_IMG, 4, lengths, &failed);
-    if (!failed) {
-        put_pixels(fits, meta, stats, &failed);
-        put_cleaned(fits, &meta->cleaned, &failed);
-        put_wcs(fits, meta, &failed);
-        put_observation(fits, meta, &failed);
-        put_place(fits, meta, &failed);
-        snprintf(sum, sizeof sum, "%lu", (unsigned long)stats->data_sum);
-        put_text(fits, "CHECKSUM", "0000000000000000", "of the whole file", &failed);
-        put_text(fits, "DATASUM", sum, "of the pixels", &failed);
-        put_history(fits, meta->history, &failed);
-    }
+    put_all(fits, meta, is_double, stats, &failed);
     fits_hdr2str(fits, 0, NULL, 0, &cards, &num_cards, &failed);
     if (failed) {
         char why[FLEN_STATUS];
@@ -501,12 +518,7 @@ tess_status tess_fits_header_build(const char *path, const tess_image_meta *meta
     if (!text) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for the header", path);
     memset(text, ' ', (size_t)bytes);
     memcpy(text, cards, (size_t)used);
-    set_length(text, bytes, 1, meta->nx);
-    set_length(text, bytes, 2, meta->ny);
-    if (meta->cube) {
-        set_length(text, bytes, 3, meta->cube->num_freq);
-        set_length(text, bytes, 4, meta->cube->num_stokes);
-    }
+    set_lengths(text, bytes, meta);
     set_checksum(text, bytes, stats->data_sum);
     *text_out = text;
     *bytes_out = bytes;

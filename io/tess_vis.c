@@ -13,46 +13,61 @@
 
 /* ---- blocks ---- */
 
+/* Makes room for what a row has once. TESS_ERR_ALLOC. */
+static tess_status grow_rows(tess_vis_block *block, int64_t num_rows)
+{
+    tess_status status = TESS_OK;
+    block->capacity_rows = 0;
+    tess_free(block->uvw_m);
+    tess_free(block->time_mjd_s);
+    tess_free(block->integration_s);
+    tess_free(block->antenna1);
+    tess_free(block->antenna2);
+    block->uvw_m = tess_alloc(num_rows, 3 * sizeof(double));
+    block->time_mjd_s = tess_alloc(num_rows, sizeof(double));
+    block->integration_s = tess_alloc(num_rows, sizeof(double));
+    block->antenna1 = tess_alloc(num_rows, sizeof(int32_t));
+    block->antenna2 = tess_alloc(num_rows, sizeof(int32_t));
+    if (!block->uvw_m || !block->time_mjd_s || !block->integration_s ||
+        !block->antenna1 || !block->antenna2)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
+                  (long long)num_rows);
+    block->capacity_rows = num_rows;
+cleanup:
+    return status;
+}
+
+/* Makes room for values and weights of the correlations. TESS_ERR_ALLOC. */
+static tess_status grow_vis(tess_vis_block *block, int64_t num_rows, int64_t num_vis)
+{
+    tess_status status = TESS_OK;
+    block->capacity_vis = 0;
+    tess_free(block->vis);
+    tess_free(block->weight);
+    block->vis = tess_alloc(num_vis, 2 * sizeof(float));
+    block->weight = tess_alloc(num_vis, sizeof(float));
+    if (!block->vis || !block->weight)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
+                  (long long)num_rows);
+    block->capacity_vis = num_vis;
+cleanup:
+    return status;
+}
+
 tess_status tess_vis_block_resize(tess_vis_block *block, int64_t num_rows,
                                   int64_t num_chan, int num_corr)
 {
     tess_status status = TESS_OK;
-    int64_t num_vis = 0, num_floats = 0;
+    int64_t num_vis = 0;
     if (num_rows < 0 || num_chan < 0 || num_corr < 0 ||
         __builtin_mul_overflow(num_rows, num_chan, &num_vis) ||
-        __builtin_mul_overflow(num_vis, num_corr, &num_vis) ||
-        __builtin_mul_overflow(num_vis, 2, &num_floats))
+        __builtin_mul_overflow(num_vis, num_corr, &num_vis))
         TESS_FAIL(TESS_ERR_ALLOC, "a block of %lld rows is too large",
                   (long long)num_rows);
-    if (num_rows > block->capacity_rows || !block->uvw_m) {
-        block->capacity_rows = 0;
-        tess_free(block->uvw_m);
-        tess_free(block->time_mjd_s);
-        tess_free(block->integration_s);
-        tess_free(block->antenna1);
-        tess_free(block->antenna2);
-        block->uvw_m = tess_alloc(num_rows, 3 * sizeof(double));
-        block->time_mjd_s = tess_alloc(num_rows, sizeof(double));
-        block->integration_s = tess_alloc(num_rows, sizeof(double));
-        block->antenna1 = tess_alloc(num_rows, sizeof(int32_t));
-        block->antenna2 = tess_alloc(num_rows, sizeof(int32_t));
-        if (!block->uvw_m || !block->time_mjd_s || !block->integration_s ||
-            !block->antenna1 || !block->antenna2)
-            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
-                      (long long)num_rows);
-        block->capacity_rows = num_rows;
-    }
-    if (num_vis > block->capacity_vis || !block->vis) {
-        block->capacity_vis = 0;
-        tess_free(block->vis);
-        tess_free(block->weight);
-        block->vis = tess_alloc(num_floats, sizeof(float));
-        block->weight = tess_alloc(num_vis, sizeof(float));
-        if (!block->vis || !block->weight)
-            TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
-                      (long long)num_rows);
-        block->capacity_vis = num_vis;
-    }
+    if (num_rows > block->capacity_rows || !block->uvw_m)
+        TESS_TRY(grow_rows(block, num_rows));
+    if (num_vis > block->capacity_vis || !block->vis)
+        TESS_TRY(grow_vis(block, num_rows, num_vis));
     block->num_rows = num_rows;
     block->num_chan = num_chan;
     block->num_corr = num_corr;

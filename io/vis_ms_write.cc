@@ -185,8 +185,29 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     writer.segments = segments;
 }
 
-/* Weights and flags of a block as the columns hold them: no weight where flagged, the
- * row's weight the mean of its good channels, sigma from that weight. */
+/* Flags of a correlation of a row, whose `count` cells are `step` apart: flagged cells
+ * lose their weight. Returns the mean of the good weights, 0 without any. */
+double split_flags(Float *weight, Bool *flag, size_t count, size_t step,
+                   size_t &num_flagged)
+{
+    double sum = 0.0;
+    size_t num_good = 0;
+    for (size_t k = 0; k < count * step; k += step) {
+        flag[k] = weight[k] == TESS_WEIGHT_FLAGGED;
+        if (flag[k]) {
+            weight[k] = 0.0F;
+            ++num_flagged;
+        } else if (std::isfinite(weight[k]) && weight[k] > 0.0F) {
+            sum += static_cast<double>(weight[k]);
+            ++num_good;
+        }
+    }
+    return num_good > 0 ? sum / static_cast<double>(num_good) : 0.0;
+}
+
+/* Makes weights and flags of a block as the columns hold them: a flagged cell has no
+ * weight, a row has the mean weight of its good channels, and sigma follows from that
+ * weight. */
 void convert_weights(SetColumns &set, const tess_vis_block &block)
 {
     const size_t num_rows = static_cast<size_t>(block.num_rows);
@@ -206,21 +227,10 @@ void convert_weights(SetColumns &set, const tess_vis_block &block)
         Float *weight = set.cell_weight.data() + row * num_chan * num_corr;
         size_t num_flagged = 0;
         for (size_t corr = 0; corr < num_corr; ++corr) {
-            double sum = 0.0;
-            size_t num_good = 0;
-            for (size_t k = corr; k < num_chan * num_corr; k += num_corr) {
-                const bool flagged = weight[k] == TESS_WEIGHT_FLAGGED;
-                flag[row * num_chan * num_corr + k] = flagged;
-                if (flagged) {
-                    weight[k] = 0.0F;
-                    ++num_flagged;
-                } else if (std::isfinite(weight[k]) && weight[k] > 0.0F) {
-                    sum += static_cast<double>(weight[k]);
-                    ++num_good;
-                }
-            }
-            if (num_good == 0) continue;
-            const double mean = sum / static_cast<double>(num_good);
+            const double mean =
+                split_flags(weight + corr, flag + row * num_chan * num_corr + corr,
+                            num_chan, num_corr, num_flagged);
+            if (!(mean > 0)) continue;
             set.row_weight[row * num_corr + corr] = static_cast<Float>(mean);
             set.row_sigma[row * num_corr + corr] =
                 static_cast<Float>(1.0 / std::sqrt(mean));
@@ -371,6 +381,24 @@ bool is_weight_column(const Table &table, const std::string &name)
            desc[name].dataType() == casacore::TpFloat;
 }
 
+/* The column has such a name, and may be made or overwritten. */
+void check_column(const Writer &writer, const Table &table, bool exists)
+{
+    if (exists && writer.of_weights && !is_weight_column(table, writer.column))
+        MS_FAIL(TESS_ERR_USAGE, "%s: column %s does not hold weights; rename it",
+                writer.path.c_str(), writer.column.c_str());
+    if (exists && !writer.of_weights && !is_data_column(table, writer.column.c_str()))
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s: column %s does not hold visibilities; choose another",
+                writer.path.c_str(), writer.column.c_str());
+    if (exists && !writer.overwrite)
+        MS_FAIL(TESS_ERR_IO,
+                "%s: column %s exists already; give --overwrite or another name",
+                writer.path.c_str(), writer.column.c_str());
+    if (!Table::isWritable(casacore_name(writer.path)))
+        MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
+}
+
 template <class T>
 void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
                  ArrayColumn<T> &column)
@@ -381,20 +409,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
                 "MODEL_DATA",
                 writer.column.c_str());
     const bool exists = source.table().tableDesc().isColumn(writer.column);
-    if (exists && writer.of_weights && !is_weight_column(source.table(), writer.column))
-        MS_FAIL(TESS_ERR_USAGE, "%s: column %s does not hold weights; rename it",
-                writer.path.c_str(), writer.column.c_str());
-    if (exists && !writer.of_weights &&
-        !is_data_column(source.table(), writer.column.c_str()))
-        MS_FAIL(TESS_ERR_USAGE,
-                "%s: column %s does not hold visibilities; choose another",
-                writer.path.c_str(), writer.column.c_str());
-    if (exists && !writer.overwrite)
-        MS_FAIL(TESS_ERR_IO,
-                "%s: column %s exists already; give --overwrite or another name",
-                writer.path.c_str(), writer.column.c_str());
-    if (!Table::isWritable(casacore_name(writer.path)))
-        MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
+    check_column(writer, source.table(), exists);
     double cells = 0.0;
     int64_t max_chan = 1;
     for (int k = 0; k < meta.num_segments; ++k) {

@@ -108,6 +108,26 @@ static void decode_any(const uvfits_layout *layout, const uvfits_rows *rows,
         }
 }
 
+/* Reads the antennas of a row. TESS_ERR_INPUT: no table has them. */
+static tess_status decode_antennas(const uvfits_state *state,
+                                   const unsigned char *group, tess_vis_block *block,
+                                   int64_t row)
+{
+    tess_status status = TESS_OK;
+    int64_t number1, number2, subarray;
+    uvfits_group_antennas(&state->layout, group, &number1, &number2, &subarray);
+    block->antenna1[row] = uvfits_antenna_index(state, subarray, number1);
+    block->antenna2[row] = uvfits_antenna_index(state, subarray, number2);
+    if (block->antenna1[row] < 0 || block->antenna2[row] < 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: baseline %lld-%lld of subarray %lld has an antenna that is not "
+                  "in its AN table",
+                  state->path, (long long)number1, (long long)number2,
+                  (long long)subarray);
+cleanup:
+    return status;
+}
+
 static tess_status decode_row(const uvfits_state *state, const uvfits_rows *rows,
                               const unsigned char *group, tess_vis_block *block,
                               int64_t row)
@@ -129,16 +149,7 @@ static tess_status decode_row(const uvfits_state *state, const uvfits_rows *rows
         uvfits_param_value(layout, &layout->param.inttim, group);
     block->integration_s[row] =
         integration_s > 0 && integration_s < 1e5 ? integration_s : state->integration_s;
-    int64_t number1, number2, subarray;
-    uvfits_group_antennas(layout, group, &number1, &number2, &subarray);
-    block->antenna1[row] = uvfits_antenna_index(state, subarray, number1);
-    block->antenna2[row] = uvfits_antenna_index(state, subarray, number2);
-    if (block->antenna1[row] < 0 || block->antenna2[row] < 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: baseline %lld-%lld of subarray %lld has an antenna that is not "
-                  "in its AN table",
-                  state->path, (long long)number1, (long long)number2,
-                  (long long)subarray);
+    TESS_TRY(decode_antennas(state, group, block, row));
     if (rows->num_runs == 0)
         decode_any(layout, rows, group, block->num_chan, block->num_corr, vis, weight);
     /* the usual case: single precision, nothing scaled, a weight beside each value */

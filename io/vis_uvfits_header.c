@@ -83,39 +83,55 @@ static uvfits_axis axis_of(fitsfile *fits, int number, int64_t length, int64_t s
                          .cdelt = numbered(fits, "CDELT", number, 1.0)};
 }
 
+enum { KNOWN_AXES = 6 };
+
+/* An axis that UVFITS files have, and where the layout keeps it. */
+typedef struct known_axis {
+    const char *name;
+    uvfits_axis *axis;
+} known_axis;
+
+/* Axis `number` of the header. An axis of another type may have one element. */
+static tess_status read_axis(fitsfile *fits, const char *path, int number,
+                             int64_t length, int64_t stride,
+                             const known_axis known[KNOWN_AXES])
+{
+    tess_status status = TESS_OK;
+    char key[FLEN_KEYWORD], ctype[FLEN_VALUE];
+    snprintf(key, sizeof key, "CTYPE%d", number);
+    uvfits_key_text(fits, key, ctype, sizeof ctype);
+    if (length < 1)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: axis %d (%s) has length %lld", path, number,
+                  ctype, (long long)length);
+    uvfits_axis *axis = NULL;
+    for (int k = 0; k < KNOWN_AXES && !axis; ++k)
+        if (is_axis(ctype, known[k].name)) axis = known[k].axis;
+    if (!axis && length > 1)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: axis %d has length %lld and the unknown type '%s'", path, number,
+                  (long long)length, ctype);
+    if (axis && axis->present)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: there are two %s axes", path, ctype);
+    if (axis) *axis = axis_of(fits, number, length, stride);
+cleanup:
+    return status;
+}
+
 static tess_status read_axes(fitsfile *fits, const char *path, int num_axes,
                              const LONGLONG *lengths, uvfits_layout *layout,
                              int64_t *num_values)
 {
     tess_status status = TESS_OK;
-    struct {
-        const char *name;
-        uvfits_axis *axis;
-    } known[] = {{"COMPLEX", &layout->complex}, {"STOKES", &layout->stokes},
-                 {"FREQ", &layout->freq},       {"IF", &layout->chan_if},
-                 {"RA", &layout->ra},           {"DEC", &layout->dec}};
-    const int num_known = sizeof known / sizeof known[0];
-    for (int k = 0; k < num_known; ++k)
+    const known_axis known[KNOWN_AXES] = {
+        {"COMPLEX", &layout->complex}, {"STOKES", &layout->stokes},
+        {"FREQ", &layout->freq},       {"IF", &layout->chan_if},
+        {"RA", &layout->ra},           {"DEC", &layout->dec}};
+    for (int k = 0; k < KNOWN_AXES; ++k)
         known[k].axis->length = 1;
     int64_t stride = 1;
     for (int number = 2; number <= num_axes; ++number) {
         const int64_t length = lengths[number - 1];
-        char key[FLEN_KEYWORD], ctype[FLEN_VALUE];
-        snprintf(key, sizeof key, "CTYPE%d", number);
-        uvfits_key_text(fits, key, ctype, sizeof ctype);
-        if (length < 1)
-            TESS_FAIL(TESS_ERR_INPUT, "%s: axis %d (%s) has length %lld", path, number,
-                      ctype, (long long)length);
-        uvfits_axis *axis = NULL;
-        for (int k = 0; k < num_known && !axis; ++k)
-            if (is_axis(ctype, known[k].name)) axis = known[k].axis;
-        if (!axis && length > 1)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: axis %d has length %lld and the unknown type '%s'", path,
-                      number, (long long)length, ctype);
-        if (axis && axis->present)
-            TESS_FAIL(TESS_ERR_INPUT, "%s: there are two %s axes", path, ctype);
-        if (axis) *axis = axis_of(fits, number, length, stride);
+        TESS_TRY(read_axis(fits, path, number, length, stride, known));
         if (__builtin_mul_overflow(stride, length, &stride) || stride > MAX_GROUP_BYTES)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: the axes make absurdly large groups; is the header damaged?",
@@ -207,16 +223,13 @@ cleanup:
     return status;
 }
 
-/* SIMPLE, GROUPS, NAXIS1 = 0 and the lengths of everything. */
-static tess_status read_structure(fitsfile *fits, uvfits_state *state)
+/* SIMPLE, GROUPS, NAXIS1 = 0 and the lengths of axes. */
+static tess_status read_groups(fitsfile *fits, const char *path, uvfits_layout *layout,
+                               int *num_axes_out, LONGLONG lengths[MAX_AXES])
 {
     tess_status status = TESS_OK;
-    uvfits_layout *layout = &state->layout;
-    const char *path = state->path;
     int failed = 0, simple = 0, bitpix = 0, num_axes = 0, extend = 0, groups = 0;
     long num_params = 0, num_groups = 0;
-    int64_t num_values = 0, end = 0;
-    LONGLONG lengths[MAX_AXES] = {0}, header = 0, data = 0, data_end = 0;
     fits_read_key(fits, TLOGICAL, "GROUPS", &groups, NULL, &failed);
     failed = 0;
     if (fits_read_imghdrll(fits, MAX_AXES, &simple, &bitpix, &num_axes, lengths,
@@ -242,12 +255,16 @@ static tess_status read_structure(fitsfile *fits, uvfits_state *state)
     layout->value_bytes = abs(bitpix) / 8;
     layout->num_params = num_params;
     layout->num_groups = num_groups;
-    TESS_TRY(read_axes(fits, path, num_axes, lengths, layout, &num_values));
-    layout->group_bytes = (num_params + num_values) * layout->value_bytes;
-    if (fits_get_hduaddrll(fits, &header, &data, &data_end, &failed))
-        TESS_FAIL(TESS_ERR_INPUT, "%s: its FITS header is damaged (CFITSIO status %d)",
-                  path, failed);
-    layout->data_offset = data;
+    *num_axes_out = num_axes;
+cleanup:
+    return status;
+}
+
+/* TESS_ERR_INPUT: the file ends before its last group. */
+static tess_status check_length(const char *path, const uvfits_layout *layout)
+{
+    tess_status status = TESS_OK;
+    int64_t end = 0;
     if (__builtin_mul_overflow(layout->group_bytes, layout->num_groups, &end) ||
         __builtin_add_overflow(end, layout->data_offset, &end) ||
         end > layout->file_bytes)
@@ -257,6 +274,26 @@ static tess_status read_structure(fitsfile *fits, uvfits_state *state)
             "the file has %lld bytes; fetch it again",
             path, (long long)layout->num_groups, (long long)layout->group_bytes,
             (long long)layout->file_bytes);
+cleanup:
+    return status;
+}
+
+/* The groups, their axes, and where the data lie in the file. */
+static tess_status read_structure(fitsfile *fits, uvfits_state *state)
+{
+    tess_status status = TESS_OK;
+    uvfits_layout *layout = &state->layout;
+    int failed = 0, num_axes = 0;
+    int64_t num_values = 0;
+    LONGLONG lengths[MAX_AXES] = {0}, header = 0, data = 0, data_end = 0;
+    TESS_TRY(read_groups(fits, state->path, layout, &num_axes, lengths));
+    TESS_TRY(read_axes(fits, state->path, num_axes, lengths, layout, &num_values));
+    layout->group_bytes = (layout->num_params + num_values) * layout->value_bytes;
+    if (fits_get_hduaddrll(fits, &header, &data, &data_end, &failed))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its FITS header is damaged (CFITSIO status %d)",
+                  state->path, failed);
+    layout->data_offset = data;
+    TESS_TRY(check_length(state->path, layout));
 cleanup:
     return status;
 }

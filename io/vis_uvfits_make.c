@@ -229,6 +229,16 @@ static void put_params(fitsfile *fits, const uvfits_plan *plan, int *failed)
     }
 }
 
+/* The data unit begins, and is filled up to a block, when its only group is written. */
+static void put_group(fitsfile *fits, const uvfits_plan *plan, int *failed)
+{
+    const int64_t num_values = plan->num_chan * plan->num_corr * 3;
+    float *group = tess_alloc_zero(num_values, sizeof *group);
+    if (!group) *failed = MEMORY_ALLOCATION;
+    fits_write_img(fits, TFLOAT, 1, num_values, group, failed);
+    tess_free(group);
+}
+
 /* One group instead of all: CFITSIO would fill the space; GCOUNT is set afterwards. */
 static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
                          const uvfits_plan *plan, int *failed)
@@ -263,13 +273,7 @@ static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
     put_number(fits, "OBSDEC", tess_fits_degrees(meta->dec_rad), NULL, failed);
     put_text(fits, "SPECSYS", "TOPOCENT", NULL, failed);
     put_text(fits, "ORIGIN", "tessera " TESS_VERSION_TEXT, NULL, failed);
-    /* the data unit begins and is filled up to a block when its only group is written
-     */
-    const int64_t num_values = plan->num_chan * plan->num_corr * 3;
-    float *group = tess_alloc_zero(num_values, sizeof *group);
-    if (!group) *failed = MEMORY_ALLOCATION;
-    fits_write_img(fits, TFLOAT, 1, num_values, group, failed);
-    tess_free(group);
+    put_group(fits, plan, failed);
 }
 
 /* ---- AIPS AN ---- */

@@ -354,49 +354,67 @@ cleanup:
     return status;
 }
 
+/* TESS_ERR_ALLOC. What was allocated belongs to the segment and the rows. */
+static tess_status make_channels(const uvfits_state *state, int64_t most,
+                                 tess_vis_segment *segment, uvfits_rows *rows)
+{
+    tess_status status = TESS_OK;
+    segment->freq_hz = tess_alloc(most, sizeof(double));
+    segment->chan_width_hz = tess_alloc(most, sizeof(double));
+    segment->chan_spw = tess_alloc(most, sizeof(int32_t));
+    rows->chan_offset = tess_alloc(most, sizeof(int64_t));
+    if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw ||
+        !rows->chan_offset)
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the channels of %s",
+                  state->path);
+cleanup:
+    return status;
+}
+
+/* Appends channels [first, end) of an IF to the segment. */
+static tess_status fill_if(const uvfits_state *state, int setup_number, int64_t k,
+                           int64_t first, int64_t end, tess_vis_segment *segment,
+                           uvfits_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const uvfits_layout *layout = &state->layout;
+    const uvfits_setup *setup = &state->setup[setup_number];
+    const double step_hz = setup->step_hz[k], width_hz = fabs(step_hz);
+    if (layout->freq.length > 1 && !(width_hz > 0 && isfinite(width_hz)))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its channels are %g Hz wide", state->path,
+                  step_hz);
+    for (int64_t chan = first; chan < end; ++chan) {
+        const int64_t at = segment->num_chan++;
+        const double freq_hz = layout->freq.crval +
+                               ((double)(chan + 1) - layout->freq.crpix) * step_hz +
+                               setup->if_freq_hz[k];
+        if (!(freq_hz > 0 && isfinite(freq_hz)))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: channel %lld of IF %lld has the frequency %g Hz",
+                      state->path, (long long)chan, (long long)k, freq_hz);
+        segment->freq_hz[at] = freq_hz;
+        /* one channel of no width: any positive width will do */
+        segment->chan_width_hz[at] = width_hz > 0 && isfinite(width_hz) ? width_hz : 1;
+        segment->chan_spw[at] = (int)(setup_number * layout->chan_if.length + k);
+        rows->chan_offset[at] = layout->num_params + k * layout->chan_if.stride +
+                                chan * layout->freq.stride;
+    }
+cleanup:
+    return status;
+}
+
 static tess_status fill_channels(const uvfits_state *state,
                                  const tess_vis_select *select, int setup_number,
                                  tess_vis_segment *segment, uvfits_rows *rows)
 {
     tess_status status = TESS_OK;
-    const uvfits_layout *layout = &state->layout;
-    const uvfits_setup *setup = &state->setup[setup_number];
-    const int64_t num_if = layout->chan_if.length;
-    int64_t first, end, at = 0;
+    const int64_t num_if = state->layout.chan_if.length;
+    int64_t first, end;
     TESS_TRY(check_channels(state, select, &first, &end));
-    segment->freq_hz = tess_alloc(num_if * (end - first), sizeof(double));
-    segment->chan_width_hz = tess_alloc(num_if * (end - first), sizeof(double));
-    segment->chan_spw = tess_alloc(num_if * (end - first), sizeof(int32_t));
-    rows->chan_offset = tess_alloc(num_if * (end - first), sizeof(int64_t));
-    if (!segment->freq_hz || !segment->chan_width_hz || !segment->chan_spw ||
-        !rows->chan_offset)
-        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for the channels of %s",
-                  state->path);
-    for (int64_t k = 0; k < num_if; ++k) {
-        const int spw = (int)(setup_number * num_if + k);
-        const double step_hz = setup->step_hz[k], width_hz = fabs(step_hz);
-        if (!is_selected(select, spw)) continue;
-        if (layout->freq.length > 1 && !(width_hz > 0 && isfinite(width_hz)))
-            TESS_FAIL(TESS_ERR_INPUT, "%s: its channels are %g Hz wide", state->path,
-                      step_hz);
-        for (int64_t chan = first; chan < end; ++chan, ++at) {
-            const double freq_hz = layout->freq.crval +
-                                   ((double)(chan + 1) - layout->freq.crpix) * step_hz +
-                                   setup->if_freq_hz[k];
-            if (!(freq_hz > 0 && isfinite(freq_hz)))
-                TESS_FAIL(TESS_ERR_INPUT,
-                          "%s: channel %lld of IF %lld has the frequency %g Hz",
-                          state->path, (long long)chan, (long long)k, freq_hz);
-            segment->freq_hz[at] = freq_hz;
-            /* one channel of no width: any positive width will do */
-            segment->chan_width_hz[at] =
-                width_hz > 0 && isfinite(width_hz) ? width_hz : 1;
-            segment->chan_spw[at] = spw;
-            rows->chan_offset[at] = layout->num_params + k * layout->chan_if.stride +
-                                    chan * layout->freq.stride;
-        }
-    }
-    segment->num_chan = at;
+    TESS_TRY(make_channels(state, num_if * (end - first), segment, rows));
+    for (int64_t k = 0; k < num_if; ++k)
+        if (is_selected(select, (int)(setup_number * num_if + k)))
+            TESS_TRY(fill_if(state, setup_number, k, first, end, segment, rows));
 cleanup:
     return status;
 }
@@ -451,6 +469,49 @@ static void widen(row_span *all, const row_span *part)
     all->uvw_max_m = fmax(all->uvw_max_m, part->uvw_max_m);
 }
 
+/* Adds the segment of a set-up whose rows are those of span `key`, or none if no
+ * channel of the set-up is selected. */
+static tess_status add_segment(const group_scan *scan, const tess_vis_select *select,
+                               int setup, int64_t key, bool complete)
+{
+    tess_status status = TESS_OK;
+    uvfits_state *state = scan->state;
+    tess_vis_meta *meta = scan->meta;
+    tess_vis_segment *segment = &meta->segment[meta->num_segments];
+    uvfits_rows *rows = &state->rows[meta->num_segments];
+    state->num_segments = ++meta->num_segments; /* freed with them on failure */
+    TESS_TRY(fill_channels(state, select, setup, segment, rows));
+    if (segment->num_chan == 0) {
+        tess_free(segment->freq_hz);
+        tess_free(segment->chan_width_hz);
+        tess_free(segment->chan_spw);
+        tess_free(rows->chan_offset);
+        *segment = (tess_vis_segment){0};
+        *rows = (uvfits_rows){0};
+        state->num_segments = --meta->num_segments;
+        return TESS_OK;
+    }
+    segment->num_rows = complete ? scan->spans[key].num_rows : state->layout.num_groups;
+    TESS_TRY(fill_correlations(state, segment));
+    TESS_TRY(find_runs(state, segment, rows));
+    TESS_TRY(list_rows(scan, key, segment->num_rows, rows));
+cleanup:
+    return status;
+}
+
+/* Notes the extent of the rows of all segments. Baselines are known of a whole scan. */
+static void note_span(const row_span *all, bool complete, tess_vis_meta *meta)
+{
+    if (all->time_max_s >= all->time_min_s) {
+        meta->time_start_mjd_s = all->time_min_s;
+        meta->time_end_mjd_s = all->time_max_s;
+    }
+    if (complete && all->uvw_max_m > 0) {
+        meta->min_uvw_m = all->uvw_min_m;
+        meta->max_uvw_m = all->uvw_max_m;
+    }
+}
+
 static tess_status build_segments(const group_scan *scan, const tess_vis_select *select,
                                   bool complete)
 {
@@ -466,38 +527,14 @@ static tess_status build_segments(const group_scan *scan, const tess_vis_select 
     for (int setup = 0; setup < state->num_setups; ++setup) {
         const int64_t key = (int64_t)meta->field_selected * state->num_setups + setup;
         if (key >= scan->num_spans || scan->spans[key].num_rows == 0) continue;
-        tess_vis_segment *segment = &meta->segment[meta->num_segments];
-        uvfits_rows *rows = &state->rows[meta->num_segments];
-        state->num_segments = ++meta->num_segments; /* freed with them on failure */
-        TESS_TRY(fill_channels(state, select, setup, segment, rows));
-        if (segment->num_chan == 0) {
-            tess_free(segment->freq_hz);
-            tess_free(segment->chan_width_hz);
-            tess_free(segment->chan_spw);
-            tess_free(rows->chan_offset);
-            *segment = (tess_vis_segment){0};
-            *rows = (uvfits_rows){0};
-            state->num_segments = --meta->num_segments;
-            continue;
-        }
-        segment->num_rows =
-            complete ? scan->spans[key].num_rows : state->layout.num_groups;
-        TESS_TRY(fill_correlations(state, segment));
-        TESS_TRY(find_runs(state, segment, rows));
-        TESS_TRY(list_rows(scan, key, segment->num_rows, rows));
-        widen(&all, &scan->spans[key]);
+        const int before = meta->num_segments;
+        TESS_TRY(add_segment(scan, select, setup, key, complete));
+        if (meta->num_segments > before) widen(&all, &scan->spans[key]);
     }
     if (meta->num_segments == 0)
         TESS_FAIL(TESS_ERR_USAGE, "%s: field %s has no rows in the chosen --spw",
                   state->path, meta->object);
-    if (all.time_max_s >= all.time_min_s) {
-        meta->time_start_mjd_s = all.time_min_s;
-        meta->time_end_mjd_s = all.time_max_s;
-    }
-    if (complete && all.uvw_max_m > 0) {
-        meta->min_uvw_m = all.uvw_min_m;
-        meta->max_uvw_m = all.uvw_max_m;
-    }
+    note_span(&all, complete, meta);
 cleanup:
     return status;
 }

@@ -220,6 +220,32 @@ cleanup:
     return status;
 }
 
+/* Where columns of an AN table are, or none. */
+typedef struct antenna_columns {
+    int name, number, diameter;
+} antenna_columns;
+
+/* Reads an antenna's number, name and diameter. Without a number it is that of the row,
+ * without a name it gets one. */
+static tess_status read_antenna(fitsfile *fits, const char *path, int64_t row,
+                                const antenna_columns *column, int64_t *number_out,
+                                tess_vis_antenna *antenna)
+{
+    tess_status status = TESS_OK;
+    const double number = read_number(fits, column->number, row, (double)row + 1);
+    const double diameter_m = read_number(fits, column->diameter, row, 0.0);
+    antenna->diameter_m = diameter_m > 0 && isfinite(diameter_m) ? diameter_m : 0;
+    read_text(fits, column->name, row, antenna->name, sizeof antenna->name);
+    if (!(number >= 0 && number <= MAX_ANTENNA_NUMBER))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: row %lld of its AN table has NOSTA %g", path,
+                  (long long)row + 1, number);
+    if (!antenna->name[0])
+        snprintf(antenna->name, sizeof antenna->name, "ANT%.0f", number);
+    *number_out = (int64_t)number;
+cleanup:
+    return status;
+}
+
 static tess_status read_antennas(fitsfile *fits, uvfits_state *state,
                                  tess_vis_meta *meta)
 {
@@ -228,9 +254,9 @@ static tess_status read_antennas(fitsfile *fits, uvfits_state *state,
     double center_m[3];
     int64_t num_rows = 0;
     const double version = uvfits_key_number(fits, "EXTVER", 1.0);
-    const int name_column = find_column(fits, "ANNAME");
-    const int number_column = find_column(fits, "NOSTA");
-    const int diameter_column = find_column(fits, "DIAMETER");
+    const antenna_columns column = {.name = find_column(fits, "ANNAME"),
+                                    .number = find_column(fits, "NOSTA"),
+                                    .diameter = find_column(fits, "DIAMETER")};
     if (!(version >= 1 && version <= MAX_SUBARRAYS))
         TESS_FAIL(TESS_ERR_INPUT, "%s: an AN table has version %g", state->path,
                   version);
@@ -248,16 +274,9 @@ static tess_status read_antennas(fitsfile *fits, uvfits_state *state,
             .xyz_m = {center_m[0] + cos(angle) * p[0] - sin(angle) * p[1],
                       center_m[1] + sin(angle) * p[0] + cos(angle) * p[1],
                       center_m[2] + p[2]}};
-        const double number = read_number(fits, number_column, row, (double)row + 1);
-        const double diameter_m = read_number(fits, diameter_column, row, 0.0);
-        antenna.diameter_m = diameter_m > 0 && isfinite(diameter_m) ? diameter_m : 0;
-        read_text(fits, name_column, row, antenna.name, sizeof antenna.name);
-        if (!(number >= 0 && number <= MAX_ANTENNA_NUMBER))
-            TESS_FAIL(TESS_ERR_INPUT, "%s: row %lld of its AN table has NOSTA %g",
-                      state->path, (long long)row + 1, number);
-        if (!antenna.name[0])
-            snprintf(antenna.name, sizeof antenna.name, "ANT%.0f", number);
-        TESS_TRY(uvfits_add_antenna(state, meta, subarray, (int64_t)number, &antenna));
+        int64_t number = 0;
+        TESS_TRY(read_antenna(fits, state->path, row, &column, &number, &antenna));
+        TESS_TRY(uvfits_add_antenna(state, meta, subarray, number, &antenna));
     }
     if (subarray == 0) state->utc_offset_s = time_offset_s(fits);
 cleanup:
@@ -304,6 +323,37 @@ static int compare_setups(const void *a, const void *b)
     return (first->id > second->id) - (first->id < second->id);
 }
 
+/* Where columns of an FQ table are, or none. */
+typedef struct setup_columns {
+    int id, freq, width, sideband;
+} setup_columns;
+
+/* Reads a row of the FQ table. `width` and `sideband` are memory for each IF's. */
+static tess_status read_setup(fitsfile *fits, uvfits_state *state, int64_t row,
+                              const setup_columns *column, double *width,
+                              double *sideband, double *reference_width)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_if = state->layout.chan_if.length;
+    uvfits_setup *setup = NULL;
+    const double id = read_number(fits, column->id, row, (double)row + 1);
+    if (!(fabs(id) < 1e9))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its FQ table is damaged", state->path);
+    TESS_TRY(add_setup(state, (int)id, &setup));
+    if (!read_numbers(fits, column->freq, row, num_if, setup->if_freq_hz))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its FQ table does not give the frequencies of %lld IFs",
+                  state->path, (long long)num_if);
+    for (int64_t k = 0; k < num_if; ++k)
+        width[k] = sideband[k] = 0;
+    read_numbers(fits, column->width, row, num_if, width);
+    read_numbers(fits, column->sideband, row, num_if, sideband);
+    if (row == 0) *reference_width = width[0];
+    set_steps(setup, num_if, *reference_width, width, sideband);
+cleanup:
+    return status;
+}
+
 static tess_status read_setups(fitsfile *fits, uvfits_state *state)
 {
     tess_status status = TESS_OK;
@@ -314,31 +364,17 @@ static tess_status read_setups(fitsfile *fits, uvfits_state *state)
     double *sideband = tess_alloc_zero(num_if, sizeof(double));
     if (!width || !sideband) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory");
     if (state->setup) goto cleanup; /* a second FQ table adds nothing */
-    const int id_column = find_column(fits, "FRQSEL");
-    const int freq_column = find_column(fits, "IF FREQ");
-    const int width_column = find_column(fits, "CH WIDTH");
-    const int sideband_column = find_column(fits, "SIDEBAND");
+    const setup_columns column = {.id = find_column(fits, "FRQSEL"),
+                                  .freq = find_column(fits, "IF FREQ"),
+                                  .width = find_column(fits, "CH WIDTH"),
+                                  .sideband = find_column(fits, "SIDEBAND")};
     TESS_TRY(count_rows(fits, state->path, "FQ", &num_rows));
     if (num_rows == 0) goto cleanup;
     state->setup = tess_alloc_zero(num_rows, sizeof *state->setup);
     if (!state->setup) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for frequencies");
-    for (int64_t row = 0; row < num_rows; ++row) {
-        uvfits_setup *setup = NULL;
-        const double id = read_number(fits, id_column, row, (double)row + 1);
-        if (!(fabs(id) < 1e9))
-            TESS_FAIL(TESS_ERR_INPUT, "%s: its FQ table is damaged", state->path);
-        TESS_TRY(add_setup(state, (int)id, &setup));
-        if (!read_numbers(fits, freq_column, row, num_if, setup->if_freq_hz))
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: its FQ table does not give the frequencies of %lld IFs",
-                      state->path, (long long)num_if);
-        for (int64_t k = 0; k < num_if; ++k)
-            width[k] = sideband[k] = 0;
-        read_numbers(fits, width_column, row, num_if, width);
-        read_numbers(fits, sideband_column, row, num_if, sideband);
-        if (row == 0) reference_width = width[0];
-        set_steps(setup, num_if, reference_width, width, sideband);
-    }
+    for (int64_t row = 0; row < num_rows; ++row)
+        TESS_TRY(
+            read_setup(fits, state, row, &column, width, sideband, &reference_width));
     qsort(state->setup, (size_t)state->num_setups, sizeof *state->setup,
           compare_setups);
 cleanup:
