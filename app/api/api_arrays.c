@@ -299,14 +299,46 @@ static int64_t take_row(const array_run *run, int64_t row, array_largest *larges
     return used;
 }
 
-/* Positions as the gridder's axes want them, values, and the range of |w|. The first
- * row that is not finite, and its channel (−1: the position), is returned in `bad`. */
+/* Puts a row's place in the samples, and its position on the gridder's axes; returns
+ * whether the position is finite. */
+static bool place_row(array_run *run, int64_t row, double uvw_m[3])
+{
+    const tess_array_vis *vis = run->vis;
+    tess_samples *samples = &run->samples;
+    const double sign_w = run->opts->negate_w ? -1 : 1;
+    load_uvw(vis, row, uvw_m);
+    const bool finite = isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+    samples->num_chan[row] = (int32_t)vis->num_chan;
+    samples->vis_first[row] = row * vis->num_chan;
+    samples->uvw_m[3 * row] = finite ? run->l.sign * uvw_m[run->l.uvw] : 0;
+    samples->uvw_m[3 * row + 1] = finite ? run->m.sign * uvw_m[run->m.uvw] : 0;
+    samples->uvw_m[3 * row + 2] = finite ? sign_w * uvw_m[2] : 0;
+    return finite;
+}
+
+/* TESS_ERR_INPUT, which says what of a row is not finite. */
+static tess_status refuse_row(const array_run *run, int64_t row)
+{
+    tess_status status = TESS_OK;
+    array_largest largest = {0};
+    const int64_t used = take_row(run, row, &largest);
+    if (used < 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "visibility or weight of row %lld, channel %lld is not finite; mask "
+                  "it or give it weight 0",
+                  (long long)row, (long long)(-1 - used));
+    TESS_FAIL(TESS_ERR_INPUT, "uvw of row %lld is not finite; mask the row",
+              (long long)row);
+cleanup:
+    return status;
+}
+
+/* Takes positions and values of all rows, and finds the range of |w| and the largest
+ * magnitudes. TESS_ERR_INPUT names the first row that is not finite. */
 static tess_status take_rows(array_run *run)
 {
     tess_status status = TESS_OK;
     const tess_array_vis *vis = run->vis;
-    tess_samples *samples = &run->samples;
-    const double sign_w = run->opts->negate_w ? -1 : 1;
     int64_t bad_row = INT64_MAX, num_vis = 0;
     double w_min = INFINITY, w_max = 0, largest_weight = 0, largest_vis = 0;
 #pragma omp parallel for num_threads(run->threads) schedule(static) \
@@ -316,15 +348,8 @@ static tess_status take_rows(array_run *run)
         double uvw_m[3];
         array_largest largest = {0};
         const int64_t used = take_row(run, row, &largest);
-        load_uvw(vis, row, uvw_m);
-        const bool finite =
-            isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+        const bool finite = place_row(run, row, uvw_m);
         if (used < 0 || (used > 0 && !finite)) bad_row = row < bad_row ? row : bad_row;
-        samples->num_chan[row] = (int32_t)vis->num_chan;
-        samples->vis_first[row] = row * vis->num_chan;
-        samples->uvw_m[3 * row] = finite ? run->l.sign * uvw_m[run->l.uvw] : 0;
-        samples->uvw_m[3 * row + 1] = finite ? run->m.sign * uvw_m[run->m.uvw] : 0;
-        samples->uvw_m[3 * row + 2] = finite ? sign_w * uvw_m[2] : 0;
         if (used <= 0 || !finite) continue;
         num_vis += used;
         largest_weight = fmax(largest_weight, largest.weight);
@@ -332,18 +357,7 @@ static tess_status take_rows(array_run *run)
         w_min = fmin(w_min, fabs(uvw_m[2]) * run->inv_lambda_min);
         w_max = fmax(w_max, fabs(uvw_m[2]) * run->inv_lambda_max);
     }
-    if (bad_row < INT64_MAX) {
-        array_largest largest = {0};
-        const int64_t used = take_row(run, bad_row, &largest);
-        if (used < 0)
-            TESS_FAIL(
-                TESS_ERR_INPUT,
-                "visibility or weight of row %lld, channel %lld is not finite; mask "
-                "it or give it weight 0",
-                (long long)bad_row, (long long)(-1 - used));
-        TESS_FAIL(TESS_ERR_INPUT, "uvw of row %lld is not finite; mask the row",
-                  (long long)bad_row);
-    }
+    if (bad_row < INT64_MAX) TESS_TRY(refuse_row(run, bad_row));
     run->report.num_vis = num_vis;
     run->w_min_lambda = w_min;
     run->w_max_lambda = w_max;

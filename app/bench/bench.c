@@ -74,6 +74,32 @@ static void place_anywhere(const tess_geom *geom, tess_samples *samples,
         samples->uvw_m[k] = extent_m * (2 * draw(random) - 1) * (k % 3 == 2 ? 0.1 : 1);
 }
 
+/* Puts the rows into the samples, each with its first `channels` channels, and finds
+ * the range of |w|. */
+static void lay_out_rows(tess_samples *samples, int32_t channels, bench_set *set)
+{
+    set->w_min_lambda = INFINITY;
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        const double w_m = fabs(samples->uvw_m[3 * row + 2]);
+        samples->chan_base[row] = 0;
+        samples->num_chan[row] = channels;
+        samples->vis_first[row] = row * channels;
+        set->w_min_lambda = fmin(set->w_min_lambda, w_m * set->inv_lambda[0]);
+        set->w_max_lambda =
+            fmax(set->w_max_lambda, w_m * set->inv_lambda[channels - 1]);
+    }
+}
+
+/* Values between −1 and 1, of weight 1. */
+static void draw_values(tess_samples *samples, uint64_t *random)
+{
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        ((double *)samples->vis)[2 * k] = 2 * draw(random) - 1;
+        ((double *)samples->vis)[2 * k + 1] = 2 * draw(random) - 1;
+        ((double *)samples->weight)[k] = 1;
+    }
+}
+
 /* Rows of tracks have all channels, random ones only the first. */
 static tess_status make_set(const tess_bench_case *what, bench_set *set)
 {
@@ -104,21 +130,8 @@ static tess_status make_set(const tess_bench_case *what, bench_set *set)
         place_tracks(samples, &random);
     else
         place_anywhere(&set->geom, samples, &random);
-    set->w_min_lambda = INFINITY;
-    for (int64_t row = 0; row < num_rows; ++row) {
-        const double w_m = fabs(samples->uvw_m[3 * row + 2]);
-        samples->chan_base[row] = 0;
-        samples->num_chan[row] = channels;
-        samples->vis_first[row] = row * channels;
-        set->w_min_lambda = fmin(set->w_min_lambda, w_m * set->inv_lambda[0]);
-        set->w_max_lambda =
-            fmax(set->w_max_lambda, w_m * set->inv_lambda[channels - 1]);
-    }
-    for (int64_t k = 0; k < samples->num_vis; ++k) {
-        ((double *)samples->vis)[2 * k] = 2 * draw(&random) - 1;
-        ((double *)samples->vis)[2 * k + 1] = 2 * draw(&random) - 1;
-        ((double *)samples->weight)[k] = 1;
-    }
+    lay_out_rows(samples, channels, set);
+    draw_values(samples, &random);
 cleanup:
     return status;
 }

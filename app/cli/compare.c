@@ -191,45 +191,65 @@ static void keep_largest(const image_pair *pair, int64_t pixel, double a, double
     }
 }
 
+/* Where a comparison of pixels has come to. */
+typedef struct pixel_sums {
+    double near_zero; /* differences up to this do not count */
+    double scale;     /* rms of A, by which differences are divided; 0: they are not */
+    double sum;       /* of squares of (A − B) / scale */
+    bool any;         /* a pair of finite pixels has been seen */
+} pixel_sums;
+
+/* Pixels of which one is not finite: blank pixels are like blank pixels. */
+static void compare_odd(double a, double b, tess_compare_result *result)
+{
+    const bool same = (isnan(a) && isnan(b)) || (!isnan(a) && a <= b && a >= b);
+    result->num_different += !same;
+    result->num_blank += isnan(a) != isnan(b);
+}
+
+/* Compares the `count` pixels from `first` on that have been read from both images. */
+static void compare_part(const image_pair *pair, const tess_compare_opts *opts,
+                         int64_t first, int64_t count, pixel_sums *sums,
+                         tess_compare_result *result)
+{
+    double part_sum = 0;
+    for (int64_t k = 0; k < count; ++k) {
+        const double a = pair->values_a[k], b = pair->values_b[k];
+        if (!isfinite(a) || !isfinite(b)) {
+            compare_odd(a, b, result);
+            continue;
+        }
+        const double off = fabs(a - b);
+        if (!(off <= sums->near_zero) && !(off <= opts->rtol * fmax(fabs(a), fabs(b))))
+            ++result->num_different;
+        if (sums->scale > 0) part_sum += (off / sums->scale) * (off / sums->scale);
+        if (!sums->any || off > result->max_abs)
+            keep_largest(pair, first + k, a, b, result);
+        sums->any = true;
+    }
+    sums->sum += part_sum;
+}
+
 static tess_status compare_pixels(image_pair *pair, const tess_compare_opts *opts,
                                   tess_compare_result *result)
 {
     tess_status status = TESS_OK;
-    double sum = 0;
     int64_t num_finite = 0;
     TESS_TRY(measure(pair, result, &num_finite));
     const double scale = result->rms;
-    const double near_zero =
-        opts->atol >= 0 ? opts->atol * result->peak : opts->rtol * scale;
-    bool any = false;
+    pixel_sums sums = {.near_zero = opts->atol >= 0 ? opts->atol * result->peak
+                                                    : opts->rtol * scale,
+                       .scale = scale};
     for (int64_t first = 0; first < pair->a.num_pixels; first += PIECE) {
         const int64_t left = pair->a.num_pixels - first,
                       part = left < PIECE ? left : PIECE;
-        double part_sum = 0;
         TESS_TRY(tess_fits_array_read(&pair->a, first, part, pair->values_a));
         TESS_TRY(tess_fits_array_read(&pair->b, first, part, pair->values_b));
-        for (int64_t k = 0; k < part; ++k) {
-            const double a = pair->values_a[k], b = pair->values_b[k];
-            if (!isfinite(a) || !isfinite(b)) {
-                const bool same =
-                    (isnan(a) && isnan(b)) || (!isnan(a) && a <= b && a >= b);
-                result->num_different += !same;
-                result->num_blank += isnan(a) != isnan(b);
-                continue;
-            }
-            const double off = fabs(a - b);
-            if (!(off <= near_zero) && !(off <= opts->rtol * fmax(fabs(a), fabs(b))))
-                ++result->num_different;
-            if (scale > 0) part_sum += (off / scale) * (off / scale);
-            if (!any || off > result->max_abs)
-                keep_largest(pair, first + k, a, b, result);
-            any = true;
-        }
-        sum += part_sum;
+        compare_part(pair, opts, first, part, &sums, result);
     }
     result->l2_relative = 0;
     if (scale > 0)
-        result->l2_relative = sqrt(sum / (double)num_finite);
+        result->l2_relative = sqrt(sums.sum / (double)num_finite);
     else if (result->max_abs > 0)
         result->l2_relative = INFINITY;
 cleanup:

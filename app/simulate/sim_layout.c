@@ -133,23 +133,46 @@ cleanup:
     return status;
 }
 
+/* Finds the columns of positions, and the frame that local ones are in.
+ * TESS_ERR_INPUT. */
+static tess_status find_positions(const tess_csv *csv, int column[3],
+                                  bool *is_geocentric, local_frame *frame)
+{
+    tess_status status = TESS_OK;
+    column[0] = tess_csv_column(csv, "x");
+    column[1] = tess_csv_column(csv, "y");
+    column[2] = tess_csv_column(csv, "z");
+    *is_geocentric = column[0] >= 0 && column[1] >= 0 && column[2] >= 0;
+    if (*is_geocentric) return TESS_OK;
+    column[0] = tess_csv_column(csv, "east");
+    column[1] = tess_csv_column(csv, "north");
+    column[2] = tess_csv_column(csv, "up");
+    if (column[0] < 0 || column[1] < 0 || column[2] < 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: the header line must name columns x,y,z or east,north,up",
+                  csv->path);
+    TESS_TRY(read_frame(csv, frame));
+cleanup:
+    return status;
+}
+
+/* The array is called after its file, without folder and ending. */
+static void name_array(const char *path, tess_sim_array *array)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(array->telescope, sizeof array->telescope, "%.60s",
+             slash ? slash + 1 : path);
+    char *dot = strrchr(array->telescope, '.');
+    if (dot && dot != array->telescope) *dot = '\0';
+}
+
 static tess_status take_table(const tess_csv *csv, tess_sim_array *array)
 {
     tess_status status = TESS_OK;
     local_frame frame;
-    int column[3] = {tess_csv_column(csv, "x"), tess_csv_column(csv, "y"),
-                     tess_csv_column(csv, "z")};
-    const bool is_geocentric = column[0] >= 0 && column[1] >= 0 && column[2] >= 0;
-    if (!is_geocentric) {
-        column[0] = tess_csv_column(csv, "east");
-        column[1] = tess_csv_column(csv, "north");
-        column[2] = tess_csv_column(csv, "up");
-        if (column[0] < 0 || column[1] < 0 || column[2] < 0)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: the header line must name columns x,y,z or east,north,up",
-                      csv->path);
-        TESS_TRY(read_frame(csv, &frame));
-    }
+    int column[3];
+    bool is_geocentric;
+    TESS_TRY(find_positions(csv, column, &is_geocentric, &frame));
     if (csv->num_rows > MAX_ANTENNAS)
         TESS_FAIL(TESS_ERR_INPUT, "%s: %lld antennas, at most %d are possible",
                   csv->path, (long long)csv->num_rows, MAX_ANTENNAS);
@@ -169,12 +192,7 @@ static tess_status take_table(const tess_csv *csv, tess_sim_array *array)
                                antenna->xyz_m));
         TESS_TRY(tess_csv_number(csv, i, diameter_column, 0.0, &antenna->diameter_m));
     }
-    /* The array is called after its file, without folder and ending. */
-    const char *slash = strrchr(csv->path, '/');
-    snprintf(array->telescope, sizeof array->telescope, "%.60s",
-             slash ? slash + 1 : csv->path);
-    char *dot = strrchr(array->telescope, '.');
-    if (dot && dot != array->telescope) *dot = '\0';
+    name_array(csv->path, array);
 cleanup:
     return status;
 }

@@ -454,6 +454,32 @@ cleanup:
     return status;
 }
 
+/* Seconds of a run. A processor sorts in each run. */
+static double run_seconds(const tess_bench_gcf_case *what,
+                          const tess_bench_gcf_result *of)
+{
+    return of->seconds + (what->opts.backend == TESS_GCF_CPU ? of->sort_s : 0);
+}
+
+/* Fills in the medians of a strategy's runs, and its rates. The first run of `took`
+ * only warms caches up. */
+static void take_medians(const tess_bench_gcf_case *what, const bench_set *set,
+                         const tess_gcf_plan *plan, const times *took, int s,
+                         tess_bench_gcf_result *of)
+{
+    const int64_t factors = tess_gcf_plan_factor_bytes(plan);
+    const int first = s * took->runs + 1, repeat = took->runs - 1;
+    of->table_bytes = factors > 0 ? factors : tess_gcf_bytes(set->gcf);
+    of->sort_s = tess_bench_median(took->sort_s + first, repeat);
+    of->seconds = tess_bench_median(took->seconds + first, repeat);
+    of->copy_s = tess_bench_median(took->copy_s + first, repeat);
+    of->cells_s = tess_bench_median(took->cells_s + first, repeat);
+    const double run_s = run_seconds(what, of);
+    of->gflops /= run_s;
+    of->all_gflops /= run_s;
+    of->joules = of->watts = of->mhz = of->celsius = of->saved_s = (double)NAN;
+}
+
 tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
                                tess_bench_gcf_result *result)
 {
@@ -478,21 +504,11 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
     TESS_TRY(run_in_turns(what, plan, &set, &took, result));
     for (int s = 0; s < what->num_strategies; ++s) {
         tess_bench_gcf_result *of = &result[s];
-        const int64_t factors = tess_gcf_plan_factor_bytes(plan[s]);
-        const int first = s * took.runs + 1;
-        of->table_bytes = factors > 0 ? factors : tess_gcf_bytes(set.gcf);
-        of->sort_s = tess_bench_median(took.sort_s + first, repeat);
-        of->seconds = tess_bench_median(took.seconds + first, repeat);
-        of->copy_s = tess_bench_median(took.copy_s + first, repeat);
-        of->cells_s = tess_bench_median(took.cells_s + first, repeat);
-        const double run_s =
-            of->seconds + (what->opts.backend == TESS_GCF_CPU ? of->sort_s : 0);
-        of->gflops /= run_s;
-        of->all_gflops /= run_s;
-        of->joules = of->watts = of->mhz = of->celsius = of->saved_s = (double)NAN;
-        TESS_TRY(measure_energy(what, plan[s], &set, run_s, of));
+        take_medians(what, &set, plan[s], &took, s, of);
+        TESS_TRY(measure_energy(what, plan[s], &set, run_seconds(what, of), of));
         if (what->opts.probes.active_box)
-            TESS_TRY(measure_saving(what, repeat, &set, s, took.cells_s + first, of));
+            TESS_TRY(measure_saving(what, repeat, &set, s,
+                                    took.cells_s + s * took.runs + 1, of));
     }
 cleanup:
     for (int s = 0; s < what->num_strategies; ++s)

@@ -434,6 +434,22 @@ static void describe(const tess_bench_gcf_case *what, const char *name, char *te
              tess_bench_gcf_precision_name[what->is_double], *name ? ", " : "", name);
 }
 
+/* Times a case. If memory does not suffice, which is no error, the case is noted as
+ * left out, and `done` is false. */
+static tess_status time_case(tess_bench_gcf_study *study, const char *table_name,
+                             const char *text, tess_bench_gcf_case *what,
+                             tess_bench_gcf_result *found, bool *done)
+{
+    tess_log_info("%s: %s", table_name, text);
+    what->energy_s = study->energy_s;
+    const tess_status status = tess_bench_gcf_run(what, study->args->repeat, found);
+    *done = status == TESS_OK;
+    if (status != TESS_ERR_ALLOC) return status;
+    leave_out(study, "%s: %s: %s", table_name, text, tess_error_message());
+    tess_error_clear();
+    return TESS_OK;
+}
+
 static tess_status run_case(tess_bench_gcf_study *study, int table_number, int number)
 {
     tess_status status = TESS_OK;
@@ -444,6 +460,7 @@ static tess_status run_case(tess_bench_gcf_study *study, int table_number, int n
     tess_bench_gcf_result found[TESS_GCF_NUM_STRATEGIES];
     const char *why;
     char text[160];
+    bool done;
     tess_bench_gcf_case what;
     const variant *as = make_case(of, args, number, strategy, &what);
     const tess_bench_gcf_set *set = set_of(&what);
@@ -458,15 +475,8 @@ static tess_status run_case(tess_bench_gcf_study *study, int table_number, int n
         return TESS_OK;
     }
     describe(&what, as->name, text, sizeof text);
-    tess_log_info("%s: %s", table_name, text);
-    what.energy_s = study->energy_s;
-    status = tess_bench_gcf_run(&what, args->repeat, found);
-    if (status == TESS_ERR_ALLOC) {
-        leave_out(study, "%s: %s: %s", table_name, text, tess_error_message());
-        tess_error_clear();
-        return TESS_OK;
-    }
-    TESS_TRY(status);
+    TESS_TRY(time_case(study, table_name, text, &what, found, &done));
+    if (!done) return TESS_OK;
     const tess_bench_gcf_row row = {
         .table = table_number,
         .number = number,
