@@ -85,12 +85,16 @@ static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
     return (count + 7) / 8 * 8 > 8 ? (count + 7) / 8 * 8 : 8;
 }
 
-/* Makes rounds of lines short enough for one exchange. */
+/* Makes rounds of lines short enough for one exchange. A rank sends the whole of its
+ * own lines, or its rows of the lines of all slabs; the largest slab has up to one row
+ * more than the mean. */
 static void fit_rounds(tess_planes *planes)
 {
     struct planes_cuda *cuda = planes->cuda;
+    const int64_t slabs = planes->opts.fft_ranks;
+    const int64_t rows = (planes->opts.ny + slabs - 1) / slabs * slabs;
     const int64_t most = tess_device_comm_room(planes->opts.links) /
-                         (planes->opts.ny * planes->value_bytes) / 8 * 8;
+                         (rows * planes->value_bytes) / 8 * 8;
     if (cuda->batch_lines > most) cuda->batch_lines = most;
 }
 

@@ -69,6 +69,20 @@ static const char *put(const tess_device_rows *take, const char *from)
     return from;
 }
 
+/* What is sent must lie in the buffer. */
+static tess_status check_parts(const links *with, const tess_device_part *send)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < tess_comm_size(with->comm); ++k)
+        if (send[k].first + send[k].bytes > with->half_bytes)
+            TESS_FAIL(TESS_ERR_INTERNAL, "bytes %lld to %lld of a buffer of %lld",
+                      (long long)send[k].first,
+                      (long long)(send[k].first + send[k].bytes),
+                      (long long)with->half_bytes);
+cleanup:
+    return status;
+}
+
 static tess_status exchange(void *state, tess_status status,
                             const tess_device_part *send, const tess_device_rows *take)
 {
@@ -81,6 +95,7 @@ static tess_status exchange(void *state, tess_status status,
     for (int k = 0; k < size; ++k)
         total += send[k].bytes;
     packed = tess_alloc(total, 1);
+    if (status == TESS_OK) status = check_parts(with, send);
     if (status == TESS_OK && (!bytes || !packed)) status = TESS_ERR_ALLOC;
     if (status == TESS_OK) status = tess_device_wait();
     TESS_TRY(tess_comm_agree(with->comm, status));

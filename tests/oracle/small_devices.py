@@ -151,6 +151,21 @@ def check_shares(suite, label, result):
     suite.true(f"{label}: which are not transformed in parts", IN_PARTS not in result.err)
 
 
+def check_flat(suite, obs):
+    """Images of fewer rows than an exchange has room for: the rows of all slabs of lines, of a
+    rank that has more rows than the mean, are what it sends at most."""
+    if not mpiexec():
+        return
+    options = ["--size", "63,5", "--reproducible", "--niter", "3", "-v"]
+    _, wanted = image(suite, obs, "one", LARGE, *options)
+    for ranks in (2, 3, 4):
+        result, found = image(suite, obs, "flat", LARGE, *options, ranks=ranks)
+        check_shares(suite, f"flat images, {ranks} ranks", result)
+        suite.true(f"flat images, {ranks} ranks: the same",
+                   list(found) == list(wanted) and all(np.array_equal(found[k], wanted[k])
+                                                       for k in wanted))
+
+
 def check_prediction(suite, obs):
     model = np.zeros((160, 160))
     model[40, 51], model[80, 80], model[120, 15] = 1.0, -0.4, 2.5
@@ -196,6 +211,7 @@ def main():
     check_images(suite, obs)
     check_shared(suite, obs)
     check_shared_through_host(suite, obs)
+    check_flat(suite, obs)
     check_prediction(suite, obs)
     check_errors(suite, obs)
     suite.finish()
