@@ -284,9 +284,8 @@ static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t
  * gets no components. */
 static void take_rows(clean_work *work, const clean_begin *begin)
 {
-    const clean_setup *setup = work->setup;
     int64_t num_valid = 0;
-#pragma omp parallel for schedule(static) num_threads(setup->opts.threads)             \
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)       \
     reduction(+ : num_valid)
     for (int64_t k = 0; k < work->pixels; ++k) {
         const bool is_nan = take_pixel(work, begin, k);
