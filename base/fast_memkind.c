@@ -1,8 +1,8 @@
-/* High-bandwidth memory (MCDRAM of a Xeon Phi, HBM of a Xeon Max) through memkind's
- * hbwmalloc interface (Cantalupo et al. 2015, memkind: an extensible heap memory
- * manager for heterogeneous memory platforms), where the library and such memory are
- * there at run time. Its policy is to prefer that memory: when it is full, others
- * serve. */
+/* High-bandwidth memory (MCDRAM of a Xeon Phi, HBM of a Xeon Max), through the
+ * hbwmalloc interface of memkind (Cantalupo et al. 2015, memkind: an extensible heap
+ * memory manager for heterogeneous memory platforms). It is used if the library and
+ * such memory are there at run time. Its policy is "preferred": when this memory is
+ * full, other memory is used. */
 #define _GNU_SOURCE
 #include "fast_mem.h"
 
@@ -13,11 +13,12 @@
 
 #include "tess_mem.h"
 
-/* Arrays from this size on are asked for there, in huge pages; others are of little
- * use outside caches, and tess_free() then need not look for them. */
+/* Smallest size of an array that is put into high-bandwidth memory, in huge pages.
+ * Smaller arrays gain little from it, because they are in caches, and tess_free() then
+ * need not look for them. */
 enum { FAST_FROM = 8 << 20, HUGE_PAGE = 2 << 20 };
 
-/* Blocks that there may be at a time; there are a few for each image. */
+/* Largest number of blocks at a time. There are a few for each image. */
 enum { MOST_BLOCKS = 256 };
 
 static struct {
@@ -48,7 +49,7 @@ static void load(void)
     dlclose(library);
 }
 
-/* Replace one of the blocks by another; false when it is not there. */
+/* Replace one of the blocks by another. Returns false if it is not among them. */
 static bool replace_block(const void *from, void *to)
 {
     bool found = false;
@@ -70,7 +71,7 @@ void *tess_alloc_fast(int64_t count, size_t size)
     pthread_once(&fast.once, load);
     if (!fast.align || fast.align(&pointer, HUGE_PAGE, bytes) != 0)
         return tess_alloc(count, size);
-    madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint: may be refused */
+    madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint, which the system may ignore */
     if (replace_block(NULL, pointer)) return pointer;
     fast.release(pointer);
     return tess_alloc(count, size);

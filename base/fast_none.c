@@ -1,4 +1,4 @@
-/* No high-bandwidth memory: TESS_MEMKIND=OFF. */
+/* A build with TESS_MEMKIND=OFF has no high-bandwidth memory. */
 #include "fast_mem.h"
 #include "tess_mem.h"
 

@@ -1,5 +1,6 @@
-/* Unfinished files that killed runs have left: PATH.tessera-HOST-PROCESS-N.tmp. HOST is
- * a hash of the host's name: numbers of processes mean something on one host only. */
+/* Names of unfinished files: PATH.tessera-HOST-PROCESS-N.tmp. HOST is a hash of the
+ * host's name, because numbers of processes mean something on one host only. The names
+ * show which files a killed run has left. */
 #define _GNU_SOURCE
 #include "out_name.h"
 
@@ -49,9 +50,9 @@ bool out_name_make(const char *path, int attempt, char *temp)
                               (long)getpid(), attempt));
 }
 
-/* The host and the process that a name tells, behind the name of what it was to be.
- * Only what is exactly as it is made counts: no other spelling of numbers, nothing
- * behind. */
+/* Read the host and the process from what stands in a name behind the final name. It
+ * must be written exactly as out_name_make writes it: numbers have no other spelling,
+ * and nothing follows. */
 static bool parse_end(const char *end, uint32_t *host, long *process)
 {
     char same[TESS_OUT_FILE_NAME];
@@ -71,8 +72,8 @@ bool tess_out_file_is_temporary(const char *end)
     return parse_end(end, &host, &process);
 }
 
-/* The process of this host that has named an unfinished file of `base` so; 0 when it is
- * no such name. */
+/* The process of this host that has given the name of an unfinished file of `base`; 0
+ * if it is no such name. */
 static pid_t maker_of(const char *name, const char *base)
 {
     uint32_t host;
@@ -84,14 +85,15 @@ static pid_t maker_of(const char *name, const char *base)
                : 0;
 }
 
-/* A process in a container may have a number of this host that is nobody's here: its
- * file is locked. Where files cannot be locked the number has to do. */
+/* Whether another process has locked the file, as its maker does. A maker in a
+ * container may have a number that no process of this host has, so that its number does
+ * not show that it runs. Where files cannot be locked, the number alone decides. */
 static bool is_locked(int fd)
 {
     return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-/* Whether it was made by this user, and by nobody who still runs. */
+/* Whether the file was made by this user, and by no process that still runs. */
 static bool is_left(int folder, const char *name, pid_t maker)
 {
     struct stat info;

@@ -1,5 +1,6 @@
-/* Unfinished files, listed so that a signal handler can remove them: a batch system's
- * time limit would otherwise leave files as large as the output. */
+/* Lists unfinished files, so that a signal handler can remove them. When a batch
+ * system's time limit is reached, files as large as the output would otherwise be left.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -15,12 +16,13 @@
 #include "out_name.h"
 #include "tess_out_file.h"
 
-/* More than one output of a run holds: images, previews and PSFs of 16 polarisations.
+/* More files than a run has at a time: images, previews and PSFs of 16 polarisations.
  */
 enum { MAX_FILES = 128, MAX_DEPTH = 8, MAX_PASSES = 100 };
 enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
 
-/* Process state, like the handler itself, which can only see what is static. */
+/* These are static, because the handler has no argument through which it could see
+ * them. */
 static struct {
     atomic_int state;
     char path[TESS_OUT_FILE_NAME];
@@ -52,7 +54,7 @@ void tess_out_file_forget(const char *path)
 
 static void remove_entry(int folder, const char *name, int depth);
 
-/* Remove what the folder holds; false when it was empty. */
+/* Remove the contents of the folder. Returns false if it was empty. */
 static bool remove_entries(int folder, int depth)
 {
     _Alignas(struct dirent64) char buffer[4096];
@@ -71,13 +73,13 @@ static bool remove_entries(int folder, int depth)
     return found;
 }
 
-/* A file, or a folder (of a MeasurementSet) with all in it. */
+/* Remove a file, or a folder (of a MeasurementSet) with its contents. */
 static void remove_entry(int folder, const char *name, int depth)
 {
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT || depth == MAX_DEPTH) return;
     const int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (inner < 0) return;
-    /* removing moves entries on some file systems, which may hide others */
+    /* on some file systems, removing an entry moves others, which are then skipped */
     for (int k = 0; k < MAX_PASSES && remove_entries(inner, depth + 1); ++k)
         continue;
     close(inner);
@@ -96,7 +98,7 @@ void tess_out_remove_unfinished(void)
             remove_entry(AT_FDCWD, slots[k].path, 0);
 }
 
-/* Returns an int for clone(). */
+/* Removes all listed files. Returns an int, because clone() asks for that. */
 static int remove_all(void *unused)
 {
     (void)unused;
@@ -105,24 +107,25 @@ static int remove_all(void *unused)
     return 0;
 }
 
-/* A launcher kills all ranks at once when one has gone: those with nothing to remove
- * wait until one that is busy, in a long write for instance, has come to its handler.
- */
+/* A launcher kills all ranks as soon as one has ended. So ranks that have nothing to
+ * remove wait until a rank that is busy, for instance in a long write, has reached its
+ * handler. */
 static int leave_others_ms;
 
-/* Whether a signal ends this process, or waits. */
+/* State that says whether a signal ends this process, or waits. */
 enum { RUNNING, HELD, STOPPING };
 static atomic_int phase;
-static atomic_int waiting; /* the signal that came last while they were held, or 0 */
+static atomic_int waiting; /* the last signal that came while signals were held, or 0 */
 
-/* The hundred files of a MeasurementSet take longer than the second that Open MPI's
- * launcher leaves a rank before it kills its process group. So a process of a session
- * of its own removes them, while this one waits for it or is killed. It shares this
- * one's memory, which may be too large to be copied in time. */
+/* Removing the hundred files of a MeasurementSet takes longer than the second that Open
+ * MPI's launcher leaves a rank before it kills its process group. So another process,
+ * which has a session of its own, removes them, while this process waits for it or is
+ * killed. It shares the memory of this process, which may be too large to be copied in
+ * time. */
 static void on_signal(int number)
 {
     static _Alignas(64) char stack[1 << 18];
-    static atomic_flag under_way = ATOMIC_FLAG_INIT; /* by another thread's handler */
+    static atomic_flag under_way = ATOMIC_FLAG_INIT; /* a handler has begun */
     bool any = false;
     int before = RUNNING;
     if (!atomic_compare_exchange_strong(&phase, &before, STOPPING) && before == HELD) {
@@ -137,14 +140,14 @@ static void on_signal(int number)
              clone(remove_all, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL) < 0)
         (void)remove_all(NULL);
     signal(number, SIG_DFL);
-    raise(number); /* taken as before once this handler is left */
+    raise(number); /* delivered when this handler returns, as without it */
 }
 
 void tess_out_hold_signals(void)
 {
     int before = RUNNING;
     if (!atomic_compare_exchange_strong(&phase, &before, HELD) && before == STOPPING)
-        for (;;) /* until the handler, in another thread, ends this process */
+        for (;;) /* wait until the handler in the other thread ends this process */
             (void)pause();
 }
 
@@ -156,7 +159,7 @@ void tess_out_release_signals(void)
     if (number) raise(number);
 }
 
-/* Of system calls only. */
+/* Writes the line and ends the process. It makes only system calls. */
 static void on_file_limit(int number)
 {
     static const char line[] =
@@ -175,13 +178,13 @@ void tess_out_catch_file_limit(void)
 void tess_out_catch_signals(bool several)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
-    signal(SIGXFSZ, SIG_IGN); /* writing fails with EFBIG, as on a full disk */
+    signal(SIGXFSZ, SIG_IGN); /* writing then fails with EFBIG, as on a full disk */
     leave_others_ms = several ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         struct sigaction before;
         sigfillset(&action.sa_mask);
-        /* one that is ignored (nohup) or somebody's own stays */
+        /* a signal that is ignored (nohup), or has another handler, stays so */
         if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(numbers[k], &action, NULL);
     }

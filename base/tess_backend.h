@@ -1,6 +1,7 @@
 /** @file tess_backend.h
- *  What computes: a table of functions chosen at run time. CMake writes
- *  tess_backend_list.h with a TESS_BACKEND(name) line for each one built in.
+ *  A backend: a table of functions that compute, chosen at run time. CMake writes
+ *  tess_backend_list.h, which has a line TESS_BACKEND(name) for each backend that is
+ *  built in.
  */
 #ifndef TESS_BACKEND_H
 #define TESS_BACKEND_H
@@ -17,32 +18,36 @@ typedef struct tess_clean_ops tess_clean_ops;   /* clean/clean_ops.h */
 
 typedef struct tess_backend {
     const char *name;        /**< "cpu", "cuda" */
-    bool (*available)(void); /**< is its device here, now? */
-    bool any_geometry;       /**< images beside the phase centre, oblong pixels
-                                  (grid/tess_geom.h) */
-    /** Take a device (tess_device_start), before anything else, and know how many ranks
-     *  have taken the same (tess_device_share); NULL: there is none to take. Again is
-     *  harmless. */
+    bool (*available)(void); /**< whether this machine has its device */
+    bool any_geometry; /**< makes images beside the phase centre, and oblong pixels
+                          (grid/tess_geom.h) */
+    /** Take a device (tess_device_start) before anything else, and learn how many ranks
+     * have taken the same device (tess_device_share). NULL: the backend has no device.
+     * A second call does nothing. */
     tess_status (*start)(const int *numa_node, int local_rank, int local_size);
     void (*share)(int ranks);
     void (*text)(char *text,
-                 int size); /**< which device was taken, for logs; or NULL */
+                 int size); /**< name of the device that was taken, for logs; or NULL */
     void (*bus_id)(char *text,
-                   int size); /**< its PCI bus id, "" when unknown; or NULL */
-    int64_t (*room)(void);    /**< bytes of its memory that may be taken; or NULL */
-    int64_t (*held)(void);    /**< most bytes of it that were taken so far; or NULL */
+                   int size); /**< PCI bus id of the device, "" if unknown; or NULL */
+    /** Bytes of device memory that may still be taken; and the most that were taken at
+     * a time. NULL: the backend has no device. */
+    int64_t (*room)(void);
+    int64_t (*held)(void);
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;
-    const tess_clean_ops *clean; /**< minor cycles; NULL: those of cpu serve */
+    const tess_clean_ops *clean; /**< minor cycles; NULL: the cpu backend does them */
 } tess_backend;
 
-/** The backend called `name`; "auto" or NULL takes the first available one, cuda before
- *  cpu. TESS_ERR_USAGE for an unknown name, TESS_ERR_RESOURCE when it is not built in
- *  or has no device here. Local; processes that work together must agree on one. */
+/** Find the backend called `name`. "auto" or NULL takes the first available one, cuda
+ * before cpu. TESS_ERR_USAGE: the name is unknown; TESS_ERR_RESOURCE: the backend is
+ * not built in, or this machine has no device for it. Local; processes that work
+ * together must agree on one backend. */
 tess_status tess_backend_find(const char *name, const tess_backend **backend);
 
-/** Is a backend of this name built in, whether or not its device is here? Local. */
+/** Whether a backend of this name is built in. Its device need not be in this machine.
+ * Local. */
 bool tess_backend_built(const char *name);
 
 #endif

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Folder of all programs' caches, made when missing; false when there is none. */
+/* The folder of all programs' caches. It is created if it does not exist. Returns false
+ * if it cannot be. */
 static bool parent_folder(char *path, size_t size)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -71,7 +72,7 @@ bool tess_cache_end(FILE *file, bool good, bool replace,
     good = !ferror(file) && good;
     good = fclose(file) == 0 && good;
     good = good && (replace ? rename(temp, path) : link(temp, path)) == 0;
-    tess_out_file_discard(temp); /* has gone already when it was renamed */
+    tess_out_file_discard(temp); /* after the rename there is no such file */
     return good;
 }
 

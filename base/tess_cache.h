@@ -1,6 +1,6 @@
 /** @file tess_cache.h
- *  The folder where what was found out about this machine is kept between runs, and the
- *  name of the machine's processor, which such files are for. Local.
+ *  The folder that keeps between runs what was measured on this machine, and the name
+ *  of the machine's processor, for which such files are valid. All Local.
  */
 #ifndef TESS_CACHE_H
 #define TESS_CACHE_H
@@ -11,24 +11,27 @@
 
 #include "tess_out_file.h"
 
-/** $TESS_CACHE_DIR, else $XDG_CACHE_HOME/tessera, else ~/.cache/tessera; made when
- *  missing. False when there is none that can be read. */
+/** Find the folder: $TESS_CACHE_DIR, else $XDG_CACHE_HOME/tessera, else
+ * ~/.cache/tessera. It is created if it does not exist. Returns false if no such folder
+ * can be read. */
 bool tess_cache_folder(char *path, size_t size);
 
-/** Open a file of the folder for reading; NULL when it is not there, or is a pipe or
- *  anything else than a file. */
+/** Open a file of the folder for reading. Returns NULL if it does not exist, or if it
+ * is a pipe or anything else that is not a regular file. */
 FILE *tess_cache_read(const char *path);
 
-/** Begin a file of the folder, under a temporary name; NULL when it cannot be made, or
- *  when what has its name is no file. No error is recorded: caches are not needed. */
+/** Begin a file of the folder under a temporary name. Returns NULL if the file cannot
+ * be created, or if something that is not a regular file has its name. No error is
+ * recorded, because a run does not need a cache. */
 FILE *tess_cache_begin(const char *path, char temp[TESS_OUT_FILE_NAME]);
 
-/** Close it and, when it is `good`, give it its name; unless `replace`, a file that has
- *  come there meanwhile stays. False when it has not got its name. */
+/** Close the file. If it is `good`, give it its name; without `replace`, a file that
+ * another process has created in the meantime stays. Returns false if the file did not
+ * get its name. */
 bool tess_cache_end(FILE *file, bool good, bool replace,
                     const char temp[TESS_OUT_FILE_NAME], const char *path);
 
-/** Name of the processor, of letters, digits and '-' alone; "cpu" when unknown. */
+/** Name of the processor, in letters, digits and '-' only; "cpu" if it is unknown. */
 void tess_cache_processor(char *name, size_t size);
 
 #endif

@@ -4,13 +4,14 @@
 #ifndef TESS_CONST_H
 #define TESS_CONST_H
 
-#define TESS_PI                 3.14159265358979323846
-#define TESS_TWO_PI             6.28318530717958647693
-#define TESS_GAUSSIAN_AREA      1.13309003545679845 /* π/(4 ln 2): of height and FWHM 1 */
-#define TESS_SPEED_OF_LIGHT_M_S 299792458.0         /* exact, SI */
+#define TESS_PI     3.14159265358979323846
+#define TESS_TWO_PI 6.28318530717958647693
+/* π/(4 ln 2): integral of a Gaussian whose height and FWHM are 1 */
+#define TESS_GAUSSIAN_AREA      1.13309003545679845
+#define TESS_SPEED_OF_LIGHT_M_S 299792458.0 /* exact, SI */
 #define TESS_RAD_PER_DEG        (TESS_PI / 180.0)
 #define TESS_RAD_PER_ASEC       (TESS_PI / 648000.0)
 #define TESS_SECONDS_PER_DAY    86400.0
-#define TESS_MJD_ZERO_JD        2400000.5 /* JD of MJD 0 */
+#define TESS_MJD_ZERO_JD        2400000.5 /* Julian date of MJD 0 */
 
 #endif

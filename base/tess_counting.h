@@ -1,22 +1,22 @@
 /** @file tess_counting.h
- *  Counting sorts by several threads, each of which counts and moves a share of the
- *  elements, in order.
+ *  Counting sorts by several threads. Each thread counts and moves a share of the
+ *  elements, in their order.
  */
 #ifndef TESS_COUNTING_H
 #define TESS_COUNTING_H
 
 #include <stdint.h>
 
-/** The share of thread number `thread` of `num_threads` begins here, and ends where the
- *  next one's begins. */
+/** First element of the share of thread number `thread` of `num_threads`. The share
+ * ends where the share of the next thread begins. */
 static inline int64_t tess_share_first(int64_t count, int thread, int num_threads)
 {
     return count * thread / num_threads;
 }
 
-/** Counts [num_threads][digits] become places: where a thread's first element of a
- * digit goes, digits in order and of each the threads in order, so that the sort is
- * stable. Returns how many there are. */
+/** Turn counts [num_threads][digits] into places: where the first element of a digit in
+ * a thread's share goes. Places follow the digits, and for each digit the threads, so
+ * the sort is stable. Returns the number of elements. */
 static inline int64_t tess_counts_to_places(int64_t *counts, int64_t digits,
                                             int num_threads)
 {

@@ -5,7 +5,8 @@
 #ifndef TESS_CUBIC_H
 #define TESS_CUBIC_H
 
-/** Weights of the values at −1, 0, 1 and 2 for a place `t` between 0 and 1. */
+/** Weights of the values at −1, 0, 1 and 2, for interpolation at a place `t` between 0
+ * and 1. */
 static inline void tess_cubic_weights(double t, double weight[4])
 {
     const double t2 = t * t, t3 = t2 * t;

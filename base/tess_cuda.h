@@ -1,6 +1,6 @@
 /** @file tess_cuda.h
- *  For .cu files only: CUDA calls whose failures become a tess_status. Use inside a
- *  function with `tess_status status` and a label `cleanup:`.
+ *  For .cu files only: macros that turn failures of CUDA calls into a tess_status. Use
+ *  them in a function that has a variable `tess_status status` and a label `cleanup:`.
  */
 #ifndef TESS_CUDA_H
 #define TESS_CUDA_H
@@ -9,8 +9,8 @@
 
 #include "tess_status.h"
 
-/** Status of a CUDA error: short memory is TESS_ERR_ALLOC, all else TESS_ERR_RESOURCE.
- *  Clears the runtime's record of it. */
+/** Status for a CUDA error: TESS_ERR_ALLOC if memory is short, TESS_ERR_RESOURCE for
+ * all other errors. Clears the error that the CUDA runtime has recorded. */
 static inline tess_status tess_cuda_status(cudaError_t error)
 {
     if (error == cudaSuccess) return TESS_OK;
@@ -26,7 +26,7 @@ static inline tess_status tess_cuda_status(cudaError_t error)
                       cudaGetErrorString(tess_cuda_error));                            \
     } while (0)
 
-/** After every kernel launch. */
+/** To be called after every kernel launch. */
 #define TESS_CUDA_LAUNCHED() TESS_CUDA(cudaGetLastError())
 
 #endif

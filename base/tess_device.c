@@ -1,9 +1,9 @@
-/* What every device does in the same way. */
+/* What is the same for all kinds of devices. */
 #include "tess_device.h"
 
 #include <stddef.h>
 
-/* A link of 50 GB/s takes what so many threads copy. */
+/* So many threads copy 50 GB/s, which is what the link to a GPU moves. */
 enum { MOST_MOVERS = 16 };
 
 int tess_device_movers(int threads)

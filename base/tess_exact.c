@@ -10,7 +10,7 @@ double tess_exact_value(const tess_exact *sum)
     if (sum->word[2 * NOT_FINITE] != 0 || sum->word[2 * NOT_FINITE + 1] != 0)
         return INFINITY;
     for (int exponent = NOT_FINITE - 1; exponent >= 0; --exponent) {
-        /* numbers below the least normal one have its unit */
+        /* exponent 0 stands for subnormal numbers, whose unit is that of exponent 1 */
         const int scale = (exponent > 0 ? exponent : 1) - BIAS;
         total += ldexp((double)sum->word[2 * exponent + 1], scale + 26);
         total += ldexp((double)sum->word[2 * exponent], scale);

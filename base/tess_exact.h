@@ -1,7 +1,8 @@
 /** @file tess_exact.h
- *  Sums of doubles that do not depend on the order of adding: numbers are added as
- * integers, apart for each exponent (a small superaccumulator; Kulisch's long
- * accumulator in redundant form). Up to 2^36 numbers.
+ *  Sums of doubles that do not depend on the order in which they are added. Numbers are
+ *  added as integers, separately for each exponent: a small superaccumulator, which is
+ *  Kulisch's long accumulator in redundant form (Neal 2015, arXiv 1505.05571). A sum
+ *  may have up to 2^36 numbers.
  */
 #ifndef TESS_EXACT_H
 #define TESS_EXACT_H
@@ -11,10 +12,11 @@
 
 enum { TESS_EXACT_WORDS = 2 * 2048 };
 
-/** Zero it before use. Sums of parts are added word by word. */
+/** A sum. Set it to zero before use. To add two sums, add their words. */
 typedef struct tess_exact {
-    int64_t
-        word[TESS_EXACT_WORDS]; /**< by exponent: low 26 bits of significands, others */
+    int64_t word[TESS_EXACT_WORDS]; /**< word 2e is the sum of the low 26 bits of the
+                                       significands of exponent e, word 2e + 1 that of
+                                       their other bits */
 } tess_exact;
 
 static inline void tess_exact_add(tess_exact *sum, double value)
@@ -29,7 +31,8 @@ static inline void tess_exact_add(tess_exact *sum, double value)
     sum->word[2 * exponent + 1] += bits < 0 ? -high : high;
 }
 
-/** The sum, rounded a few times; infinite when a number was not finite. */
+/** The value of the sum, which is rounded a few times. It is infinite if a number was
+ * not finite. */
 double tess_exact_value(const tess_exact *sum);
 
 #endif

@@ -1,5 +1,5 @@
 /** @file tess_hash.h
- *  A number that tells lists apart (FNV-1a, 64 bits).
+ *  A hash by which lists are told apart (FNV-1a, 64 bits).
  */
 #ifndef TESS_HASH_H
 #define TESS_HASH_H
@@ -9,7 +9,7 @@
 
 #define TESS_HASH_START UINT64_C(0xcbf29ce484222325)
 
-/** The hash of what came before, and these bytes. Local. */
+/** Extend the hash of all bytes before by these bytes. Local. */
 static inline uint64_t tess_hash(uint64_t hash, const void *data, size_t bytes)
 {
     const unsigned char *at = data;

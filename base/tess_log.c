@@ -18,18 +18,19 @@
 #include "tess_mem.h"
 #include "tess_text.h"
 
-/* Where lines go is process state, like stderr itself. */
+/* Where lines go. It is state of the process, as stderr is. */
 static struct {
     pthread_mutex_t lock;
     int rank;
     tess_log_level level;
-    FILE *file;    /* memory, while lines wait */
-    char *path;    /* of the file that waiting lines are for, else NULL */
-    int fd;        /* of that file when it was there already, else -1 */
+    FILE *file;    /* memory, while lines are kept */
+    char *path;    /* path of the file for which lines are kept, else NULL */
+    int fd;        /* descriptor of that file if it existed already, else −1 */
     char *waiting; /* from open_memstream */
     size_t waiting_bytes;
     double start;
-    bool bar_shown; /* a progress bar stands on the terminal's current line */
+    bool bar_shown; /* whether a progress bar stands on the current line of the terminal
+                     */
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET, .fd = -1};
 
 double tess_time_now(void)
@@ -53,8 +54,8 @@ void tess_log_start(int rank, tess_log_level level)
     out.start = tess_time_now();
 }
 
-/* Whether a file begins as write_line() writes the first line of a run; one that is
- * empty holds nobody's text. */
+/* Whether a file begins as write_line() writes the first line of a run. An empty file
+ * counts, too, since it holds nobody's text. */
 static bool is_log(int fd)
 {
     char text[64] = "";
@@ -64,8 +65,8 @@ static bool is_log(int fd)
     return used > 0;
 }
 
-/* Open a log that is there, to append to: a retry keeps what the last run said. `*fd`
- * is -1 when there is none. */
+/* Open an existing log, to append to it: a run that is repeated keeps the lines of the
+ * last one. `*fd` is −1 if there is no such file. */
 static tess_status open_existing(const char *path, bool overwrite, int *fd)
 {
     tess_status status = TESS_OK;
@@ -106,7 +107,7 @@ cleanup:
     return status;
 }
 
-/* The file itself; NULL with errno. */
+/* Open the file to which lines go. Returns NULL, with errno, on failure. */
 static FILE *open_file(void)
 {
     if (out.fd < 0)
@@ -114,7 +115,7 @@ static FILE *open_file(void)
             open(out.path,
                  O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     FILE *file = out.fd >= 0 ? fdopen(out.fd, "a") : NULL;
-    if (file) out.fd = -1; /* closed with it */
+    if (file) out.fd = -1; /* closing `file` closes it */
     return file;
 }
 
@@ -237,7 +238,7 @@ void tess_progress_start(tess_progress *progress, const char *label, const char 
     progress->active = out.rank == 0 && out.level >= TESS_LOG_INFO;
 }
 
-/* 1234567 -> "1.2 M" */
+/* Write 1234567 as "1.2 M". */
 static const char *short_number(double value, char text[16])
 {
     static const char *const suffix[] = {"", " k", " M", " G", " T"};

@@ -1,6 +1,7 @@
 /** @file tess_log.h
- *  Log lines, progress, and time. Lines go to stderr and, when opened, to NAME.log;
- *  each carries the elapsed time and, from ranks other than 0, the rank.
+ *  Log lines, progress, and time. Lines go to stderr and, if tess_log_open was called,
+ *  to NAME.log. Each line carries the elapsed time and, on ranks other than 0, the
+ *  rank.
  */
 #ifndef TESS_LOG_H
 #define TESS_LOG_H
@@ -20,55 +21,56 @@ typedef enum tess_log_level {
     TESS_LOG_DEBUG
 } tess_log_level;
 
-/** Say once who is writing and how much is shown on the terminal (before: warnings and
- *  errors only). Only rank 0 shows information and progress; any rank may show an
- *  error. */
+/** Set this process's rank, and how much is shown on the terminal. Before this call
+ * only warnings and errors are shown. Only rank 0 shows information and progress; any
+ * rank may show an error. */
 void tess_log_start(int rank, tess_log_level level);
 
-/** Also append every line to a file (rank 0), from tess_log_keep on; lines wait until
- *  then. TESS_ERR_IO when it is no regular file, or begins as none of tessera's logs
- *  does and `overwrite` does not say that it may be added to: it stays as it is.
- *  TESS_ERR_RESOURCE when too many files are open. */
+/** Append every line to a file, too, on rank 0. Lines are kept in memory until
+ * tess_log_keep. TESS_ERR_IO: it is not a regular file; or it does not begin as a log
+ * of tessera does, and `overwrite` does not allow adding to it. Then the file stays as
+ * it is. TESS_ERR_RESOURCE: too many files are open. */
 tess_status tess_log_open(const char *path, bool overwrite);
 
-/** The run begins: write the lines that have waited, and all others as they come. A run
- *  that is refused before leaves the file, or that there is none, as it was.
- * TESS_ERR_IO; TESS_OK without a file. */
+/** Write the lines that are kept in memory to the file, and from now on each line as it
+ * comes. To be called when the run begins: a run that is refused earlier does not
+ * change the file or create it. TESS_ERR_IO; TESS_OK without a file. */
 tess_status tess_log_keep(void);
 
-/** Close the file, if any. */
+/** Close the file, if there is one. */
 void tess_log_close(void);
 
-/** One line of information. */
+/** Log one line of information. */
 void tess_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** One line of rank 0 that the file gets, and the terminal only at TESS_LOG_DEBUG. */
+/** Log one line of rank 0 to the file. The terminal shows it only at TESS_LOG_DEBUG. */
 void tess_log_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** One line shown only at TESS_LOG_DEBUG, on any rank. */
+/** Log one line of any rank at TESS_LOG_DEBUG only. */
 void tess_log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** One line that the user should see even with --quiet. */
+/** Log one line that the user should see even with --quiet. */
 void tess_log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** "tessera: error: ..." on stderr, and in the log file. */
+/** Write "tessera: error: ..." to stderr and to the log file. */
 void tess_log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/** Seconds on a monotonic clock. */
+/** Seconds of a monotonic clock. */
 double tess_time_now(void);
 
-/** Seconds that a processor has spent on this thread's own code; what the system does
- *  for it, such as providing memory, is not counted. */
+/** Seconds that a processor has spent on the code of this thread. Time of the system
+ * for the thread, for instance to provide memory, does not count. */
 double tess_time_own(void);
 
-/** Progress of one long step: a bar with rate and time left on a terminal, a line
- *  every ten seconds in a log. Safe to update from several threads of rank 0. */
+/** Progress of one long step. A terminal shows a bar with the rate and the time that is
+ * left; a log gets a line every ten seconds. Several threads of rank 0 may update it.
+ */
 typedef struct tess_progress {
-    const char *label; /**< what is being done, "gridding" */
-    const char *unit;  /**< what is counted, "vis" */
-    double total;      /**< how many there are */
+    const char *label; /**< what is done, like "gridding" */
+    const char *unit;  /**< what is counted, like "vis" */
+    double total;      /**< number of these in the whole step */
     double done;
-    double start, shown; /**< times of start and of the last output */
+    double start, shown; /**< times of the start and of the last output */
     bool active;
 } tess_progress;
 

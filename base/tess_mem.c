@@ -17,13 +17,13 @@
 
 enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI, LARGE = 4 * HUGE_PAGE };
 
-/* Large arrays are asked for in huge pages: columns of a plane step from page to
+/* Large arrays are put into huge pages, because columns of a plane step from page to
  * page. */
 static void *alloc_huge(size_t bytes)
 {
     bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *pointer = aligned_alloc(HUGE_PAGE, bytes);
-    if (pointer) madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint: may be refused */
+    if (pointer) madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint: may be ignored */
     return pointer;
 }
 
@@ -76,7 +76,8 @@ void tess_mem_keep_no_arrays(void)
 {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, LARGE);
-    mallopt(M_TRIM_THRESHOLD, 2 * LARGE); /* small ones come and go all the time */
+    /* smaller arrays are allocated and freed all the time */
+    mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
 #endif
 }
 
@@ -87,7 +88,7 @@ void tess_mem_trim(void)
 #endif
 }
 
-/* The high-water mark that Linux keeps of this program's memory [bytes], or -1. */
+/* The largest amount of memory that Linux has seen this program use [bytes], or −1. */
 static int64_t high_water_bytes(void)
 {
     char line[256];
@@ -100,8 +101,9 @@ static int64_t high_water_bytes(void)
     return kibi < 0 ? -1 : (int64_t)kibi * 1024;
 }
 
-/* The resource usage of a process survives an exec: it includes the memory of whatever
- * started this program. It is the answer where there is no high-water mark. */
+/* The peak by the resource usage, where Linux tells no high-water mark. The usage of a
+ * process survives exec(), so it includes the memory of the program that started this
+ * one. */
 int64_t tess_mem_peak_bytes(void)
 {
     struct rusage usage;
@@ -111,7 +113,8 @@ int64_t tess_mem_peak_bytes(void)
     return (int64_t)usage.ru_maxrss * 1024;
 }
 
-/* First number in a file, or -1 ("max", no such file). */
+/* The first number in a file, or −1 if there is none: the file has "max", or does not
+ * exist. */
 static int64_t number_in_file(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -129,9 +132,9 @@ static int64_t smaller_positive(int64_t limit, int64_t candidate)
 
 enum { PATH_BYTES = 2048 };
 
-/* Smallest number in files of this name from root/path up to root. A container may see
- * its own part of the hierarchy as the root of it: then path leads nowhere, root does.
- */
+/* The smallest number in files of this name in the folders from root/path up to root. A
+ * container may see its own part of the hierarchy as the root: then root/path does not
+ * exist, but root does. */
 static int64_t limit_along(const char *root, const char *path, const char *name,
                            int64_t limit)
 {
@@ -147,8 +150,8 @@ static int64_t limit_along(const char *root, const char *path, const char *name,
     }
 }
 
-/* A line of /proc/self/cgroup is NUMBER:CONTROLLERS:PATH; version 2 has number 0 and no
- * controllers. Changes the line. */
+/* Read a line NUMBER:CONTROLLERS:PATH of /proc/self/cgroup. Version 2 has the number 0
+ * and no controllers. The line is changed. */
 static int64_t limit_of_line(const char *root, char *line, int64_t limit)
 {
     char folder[PATH_BYTES];
@@ -179,7 +182,7 @@ int64_t tess_mem_cgroup_limit_bytes(const char *root)
     return limit;
 }
 
-/* A variable's number of MiB for each of what another variable counts. */
+/* One variable's number of MiB, times the number in another variable. */
 static int64_t slurm_limit(const char *name, const char *count_name, int64_t limit)
 {
     const char *text = getenv(name);

@@ -1,6 +1,7 @@
 /** @file tess_mem.h
- *  Allocation with overflow-checked count × size, 64-byte alignment (one cache line,
- *  one AVX-512 register), and what the process may and does use.
+ *  Allocates memory with an overflow-checked count × size and an alignment of 64 bytes
+ *  (one cache line, one AVX-512 register), and finds out how much memory the process
+ *  may use and does use.
  */
 #ifndef TESS_MEM_H
 #define TESS_MEM_H
@@ -12,56 +13,58 @@
 extern "C" {
 #endif
 
-/** `count` elements of `size` bytes, uninitialised, 64-byte aligned; NULL when the
- *  product overflows or memory is short. Zero elements give a valid pointer. Free
- *  with tess_free(). */
+/** Allocate `count` elements of `size` bytes, uninitialised and aligned to 64 bytes.
+ * Returns NULL if the product overflows or memory is short. For zero elements the
+ * pointer is valid, too. Free it with tess_free(). */
 void *tess_alloc(int64_t count, size_t size);
 
-/** As tess_alloc(), for what a run reads and writes most: from high-bandwidth memory
- *  where there is some (TESS_MEMKIND) and the array is of megabytes. */
+/** As tess_alloc(), for arrays that a run reads and writes most. Arrays of megabytes
+ * are in high-bandwidth memory if the machine has some and TESS_MEMKIND is on. */
 void *tess_alloc_fast(int64_t count, size_t size);
 
-/** Where that memory comes from, in words for people. */
+/** Where tess_alloc_fast() takes memory from, in words for people. */
 const char *tess_fast_memory_text(void);
 
-/** As tess_alloc(), zeroed. */
+/** As tess_alloc(), with all bytes zero. */
 void *tess_alloc_zero(int64_t count, size_t size);
 
-/** Copy of a string; NULL when memory is short or `text` is NULL. */
+/** Copy a string. Returns NULL if memory is short or `text` is NULL. */
 char *tess_strdup(const char *text);
 
-/** Grow `*array` (from tess_alloc, or NULL) of capacity `*capacity` elements to hold
- *  at least `needed`, doubling. Returns 0, or -1 with both untouched. */
+/** Grow `*array`, which tess_alloc made or which is NULL, to at least `needed`
+ * elements. `*capacity` is the number of elements that it has room for, which at least
+ * doubles. Returns 0; or −1, and neither is changed, if memory is short. */
 int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size);
 
-/** Free memory of this header; NULL is fine. */
+/** Free memory that a function of this header has allocated. NULL is fine. */
 void tess_free(void *pointer);
 
-/** From here on, arrays of 8 MiB or more go back to the system when they are freed, so
- *  that no more is held than is in use. Else glibc comes to keep those of up to 32 MiB,
- *  in places where the next ones, of other sizes, do not fit. For a program, not a
- *  library, to call. */
+/** From now on, give arrays of 8 MiB or more back to the system when they are freed.
+ * Otherwise glibc keeps freed arrays of up to 32 MiB, in places into which later arrays
+ * of other sizes do not fit, so that the process holds more than it uses. For programs
+ * to call, not for libraries. */
 void tess_mem_keep_no_arrays(void);
 
-/** Give the pages of freed small arrays back to the system: a stage that takes much
- *  memory follows. Takes some milliseconds. */
+/** Give the pages of freed small arrays back to the system, before a stage that takes
+ * much memory. The call takes some milliseconds. */
 void tess_mem_trim(void);
 
-/** Largest resident size of this program so far [bytes], without what the process held
- *  before it became this program (exec); 0 when unknown. */
+/** Largest resident size of this program so far [bytes], or 0 if it is unknown. Memory
+ * that the process held before it became this program by exec() does not count. */
 int64_t tess_mem_peak_bytes(void);
 
-/** Memory that this node's share of the batch allocation may use [bytes]: the smallest
- *  of physical memory, limits of the control group and of those it is in (version 1 and
- *  2), and what Slurm says: SLURM_MEM_PER_NODE, or _PER_CPU or _PER_GPU times their
- *  number on this node. */
+/** Memory that this node's share of the batch allocation may use [bytes]. It is the
+ * smallest of the physical memory, the limits of the control group and of the groups
+ * that contain it (versions 1 and 2), and the limit of Slurm: SLURM_MEM_PER_NODE, or
+ * SLURM_MEM_PER_CPU or _PER_GPU times the number of CPUs or GPUs on this node. */
 int64_t tess_mem_node_limit_bytes(void);
 
-/** The part of control groups in that, INT64_MAX when they set no limit. `root` goes
- *  before /proc and /sys: "" but in tests. */
+/** The limit that control groups set to it; INT64_MAX if they set none. `root` is put
+ * before /proc and /sys: "", or a folder in tests. */
 int64_t tess_mem_cgroup_limit_bytes(const char *root);
 
-/** "1.5 GiB"-like text in one of a few rotating static buffers per thread. */
+/** A text like "1.5 GiB", in one of a few static buffers of this thread that are used
+ * in turn. */
 const char *tess_mem_text(double bytes);
 
 #ifdef __cplusplus

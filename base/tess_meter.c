@@ -13,7 +13,8 @@
 
 enum { MOST_PACKAGES = 16 };
 
-/* What is used of NVML: its declarations, which nvml.h would bring. */
+/* The declarations of NVML that are used here. They stand here, so that nvml.h need not
+ * be installed. */
 typedef struct nvml_device *nvml_handle;
 typedef struct nvml_library {
     void *handle;
@@ -34,7 +35,7 @@ typedef struct package {
 
 struct tess_meter {
     nvml_library nvml;
-    nvml_handle gpu; /* NULL: none */
+    nvml_handle gpu; /* NULL: the meter has no GPU */
     double gpu_first_j;
     int num_packages;
     package package[MOST_PACKAGES];
@@ -80,7 +81,8 @@ static double read_packages(tess_meter *meter)
 
 /* ---- GPU ---- */
 
-/* A function of the library; memcpy, because C knows no cast from data to functions. */
+/* A function of the library. memcpy is used, because C has no cast from data to
+ * functions. */
 static bool find(const nvml_library *nvml, const char *name, void *function)
 {
     void *found = dlsym(nvml->handle, name);

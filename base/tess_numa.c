@@ -1,4 +1,4 @@
-/* NUMA nodes of ranks and devices, as Linux tells them. */
+/* Reads the NUMA nodes of ranks and devices from Linux, and deals devices to ranks. */
 #define _GNU_SOURCE
 #include "tess_numa.h"
 
@@ -45,8 +45,8 @@ int tess_numa_of_pci(const char *sysfs, const char *bus_id)
     return node;
 }
 
-/* The device of that node (−1: any) that fewest of the ranks before have; −1 when all
- * of them have `most`. */
+/* The device of that node (−1: of any node) that the fewest of the ranks so far have.
+ * −1 if all such devices have `most` ranks. */
 static int least_taken(const int *device, int ranks, const int *node_of_device,
                        int num_devices, int node, int most)
 {
@@ -69,7 +69,8 @@ void tess_numa_deal(const int *node_of_rank, int ranks, const int *node_of_devic
     const int most = (ranks + num_devices - 1) / num_devices;
     for (int k = 0; k < ranks; ++k)
         device[k] = -1;
-    for (int k = 0; k < ranks; ++k) /* near devices first: others take what is left */
+    /* near devices are dealt first; ranks without one take what is left */
+    for (int k = 0; k < ranks; ++k)
         if (node_of_rank[k] >= 0)
             device[k] = least_taken(device, ranks, node_of_device, num_devices,
                                     node_of_rank[k], most);

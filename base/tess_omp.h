@@ -1,5 +1,6 @@
 /** @file tess_omp.h
- *  Numbers of the threads of a parallel region, also in builds without OpenMP.
+ *  Numbers of the threads of a parallel region. They are also defined in builds without
+ *  OpenMP.
  */
 #ifndef TESS_OMP_H
 #define TESS_OMP_H
@@ -18,7 +19,7 @@ static inline int tess_omp_thread(void)
 #endif
 }
 
-/** The number of threads in its team. */
+/** The number of threads in this thread's team. */
 static inline int tess_omp_threads(void)
 {
 #ifdef _OPENMP

@@ -25,7 +25,7 @@ tess_status tess_out_check_target(const char *path, bool overwrite)
     if (path[strlen(path) - 1] == '/')
         TESS_FAIL(TESS_ERR_IO, "%s: is a folder; name a file in it", path);
     if (lstat(path, &entry) == 0) {
-        /* a link that leads nowhere is somebody's, too */
+        /* a link to nothing belongs to somebody, too */
         const bool found = stat(path, &info) == 0;
         if (found && S_ISDIR(info.st_mode))
             TESS_FAIL(TESS_ERR_IO, "%s: is a folder; choose another name", path);
@@ -48,20 +48,22 @@ cleanup:
     return status;
 }
 
-/* Make a file, or a folder; -1, with errno, when there is one or it cannot be made. */
+/* Create a file or a folder. Returns −1, with errno, if it exists or cannot be created.
+ */
 static int make_entry(const char *temp, bool is_folder)
 {
     if (is_folder) return mkdir(temp, 0777);
     return open(temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-/* Create what is noted under `temp`. */
+/* Create the file or the folder under the name `temp`, which is noted. */
 static tess_status create_entry(const char *path, bool is_folder,
                                 char temp[TESS_OUT_FILE_NAME], int *made)
 {
     tess_status status = TESS_OK;
     *made = -1;
-    /* a process that had this number may have left one: try again */
+    /* an earlier process of the same number may have left such a file: try the next
+     * name */
     for (int attempt = 0; attempt < 100 && *made < 0; ++attempt) {
         if (!out_name_make(path, attempt, temp)) {
             temp[0] = '\0';
@@ -86,7 +88,7 @@ tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME]
     tess_status status = TESS_OK;
     int made;
     TESS_TRY(create_entry(path, false, temp, &made));
-    (void)flock(made, LOCK_EX | LOCK_NB); /* not on all file systems */
+    (void)flock(made, LOCK_EX | LOCK_NB); /* not all file systems can lock files */
     *fd = made;
 cleanup:
     return status;
@@ -154,7 +156,7 @@ cleanup:
 
 /* ---- the disk ---- */
 
-/* Of the process: all of its files are treated alike. */
+/* State of the process, because all of its files are treated alike. */
 static bool waits_for_disk = true;
 
 void tess_out_file_set_sync(bool wanted)
@@ -167,23 +169,23 @@ void tess_out_file_start(int fd, int64_t offset, int64_t bytes)
     if (waits_for_disk) (void)sync_file_range(fd, offset, bytes, SYNC_FILE_RANGE_WRITE);
 }
 
-/* Some file systems have no disk to wait for, and say so. */
+/* Some file systems have no disk to wait for, and return these errors. */
 int tess_out_file_sync(int fd)
 {
     if (!waits_for_disk || fsync(fd) == 0) return 0;
     return errno == EINVAL || errno == EROFS ? 0 : -1;
 }
 
-/* As rename(), but nothing is replaced. Network file systems may not offer that: their
- * callers have looked just before. */
+/* As rename(), but it replaces nothing. Network file systems may not offer this;
+ * callers have checked shortly before. */
 static int rename_new(const char *temp, const char *path)
 {
     if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return 0;
     return errno == EINVAL || errno == ENOSYS ? rename(temp, path) : -1;
 }
 
-/* The entry itself reaches the disk only with its folder; where folders cannot be
- * synchronised the file system does so on its own. */
+/* The entry in the folder reaches the disk only when the folder is synchronised. Where
+ * folders cannot be synchronised, the file system does it by itself. */
 static void synchronise_folder(const char *path)
 {
     char folder[TESS_OUT_FILE_NAME];
@@ -207,8 +209,8 @@ cleanup:
     return status;
 }
 
-/* Let the folder take the name of another, which goes: at every moment one of them has
- * it, where the file system can exchange names. */
+/* Give the folder the name of another folder, which is then removed. At every moment
+ * one of the two has the name, if the file system can exchange names. */
 static int replace_folder(const char *temp, const char *path)
 {
     char before[TESS_OUT_FILE_NAME];

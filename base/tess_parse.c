@@ -301,7 +301,7 @@ static int read_sexagesimal(const char *text, const char *separators, double *va
         else if (*end)
             return -1;
         else if (parts == 0)
-            return -1; /* a plain number has another meaning */
+            return -1; /* because a plain number has another meaning */
         rest = end;
         ++parts;
     }
@@ -351,7 +351,7 @@ tess_status tess_parse_dec(const char *text, double *rad)
                   "'%s' is not a declination; write it like -30:43:16, -30d43m16s or "
                   "-30.7deg",
                   text);
-    /* "90deg" may round to just above pi/2 */
+    /* since "90deg" may be rounded to a number just above pi/2 */
     if (fabs(value) > TESS_PI / 2 * (1 + 1e-15))
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not a declination; it must be within -90deg and 90deg",

@@ -50,18 +50,19 @@ tess_status tess_parse_ra(const char *text, double *rad);
  *  or plain degrees "-30.7". */
 tess_status tess_parse_dec(const char *text, double *rad);
 
-/** Position "RA,DEC" of the two forms above. */
+/** Position "RA,DEC", in the forms of tess_parse_ra and tess_parse_dec. */
 tess_status tess_parse_radec(const char *text, double *ra_rad, double *dec_rad);
 
-/** Half-open range of counts "A:B" = [A, B), "A:" and ":B"; an open end is 0. */
+/** Half-open range of counts "A:B" = [A, B), also "A:" and ":B". An end that is left
+ * out is 0. */
 tess_status tess_parse_range(const char *text, int64_t *first, int64_t *end);
 
-/** Range of baseline lengths in wavelengths "MIN:MAX", "MIN:", ":MAX"; numbers may end
- *  in k or M ("0.5k:20k"); an open maximum is 0. */
+/** Range of baseline lengths in wavelengths "MIN:MAX", "MIN:", ":MAX". Numbers may end
+ * in k or M, as in "0.5k:20k". A maximum that is left out is 0. */
 tess_status tess_parse_uvrange(const char *text, double *min, double *max);
 
-/** List of whole numbers >= 0 "0,2,3" and ranges "0-3", each once, at most `capacity`.
- */
+/** List of whole numbers >= 0 like "0,2,3", and of ranges like "0-3". Each number is
+ * kept once; there may be `capacity` of them. */
 tess_status tess_parse_list(const char *text, int capacity, int *values, int *count);
 
 #endif

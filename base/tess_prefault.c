@@ -1,17 +1,18 @@
-/* Memory that is ready to be written to before it is needed. */
+/* Prepares arrays in the background: their pages are there when they are first written
+ * to. */
 #include "tess_prefault.h"
 
 #include "tess_mem.h"
 #include "tess_worker.h"
 
-/* No page is smaller. */
+/* Smallest size of a page. */
 enum { PAGE = 4096 };
 
 struct tess_prefault {
     tess_worker *worker;
     char **array; /* [count] */
     int count;
-    int64_t bytes; /* of each */
+    int64_t bytes; /* bytes of each array */
 };
 
 static void touch(void *argument)

@@ -1,7 +1,7 @@
 /** @file tess_prefault.h
- *  Memory whose pages a thread of its own asks the system for, while the caller waits
- *  for something else. The system clears pages when they are first written to, which
- *  takes longer than the copy that writes to them.
+ *  Allocates arrays in the background: a thread makes the system provide their pages
+ *  while the caller waits for something else. The system clears a page when it is first
+ *  written to, which takes longer than the copy that writes to it.
  */
 #ifndef TESS_PREFAULT_H
 #define TESS_PREFAULT_H
@@ -10,13 +10,14 @@
 
 typedef struct tess_prefault tess_prefault;
 
-/** Begin with `count` arrays of `bytes` each. NULL when there is no thread, or memory,
- *  to be had: no error, the caller then allocates them itself. Local. */
+/** Start to prepare `count` arrays of `bytes` each. Returns NULL if no thread or no
+ * memory is available. This is no error: the caller then allocates the arrays itself.
+ * Local. */
 tess_prefault *tess_prefault_start(int count, int64_t bytes);
 
-/** Array `which`, contents undefined, when all of them are ready. It is the caller's
- *  from now on, for tess_free(). NULL where `with` is, or the array has been taken
- *  before, or could not be had. Local. */
+/** Take array `which`, of undefined content, as soon as all arrays are ready. It then
+ * belongs to the caller, who frees it with tess_free(). Returns NULL if `with` is NULL,
+ * if the array has been taken before, or if it could not be allocated. Local. */
 void *tess_prefault_take(tess_prefault *with, int which);
 
 void tess_prefault_destroy(tess_prefault *with); /**< waits; NULL is fine */

@@ -42,17 +42,18 @@ void tess_profile_since(tess_profile *profile, tess_stage stage, double begin)
 
 /* ---- energy ---- */
 
-/* Between readings of the counters. */
+/* Seconds between two readings of the counters. */
 static const double METER_STEP_S = 0.1;
 
 struct tess_profile_metering {
     tess_meter *meter;
     double read_s; /* time of the last reading */
     tess_readings last;
-    double stage_seconds[TESS_NUM_STAGES]; /* then */
+    double stage_seconds[TESS_NUM_STAGES]; /* seconds of each stage at that time */
 };
 
-/* Deal what was used since the last reading to the stages by their time since. */
+/* Share the energy since the last reading among the stages, by their time since then.
+ */
 static void meter_now(tess_profile *profile)
 {
     struct tess_profile_metering *metering = profile->metering;
@@ -75,7 +76,7 @@ void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, boo
 {
     if (!profile->wants_energy || profile->metering) return;
     struct tess_profile_metering *made = tess_alloc_zero(1, sizeof *made);
-    if (!made) return; /* it is not worth a failure */
+    if (!made) return; /* energy is no reason for a run to fail */
     made->meter = tess_meter_create(gpu_bus_id, cpu ? TESS_METER_RAPL : NULL);
     if (!made->meter) {
         tess_free(made);

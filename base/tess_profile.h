@@ -1,6 +1,7 @@
 /** @file tess_profile.h
- *  Where time, bytes and visibilities of this rank went, by stage. Whoever works on a
- *  stage adds to it; tess_profile_report.h tells all ranks' in the end.
+ *  Time, bytes and visibilities of this rank by stage of the work. Code that works on a
+ *  stage adds to the stage. tess_profile_report.h reports the profiles of all ranks in
+ *  the end.
  */
 #ifndef TESS_PROFILE_H
 #define TESS_PROFILE_H
@@ -13,12 +14,13 @@
 typedef enum tess_stage {
     TESS_STAGE_READ,
     TESS_STAGE_WEIGHT,
-    TESS_STAGE_PLAN, /**< gridding plan, FFT plans, buffers: what images share */
+    TESS_STAGE_PLAN, /**< what images share: gridding plan, FFT plans, buffers */
     TESS_STAGE_PARTITION,
     TESS_STAGE_EXCHANGE,
     TESS_STAGE_SORT,
     TESS_STAGE_GRID,    /**< gridding, or degridding in predict */
-    TESS_STAGE_REDUCE,  /**< tile sums to and from the owners of the FFT, image sums */
+    TESS_STAGE_REDUCE,  /**< tile sums on their way to the owners of the FFT and back,
+                           sums of images */
     TESS_STAGE_FFT,     /**< FFT and w-screens */
     TESS_STAGE_CORRECT, /**< grid correction, beam fit */
     TESS_STAGE_CLEAN,   /**< minor loops, restored images */
@@ -26,7 +28,7 @@ typedef enum tess_stage {
     TESS_NUM_STAGES
 } tess_stage;
 
-/** Why a visibility was ignored. */
+/** Reasons to ignore a visibility. */
 typedef enum tess_ignored {
     TESS_IGNORED_FLAGGED,
     TESS_IGNORED_WEIGHT,     /**< weight <= 0 */
@@ -37,84 +39,95 @@ typedef enum tess_ignored {
     TESS_NUM_IGNORED
 } tess_ignored;
 
-/** Energy since tess_profile_start_meter; NAN: cannot be read. */
+/** Energy since tess_profile_start_meter. A value that cannot be read is NAN. */
 typedef struct tess_energy {
-    tess_readings total; /**< and clock and temperature at the end */
+    tess_readings total; /**< energy, and clock and temperature at the end */
     double stage_cpu_j[TESS_NUM_STAGES], stage_gpu_j[TESS_NUM_STAGES];
 } tess_energy;
 
-/** Rows that went to a GPU as they are in their file, or came back. */
+/** Rows of files that were copied to a GPU as they are, or copied back from it. */
 typedef struct tess_streaming {
     int64_t bytes;
-    double seconds;              /**< it took, of which busy were: */
-    double readers_s, writers_s; /**< threads that read and write files */
-    double link_s, device_s;     /**< copies, and kernels that decode */
+    double seconds; /**< elapsed seconds, in which the following were busy: */
+    double readers_s, writers_s; /**< seconds of the threads that read files and of
+                                    those that write files */
+    double link_s,
+        device_s; /**< seconds of copies, and of the kernels that decode rows */
 } tess_streaming;
 
-/** The checkpoints that were written with sums. */
+/** Checkpoints that were written and that hold sums of planes or bricks. */
 typedef struct tess_checkpoint_cost {
-    int64_t num, bytes; /**< bytes: of this rank */
+    int64_t num, bytes; /**< number of checkpoints, and bytes of this rank in them */
     double seconds;
 } tess_checkpoint_cost;
 
 /** How the work of the gridding stage was shared. */
 typedef struct tess_grid_work {
-    double utilisation; /**< busy share of the threads */
+    double utilisation; /**< share of the time in which the threads were busy */
     double own_s;       /**< tess_time_own() of the first thread */
-    double predicted_largest_s, predicted_mean_s; /**< of the most and of the average
-                                                       loaded rank, as planned */
-    int64_t merged_visibilities; /**< gridded along with another at their position */
+    double predicted_largest_s,
+        predicted_mean_s; /**< seconds of the rank with most work, and of the mean rank,
+                             as the partition predicted */
+    int64_t merged_visibilities; /**< visibilities that were gridded together with
+                                    another one at the same position */
 } tess_grid_work;
 
 typedef struct tess_profile {
-    double stage_seconds[TESS_NUM_STAGES]; /**< of this rank */
-    int64_t stage_bytes[TESS_NUM_STAGES];  /**< read, written, or sent to other ranks */
-    double stage_mpi_s[TESS_NUM_STAGES];   /**< in MPI, waiting included */
-    int64_t sent_before;                   /**< bytes sent that a stage has counted */
-    double mpi_before_s;                   /**< likewise, seconds in MPI */
+    double stage_seconds[TESS_NUM_STAGES]; /**< seconds of this rank */
+    int64_t stage_bytes[TESS_NUM_STAGES]; /**< bytes that were read, written, or sent to
+                                             other ranks */
+    double stage_mpi_s[TESS_NUM_STAGES];  /**< seconds in MPI, including waiting */
+    int64_t sent_before; /**< bytes sent so far that a stage has already counted */
+    double mpi_before_s; /**< seconds in MPI so far that a stage has already counted */
     int64_t stage_visibilities[TESS_NUM_STAGES];
-    int64_t visibilities; /**< imaged or predicted, from this rank's rows */
+    int64_t visibilities; /**< visibilities of this rank's rows that were imaged or
+                             predicted */
     int64_t ignored[TESS_NUM_IGNORED];
-    double beyond_uv_lambda; /**< largest |u| or |v| of those of BEYOND_UV; 0 unknown */
-    int64_t plans;           /**< gridding plans made */
-    int64_t transforms;      /**< plane transforms set up */
-    int64_t device_bytes;    /**< most that was held of a GPU's memory */
-    int64_t image_slab_bytes, plane_slab_bytes; /**< largest buffer of one image and of
-                                                  one w-plane on this rank */
+    double beyond_uv_lambda; /**< largest |u| or |v| of the visibilities that
+                                TESS_IGNORED_BEYOND_UV counts; 0: unknown */
+    int64_t plans;           /**< number of gridding plans that were made */
+    int64_t transforms;      /**< number of plane transforms that were set up */
+    int64_t device_bytes; /**< largest amount of GPU memory that was held at a time */
+    int64_t image_slab_bytes, plane_slab_bytes; /**< bytes of this rank's largest buffer
+                                                   for one image, and for one w-plane */
     tess_checkpoint_cost checkpoint;
     tess_streaming stream;
-    bool wants_energy;                      /**< measure energy, where it can be */
-    tess_energy energy;                     /**< of this rank's GPU, and its node's
-                                                 processors, unless another rank has them */
-    struct tess_profile_metering *metering; /**< while it is measured */
-    double start_s;                         /**< tess_time_now() at program start */
+    bool wants_energy;  /**< measure energy, if the machine can */
+    tess_energy energy; /**< energy of this rank's GPU, and of its node's processors
+                           unless another rank measures them */
+    struct tess_profile_metering
+        *metering;  /**< state of the measurement, while energy is measured */
+    double start_s; /**< tess_time_now() at program start */
     tess_grid_work grid;
-    double join_s;           /**< of the FFT stage: tile sums to and from grid lines */
-    char plan[1024];         /**< the plan in words */
-    double projection_error; /**< of w-projection, measured; 0: not used */
-    tess_trace *trace;       /**< gets the stages as spans, or NULL; borrowed */
+    double join_s;   /**< seconds of the FFT stage in which tile sums were added to grid
+                        lines or taken from them */
+    char plan[1024]; /**< the plan in words */
+    double projection_error; /**< measured error of w-projection; 0: w-projection is not
+                                used */
+    tess_trace *trace;       /**< receives the stages as spans; or NULL. Borrowed */
 } tess_profile;
 
-/** "read", "grid" ... */
+/** Name of a stage: "read", "grid", ... */
 const char *tess_stage_name(tess_stage stage);
 
 void tess_profile_start(tess_profile *profile);
 
-/** Add the time since `*mark`, and what tess_profile_sent does, to a stage and set
- *  `*mark` to now. */
+/** Add the time since `*mark` to a stage, and what tess_profile_sent adds. Set `*mark`
+ * to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);
 
-/** Add the time since `begin` to a stage, as tess_profile_lap does; what was sent, and
- *  the time in MPI, are counted elsewhere. */
+/** Add the time since `begin` to a stage, as tess_profile_lap does, but no bytes and no
+ * time in MPI, which the caller counts elsewhere. */
 void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 
-/** Add what was sent to other ranks since the last call, and the time in MPI, waiting
- *  for them included, to a stage. */
+/** Add to a stage the bytes that were sent to other ranks since the last call, and the
+ * time in MPI, including waiting for other ranks. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);
 
-/** Begin to measure energy, if it is wanted: of the GPU at this PCI bus id ("": none)
- *  and, when `cpu`, of the node's processors. Stages get what was used while they took
- *  time, as far as the counters tell, which are read ten times a second. Local. */
+/** Begin to measure energy if profile->wants_energy: of the GPU at this PCI bus id ("":
+ * no GPU) and, if `cpu`, of the node's processors. Counters are read ten times a
+ * second. The energy between two readings is shared among the stages by the time that
+ * they took. Local. */
 void tess_profile_start_meter(tess_profile *profile, const char *gpu_bus_id, bool cpu);
 void tess_profile_stop_meter(tess_profile *profile); /**< Local. */
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Element k of an array of double, or of float, as double. */
+/** Element k of an array of double or of float, as double. */
 static inline double tess_real_at(const void *array, bool is_double, int64_t k)
 {
     return is_double ? ((const double *)array)[k] : (double)((const float *)array)[k];

@@ -1,4 +1,4 @@
-/* Selection by Hoare's partitions, and distinct values. */
+/* Finds values of a given rank by Hoare's partitions, and distinct values. */
 #include "tess_select.h"
 
 #include <stdlib.h>

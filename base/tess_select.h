@@ -1,5 +1,6 @@
 /** @file tess_select.h
- *  Values of a given rank, without sorting all of them; values in order, each once.
+ *  Finds values of a given rank without sorting all values, and the distinct values of
+ *  a list.
  */
 #ifndef TESS_SELECT_H
 #define TESS_SELECT_H
@@ -10,16 +11,16 @@
 extern "C" {
 #endif
 
-/** The k-th smallest of value[count], counted from 0; puts those below before it and
- *  those above behind it (C. A. R. Hoare, 1961). No value is NaN, and k < count.
- *  Local. */
+/** The k-th smallest of value[count], counted from 0. Smaller values are moved before
+ * it, and larger ones behind it (C. A. R. Hoare, 1961, CACM 4, 321). No value may be
+ * NaN, and k < count. Local. */
 double tess_select_smallest(double *value, int64_t count, int64_t k);
 
-/** The order of two doubles, for qsort() and bsearch(). Local. */
+/** Compares two doubles, for qsort() and bsearch(). Local. */
 int tess_select_order(const void *a, const void *b);
 
-/** Sort value[count], and keep the first of those that are not more than `apart` above
- *  the last one kept; returns how many are left. Local. */
+/** Sort value[count]. Of values that are at most `apart` above the last one that was
+ * kept, keep none. Returns the number of values that are left. Local. */
 int64_t tess_select_distinct(double *value, int64_t count, double apart);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /** @file tess_sincos.h
- *  Sine and cosine of phases in turns, written so that loops over them vectorise.
+ *  Sine and cosine of phases in turns, written so that compilers vectorise loops over
+ *  them.
  */
 #ifndef TESS_SINCOS_H
 #define TESS_SINCOS_H
@@ -8,22 +9,23 @@
 
 #include "tess_const.h"
 
-/** Nearest whole number, |x| < 2^51; vectorises on every instruction set. */
+/** Nearest whole number to x, |x| < 2^51. It vectorises on every instruction set. */
 static inline double tess_nearest(double x)
 {
     const double shift = 0x1.8p52;
     return (x + shift) - shift;
 }
 
-/** As tess_nearest(), |x| < 2^22. */
+/** As tess_nearest(), in single precision, |x| < 2^22. */
 static inline float tess_nearest_single(float x)
 {
     const float shift = 0x1.8p23f;
     return (x + shift) - shift;
 }
 
-/** sin and cos of 2π·turns, |turns| < 2^49: quadrant reduction, then Taylor polynomials
- *  on ±π/4, whose first neglected terms (θ^17/17!, θ^18/18!) are below 5e-17. */
+/** sin and cos of 2π·turns, |turns| < 2^49: the quadrant is split off, then Taylor
+ * polynomials serve on ±π/4. The first neglected terms, θ^17/17! and θ^18/18!, are
+ * below 5e-17. */
 static inline void tess_sincos_turns(double turns, double *sine, double *cosine)
 {
     const double quadrant = tess_nearest(4.0 * turns);
@@ -44,16 +46,17 @@ static inline void tess_sincos_turns(double turns, double *sine, double *cosine)
                                                   x * (1.0 / 479001600 +
                                                        x * (-1.0 / 87178291200.0 +
                                                             x / 20922789888000.0)))))));
-    /* halves, rounded down */
+    /* `half` is quadrant / 2, rounded down; so `odd` is 0 or 1 */
     const double half = tess_nearest(0.5 * quadrant - 0.25), odd = quadrant - 2 * half;
     const double sign = 1 - 2 * (half - 2 * tess_nearest(0.5 * half - 0.25));
-    /* blended by arithmetic: odd is 0 or 1 */
+    /* odd quadrants exchange sine and cosine: arithmetic with `odd` replaces a branch
+     */
     *sine = sign * (s + odd * (c - s));
     *cosine = sign * (c - odd * (c + s));
 }
 
-/** In single precision, |turns| ≤ ½: first neglected terms θ^11/11!, θ^10/10! are below
- *  3e-8. */
+/** The same in single precision, |turns| ≤ ½. The first neglected terms, θ^11/11! and
+ * θ^10/10!, are below 3e-8. */
 static inline void tess_sincos_turns_single(float turns, float *sine, float *cosine)
 {
     const float quadrant = tess_nearest_single(4.0f * turns);

@@ -1,4 +1,4 @@
-/* Direction cosines to right ascension and declination, and back. */
+/* Converts direction cosines to right ascension and declination, and back. */
 #include "tess_sky_place.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0
     const double d_ra = ra_rad - ra0_rad;
     const double sin_half_ra = sin(0.5 * d_ra);
     const double sin_half_dec = sin(0.5 * (dec_rad - dec0_rad));
-    /* Forms without the cancellation of 1 - cos for small offsets. */
+    /* These forms avoid the cancellation of 1 − cos for small offsets. */
     const double turned = 2.0 * cos(dec_rad) * sin_half_ra * sin_half_ra;
     lmn1[0] = cos(dec_rad) * sin(d_ra);
     lmn1[1] = sin(dec_rad - dec0_rad) + turned * sin(dec0_rad);

@@ -12,13 +12,13 @@ typedef struct error_record {
     char origin[256];
 } error_record;
 
-/* Like errno, the record is process state: an error raised in a worker thread must
+/* The record is state of the process, unlike errno: an error in a worker thread must
  * reach the thread that reports it. */
 static error_record process_record;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Calls of the library from several threads do not share one: each thread has a record
- * of its own while `in_call`. A call's worker threads have none and use the
+/* Calls of the library from several threads do not share a record: each such thread has
+ * a record of its own while `in_call`. Worker threads of a call have none, and use the
  * process's. */
 static _Thread_local error_record call_record;
 static _Thread_local bool in_call;
@@ -62,7 +62,7 @@ tess_status tess_error_record(tess_status status, const char *file, int line,
         va_start(args, format);
         vsnprintf(record->message, sizeof record->message, format, args);
         va_end(args);
-        /* one line, whatever a library put into its text */
+        /* the message is one line, even if the text of a library has several */
         for (char *c = record->message; *c; ++c)
             if (*c == '\n' || *c == '\r') *c = ' ';
         const char *base = strrchr(file, '/');
@@ -106,7 +106,8 @@ tess_status tess_error_call_end(tess_status status)
 {
     in_call = false;
     if (status == TESS_OK) return status;
-    if (call_record.message[0] == '\0') { /* a worker's, or none */
+    if (call_record.message[0] ==
+        '\0') { /* recorded by a worker thread, or by nobody */
         pthread_mutex_lock(&lock);
         call_record = process_record;
         pthread_mutex_unlock(&lock);

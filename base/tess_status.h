@@ -18,25 +18,25 @@ extern "C" {
 /** Exit status of the program for a status, as README lists them. */
 int tess_status_exit(tess_status status);
 
-/** Record why an operation failed. The first record since tess_error_clear() is
- *  kept, later ones are consequences. Thread-safe. Returns `status`. */
+/** Record why an operation failed. Only the first record since tess_error_clear() is
+ * kept, because later failures follow from it. Thread-safe. Returns `status`. */
 tess_status tess_error_record(tess_status status, const char *file, int line,
                               const char *function, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/** The recorded message for the user ("" when there is none), without source
- *  position. Valid until tess_error_clear(). */
+/** The recorded message for the user, without source position; "" if there is none. It
+ * is valid until tess_error_clear(). */
 const char *tess_error_message(void);
 
-/** Where the recorded failure was raised: "file:line function", "" when none. */
+/** Where the recorded failure occurred: "file:line function"; "" if there is none. */
 const char *tess_error_origin(void);
 
 /** Forget the recorded message. */
 void tess_error_clear(void);
 
-/** One call of the library: what fails in this thread between begin and end is recorded
- *  apart from other threads' calls. end passes `status` on and, when it is not TESS_OK,
- *  keeps the message for tess_last_error(). */
+/** Begin and end one call of the library. Failures in this thread between the two are
+ * recorded separately from those of other threads' calls. The second function returns
+ * `status` and, unless it is TESS_OK, keeps the message for tess_last_error(). */
 void tess_error_call_begin(void);
 tess_status tess_error_call_end(tess_status status);
 

@@ -14,13 +14,14 @@ static bool is_tail(unsigned char byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* Bytes of the character in front, 0 when it is none: by UTF-8's definition each
- * character has one spelling, and surrogates have none (RFC 3629). */
+/* Number of bytes of the UTF-8 character at the start of the text; 0 if these bytes are
+ * none. In UTF-8 each character has only one valid spelling, and surrogates have none
+ * (RFC 3629). */
 static int length_of(const unsigned char *at)
 {
     const unsigned char first = at[0];
     if (first < 0x80) return 1;
-    if (!is_tail(at[1])) return 0; /* the end of the text, too */
+    if (!is_tail(at[1])) return 0; /* also where the text ends */
     if (first >= 0xC2 && first <= 0xDF) return 2;
     if (!is_tail(at[2])) return 0;
     if ((first & 0xF0) == 0xE0)
@@ -30,7 +31,8 @@ static int length_of(const unsigned char *at)
     return (first == 0xF0 && at[1] < 0x90) || (first == 0xF4 && at[1] > 0x8F) ? 0 : 4;
 }
 
-/* U+0000 to U+001F, and U+007F to U+009F. */
+/* Whether a character is a control character: U+0000 to U+001F, and U+007F to U+009F.
+ */
 static bool is_control(const unsigned char *at, int length)
 {
     return length == 1 ? at[0] < 0x20 || at[0] == 0x7F
@@ -94,7 +96,7 @@ void tess_text_angle(double rad, char *text, size_t size)
 
 void tess_text_angle_below(double rad, char *text, size_t size)
 {
-    /* below also where three digits hold all of it */
+    /* Three digits may hold `rad` exactly. The text must then be below it, too. */
     const angle_unit unit = unit_of(rad * (1 - 1e-9));
     const double value = rad * (1 - 1e-9) / unit.rad;
     const double step = pow(10, floor(log10(value)) - 2);

@@ -1,5 +1,5 @@
 /** @file tess_text.h
- *  Text of files and users on its way to a terminal, and angles as text.
+ *  Makes text of files and users safe for a terminal, and writes angles as text.
  */
 #ifndef TESS_TEXT_H
 #define TESS_TEXT_H
@@ -10,20 +10,21 @@
 extern "C" {
 #endif
 
-/** Replace by '?' what a terminal would act upon or could not show: control characters,
- *  also those above 0x7F, and bytes that are no UTF-8. Letters of all languages stay.
- *  Returns `text`. Local. */
+/** Replace characters that a terminal would obey or could not show by '?': control
+ * characters, including those above 0x7F, and bytes that are not UTF-8. Letters of all
+ * languages stay. Returns `text`. Local. */
 char *tess_text_clean(char *text);
 
-/** Cut the blanks of both ends away, in place: returns the first byte that is none.
- *  Local. */
+/** Cut off the blanks at both ends, in place. Returns the first byte that is not blank.
+ * Local. */
 char *tess_text_trim(char *text);
 
-/** An angle in the largest unit of the command line's that keeps it at least 1,
- *  "4.1uas". Local. */
+/** Write an angle like "4.1uas", in the largest unit of the command line in which it is
+ * at least 1. Local. */
 void tess_text_angle(double rad, char *text, size_t size);
 
-/** Likewise an angle of three digits that is below `rad`, and next to it. Local. */
+/** Write the largest angle of three digits that is below `rad`, in the same way. Local.
+ */
 void tess_text_angle_below(double rad, char *text, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Times, positions, angles and fluxes in the words of the log. */
+/* Writes times, positions, angles and fluxes in the words of the log. */
 #define _GNU_SOURCE
 #include "tess_words.h"
 
@@ -39,7 +39,7 @@ void tess_words_time(double mjd_s, char *text, size_t size)
     snprintf(text, size, "%s.%d", stamp, (int)(tenths - 10 * whole));
 }
 
-/* Sexagesimal, rounded once so that no part reads 60. */
+/* Write a number in sexagesimal form. It is rounded once, so that no part reads 60. */
 static void sexagesimal(double value, int decimals, char *text, size_t size)
 {
     const double scale = pow(10, decimals), units = round(fabs(value) * 3600 * scale);
@@ -69,7 +69,8 @@ const char *tess_words_angle_unit(double rad, double *unit_rad)
     static const struct {
         const char *name;
         double rad;
-        double least; /* of them: 100 arcsec are usual, 1.7 arcmin are not */
+        double least; /* smallest number in this unit: 100 arcsec is usual, 1.7 arcmin
+                         is not */
     } units[] = {{"deg", TESS_RAD_PER_DEG, 3},
                  {"arcmin", 60 * TESS_RAD_PER_ASEC, 3},
                  {"arcsec", TESS_RAD_PER_ASEC, 0.1},
@@ -88,7 +89,7 @@ void tess_words_flux(double jy, int digits, char *text, size_t size)
         const char *name;
         double jy;
     } units[] = {{"Jy", 1}, {"mJy", 1e-3}, {"uJy", 1e-6}, {"nJy", 1e-9}, {"Jy", 1}};
-    size_t k = 0; /* very small ones are in Jy with an exponent */
+    size_t k = 0; /* very small values are written in Jy, with an exponent */
     while (k < 4 && fabs(jy) < units[k].jy * 0.9999)
         ++k;
     if (!(fabs(jy) > 0)) k = 0;

@@ -9,8 +9,9 @@
 struct tess_worker {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t change;        /* of what follows */
-    void (*work)(void *argument); /* to be done or being done, or NULL */
+    pthread_cond_t change; /* signals changes of the members below */
+    void (*work)(
+        void *argument); /* work that is to be done or is being done, or NULL */
     void *argument;
     bool ending;
 };
