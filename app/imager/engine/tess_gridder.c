@@ -1,5 +1,5 @@
-/* The engine's steps from samples to one image and back, on one rank: what callers with
- * arrays in memory need of it. */
+/* Grids samples to one image, and degrids an image to samples, by the steps of the
+ * engine on one rank. The library calls it for arrays in memory. */
 #include "tess_gridder.h"
 
 #include "imager_job.h"
@@ -7,7 +7,7 @@
 #include "tess_mem.h"
 
 struct tess_gridder {
-    tess_samples *samples; /* the caller's */
+    tess_samples *samples; /* samples of the caller */
     tess_layout layout;
     tess_profile profile;
     imager_job job;
@@ -37,7 +37,7 @@ tess_status tess_gridder_create(const tess_geom *geom, const tess_grid_opts *opt
     job->profile = &made->profile;
     job->geom = *geom;
     job->num_pol = job->num_images = job->ranks.num_groups = job->ranks.fft_ranks = 1;
-    job->memory.rank_bytes = INT64_MAX; /* no limit was given */
+    job->memory.rank_bytes = INT64_MAX; /* the caller has set no limit */
     TESS_TRY(tess_comm_self(&job->comm));
     TESS_TRY(tess_backend_find("cpu", &job->backend));
     TESS_TRY(tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan));

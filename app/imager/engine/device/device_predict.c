@@ -29,7 +29,7 @@ typedef struct predict_run {
     tess_samples like;
     tile_cuda_samples samples;
     raw_sums *sums; /* device */
-    void *rows;     /* device, of the batch */
+    void *rows;     /* rows of the batch, on the device */
     device_recipe recipe;
     int threads;
 } predict_run;
@@ -59,7 +59,7 @@ static double bytes_of_batch(const tess_samples *like, const predict_batch *batc
            device_samples_bytes(like, batch->num_rows, batch->num_vis, false);
 }
 
-/* Takes as many blocks from first_span on as fit; at least one. */
+/* Takes as many blocks from first_span on as fit, and at least one. */
 static predict_batch next_batch(const imager_predictor *predictor,
                                 const tess_source *source, int64_t first_span)
 {
@@ -181,7 +181,7 @@ static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
     return device_samples_excerpt(resident->samples, most, out);
 }
 
-/* Releases nothing: the samples belong to this run. */
+/* Releases nothing, because the samples belong to this run. */
 static void release(tess_resident *resident)
 {
     (void)resident;

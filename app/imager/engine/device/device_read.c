@@ -167,7 +167,7 @@ cleanup:
     return status;
 }
 
-/* The samples and what they hold, in one. */
+/* The samples, and the memory that they use, in one struct. */
 typedef struct resident_samples {
     tess_resident resident;
     tile_cuda_samples samples;

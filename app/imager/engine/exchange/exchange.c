@@ -8,16 +8,16 @@
 #include "tess_mem.h"
 #include "tess_moved.h"
 
-/* Bytes that a rank sends in one round, and all ranks together: messages between cores
- * of a node are then read from their caches. */
+/* Bytes that a rank sends in one round, and that all ranks send together. With these
+ * numbers, cores of a node read messages from their caches. */
 enum {
     LEAST_ROUND_BYTES = 1 << 20,
     ROUND_BYTES = 10 << 20,
     ALL_ROUND_BYTES = 40 << 20
 };
 
-/* A window is made if a rank has so many bytes to send: making it takes a dozen
- * collective calls. */
+/* A rank must have this many bytes to send for a window to be made, because making one
+ * takes a dozen collective calls. */
 enum { WINDOW_FROM_BYTES = 4 << 20 };
 
 static int64_t round_bytes_of(int64_t asked, int ranks)
@@ -31,7 +31,7 @@ static int64_t round_bytes_of(int64_t asked, int ranks)
 
 int64_t tess_exchange_flight_bytes(int ranks)
 {
-    /* this rank's window, and what is read of the others' */
+    /* memory of this rank's window, and views of the other ranks' windows */
     return 2 * WINDOW_PARTS * round_bytes_of(0, ranks);
 }
 
@@ -80,7 +80,7 @@ cleanup:
     return status;
 }
 
-/* Frees all but the window. Local. */
+/* Frees everything except the window. Local. */
 static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples *like,
                                  tess_exchange *exchange)
 {
@@ -233,7 +233,7 @@ cleanup:
     return status;
 }
 
-/* The end of the rows from `first` on that fill a round; at least one row. */
+/* The end of the rows from `first` on that fill a round, which has at least one row. */
 static int64_t end_of_round(const tess_exchange *exchange, const tess_samples *samples,
                             int64_t first)
 {
@@ -251,7 +251,7 @@ static tess_status prepare_rounds(tess_exchange *exchange, const tess_samples *s
                                   int64_t *rounds)
 {
     tess_status status = TESS_OK;
-    int64_t most[2] = {0, 0}; /* rounds and bytes */
+    int64_t most[2] = {0, 0}; /* numbers of rounds and of bytes */
     for (int64_t row = 0; row < samples->num_rows; ++most[0])
         row = end_of_round(exchange, samples, row);
     for (int64_t row = 0; row < samples->num_rows; ++row)
@@ -344,7 +344,7 @@ cleanup:
 }
 
 /* Puts runs in order of source. The stable sort to bricks then leaves each brick's runs
- * in order of (source, row, channel), as if one rank had read everything. Runs that
+ * in the order of (source, row, channel), as if one rank had read everything. Runs that
  * arrived together stay together. */
 static tess_status order_by_source(tess_exchange *exchange)
 {
@@ -385,9 +385,10 @@ tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_exchange_drain(exchange));
-    tess_window_free(exchange->window); /* what follows may need the memory */
+    tess_window_free(exchange->window); /* later work may need the memory */
     exchange->window = NULL;
-    if (exchange->plan->backend->grid->load) { /* sorts where it works */
+    if (exchange->plan->backend->grid
+            ->load) { /* the backend sorts the samples where it works on them */
         tess_brick_list_free(&exchange->bricks);
         if (exchange->plan->opts.repeatable) TESS_TRY(order_rows(exchange));
         TESS_TRY(exchange->plan->backend->grid->load(exchange->plan, &exchange->samples,
@@ -406,7 +407,7 @@ cleanup:
 
 /* ---- checkpoints ---- */
 
-/* The order of what has been sorted does not depend on rounds. */
+/* The order of samples that have been sorted does not depend on rounds. */
 static int64_t rounds_that_count(const tess_exchange *exchange)
 {
     return exchange->sorted ? 0 : exchange->num_rounds;
@@ -449,7 +450,7 @@ static bool log_is_sound(const round_count *received, const round_count *place,
     return sum->parcels <= all->parcels && sum->pieces <= all->pieces;
 }
 
-/* Checks that the rounds, if there are any, have brought all that there is. */
+/* Checks that the rounds, if there are any, have brought all samples. */
 static bool rounds_are_sound(const tess_exchange *exchange)
 {
     const round_count all = {exchange->samples.num_rows, exchange->bricks.num_runs, 0};
@@ -515,7 +516,7 @@ tess_status tess_exchange_move(tess_exchange *exchange, int64_t num_chan,
     tess_samples *samples = &exchange->samples;
     tess_brick_list *bricks = &exchange->bricks;
     round_count count = {samples->num_rows, bricks->num_runs, samples->num_vis};
-    /* for what is still to come, too */
+    /* also for samples that are still to come */
     round_count room = {samples->capacity_rows, bricks->capacity_runs,
                         samples->capacity_vis};
     int64_t rounds = rounds_that_count(exchange);
@@ -544,7 +545,7 @@ cleanup:
 
 /* ---- the way back ---- */
 
-/* Values of a round on their way back to those who asked for them. */
+/* Values of a round on their way back to the ranks that asked for them. */
 typedef struct reply {
     const round_log *log;
     tess_flight *flight;

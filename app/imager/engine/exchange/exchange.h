@@ -25,11 +25,12 @@ tess_status tess_exchange_create(tess_comm *comm, const tess_grid_plan *plan,
 /** Memory of a rank for samples in flight among `ranks` ranks [bytes]. Local. */
 int64_t tess_exchange_flight_bytes(int ranks);
 
-/** NULL is fine. Collective if samples were sent and not completed, else Local. */
+/** Free an exchange; NULL is fine. Collective if samples were sent and not completed,
+ * else Local. */
 void tess_exchange_destroy(tess_exchange *exchange);
 
-/** Make room at once for what this rank is going to receive. Without this, arrays grow,
- * and are copied, as samples arrive. TESS_ERR_ALLOC. Local. */
+/** Allocate at once the memory for everything that this rank is going to receive.
+ * Otherwise arrays grow, and are copied, as samples arrive. TESS_ERR_ALLOC. Local. */
 tess_status tess_exchange_expect(tess_exchange *exchange, int64_t num_rows,
                                  int64_t num_runs, int64_t num_vis);
 
@@ -51,14 +52,15 @@ void tess_exchange_progress(tess_exchange *exchange);
 tess_status tess_exchange_complete(tess_exchange *exchange, int num_threads,
                                    tess_samples **samples, tess_brick_list **bricks);
 
-/** Receive what is in flight, so that all that was sent so far has arrived. More may be
- * sent afterwards. Collective. */
+/** Receive all messages that are in flight, so that everything that was sent so far has
+ * arrived. More may be sent afterwards. Collective. */
 tess_status tess_exchange_drain(tess_exchange *exchange);
 
 /** Write what was received so far, after tess_exchange_drain or tess_exchange_complete;
- * or restore what was so written by as many ranks. `num_chan`: of the channel table.
- * For imaging, and not for backends that sort samples. TESS_ERR_ALLOC; TESS_ERR_INPUT:
- * no exchange can have received this; and the mover's errors. Local. */
+ * or restore what an exchange of as many ranks has written. `num_chan`: number of
+ * channels of the channel table. It is for imaging, and for backends that do not sort
+ * samples. TESS_ERR_ALLOC; TESS_ERR_INPUT: no exchange can have received this; and the
+ * mover's errors. Local. */
 tess_status tess_exchange_move(tess_exchange *exchange, int64_t num_chan,
                                tess_mover *mover);
 
@@ -68,8 +70,8 @@ int64_t tess_exchange_bytes(const tess_exchange *exchange);
 /** Forget what was received and sent, for the next pass. Local. */
 void tess_exchange_reset(tess_exchange *exchange);
 
-/** Prediction: return the owners' visibilities to the `samples` of the only
- * tess_exchange_send. Collective. */
+/** For a prediction: return the visibilities from the owners of the bricks to
+ * `samples`, which tess_exchange_send has sent, in its only call. Collective. */
 tess_status tess_exchange_return(tess_exchange *exchange, tess_samples *samples);
 
 #endif

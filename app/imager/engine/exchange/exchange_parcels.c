@@ -4,10 +4,10 @@
 #include "exchange_parcels.h"
 #include "tess_mem.h"
 
-/* Bytes packed between two looks at the round in flight. */
+/* Bytes that are packed between two looks at the round in flight. */
 enum { PROGRESS_BYTES = 256 << 10 };
 
-/* A round of fewer rows is not shared by threads. */
+/* Threads share a round only if it has more rows than this. */
 enum { ROWS_PER_THREAD = 16 };
 
 /* A message is a round_count, headers, pieces, then visibilities and weights of all
@@ -268,8 +268,8 @@ static void put_run(tess_exchange *exchange, const round_count *at, int32_t chan
                                                   .source = source};
 }
 
-/* Replaces the counts of each thread for each rank by those of the threads before it;
- * their sums. */
+/* Replaces the counts of each thread for each rank by those of the threads before it.
+ * Returns their sums. */
 static void number_parcels(tess_exchange *exchange, int threads, round_count *total)
 {
     const int size = tess_comm_size(exchange->comm);
@@ -326,7 +326,7 @@ typedef struct round_places {
     round_count *total; /* [P] */
     char **
         message; /* [P] message to each rank; NULL: it is this rank, or there is none */
-    int64_t *first_sent; /* [P] in exchange->sent */
+    int64_t *first_sent; /* [P] first parcel of each rank in exchange->sent */
     round_count own;     /* where this rank's own parcels begin */
 } round_places;
 
@@ -337,7 +337,8 @@ static void free_places(round_places *places)
     tess_free(places->first_sent);
 }
 
-/* Memory for all messages of a round: of the window, if that is large enough. */
+/* Makes memory for all messages of a round: that of the window, if it is large enough.
+ */
 static tess_status take_buffer(const tess_exchange *exchange, int64_t bytes,
                                round_flight *round)
 {
@@ -557,9 +558,10 @@ cleanup:
 
 /* ---- unpacking ---- */
 
-/* Unpacks parcels [first, end) of a message; the first is put at `at`. */
+/* Parcels [first, end) of a message, which one thread unpacks. The first parcel is put
+ * at `at`. */
 typedef struct landing {
-    const char *header, *piece; /* of the first */
+    const char *header, *piece; /* the first parcel's */
     int64_t first, end;
     round_count at;
 } landing;
@@ -599,7 +601,7 @@ static void take_parcels(tess_exchange *exchange, const landing *part, int sourc
     }
 }
 
-/* Copy by threads. */
+/* Copies bytes; threads share them. */
 static void copy_values(char *to, const char *from, int64_t bytes, int threads)
 {
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
@@ -609,7 +611,7 @@ static void copy_values(char *to, const char *from, int64_t bytes, int threads)
     }
 }
 
-/* Unpacks a thread's share of the parcels of a message. */
+/* The part of a message's parcels that thread t of `threads` unpacks. */
 static landing landing_of(const char *header, int64_t parcels, int t, int threads)
 {
     const int64_t first = parcels * t / threads;

@@ -1,6 +1,6 @@
 /** @file exchange_parcels.h  (private to app/imager/engine/exchange/)
- *  What an exchange is made of, and its rounds: runs as parcels in messages, and
- *  messages as rows that were received.
+ *  The state of an exchange and of its rounds, in which runs are packed as parcels into
+ *  messages, and messages are unpacked into rows.
  */
 #ifndef TESS_EXCHANGE_PARCELS_H
 #define TESS_EXCHANGE_PARCELS_H
@@ -81,10 +81,10 @@ struct tess_exchange {
     int threads;
     int64_t round_bytes;
     int64_t window_from; /* a window is used from so many bytes to send on */
-    tess_window *window; /* or NULL */
+    tess_window *window; /* window of this rank, or NULL */
     round_flight flying[ROUNDS_FLYING]; /* round k is flying[k % ROUNDS_FLYING] */
     int64_t num_started; /* rounds that have been started since the exchange was made */
-    tess_samples samples; /* received */
+    tess_samples samples; /* samples that were received */
     tess_brick_list bricks;
     int64_t *split_offset; /* [num_split] samples of split bricks that have been sent so
                               far */
@@ -97,7 +97,7 @@ struct tess_exchange {
     bool sorted; /* what was received has been sorted to bricks */
 };
 
-/* The round that was started so many rounds ago. */
+/* The round that was started `rounds` rounds ago. */
 static inline round_flight *exchange_round_before(tess_exchange *exchange,
                                                   int64_t rounds)
 {

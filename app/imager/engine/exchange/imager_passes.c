@@ -149,7 +149,7 @@ static const double PART_BYTES = 3 * 8 + 4 + 4 + 8;
 /* A share of randomly dealt bricks may be larger than the mean, by this factor. */
 static const double SHARE_SPREAD = 1.1;
 
-/* More passes than these are not tried at first. */
+/* The first search looks at no more passes than this. */
 enum { MOST_SHARES = 1000 };
 
 /* The samples and sums of each block of w-planes, on the rank that has most of it. */
@@ -157,7 +157,7 @@ typedef struct block_load {
     int64_t *bricks;      /* [num_blocks] */
     double *sample_bytes; /* [num_blocks] */
     double num_vis;
-    double least_shares; /* that the backend asks for */
+    double least_shares; /* least number of passes that the backend asks for */
 } block_load;
 
 static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
@@ -211,8 +211,8 @@ static double bytes_in(const imager_job *job, const block_load *load,
     return bytes;
 }
 
-/* The passes with the sums of so many planes at a time (0: those of a w-window), and
- * with samples of so many bytes beside them. */
+/* The passes if the sums of this number of planes are held at a time (0: those of a
+ * w-window), and this number of bytes of samples beside them. */
 static void passes_with(const imager_job *job, const block_load *load,
                         const imager_sums_size *size, int planes_at_once, double left,
                         imager_passes *passes)
@@ -238,7 +238,7 @@ static void passes_with(const imager_job *job, const block_load *load,
     passes->too_large = left <= 0 || passes->sample_bytes > left;
 }
 
-/* Whether sums may be of fewer planes than a w-window has. */
+/* Whether sums of fewer planes than a w-window has may be held at a time. */
 static bool by_planes(const imager_job *job)
 {
     return job->ranks.num_groups == 1 && !job->backend->start &&
@@ -265,7 +265,8 @@ static void choose(const imager_job *job, const block_load *load,
     const double left = room - imager_window_bytes(size, planes);
     passes_with(job, load, size, planes, left, passes);
     if (!passes->too_large) return;
-    /* not even one plane fits, or the images do not: this needs the least */
+    /* not even the sums of one plane fit, or the images do not: this choice needs the
+     * least memory */
     passes_with(job, load, size, planes,
                 fmax(left, LEAST_SHARE * (double)job->memory.rank_bytes), passes);
     passes->too_large = true;

@@ -40,7 +40,7 @@ typedef struct imager_passes {
     int *num_shares;    /**< [num_windows] passes of each window; owned */
     int num_reads;      /**< passes in all */
     double sums_bytes, sample_bytes; /**< largest amounts on a rank at a time */
-    bool too_large;                  /**< even so they do not fit */
+    bool too_large;                  /**< even these passes do not fit into memory */
 } imager_passes;
 
 /** Memory that a rank holds in every pass beside its samples and sums, if samples that

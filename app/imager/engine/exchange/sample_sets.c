@@ -7,8 +7,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Sets are read at least so many times after the first time: once bricks or weights
- * have been counted, two passes or more go over data that do not fit. */
+/* Sets are read at least this many times after the first time: once bricks or weights
+ * have been counted, two passes or more go over data that do not fit into memory. */
 enum { LEAST_READS_AGAIN = 2 };
 
 /* Decides whether a scratch file is faster for the next times than the observations,
@@ -33,7 +33,7 @@ cleanup:
     return status;
 }
 
-/* Keeps what has been read for the first time. */
+/* Keeps a set that has been read for the first time. */
 static tess_status keep_set(sample_sets *data, int64_t k, double source_s)
 {
     tess_status status = TESS_OK;

@@ -18,8 +18,8 @@ struct imager_predictor;
  * memory. */
 typedef struct sample_sets {
     tess_source *source;
-    tess_samples cached; /* all samples, when `in_memory` */
-    tess_samples block;  /* the current set, otherwise */
+    tess_samples cached; /* all samples, if `in_memory` */
+    tess_samples block;  /* the current set, if not `in_memory` */
     bool in_memory;
     double
         kept_bytes;   /* bytes of the samples of all outputs, which stay beside these */

@@ -1,5 +1,5 @@
-/* Which frequencies and which w the visibilities of an image have: what its plan must
- * cover. */
+/* Finds the extent of the visibilities of an image in frequency, w and baseline length,
+ * which its plan must cover. */
 #include "imager_extent.h"
 
 #include <math.h>
@@ -27,8 +27,9 @@ void imager_extent_join(imager_extent *total, const imager_extent *extent)
     total->largest_vis_jy = fmax(total->largest_vis_jy, extent->largest_vis_jy);
 }
 
-/* Largest magnitude of numbers that are finite. Their bits without the sign are ordered
- * as they are, and comparing integers vectorises. */
+/* The largest magnitude of the finite numbers. Without the sign bit, the bits of
+ * floating-point numbers are ordered as the numbers are, and comparisons of integers
+ * vectorise. */
 static double largest_of(const void *array, bool is_double, int64_t first,
                          int64_t count)
 {
@@ -89,7 +90,7 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
     extent->w_min_lambda = fmin(extent->w_min_lambda, w_m * inv_min);
     extent->w_max_lambda = fmax(extent->w_max_lambda, w_m * inv_max);
     extent->uvw_max_lambda = fmax(extent->uvw_max_lambda, length_m * inv_max);
-    if (!skip_ignored) return; /* prediction has no values yet */
+    if (!skip_ignored) return; /* a prediction has no values yet */
     const int64_t first = samples->vis_first[row] + begin, num = end - begin;
     extent->largest_weight =
         fmax(extent->largest_weight,
@@ -101,8 +102,8 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                         2 * num * samples->num_pol));
 }
 
-/* Extents by the way in which ranks combine their members: summed, the least, the
- * largest. */
+/* Numbers of members of extents of which ranks take the least, and of which they take
+ * the largest. */
 enum { LEAST = 2, MOST = 5 };
 
 typedef struct extent_lists {

@@ -1,4 +1,4 @@
-/* Finished images by rows. */
+/* Rows of finished images in either precision. */
 #include "imager_rows.h"
 
 #include <math.h>

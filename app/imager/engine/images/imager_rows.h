@@ -13,7 +13,8 @@
 /** Rows of a finished image on this rank. */
 typedef struct imager_rows {
     int64_t row_first, num_rows, nx;
-    bool is_double; /**< the plan's precision; of means and of nothing, true */
+    bool is_double; /**< whether values are double: the precision of the plan; true for
+                       means and without rows */
     void *value;    /**< [num_rows][nx] double or float; owned */
 } imager_rows;
 
@@ -37,7 +38,8 @@ void imager_rows_blank(const imager_rows *rows);
 typedef struct imager_product {
     imager_rows rows;
     double sum_weights;
-    double variance; /**< Σ W²/w with statistical weights w; of PSFs 0, NAN: unknown */
+    double
+        variance; /**< Σ W²/w, with statistical weights w; 0 for PSFs, NAN if unknown */
 } imager_product;
 
 void imager_rows_free(imager_rows *rows);

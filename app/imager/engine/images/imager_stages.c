@@ -1,5 +1,5 @@
-/* --dump-stages: an image of what each stage of each output made, for `tessera compare`
- * of two runs. */
+/* Writes the images of --dump-stages: what each stage of each output has made. `tessera
+ * compare` compares those of two runs. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -20,7 +20,7 @@ static const char ENDING[] = ".stage.fits";
 
 /* ---- the folder ---- */
 
-/* Whether a name ends as imager_stages_write() lets them end. */
+/* Whether a name has the ending that imager_stages_write() gives. */
 static bool ends_as_stage(const char *name)
 {
     for (const char *at = strstr(name, "-t"); at; at = strstr(at + 1, "-t")) {
@@ -39,7 +39,8 @@ static bool is_stage(int folder, const char *name)
            S_ISREG(found.st_mode);
 }
 
-/* What an earlier run left would be compared along with this one's. */
+/* Removes the images of an earlier run from the folder, since they would be compared
+ * together with those of this run. */
 static tess_status clear_folder(const char *folder, bool overwrite)
 {
     tess_status status = TESS_OK;
@@ -112,7 +113,7 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
                                                .is_double = rows->is_double,
                                                .pixel = rows->value}));
 cleanup:
-    free(path); /* from asprintf */
+    free(path); /* allocated by asprintf */
     return status;
 }
 
@@ -128,7 +129,8 @@ tess_status imager_map_create(const imager_stages *to, double **map)
 
 void imager_map_add(const tess_geom *geom, const tess_samples *samples, double *map)
 {
-    const double per_metre = geom->scale_rad * SIDE; /* of ±1/(2 scale) */
+    /* the map reaches from −1/(2 scale) to 1/(2 scale) */
+    const double per_metre = geom->scale_rad * SIDE;
     const bool full = samples->is_double;
     for (int64_t row = 0; map && row < samples->num_rows; ++row)
         for (int32_t c = 0; c < samples->num_chan[row]; ++c) {

@@ -122,7 +122,7 @@ void output_table_free(output_table *outputs)
     *outputs = (output_table){0};
 }
 
-/* The interval of a time; -1 outside all. */
+/* The interval that a time belongs to; −1 if it is outside all of them. */
 static int64_t interval_of(const output_table *outputs, double time)
 {
     const double *begin = outputs->interval_begin;
@@ -142,8 +142,8 @@ int64_t output_table_of(const output_table *outputs, double time, int64_t chan)
                         : interval * outputs->num_channels + outputs->chan_output[chan];
 }
 
-/* The end of the stretch of a row's channels, from `begin`, that belong to one output
- * channel. */
+/* The end of the channels of a row, from `begin` on, that belong to one output channel
+ * without a gap. */
 static int32_t stretch_end(const output_table *outputs, const tess_samples *samples,
                            int64_t row, int32_t begin)
 {
@@ -158,7 +158,7 @@ static int32_t stretch_end(const output_table *outputs, const tess_samples *samp
 
 /* ---- survey ---- */
 
-/* What one thread has found. */
+/* What one thread has found in the survey. */
 typedef struct found {
     imager_extent *extent; /* [num] */
     int64_t *num_held;     /* [num] */
@@ -229,7 +229,8 @@ tess_status output_table_sum(tess_comm *comm, output_table *outputs)
     return imager_extent_sum(comm, outputs->extent, outputs->num);
 }
 
-/* "t0001-0003", as file names have it; "" for the only output. */
+/* Writes the number of an output like "t0001-0003", as file names have it; "" for the
+ * only output. */
 static void output_name(const output_table *outputs, int64_t output, char text[64])
 {
     const int64_t channels = outputs->num_channels;
@@ -242,8 +243,8 @@ static void output_name(const output_table *outputs, int64_t output, char text[6
     snprintf(text, 64, "%s%s%s", time, has_time && has_channel ? "-" : "", channel);
 }
 
-/* The end of the stretch of outputs from `first` on that all have visibilities, or all
- * have none. */
+/* The end of the outputs, from `first` on without a gap, that all have visibilities, or
+ * all have none. */
 static int64_t like_until(const output_table *outputs, int64_t first)
 {
     int64_t end = first + 1;
@@ -323,8 +324,8 @@ cleanup:
     return status;
 }
 
-/* Finds the next stretch of channels, from `begin` of `row` on, that belong to an
- * output; false if no row below `end_row` has one. */
+/* Finds the next channels without a gap, from `begin` of `row` on, that belong to an
+ * output. Returns false if no row below `end_row` has such channels. */
 typedef struct stretch {
     int64_t row;
     int32_t begin, end;

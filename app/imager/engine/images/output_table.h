@@ -35,8 +35,8 @@ tess_status output_table_create(tess_comm *comm, tess_source *source,
                                 int64_t num_intervals, output_table *outputs);
 void output_table_free(output_table *outputs); /* Local. */
 
-/** Survey: add these rows, the next of this rank's slice, to their outputs. `row_time`
- * may be NULL if there is one interval. Local. */
+/** Survey: add these rows, which are the next ones of this rank's slice, to their
+ * outputs. `row_time` may be NULL if there is one interval. Local. */
 tess_status output_table_add(output_table *outputs, const tess_samples *samples,
                              const double *row_time, const double *freq_hz,
                              int threads);
@@ -53,29 +53,31 @@ void output_table_warn(const output_table *outputs);
 imager_extent output_table_union(const output_table *outputs);
 
 /** Append the rows and channels of one output to `out`. `from` are all rows of the
- * survey, with their times; or, without times, rows of its interval. TESS_ERR_ALLOC.
- * Local. */
+ * survey with their times or, if `row_time` is NULL, rows of the output's interval
+ * alone. TESS_ERR_ALLOC. Local. */
 tess_status output_table_choose(const output_table *outputs, int64_t output,
                                 const tess_samples *from, const double *row_time,
                                 tess_samples *out);
 
-/** The same from rows that no survey has seen, with their times. Local. */
+/** As output_table_choose, but from rows that no survey has seen, with their times.
+ * Local. */
 tess_status output_table_choose_rows(const output_table *outputs, int64_t output,
                                      const tess_samples *from, const double *row_time,
                                      tess_samples *out);
 
-/** Put the visibilities that output_table_choose_rows has taken back to their places,
- * times `factor`. Local. */
+/** Put visibilities, times `factor`, back to the places in `to` from which
+ * output_table_choose_rows took them. Local. */
 void output_table_put_back(const output_table *outputs, int64_t output,
                            const tess_samples *chosen, const double *row_time,
                            double factor, tess_samples *to);
 
-/** The output that a sample of this time and channel of the table goes to, −1: none.
- *  Local. */
+/** The output to which a sample of this time and of this channel of the table belongs;
+ * −1 if there is none. Local. */
 int64_t output_table_of(const output_table *outputs, double time, int64_t chan);
 
-/** Centre and width [Hz] of the band from the lowest to the highest edge of an output
- *  channel's channels, whether they have data or not; of all channels for -1. Local. */
+/** Centre and width [Hz] of the band of an output channel (−1: of all output channels).
+ * The band reaches from the lowest to the highest edge of its channels, whether they
+ * have data or not. Local. */
 void output_table_band(const output_table *outputs, const tess_source_info *info,
                        int64_t channel, double *centre_hz, double *width_hz);
 

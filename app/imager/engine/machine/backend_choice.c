@@ -1,4 +1,4 @@
-/* The backend that all ranks take, and what the log says of it. */
+/* Chooses the backend that all ranks use, and logs it. */
 #include <string.h>
 
 #include "tess_backend_choice.h"
@@ -6,12 +6,12 @@
 #include "tess_mem.h"
 #include "tess_numa.h"
 
-/* Text of a device's bus id. */
+/* Length of the text of a PCI bus id. */
 enum { BUS_ID = 32 };
 
 /* Take a device near this rank's processors, and learn how many ranks have taken the
- * same. Ranks may see different devices, so a number does not tell. Collective in the
- * node. */
+ * same device. Ranks may see different sets of devices, so the number of a device does
+ * not identify it, but its bus id does. Collective over the ranks of a node. */
 static tess_status take_device(const tess_backend *backend, tess_comm *node)
 {
     tess_status status = TESS_OK;

@@ -1,4 +1,5 @@
-/* Measures what one core takes for the parts of the work, each done as in a run. */
+/* Measures how long one core takes for each part of the work. Each part is done as in a
+ * run. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <time.h>
@@ -10,19 +11,21 @@
 #include "tess_mem.h"
 #include "tess_planes.h"
 
-/* Number of visibilities: enough in a brick that its sums count little. */
+/* Number of visibilities. There are so many in a brick that the time of its sums is
+ * small. */
 enum { ROWS = 256, CHANNELS = 16, PIXELS = 40 };
 static const double FIELD_RAD = 4e-3,
-                    LONGEST = 0.45; /* as a share of the grid's width */
+                    LONGEST = 0.45; /* baseline, as a share of the grid's width */
 
-/* The shortest of so many times counts: caches and clocks were disturbed in others. */
+/* Each time is measured so often, and the shortest counts: other measurements were
+ * disturbed by caches and clocks. */
 enum { TIMES = 4 };
 
 /* Largest support that is measured. */
 static const int LAST_SUPPORT[2] = {9, 14};
 
-/* A plane: cells and pixels along each axis, and the pixels of a narrow one beside it.
- * FFTW measures its plans from this product of lines and length on. */
+/* Cells and pixels of a plane along each axis, and pixels of a narrow plane. FFTW
+ * measures its plans from this product of lines and length on. */
 enum { CELLS = 640, SIDE = 480, NARROW = 32, TILE_LINES = 22 };
 static const int64_t MANY_PLANES = 1000000;
 
@@ -47,7 +50,7 @@ static tess_status make_samples(bool is_double, const double *inv_lambda,
                                 tess_samples *samples)
 {
     tess_status status = TESS_OK;
-    uint64_t state = 7; /* Knuth's generator */
+    uint64_t state = 7; /* state of Knuth's random generator */
     *samples = (tess_samples){.is_double = is_double,
                               .num_pol = 1,
                               .num_weight = 1,
@@ -66,7 +69,8 @@ static tess_status make_samples(bool is_double, const double *inv_lambda,
                                              inv_lambda[CHANNELS - 1];
         }
     }
-    for (int64_t k = 0; k < 3 * samples->num_vis; ++k) { /* vis, weights */
+    for (int64_t k = 0; k < 3 * samples->num_vis;
+         ++k) { /* two parts of a visibility, and a weight */
         void *to = k < 2 * samples->num_vis ? samples->vis : samples->weight;
         const int64_t at = k < 2 * samples->num_vis ? k : k - 2 * samples->num_vis;
         if (is_double)
@@ -87,7 +91,7 @@ static tess_status make_plan(bool is_double, int support, int64_t pixels,
         .nx = pixels, .ny = pixels, .scale_rad = FIELD_RAD / (double)pixels};
     tess_grid_opts opts;
     tess_grid_opts_default(&opts);
-    opts.accuracy = 0.1; /* any kernel serves */
+    opts.accuracy = 0.1; /* any kernel will do */
     opts.support = support;
     opts.precision = is_double ? TESS_PRECISION_DOUBLE : TESS_PRECISION_SINGLE;
     opts.padding_min = opts.padding_max = 1.4;

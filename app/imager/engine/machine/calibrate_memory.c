@@ -11,20 +11,21 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Bytes beyond the caches of most processors, and few enough to be quick. */
+/* Bytes that are copied: more than most processors' caches hold, and few enough that
+ * copying is quick. */
 static const int64_t BYTES = 24 << 20;
 
-/* The best of so many measurements counts. */
+/* Each rate is measured so often, and the best one counts. */
 enum { TIMES = 3 };
 
-/* A rate of this share of the highest is as good: the fewest threads that reach it
- * suffice. */
+/* A rate of this share of the highest rate counts as equal. The fewest threads that
+ * reach it are enough. */
 static const double ENOUGH = 0.95;
 
 /* Bytes that a thread touches at a time: a huge page. */
 enum { TOUCHED_BYTES = 2 << 20, SYSTEM_BYTES = 34 << 20 };
 
-/* Where a thread's part of the bytes begins. */
+/* First byte of a thread's part. */
 static int64_t part(int thread, int threads)
 {
     return BYTES / threads * thread;
@@ -99,7 +100,7 @@ static void note_rate(double amount, moment start, int threads, double *rate)
 typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
                                  double *rate);
 
-/* Rate of copying: bytes are read and written. */
+/* Finds the rate of copying [bytes/s]: each byte is read and written. */
 static tess_status copy_rate(const traffic_memory *memory, int threads, double *rate)
 {
     const moment start = moment_now();
@@ -111,10 +112,11 @@ static tess_status copy_rate(const traffic_memory *memory, int threads, double *
     return TESS_OK;
 }
 
-/* Runs to sort, which are far from their bricks, and the number of these. */
+/* Number of runs that are sorted, whose bricks are in random order, and number of
+ * bricks. */
 enum { RUNS = 1 << 19, BRICKS = 4093 };
 
-/* Rate of sorting runs. */
+/* Finds the rate of sorting [runs/s]. */
 static tess_status sort_rate(const traffic_memory *memory, int threads, double *rate)
 {
     tess_status status = TESS_OK;
@@ -134,8 +136,8 @@ cleanup:
     return status;
 }
 
-/* Rate of reading: bytes of visibilities are decoded in chunks that pass through a
- * thread's caches as those of a file do. */
+/* Finds the rate of reading [bytes/s]. Bytes of visibilities are decoded in chunks,
+ * which pass through a thread's caches as chunks of a file do. */
 static tess_status read_rate(const traffic_memory *memory, int threads, double *rate)
 {
     tess_status status = TESS_OK;

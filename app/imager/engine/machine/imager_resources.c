@@ -1,12 +1,13 @@
-/* What a rank may use: its share of a node's memory, and meters of energy. */
+/* Finds what a rank may use of its node: a share of the memory, and meters of energy.
+ */
 #include "imager_resources.h"
 
 #include <string.h>
 
 #include "tess_mem.h"
 
-/* Share of the allowed memory that is planned for; the rest is for libraries, buffers
- * of the exchange, and the files' cache. */
+/* Share of the allowed memory that is planned for. Libraries, buffers of the exchange
+ * and the cache of files need the rest. */
 static const double MEMORY_SHARE = 0.85;
 
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,

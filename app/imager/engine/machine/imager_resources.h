@@ -1,5 +1,5 @@
 /** @file imager_resources.h  (private to app/imager/)
- *  What a rank may use: its share of a node's memory, and meters of energy.
+ *  What a rank may use of its node: a share of the memory, and meters of energy.
  */
 #ifndef TESS_IMAGER_RESOURCES_H
 #define TESS_IMAGER_RESOURCES_H
@@ -11,8 +11,8 @@
 #include "tess_imager_opts.h"
 #include "tess_profile.h"
 
-/** Begin to measure energy when the profile wants it: of each GPU by one of its ranks,
- *  of a node's processors by its first. Collective. */
+/** Begin to measure energy if the profile wants it. One rank measures each GPU, and the
+ * first rank of a node measures its processors. Collective. */
 tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
                          tess_profile *profile);
 

@@ -1,5 +1,5 @@
 /** @file tess_backend_choice.h
- *  The backend that all ranks take.
+ *  Chooses the backend that all ranks use.
  */
 #ifndef TESS_BACKEND_CHOICE_H
 #define TESS_BACKEND_CHOICE_H
@@ -8,12 +8,12 @@
 #include "tess_comm.h"
 #include "tess_status.h"
 
-/** The backend of this name on all ranks, with its device taken. "auto" is the cpu as
- *  soon as one rank has no device. Collective. */
+/** Find the backend of this name on all ranks, and take its device. "auto" is cpu if
+ * any rank has no device. Collective. */
 tess_status imager_backend(tess_comm *comm, const char *name,
                            const tess_backend **backend);
 
-/** Log which one was taken for that name and what it computes on. Local. */
+/** Log the backend that was chosen for this name, and what it computes on. Local. */
 void imager_backend_log(const char *name, const tess_backend *backend);
 
 #endif

@@ -1,6 +1,6 @@
 /** @file imager_job.h  (private to app/imager/)
- *  What stands between samples and images: the plan, how ranks share it, planes and
- *  steps.
+ *  The job: everything between samples and images, which is the plan, how ranks share
+ *  it, planes and steps.
  */
 #ifndef TESS_IMAGER_JOB_H
 #define TESS_IMAGER_JOB_H
@@ -33,13 +33,13 @@ typedef struct imager_job {
     int num_pol,
         num_images; /* num_images: images that are gridded, of polarisations and PSFs */
     tess_profile *profile;
-    imager_extent extent; /* of all visibilities that the plan serves */
+    imager_extent extent; /* extent of all visibilities that the plan serves */
     const tess_backend *backend;
-    tess_comm *alone;   /* not NULL: every rank grids the samples on its own device
-                           (device_read.h) and makes whole images of them, which are
-                           summed in the end, unless devices share planes. A communicator
-                           of this rank only; whoever sets it owns it */
-    bool shares_planes; /* device_share.h */
+    tess_comm *alone; /* a communicator of this rank only, or NULL. If it is set, every
+                         rank grids its samples on its own device (device_read.h) and
+                         makes whole images of them, which are summed in the end, unless
+                         devices share planes. Whoever sets it owns it */
+    bool shares_planes; /* whether devices share planes (device_share.h) */
     struct tess_device_comm *devices; /* connects their GPUs, or NULL */
     struct visset_keeper *keeper; /* keeper of a run that may be continued, or NULL */
     imager_told told;
@@ -67,7 +67,7 @@ tess_comm *imager_samples_team(const imager_job *job);
  * the memory that a plan would need that does not fit. Collective. */
 tess_status imager_job_plan(imager_job *job);
 
-/** Decide anew how the ranks of job->comm share w-planes and their transforms. Errors
+/** Decide again how the ranks of job->comm share w-planes and their transforms. Errors
  * as of imager_job_plan. Local. */
 tess_status imager_job_share(imager_job *job);
 
@@ -106,10 +106,11 @@ typedef struct imager_job_part {
     int64_t *slab_line; /* [fft_ranks + 1] */
 } imager_job_part;
 
-/** Take that part out of the job, which then has none. Local. */
+/** Take the part out of the job, which then has no such part. Local. */
 void imager_job_take_part(imager_job *job, imager_job_part *part);
 
-/** Put it back, for the job to work on this set. Local. */
+/** Put the part back into the job, so that the job works on this set of samples. Local.
+ */
 void imager_job_put_part(imager_job *job, imager_job_part *part);
 void imager_job_part_free(imager_job_part *part); /* Zeros are fine. Local. */
 
@@ -123,8 +124,9 @@ int64_t imager_part_vis(const imager_job *job);
 tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
                                bool weighted);
 
-/** Sum that error over ranks, once for a plan; log it, and note it in the profile.
- * TESS_ERR_USAGE: it is too large (tess_projection_accept). Collective. */
+/** Sum the errors of imager_job_measure over ranks, once for a plan. Log the result,
+ * and note it in the profile. TESS_ERR_USAGE: it is too large (tess_projection_accept).
+ * Collective. */
 tess_status imager_job_tell_error(imager_job *job);
 
 /** Log the plan on rank 0, once, and note it in the profile. Local. */

@@ -1,6 +1,6 @@
 /** @file imager_job_parts.h  (private to app/imager/)
  *  Parts of a job (imager_job.h): the model that it subtracts, how ranks share it, its
- *  memory, and what the log has been told of it.
+ *  memory, and which facts of it have been logged.
  */
 #ifndef TESS_IMAGER_JOB_PARTS_H
 #define TESS_IMAGER_JOB_PARTS_H
@@ -31,7 +31,7 @@ typedef struct imager_job_model {
     double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
 } imager_job_model;
 
-/** What the log has been told of a plan. */
+/** Facts of a plan that have been logged. */
 typedef struct imager_told {
     bool plan;                   /* the plan itself */
     bool need;                   /* memory that a rank needs beyond its share */
@@ -41,9 +41,10 @@ typedef struct imager_told {
 
 /** How ranks share the outputs and planes of a plan. */
 typedef struct imager_ranks {
-    int64_t num_outputs;       /* sets of images that share the plan; 0: one */
-    int num_teams;             /* teams that share the outputs; 0: one */
-    int num_groups, fft_ranks; /* Pw and F */
+    int64_t num_outputs; /* sets of images that share the plan; 0: one */
+    int num_teams;       /* teams that share the outputs; 0: one */
+    int num_groups;      /* Pw, the number of w-groups */
+    int fft_ranks;       /* F, the number of ranks that share a plane */
 } imager_ranks;
 
 /** Memory of this rank [bytes]. */

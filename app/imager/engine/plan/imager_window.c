@@ -1,4 +1,4 @@
-/* Chooses of how many w-planes brick sums are held at a time. */
+/* Chooses the number of w-planes whose brick sums are held at a time. */
 #include <math.h>
 
 #include "imager_job.h"
@@ -38,7 +38,7 @@ double imager_finishing_bytes(const imager_job *job)
 tess_status imager_tell_need(imager_job *job, double bytes)
 {
     tess_status status = TESS_OK;
-    if (job->backend->start) return TESS_OK; /* most of it is on the device */
+    if (job->backend->start) return TESS_OK; /* most of this memory is on the device */
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &bytes, 1, TESS_MAX));
     if (job->told.need || bytes <= (double)job->memory.rank_bytes) return TESS_OK;
     job->told.need = true;
@@ -51,7 +51,7 @@ cleanup:
     return status;
 }
 
-/* Bytes of a sample's row: uvw, first channel, channels, first sample. */
+/* Bytes of a row of samples: uvw, first channel, number of channels, first sample. */
 static const double ROW_BYTES = 3 * 8 + 4 + 4 + 8;
 
 double imager_samples_bytes(const tess_samples *samples)
@@ -93,8 +93,8 @@ double imager_set_s(const imager_job *job, double num_vis)
 {
     const tess_costs *costs = &job->plan->costs;
     const int support = job->plan->kernel.support, is_double = job->plan->is_double;
-    /* measured: it takes about as long as adding the sums to one plane of each image
-     * more */
+    /* measured: this takes about as long as adding the sums to one plane of one more
+     * image */
     return (costs->vis_s[is_double][support] +
             job->num_images * costs->update_s[is_double][support]) *
            num_vis / job->layout->threads;
@@ -129,7 +129,8 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
         best = at_once;
         least = seconds;
     }
-    return isinf(least) ? 1 : best; /* not even one plane fits: this needs the least */
+    return isinf(least) ? 1 : best; /* if not even the sums of one plane fit, one plane
+                                       at a time needs the least memory */
 }
 
 int64_t imager_brick_parts(const imager_job *job, int64_t num_vis)
@@ -152,8 +153,8 @@ double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
     return num_vis;
 }
 
-/* Sums of so many bytes are worth measuring how fast the system gives memory; 8 MiB
- * show it. */
+/* If sums take more bytes than this, the rate at which the system gives memory is
+ * measured. 8 MiB are enough for that. */
 static const double PROBED_BYTES = 64e6;
 
 /* Rate at which the system gives new memory [bytes/s]: the known one, or else one that
@@ -198,8 +199,8 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
 {
     tess_status status = TESS_OK;
     imager_sums_size size;
-    double room = -((double)job->memory.rank_bytes -
-                    other_bytes); /* the largest is that of the rank with least room */
+    /* less the room: the rank with the least room has the largest number */
+    double room = -((double)job->memory.rank_bytes - other_bytes);
     const int force = job->layout->forced.plane_window;
     *planes_at_once = 0;
     if (job->ranks.num_groups > 1 || job->backend->start ||
@@ -217,7 +218,7 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
     size = (imager_sums_size){most[0], most[1], most[2], -most[4]};
     room = -most[3];
     *planes_at_once = imager_planes_at_once(job, &size, room);
-    /* for many images this is a detail */
+    /* if there are many images, the difference is small */
     if (*planes_at_once > 0)
         (job->ranks.num_outputs > 1 ? tess_log_detail : tess_log_info)(
             "%d w-plane%s %s gridded at a time%s", *planes_at_once,

@@ -57,13 +57,13 @@ double imager_set_s(const imager_job *job, double num_vis);
 int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
                           double room);
 
-/** The same for this rank's bricks, agreed on with the other ranks, if it holds
- * `other_bytes` beside the sums; 0 where steps.h cannot go plane by plane. Collective.
- */
+/** As imager_planes_at_once, for this rank's bricks, agreed on with the other ranks, if
+ * this rank holds `other_bytes` beside the sums. 0 where steps.h cannot work on some
+ * planes at a time. Collective. */
 tess_status imager_plane_window(const imager_job *job, double other_bytes,
                                 const tess_brick_list *bricks, int *planes_at_once);
 
-/** Warn (imager_tell_need) if the sums of so many planes do not fit beside
+/** Warn (imager_tell_need) if the sums of this number of planes do not fit beside
  * `other_bytes`. Collective. */
 tess_status imager_tell_sums(imager_job *job, const tess_brick_list *bricks,
                              int planes_at_once, double other_bytes);

@@ -289,7 +289,7 @@ static tess_status check_model(const imager_job *job, imager_model *model,
                                const tess_planes *planes, model_sums *sums)
 {
     tess_status status = TESS_OK;
-    int64_t first, sum[2] = {sums->blank}; /* blank pixels, rows */
+    int64_t first, sum[2] = {sums->blank}; /* numbers of blank pixels and of rows */
     tess_planes_rows(planes, &first, &sum[1]);
     TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->flux_jy, 1, TESS_SUM));
@@ -428,7 +428,7 @@ typedef struct channel_range {
     double min_inv_lambda, max_inv_lambda;
 } channel_range;
 
-/* `range` is that of the row before: most rows have the same channels. */
+/* `range` is the range of the previous row, since most rows have the same channels. */
 static void range_of_row(const tess_samples *samples, int64_t row, channel_range *range)
 {
     const int32_t chan_base = samples->chan_base[row],
@@ -511,7 +511,7 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
     imager_job *job = &predictor->job;
     if (predictor->whole || job->plan || job->layout->reproducible) return TESS_OK;
     imager_extent extent = extent_in_w(samples);
-    /* largest −|w| [m], |w| [m] and −1/λ [1/m] */
+    /* largest −|w| [m], |w| [m] and −1/λ [1/m] over all ranks */
     double most[3] = {-INFINITY, -INFINITY, -INFINITY};
     channel_range range = {.num_chan = -1};
     for (int64_t row = 0; row < samples->num_rows; ++row) {

@@ -59,7 +59,7 @@ static void set_name(const char *name, int channel, const char *stokes, char *pa
         *path = '\0';
 }
 
-/* The Stokes parameters that names of files can have; "": the name has none. */
+/* Stokes parameters in names of files; "" stands for a name without one. */
 static const char *const set_stokes[] = {"",   "I",  "Q",  "U", "V",
                                          "XX", "YY", "RR", "LL"};
 enum { SET_STOKES = sizeof set_stokes / sizeof *set_stokes };
@@ -197,8 +197,8 @@ cleanup:
     return status;
 }
 
-/* Takes the Stokes parameters of the lowest frequency. All other frequencies must have
- * the same. */
+/* Takes the Stokes parameters from the planes of the lowest frequency. All other
+ * frequencies must have the same. */
 static tess_status find_stokes(model_cube *cube, const found_plane *list, int64_t count)
 {
     tess_status status = TESS_OK;
@@ -276,7 +276,7 @@ double model_cube_factor(const model_cube *cube, int term, double freq_hz)
 }
 
 /* Solves A y = b for `count` right-hand sides b[n][count], by Gauss-Jordan elimination
- * with row pivoting. False: A[n][n] is singular. */
+ * with row pivoting. Returns false if A[n][n] is singular. */
 static bool solve(int n, double *a, double *b, int count)
 {
     for (int k = 0; k < n; ++k) {
@@ -432,7 +432,7 @@ static void band_of(const model_cube *cube, double *low_hz, double *high_hz)
     *high_hz = last > 0 ? f[last] + 0.5 * (f[last] - f[last - 1]) : f[0];
 }
 
-/* Says for the log how a prediction uses the channels of the model. */
+/* Writes in words of the log how a prediction uses the channels of the model. */
 static const char *way_of(const model_cube *cube, char *text, size_t size)
 {
     if (cube->num_terms > 0)

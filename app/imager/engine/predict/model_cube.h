@@ -19,9 +19,9 @@ typedef struct model_plane {
 typedef struct model_cube {
     int num_files;
     tess_fits_model *file;     /**< [num_files] files, of the same pixels */
-    int num_stokes, stokes[4]; /**< codes, ascending */
+    int num_stokes, stokes[4]; /**< Stokes codes in ascending order */
     int num_planes;
-    double *freq_hz; /**< [num_planes] ascending */
+    double *freq_hz; /**< [num_planes] frequencies in ascending order */
     bool *has_data;  /**< [num_planes] */
     model_plane *at; /**< [num_planes][num_stokes] */
     int num_terms;  /**< terms of the polynomial through planes; 0: the nearest plane is
@@ -50,19 +50,20 @@ int model_cube_nearest(const model_cube *cube, double freq_hz);
 /** The factor of a term at a frequency: (ν/ν₀ − 1)^term. Local. */
 double model_cube_factor(const model_cube *cube, int term, double freq_hz);
 
-/** TESS_ERR_INPUT when none of these frequencies lies in the band of the planes; else
- *  one line of what is done, in the log of the first rank. Local. */
+/** Check that at least one of these frequencies lies in the band of the planes
+ * (TESS_ERR_INPUT), and log on the first rank how channels of the model are used.
+ * Local. */
 tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
                              int64_t num_chan, bool tells);
 
-/** The same, where channels take another `way` of the model's channels than a
- *  prediction, in words like "the nearest of the model's"; NULL: no line. Local. */
+/** As above, for a use of the model's channels other than a prediction. `way` describes
+ * it, like "the nearest of the model's"; NULL: nothing is logged. Local. */
 tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
                                  int64_t num_chan, const char *way);
 
-/** Rows of a part of Stokes parameter `stokes` (index into cube->stokes):
- *  out[num_rows][nx]. Blank pixels of a plane of no data count as 0 in terms. Local,
- *  thread-safe. */
+/** Read rows of a plane or term, `part`, of Stokes parameter `stokes` (index into
+ * cube->stokes): out[num_rows][nx]. Blank pixels of a plane without data count as 0 in
+ * terms. Local, thread-safe. */
 tess_status model_cube_read(const model_cube *cube, int part, int stokes,
                             int64_t row_first, int64_t num_rows, double *out);
 

@@ -1,5 +1,5 @@
-/* A model that the ranks hold by rows, as finished images lie: onto the model planes.
- */
+/* Puts a model that the ranks hold by rows, as finished images lie, onto the model
+ * planes. */
 #include <complex.h>
 #include <math.h>
 
@@ -25,7 +25,7 @@ static tess_status largest_pixel(const imager_job *job, const imager_rows *rows,
     return tess_comm_allreduce_f64(job->comm, largest_out, 1, TESS_MAX);
 }
 
-/* All of this rank's rows, in the plan's precision. Local. */
+/* Puts all of this rank's rows onto the planes, in the plan's precision. Local. */
 static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
                                 double scale, void *out)
 {
@@ -89,9 +89,10 @@ cleanup:
     return status;
 }
 
-/* How much of image `from` is in the samples of polarisation `to`. The visibilities of
- * a cross-hand alone are those of its real image plus i times those of its imaginary
- * one; the samples of the latter are −i times the former's. */
+/* The factor with which image `from` is in the samples of polarisation `to`. The
+ * visibilities of a cross-hand alone are those of its real image plus i times those of
+ * its imaginary image. The samples of the imaginary image are −i times those of the
+ * real one. */
 static double complex share_of(const tess_pol *to, const tess_pol *from)
 {
     if (to->code != from->code) return 0;

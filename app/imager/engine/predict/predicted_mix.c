@@ -1,5 +1,6 @@
-/* From predicted visibilities of model images to the correlations of a file: the last
- * step of a prediction, before visibilities are written or given to a caller. */
+/* Converts predicted visibilities of model images to the correlations of a file. This
+ * is the last step of a prediction, before visibilities are written or given to a
+ * caller. */
 #include "predicted_mix.h"
 
 #include "tess_real.h"

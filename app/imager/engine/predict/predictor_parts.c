@@ -1,6 +1,6 @@
-/* Predictions of models that differ between channels: each plane is predicted at the
- * channels that it is nearest to, or each term of the polynomial through planes at all
- * channels; and what is predicted is subtracted. */
+/* Predicts models that differ between channels: each plane at the channels to which it
+ * is nearest, or each term of the polynomial through planes at all channels. Subtracts
+ * predicted visibilities. */
 #include <string.h>
 
 #include "imager_model.h"
@@ -17,8 +17,8 @@ static double freq_hz(const tess_samples *samples, int64_t chan)
 
 /* ---- the nearest plane ---- */
 
-/* Which plane serves each channel of the table, as output channels: chan_output of as
- * many channels as the samples know. Local. */
+/* Finds the plane that serves each channel of the table, as output channels:
+ * chan_output has as many channels as the samples know. Local. */
 static tess_status deal_channels(const model_cube *cube, const tess_samples *samples,
                                  output_table *deal)
 {
@@ -39,7 +39,7 @@ cleanup:
     return status;
 }
 
-/* One plane, at its channels. Collective. */
+/* Predicts one plane at its channels. Collective. */
 static tess_status predict_plane(imager_predictor *predictor, const output_table *deal,
                                  int plane, tess_samples *samples)
 {
@@ -59,7 +59,7 @@ cleanup:
     return status;
 }
 
-/* How many ranks need each plane. Collective. */
+/* Counts the ranks that need each plane. Collective. */
 static tess_status count_users(imager_predictor *predictor, const output_table *deal,
                                int64_t *users)
 {
@@ -89,7 +89,7 @@ cleanup:
 
 /* ---- the polynomial ---- */
 
-/* samples += factor of each channel · term / scale */
+/* Adds a term to samples: samples += factor of each channel · term / scale. */
 static void add_term(const imager_predictor *predictor, const tess_samples *term,
                      tess_samples *samples)
 {
@@ -139,7 +139,7 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
     if (bytes > 0) memset(samples->vis, 0, (size_t)bytes);
     TESS_TRY(predictor->model.cube->num_terms > 0 ? predict_terms(predictor, samples)
                                                   : predict_planes(predictor, samples));
-    predictor->model.scale = 1; /* of what the samples have now */
+    predictor->model.scale = 1; /* the scale of the samples' visibilities now */
 cleanup:
     return status;
 }

@@ -1,8 +1,8 @@
-/* Samples less a model.
+/* Makes samples less a model.
  *
- * Residuals of a major cycle are data less the visibilities of the whole model, never
- * residuals of the cycle before less those of its new components: rounding does not
- * accumulate from cycle to cycle. */
+ * Residuals of a major cycle are the data less the visibilities of the whole model.
+ * They are never the residuals of the previous cycle less the visibilities of its new
+ * components, so that rounding errors do not accumulate from cycle to cycle. */
 #include "residual.h"
 
 #include <complex.h>
@@ -18,7 +18,8 @@ static int64_t value_bytes(const tess_samples *samples)
     return samples->is_double ? 16 : 8;
 }
 
-/* Residuals replace predictions if a sample has as many of them. */
+/* Whether residuals take the place of predictions in memory: a sample has as many of
+ * both. */
 static bool in_place(const imager_job *job, const tess_samples *samples)
 {
     return job->model.num == samples->num_pol;
@@ -30,10 +31,11 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
     return (double)samples->num_vis * values * (double)value_bytes(samples);
 }
 
-/* Samples of a batch. Copies of one polarisation and its predictions take 20 MB, which
- * is little beside the sums of bricks and stays in the cache of a server's processor. A
- * thread gets enough for some tens of pieces of work (TESS_CHUNKS_PER_PIECE chunks), so
- * that the end of a batch, where threads wait for the last one, is short. */
+/* Number of samples of a batch. Copies of one polarisation and its predictions take 20
+ * MB, which is little beside the sums of bricks and stays in the cache of a server's
+ * processor. A thread gets enough for some tens of pieces of work
+ * (TESS_CHUNKS_PER_PIECE chunks), so that the end of a batch, where threads wait for
+ * the last one, is short. */
 enum { BATCH_VIS = 1 << 20, THREAD_VIS = 1 << 18 };
 
 /* Share of a rank's memory that a batch may take; it makes batches smaller if there is

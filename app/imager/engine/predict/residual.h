@@ -1,9 +1,10 @@
 /** @file residual.h  (private to app/imager/)
  *  Samples less a model, and images of them. Visibilities are predicted where the
- *  samples are, at the owners of their bricks, and nothing is sent. There are two ways.
- *  Either all residuals are made and then gridded, or the residuals of some samples at
- *  a time (steps_residual.h). The second way holds the sums of the model beside those
- *  of the samples, instead of an array of all residuals.
+ *  samples are, at the owners of their bricks, and nothing is sent.
+ *
+ *  There are two ways. Either all residuals are made and then gridded, or the residuals
+ *  of some samples at a time (steps_residual.h). The second way holds the sums of the
+ *  model beside those of the samples, instead of an array of all residuals.
  */
 #ifndef TESS_RESIDUAL_H
 #define TESS_RESIDUAL_H
@@ -16,9 +17,11 @@ double residual_bytes(const imager_job *job, const tess_samples *samples);
 
 /** How images of residuals are made. */
 typedef struct residual_way {
-    bool in_batches; /**< residual_image() makes them; else residual_make() */
+    bool in_batches; /**< residual_image() makes the images; otherwise residual_make()
+                        makes the residuals */
     double bytes; /**< memory beside the samples and the sums that are gridded into */
-    double sums_bytes; /**< bytes of these for sums of the model; 0 unless in batches */
+    double
+        sums_bytes; /**< of `bytes`, those for sums of the model; 0 unless in_batches */
 } residual_way;
 
 /** Choose the way for all samples that this rank owns. It is in batches if that takes
@@ -37,25 +40,27 @@ tess_status residual_choose(const imager_job *job, const tess_samples *samples,
 tess_status residual_image(imager_job *job, const tess_samples *samples,
                            const tess_brick_list *bricks, double vis_scale, bool psf);
 
-/** Make a view of owned samples with visibilities of its own: those of the samples less
- * `vis_scale` times those of the job's model, which is set. The samples stay as they
- * are. Visibilities of samples that no brick has are undefined. `bricks`: of the
- * samples; a backend that sorts samples sorts them once more. `other_bytes` are held
- * beside. To be freed with residual_free(). Collective in the job's team. */
+/** Make a view of owned samples that has visibilities of its own: those of the samples
+ * less `vis_scale` times those of the job's model, which has been set. The samples stay
+ * as they are. Visibilities of samples that are in no brick are undefined. `bricks` are
+ * those of the samples; a backend that sorts samples sorts them once more. This rank
+ * holds `other_bytes` meanwhile. Free the view with residual_free(). Collective in the
+ * job's team. */
 tess_status residual_make(imager_job *job, const tess_samples *samples,
                           const tess_brick_list *bricks, double vis_scale,
                           double other_bytes, tess_samples *residual);
 
-/** residual := samples less `factor` times what model->mix makes of the visibilities
- *  [num_vis][model->num] predicted; `residual` may be `samples`. Local. */
+/** Set `residual` to `samples` less `factor` times what model->mix makes of the
+ * visibilities [num_vis][model->num] `predicted`. `residual` may be `samples`. Local.
+ */
 void residual_subtract(const imager_job_model *model, double factor, int threads,
                        const tess_samples *samples, const tess_samples *predicted,
                        tess_samples *residual);
 
-/** residual_make() where a backend holds the samples: none of them is copied from or to
- *  the host's memory. `held` is the list of the samples; `derived` becomes that of the
- *  residuals (tess_grid_ops), which lasts as long as `held` does. Collective in the
- *  job's team. */
+/** As residual_make(), for samples that a backend holds: no sample is copied from or to
+ * the host's memory. `held` is the list of the samples; `derived` becomes that of the
+ * residuals (tess_grid_ops), which lasts as long as `held` does. Collective in the
+ * job's team. */
 tess_status residual_make_held(imager_job *job, const tess_samples *samples,
                                const tess_brick_list *held, double vis_scale,
                                double other_bytes, tess_brick_list *derived);

@@ -1,5 +1,5 @@
-/* Subtracts a model from samples that a backend holds, as a GPU does: samples are
- * degridded, subtracted from and gridded there. */
+/* Subtracts a model from samples that a backend holds, as a GPU does. The samples are
+ * degridded, subtracted from and gridded in the backend's memory. */
 #include <complex.h>
 
 #include "imager_model.h"

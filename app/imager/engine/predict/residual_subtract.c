@@ -13,7 +13,7 @@ static void put_value(tess_samples *samples, int64_t at, double complex value)
     tess_real_set(samples->vis, samples->is_double, 2 * at + 1, cimag(value));
 }
 
-/* One sample's visibilities less `factor` times those of the model. */
+/* Subtracts `factor` times the visibilities of the model from one sample. */
 static void subtract_sample(const imager_job_model *model, double factor,
                             const tess_samples *samples, const tess_samples *predicted,
                             int64_t sample, tess_samples *residual)

@@ -1,4 +1,4 @@
-/* W-steps: planes between brick sums and images, and the sums that are held meanwhile.
+/* W-steps: holds sums of bricks, and transforms planes between these sums and images.
  */
 #include "steps_private.h"
 
@@ -47,7 +47,7 @@ void steps_free_live(tess_steps *steps)
     steps->num_live = 0;
 }
 
-/* No window follows, and later work may need the memory. */
+/* No window follows, and later work may need the memory of the spare arena. */
 void steps_free_spare(tess_steps *steps)
 {
     tess_free(steps->spare.data);
@@ -158,7 +158,8 @@ bool tess_steps_block_in(const tess_steps *steps, int64_t block,
 
 /* ---- pieces of brick sums ---- */
 
-/* Appends lines of a piece: see tess_piece. */
+/* Most lines that a piece has (tess_piece), and lines of the pieces into which more
+ * lines are cut. */
 enum { PIECE_LINES = 31, PIECE_STEP = 16 };
 
 /* Appends lines [from, from + count) of a brick sum, which begin at a grid line, as

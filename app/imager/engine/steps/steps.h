@@ -24,7 +24,7 @@ tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
                               tess_steps **steps);
 void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
 
-/** Begin again, for other images of the same samples: no plane is done. Local. */
+/** Begin again, for other images of the same samples. No plane is done then. Local. */
 void tess_steps_restart(tess_steps *steps);
 
 int tess_steps_count(const tess_steps *steps); /**< Local. */
@@ -32,7 +32,7 @@ int tess_steps_count(const tess_steps *steps); /**< Local. */
 /** The step in which a block is worked on. Local. */
 int tess_steps_of_block(const tess_steps *steps, int64_t block);
 
-/** The w-planes whose sums are held at a time; count 0: all. */
+/** The w-planes whose sums are held at a time. If count is 0, these are all planes. */
 typedef struct tess_plane_window {
     int64_t first, count;
 } tess_plane_window;
@@ -101,8 +101,9 @@ bool tess_steps_block_done(const tess_steps *steps, int64_t block);
 tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
                                const tess_brick_list *bricks);
 
-/** The same with `planes_at_once` > 0 planes at a time, as tess_steps_image_by_planes;
- * sums over planes are rounded in another order. Collective. */
+/** As tess_steps_predict, with `planes_at_once` > 0 planes at a time, like
+ * tess_steps_image_by_planes. Sums over planes are rounded in another order.
+ * Collective. */
 tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
                                          tess_samples *samples,
                                          const tess_brick_list *bricks);

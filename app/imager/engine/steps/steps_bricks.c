@@ -1,4 +1,4 @@
-/* Sums of bricks of one block: gridded, or laid out and degridded. */
+/* Grids the sums of the bricks of one block, or lays them out and degrids them. */
 #include "steps_private.h"
 
 #include "tess_degrid.h"
@@ -31,7 +31,7 @@ tess_status steps_add_sums(tess_steps *steps, const steps_part *part,
                                &(tess_brick_range){bricks, part->first, part->end}, psf,
                                &live->sums, &report));
     steps_planes_of_block(steps->plan, part->block, &plane, &plane_end);
-    if (plane >= window.first) /* later windows grid the same again */
+    if (plane >= window.first) /* later windows grid the same visibilities again */
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     steps_note_gridded(steps, start, own, report.busy_share);
     if (plane >= window.first)
@@ -89,7 +89,8 @@ tess_status steps_degrid_live(tess_steps *steps, const steps_live *live,
                                  &live->sums, &report);
     tess_progress_finish(&steps->progress);
     steps_note_gridded(steps, start, own, report.busy_share);
-    if (plane >= live->sums.window_first) /* later windows degrid the same again */
+    /* later windows degrid the same visibilities again */
+    if (plane >= live->sums.window_first)
         steps->profile->stage_visibilities[TESS_STAGE_GRID] += (int64_t)num_vis;
     return status;
 }

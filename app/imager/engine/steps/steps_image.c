@@ -1,4 +1,4 @@
-/* W-steps from visibilities to images. */
+/* W-steps in the direction from visibilities to images. */
 #include "steps_private.h"
 
 #include "tess_mem.h"

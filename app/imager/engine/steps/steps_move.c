@@ -8,7 +8,7 @@ void tess_steps_next_samples(tess_steps *steps)
         steps->live[k].settled = true;
 }
 
-/* What precedes the sums of a block in the file. */
+/* Header of the sums of a block in the file. */
 typedef struct sums_header {
     int64_t block, num_bricks, num_values;
     int32_t num_pol, window_first, window_planes, unused;
@@ -89,7 +89,8 @@ cleanup:
     return status;
 }
 
-/* Where there are sums, `sums` is these; where they come back, they are made. */
+/* Moves the sums of a block. To write them, `sums` are these sums; to read them, `sums`
+ * are created. */
 static tess_status move_sums(tess_steps *steps, int64_t block, tess_brick_sums *sums,
                              tess_mover *mover)
 {

@@ -24,8 +24,8 @@ static double bytes_of(const tess_steps *steps, const tess_brick_list *bricks,
         steps->plan, bricks, part->first, part->end, num_pol);
 }
 
-/* Bytes of sums that are held at a time if each waits for its planes to be complete;
- * `all`: until the end of the steps. */
+/* Bytes of sums that are held at a time if each sum waits for its planes to be
+ * complete; with `all`, if all sums are held until the end of the steps. */
 static double held_bytes(const tess_steps *steps, const tess_brick_list *bricks,
                          int num_pol, bool all)
 {
@@ -69,9 +69,9 @@ cleanup:
     return status;
 }
 
-/* The next of this rank's bricks in a step, after those of `*part`: as many bricks of a
- * block as there is room for, and at least one. The part is empty when there are no
- * more. */
+/* Finds the next of this rank's bricks in a step, after those of `*part`: as many
+ * bricks of a block as there is room for, and at least one. The part is empty if there
+ * are no more bricks. */
 static void next_part(const tess_steps *steps, int step, const tess_brick_list *bricks,
                       int num_pol, steps_part *part)
 {
@@ -91,7 +91,7 @@ static void next_part(const tess_steps *steps, int step, const tess_brick_list *
     *part = (steps_part){steps->plan->num_blocks, done, done};
 }
 
-/* The same on all ranks, as long as any rank has a brick. Collective. */
+/* Takes the next part, as long as any rank has a brick. Collective. */
 static tess_status take_part(const tess_steps *steps, int step,
                              const tess_brick_list *bricks, int num_pol,
                              steps_part *part, bool *any)
@@ -116,7 +116,7 @@ static int64_t planes_of_step(const tess_steps *steps, int step, int64_t *planes
     return count;
 }
 
-/* Adds what earlier passes over data have left to the images. */
+/* Adds the sums that earlier passes over the data have left to the images. */
 static tess_status flush_live(tess_steps *steps, int num_pol, int64_t *planes)
 {
     tess_status status = TESS_OK;

@@ -1,4 +1,4 @@
-/* W-steps from images to visibilities. */
+/* W-steps in the direction from images to visibilities. */
 #include "steps_private.h"
 
 #include <string.h>
@@ -51,7 +51,7 @@ cleanup:
     return status;
 }
 
-/* All steps. Collective. */
+/* Predicts in all steps. Collective. */
 static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
                                  const tess_brick_list *bricks, int64_t *needed)
 {

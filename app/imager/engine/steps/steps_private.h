@@ -1,5 +1,5 @@
 /** @file steps_private.h  (private to app/imager/engine/steps/)
- *  What is held while w-steps go on: sums of bricks, and what has become of planes.
+ *  State of the w-steps: sums of bricks, and planes that are done.
  */
 #ifndef TESS_STEPS_PRIVATE_H
 #define TESS_STEPS_PRIVATE_H
@@ -9,8 +9,8 @@
 /** Brick sums of one block, from one pass over the data. */
 typedef struct steps_live {
     int64_t block;
-    int64_t first_brick; /**< in the brick list (prediction) */
-    bool settled;        /**< its samples came before those that are gridded now */
+    int64_t first_brick; /**< first brick in the brick list, for prediction */
+    bool settled; /**< whether its samples came before those that are gridded now */
     tess_brick_sums sums;
 } steps_live;
 
@@ -21,11 +21,11 @@ struct tess_steps {
     tess_planes *planes;
     tess_profile *profile;
     int num_groups, num_steps;
-    int *step_of_block; /**< [num_blocks] */
+    int *step_of_block; /**< [num_blocks] step in which each block is worked on */
     steps_live *live;
     int64_t num_live, capacity_live;
     tess_brick_arena spare; /**< memory of the largest block of the last window */
-    char *plane_done;       /**< [num_planes] */
+    char *plane_done;       /**< [num_planes] whether each plane is done */
     tess_piece *piece;      /**< pieces of a batch of jobs */
     int64_t capacity_pieces;
     bool in_parts; /**< planes have been added to the images in parts */
@@ -62,7 +62,7 @@ steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bri
 tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,
                                    int64_t count, int num_pol, bool forward);
 
-/** Room for the sums of a block, freed with the steps. Local. */
+/** Make room for the sums of a block, which is freed with the steps. Local. */
 tess_status steps_add_live(tess_steps *steps, int64_t block, steps_live **live_out);
 
 /** Free all sums. Local. */
@@ -74,11 +74,11 @@ void steps_free_finished(tess_steps *steps);
 /** Free all sums, but keep the largest arena for the next window of planes. Local. */
 void steps_give_up_live(tess_steps *steps);
 
-/** Free that arena. Local. */
+/** Free the arena that steps_give_up_live has kept. Local. */
 void steps_free_spare(tess_steps *steps);
 
-/** Note in the profile that gridding or degridding had threads busy for this share of
- * the time. It began at `start_s`, and took the first thread `own_s`. Local. */
+/** Note in the profile that gridding or degridding kept the threads busy for this share
+ * of the time. It began at `start_s`, and took `own_s` of the first thread. Local. */
 void steps_note_gridded(tess_steps *steps, double start_s, double own_s,
                         double busy_share);
 
@@ -130,13 +130,13 @@ tess_status steps_degrid(tess_steps *steps, int step, tess_samples *samples,
 tess_status steps_choose_parts(tess_steps *steps, const tess_brick_list *bricks,
                                int num_pol, bool all, bool *in_parts);
 
-/** tess_steps_image, if a device has no room. Collective. */
+/** As tess_steps_image, for a device that has no room for all sums. Collective. */
 tess_status steps_image_in_parts(tess_steps *steps, int first, int end,
                                  const tess_samples *samples,
                                  const tess_brick_list *bricks, bool psf);
 
-/** All steps of tess_steps_predict, if a device has no room; `planes`: work memory,
- * [num_planes]. Collective. */
+/** As tess_steps_predict, for a device that has no room for all sums. `planes`: work
+ * memory, [num_planes]. Collective. */
 tess_status steps_predict_in_parts(tess_steps *steps, tess_samples *samples,
                                    const tess_brick_list *bricks, int64_t *planes);
 

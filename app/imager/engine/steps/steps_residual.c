@@ -14,7 +14,7 @@
 #include "tess_mem.h"
 
 typedef struct residual_walk {
-    tess_steps *steps; /* of the samples */
+    tess_steps *steps; /* steps of the samples */
     const tess_steps_model *model;
     const tess_samples *samples;
     const tess_brick_list *bricks;
@@ -39,8 +39,8 @@ void tess_steps_batch_free(tess_steps_batch *batch)
 
 /* ---- batches ---- */
 
-/* As many bricks of [brick, end) as fit into a batch; of a brick that is larger, as
- * many of its runs from `run` on as fit. */
+/* Takes as many bricks of [brick, end) as fit into a batch. Of a brick that is larger
+ * than a batch, takes as many of its runs from `run` on as fit. */
 static batch_span next_span(const residual_walk *walk, int64_t brick, int64_t run,
                             int64_t end)
 {
@@ -200,7 +200,8 @@ static void list_bricks(const residual_walk *walk, const batch_span *span,
     if (to->num_bricks == 1) to->num_vis[0] = span->num_vis;
 }
 
-/* Copies the samples of a batch; `sums`: those of the model, of its bricks. Local. */
+/* Copies the samples of a batch. `sums` are the sums of the model for its bricks.
+ * Local. */
 static tess_status fill_batch(const residual_walk *walk, const batch_span *span,
                               const tess_brick_sums *sums)
 {
@@ -245,7 +246,7 @@ static tess_status work_on(const residual_walk *walk, const steps_live *live,
     const double start = tess_time_now();
     tess_grid_report report = {
         .progress = &steps->progress, .busy_share = 1, .trace = steps->profile->trace};
-    tess_brick_sums sums = live->sums; /* those of the batch's bricks; borrowed */
+    tess_brick_sums sums = live->sums; /* sums of the batch's bricks; borrowed */
     sums.brick += span->brick - live->first_brick;
     sums.num_bricks = span->brick_end - span->brick;
     TESS_TRY(fill_batch(walk, span, &sums));
@@ -262,7 +263,7 @@ cleanup:
     return status;
 }
 
-/* Grids all batches of a block whose model sums are there. Local. */
+/* Grids all batches of a block whose model sums have been laid out. Local. */
 static tess_status work_on_block(const residual_walk *walk, int64_t block)
 {
     tess_status status = TESS_OK;
@@ -284,7 +285,7 @@ static tess_status work_on_block(const residual_walk *walk, int64_t block)
     return status;
 }
 
-/* Collective. */
+/* Works on the blocks of one step. Collective. */
 static tess_status take_step(const residual_walk *walk, int step, int64_t *planes)
 {
     tess_status status = TESS_OK;

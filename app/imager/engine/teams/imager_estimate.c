@@ -1,4 +1,4 @@
-/* Estimates what a run will need: memory of a rank and time of each stage. */
+/* Estimates what a run will need: the memory of a rank, and the time of each stage. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 
 /* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on
  * runs of 2 to 30 million visibilities. */
-static const double READ_BYTES_PER_S = 200e6;     /* a rank, samples prepared */
+static const double READ_BYTES_PER_S = 200e6;     /* samples read and prepared */
 static const double EXCHANGE_BYTES_PER_S = 0.5e9; /* packed, sent and unpacked */
 static const double REDUCE_BYTES_PER_S = 1.5e9;
 static const double WEIGH_VIS_S = 80e-9;
-static const double START_S = 0.1; /* kernel and FFT planning */
+static const double START_S = 0.1; /* planning of the kernel and of FFTs */
 static const double WRITE_PIXEL_S = 10e-9;
-static const double DEVICE_PIXEL_S = 10e-12; /* corrected on a device */
+static const double DEVICE_PIXEL_S = 10e-12; /* correction of a pixel on a device */
 
 /* Time of a collective call for each step of its tree, and of a message to one more
  * rank. */
@@ -113,9 +113,9 @@ static void sums_by_blocks(const imager_job *job, const tess_brick_list *own,
     }
 }
 
-/* The same if sums of so many planes are held at a time: the largest array of one set
- * of planes serves the first block of the next set, if it is large enough
- * (steps_give_up_live). */
+/* Bytes of this rank's sums if sums of this number of planes are held at a time. The
+ * largest array of one set of planes serves the first block of the next set, if it is
+ * large enough (steps_give_up_live). */
 static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
                              int planes, plane_load *load)
 {
@@ -165,7 +165,8 @@ static double pieces_of(const imager_job *job, const plane_load *load, int first
     return most;
 }
 
-/* The same for windows of so many planes; 0: of all. */
+/* As pieces_of, the most of all windows of this number of planes; 0: of one window of
+ * all planes. */
 static double pieces_bytes(const imager_job *job, const plane_load *load, int planes)
 {
     const int end = job->plan->num_planes, step = planes > 0 ? planes : end;
@@ -214,7 +215,7 @@ static double other_bytes(const imager_job *job, const imager_workload *work)
 
 /* ---- a model that is subtracted ---- */
 
-/* What subtracting the job's model takes on this rank; zeros without a model. */
+/* What this rank needs to subtract the job's model; zeros without a model. */
 typedef struct model_load {
     double residuals; /* bytes of the array of all residuals, or of a batch */
     double sums;      /* bytes of the sums of the model's bricks */
@@ -235,9 +236,9 @@ static double model_share(const imager_job *job)
     return subtracts(job) ? (double)job->model.num / job->num_images : 0;
 }
 
-/* Finds how the run will make residuals of all samples, and of how many planes it will
- * hold sums at a time (0: of all) when it grids and when it predicts. `run`: the job
- * with the costs by which the run decides. Collective. */
+/* Finds how the run will make residuals of all samples, and how many planes' sums it
+ * will hold at a time (0: those of all) when it grids and when it predicts. `run`: the
+ * job with the costs by which the run decides. Collective. */
 static tess_status choose_residuals(const imager_job *run, const imager_workload *work,
                                     const tess_brick_list *own, residual_way *way,
                                     int *planes, int *planes_of_model)
@@ -369,7 +370,7 @@ static void estimate_parts(const imager_job *job, const imager_workload *work,
                        model_bytes(job, load);
 }
 
-/* The largest sum of the parts at a time. */
+/* The largest sum of the parts that are needed at the same time. */
 static double peak_bytes(const imager_job *job, const imager_workload *work,
                          const grid_load *load, const model_load *model,
                          const imager_estimate *parts)
@@ -410,7 +411,7 @@ static void estimate_device_time(const imager_job *job, const imager_workload *w
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double planes = (double)plan->num_planes * job->num_images;
     double *s = estimate->seconds;
-    s[TESS_STAGE_SORT] = 0; /* counted with gridding */
+    s[TESS_STAGE_SORT] = 0; /* the time is counted with gridding */
     s[TESS_STAGE_GRID] = tess_grid_device_cost_vis(plan) * (double)work->num_vis;
     s[TESS_STAGE_FFT] = tess_grid_device_cost_plane(plan) * planes * outputs / ranks;
     s[TESS_STAGE_CORRECT] = DEVICE_PIXEL_S * pixels * job->num_images * outputs / ranks;
@@ -453,7 +454,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 
-/* Takes the largest of all ranks. Collective. */
+/* Takes the largest needs of all ranks. Collective. */
 static tess_status largest_of_all(tess_comm *comm, imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
@@ -474,9 +475,9 @@ cleanup:
     return status;
 }
 
-/* Adds what passes over data need of memory and of reading if they are `*several`, on
- * which all ranks agree; finds of how many planes they hold sums, and the largest
- * number of passes that add to the same planes. Collective. */
+/* Adds the memory and the reading that passes over data need if there are several, on
+ * which all ranks agree (`*several`). Finds how many planes' sums the passes hold, and
+ * the largest number of passes that add to the same planes. Collective. */
 static tess_status plan_passes(const imager_job *job, const tess_brick_list *own,
                                imager_workload *work, int *planes, bool *several,
                                int *in_turn)
@@ -501,7 +502,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
         *in_turn = passes.num_reads;
     for (int k = 0; k<passes.num_windows && * planes> 0; ++k)
         if (passes.num_shares[k] > *in_turn) *in_turn = passes.num_shares[k];
-    work->owned_bytes = passes.sample_bytes; /* with their runs */
+    work->owned_bytes = passes.sample_bytes; /* this includes their runs */
     work->num_runs = 0;
     if (!work->scratch && !work->cached) work->num_reads += passes.num_reads - 1;
 cleanup:
@@ -509,8 +510,8 @@ cleanup:
     return status;
 }
 
-/* Finds of how many planes the sums of all samples are held at a time, as the run will
- * decide, and what its model takes. Collective. */
+/* Finds the number of planes whose sums are held at a time with all samples in memory,
+ * as the run will decide, and what the run's model takes. Collective. */
 static tess_status plan_sums(const imager_job *job, const imager_workload *work,
                              const tess_brick_list *own, plane_load *load,
                              double at_once, int *planes, model_load *model)

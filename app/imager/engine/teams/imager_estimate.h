@@ -15,19 +15,19 @@ typedef struct imager_workload {
     int64_t num_vis;  /* samples of its slice, with those that are ignored */
     int64_t num_runs; /* runs of these samples, see tess_samples.h */
     int64_t num_outputs;
-    int num_reads;                 /* times that its slice is read */
+    int num_reads;                 /* number of times that its slice is read */
     double file_bytes, read_bytes; /* bytes of its slice in the file, and of a block */
     double block_bytes;            /* bytes of the samples of a set of blocks */
     double sample_bytes; /* bytes of the samples of its slice, when they are kept */
     double owned_bytes;  /* bytes of the samples that it grids at a time */
     double vis_bytes;    /* bytes of a sample */
-    tess_samples kind;   /* an empty array of such samples */
+    tess_samples kind;   /* an empty array of samples of the same kind */
     bool cached;         /* samples are kept */
     bool scratch; /* samples that are not kept are in a scratch file when they are read
                      again */
     double copy_bytes; /* bytes of one output's samples if there are several outputs:
                           its team has received them, or they are copied */
-    double deal_s;     /* time of sending those, and of means over channels [s] */
+    double deal_s;     /* time to send these samples, and means over channels [s] */
     int num_densities; /* densities by which samples are weighted; 0: natural weights */
     tess_costs costs;  /* costs by which the run is planned; those of the plan are the
                           machine's */

@@ -30,7 +30,7 @@ static const double CHECKPOINT_ROUND_S = 60;
  * others. The gain of teams hardly depends on it. */
 enum { USUAL_MAJORS = 5 };
 
-/* A residual image takes so many times as long as a dirty image, because samples are
+/* Time of a residual image, as a multiple of the time of a dirty image: samples are
  * predicted, too. */
 static const double RESIDUAL_COST = 2;
 
@@ -92,7 +92,8 @@ static double joined_seconds(const imager_job *job, const imager_teams_need *nee
     return seconds * (1 + RESIDUAL_COST * USUAL_MAJORS);
 }
 
-/* The same for all intervals, with the exchange of rows if there are several teams. */
+/* Time of all images of all intervals, and of the exchange of rows if there are several
+ * teams. */
 static double seconds_of_joined(const imager_job *job, const imager_teams_need *need,
                                 int teams, int *order)
 {
@@ -126,7 +127,7 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
            MEMORY_SHARE * (double)job->memory.rank_bytes;
 }
 
-/* Checks a number of teams that options force. */
+/* Checks the number of teams that options force. */
 static tess_status check_forced(const imager_job *job, const imager_teams_need *need)
 {
     tess_status status = TESS_OK;
@@ -149,8 +150,8 @@ cleanup:
     return status;
 }
 
-/* Whether so many teams are fast enough between checkpoints, and the time that they
- * take. */
+/* Finds whether this number of teams is fast enough between checkpoints, and the time
+ * that they take. */
 static bool is_allowed(const imager_job *job, const imager_teams_need *need, int teams,
                        int *order, double *seconds)
 {
@@ -161,7 +162,7 @@ static bool is_allowed(const imager_job *job, const imager_teams_need *need, int
     return !need->checkpoints || longest <= CHECKPOINT_ROUND_S;
 }
 
-/* The number of teams that is fastest, of those for which there is memory. */
+/* Finds the number of teams that is fastest, among those for which there is memory. */
 static void choose(const imager_job *job, const imager_teams_need *need, int *order,
                    int *num)
 {

@@ -16,7 +16,7 @@ struct rank_rows;
 /** P ranks form `num` teams of neighbours. In each round, team g makes the g-th of the
  * round's outputs. */
 typedef struct imager_teams {
-    tess_comm *all; /**< borrowed */
+    tess_comm *all; /**< all ranks; borrowed */
     tess_comm
         *team; /**< this rank's team; owned; NULL if there is one team of all ranks */
     int num, members, own;
@@ -58,8 +58,9 @@ tess_status imager_teams_deal(const imager_teams *teams, const output_table *out
                               int64_t first_output, tess_samples *from,
                               const double *row_time, tess_samples *to);
 
-/** The same for samples that have been chosen and weighted before: of_team[num] of the
- * first teams, of one kind on all ranks. They are freed. Collective. */
+/** As imager_teams_deal, for samples that have been chosen and weighted before:
+ * of_team[num] are those of the first `num` teams, of one kind on all ranks. They are
+ * freed. Collective. */
 tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
                               tess_samples *to);
 
@@ -81,7 +82,8 @@ tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int6
                                  const imager_product *product, int num_images,
                                  imager_round *round);
 
-/** Add the next team's images to the means; teams are added in order. Local. */
+/** Add the images of the next team to the means. Teams are added in their order. Local.
+ */
 void imager_round_add(const imager_teams *teams, imager_round *round, int team,
                       imager_product *mean);
 void imager_round_free(imager_round *round); /**< Local. */

@@ -5,7 +5,7 @@
 #include "output_table.h"
 #include "tess_mem.h"
 
-/* Where the samples of each team begin in the samples that this rank sends. */
+/* First row and sample of each team, among the samples that this rank sends. */
 typedef struct parcel {
     tess_samples samples;
     int64_t *row, *vis; /* [num + 1] */
@@ -148,7 +148,8 @@ cleanup:
     return status;
 }
 
-/* Appends samples whose rows have theirs one after the other. Local. */
+/* Appends samples, where the samples of each row follow those of the previous row.
+ * Local. */
 static tess_status append(const tess_samples *from, tess_samples *to)
 {
     tess_status status = TESS_OK;
@@ -171,7 +172,7 @@ cleanup:
     return status;
 }
 
-/* Collects the samples of the first `num` teams, which are freed. Local. */
+/* Collects the samples of the first `num` teams in one array, and frees them. Local. */
 static tess_status pack_all(const imager_teams *teams, int num, tess_samples *of_team,
                             parcel *out)
 {

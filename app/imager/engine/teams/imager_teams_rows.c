@@ -1,4 +1,4 @@
-/* Rows of images between teams and all ranks. Both know where rows lie without asking:
+/* Sends rows of images between teams and all ranks. Both sides know where rows lie, so
  * a message has nothing but pixels. */
 #include "imager_teams_rows.h"
 
@@ -41,7 +41,7 @@ static int64_t row_bytes(const imager_job *job, bool is_double)
            (is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
 }
 
-/* Where a row lies. */
+/* Address of a row. */
 static char *row_at(const imager_rows *rows, int64_t row, int64_t bytes)
 {
     return (char *)rows->value + (row - rows->row_first) * bytes;
@@ -64,7 +64,7 @@ cleanup:
     return status;
 }
 
-/* Puts what came from each rank into the rows of its team's image. */
+/* Puts the rows that came from each rank into its team's image. */
 static void place_slabs(const imager_teams *teams, const imager_job *job, int num,
                         const char *from, imager_rows *const *rows)
 {

@@ -37,7 +37,7 @@ cleanup:
     return status;
 }
 
-/* Frees the memory; the samples keep their kind. */
+/* Frees the arrays of the samples, which stay samples of the same kind. */
 void pass_spool_rest(pass_spool *spool)
 {
     tess_samples *samples = &spool->samples;

@@ -1,5 +1,5 @@
-/* The visibility set: bricks are counted and dealt to the ranks, samples sent and
- * sorted, weights summed, images made. */
+/* The visibility set. Its bricks are counted and dealt to the ranks, its samples are
+ * sent and sorted, its weights are summed, and images are made of it. */
 #include "visset.h"
 
 #include "pass_spool.h"
@@ -122,7 +122,7 @@ cleanup:
 
 /* ---- samples ---- */
 
-/* Whether data may have to be gone over more than once. Collective. */
+/* Whether data may have to be read more than once. Collective. */
 static tess_status goes_over(const imager_job *job, const sample_sets *data, bool *over)
 {
     const int ranks = tess_comm_size(job->comm);
@@ -261,7 +261,7 @@ static void give_up_samples(visset *set)
 void visset_leave(visset *set)
 {
     imager_job_take_part(set->job, &set->part);
-    set->has_left = true; /* others may use the planes meanwhile */
+    set->has_left = true; /* other sets may use the planes meanwhile */
 }
 
 void visset_enter(visset *set)

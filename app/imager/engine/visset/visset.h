@@ -33,15 +33,15 @@ typedef struct imager_sums {
         inv_lambda; /**< Σ W ν/c over all weights, over all ranks once the set has it */
     struct tess_exact *exact; /**< [num_weight + 1] the same sums with --reproducible,
                                  that of frequencies the last, or NULL */
-    double *map;              /**< for --dump-stages, or NULL */
+    double *map;              /**< maps of --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {
     imager_job *job;   /**< the job whose plan, partition, planes and steps serve this
                           set; borrowed */
     sample_sets *data; /**< borrowed; where samples come from while they are read */
-    bool single;       /**< one image will be made: samples are given up early */
-    bool over;         /**< samples are not held in memory */
+    bool single; /**< only one image will be made, so that samples are freed early */
+    bool over;   /**< samples are not held in memory */
     struct pass_spool *spool; /**< holds the samples pass by pass, or NULL */
     imager_passes passes;     /**< passes of `spool` */
     bool is_counted;          /**< `sums` are complete */
@@ -63,12 +63,13 @@ typedef struct visset {
 /** Which images are made. */
 typedef struct visset_request {
     bool psf;        /**< PSFs, too */
-    bool less_model; /**< of the samples less job->model, which is set */
-    struct imager_predictor *subtract; /**< of the samples less its model, or NULL;
-                                            borrowed, of the ranks of the job */
-    const imager_job_model *mix; /**< how that model's Stokes parameters make up the
-                                      polarisations of the samples; of it only `num`
-                                      and `mix` are looked at */
+    bool less_model; /**< of the samples less job->model, which has been set */
+    struct imager_predictor
+        *subtract; /**< predictor whose model is subtracted from the samples, or NULL;
+                      borrowed, of the ranks of the job */
+    const imager_job_model
+        *mix; /**< how the model of `subtract` makes up the polarisations of the
+                 samples; only `num` and `mix` of it are used */
 } visset_request;
 
 /** Count this rank's bricks. If the data are in memory, they are sorted as imager_sort
@@ -89,13 +90,15 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
 
-/** Mean frequency by weight; 0 without weights. Local. */
+/** Mean frequency of the samples, weighted by their weights; 0 without weights. Local.
+ */
 double visset_freq_hz(const visset *set);
 
-/** Give the job up, for another set of the same plan to be made or imaged. Local. */
+/** Release the job, so that another set of the same plan can be made or imaged. Local.
+ */
 void visset_leave(visset *set);
 
-/** Take the job again, before a model is set. Local. */
+/** Take the job back, before a model is set. Local. */
 void visset_enter(visset *set);
 
 void visset_free(visset *set); /**< Zeros are fine. Collective. */

@@ -1,5 +1,5 @@
-/* From sums over all planes to images: the grid correction, 1/ΣW, and each rank's rows.
- */
+/* Makes images from sums over all planes: applies the grid correction and 1/ΣW, and
+ * takes each rank's rows. */
 #include <math.h>
 
 #include "imager_job.h"
@@ -9,7 +9,7 @@
 #include "tess_mem.h"
 #include "visset_private.h"
 
-/* Pixels of a row above the horizon that are not finite. */
+/* Counts the pixels of a row above the horizon that are not finite. */
 static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t row)
 {
     const tess_geom *geom = &job->geom;
@@ -100,7 +100,7 @@ cleanup:
     return status;
 }
 
-/* Collective. */
+/* Makes the products of all images. Collective. */
 static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
 {
     *rows = (imager_rows){.nx = job->geom.nx, .is_double = job->plan->is_double};

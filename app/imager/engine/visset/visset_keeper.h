@@ -52,7 +52,8 @@ typedef struct visset_keeper {
      * have been sent. Local. */
     void (*counted)(struct visset_keeper *keeper, int64_t next_set);
     void (*sent)(struct visset_keeper *keeper, const imager_place *place);
-    /** Forget the objects of a pass, or all objects. Local. */
+    /** Forget the objects of a pass, or all objects that the keeper has borrowed.
+     * Local. */
     void (*forget_pass)(struct visset_keeper *keeper);
     void (*forget)(struct visset_keeper *keeper);
 } visset_keeper;

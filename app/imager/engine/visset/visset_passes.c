@@ -18,7 +18,7 @@
 typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
-    int num_passes;     /* for the window */
+    int num_passes;     /* number of passes of the window */
     imager_place place; /* number of the pass, and the first set that it takes */
     bool with_done;     /* bricks whose planes are done take part, too */
 } pass_filter;
@@ -73,7 +73,8 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
         if (data->subtract) {
             TESS_TRY(imager_predictor_subtract(data->subtract, data->mix,
                                                data->vis_scale, samples));
-            mark = tess_time_now(); /* stages of prediction count these bytes */
+            mark =
+                tess_time_now(); /* the stages of prediction have counted these bytes */
         }
         if (first) {
             visset_add_sums(set, samples);
@@ -166,7 +167,7 @@ tess_status visset_send(visset *set)
     return take_all(set, 0, &set->samples, &set->bricks);
 }
 
-/* Other samples are collected from here on. */
+/* Prepares to collect other samples. */
 static void begin_pass(const imager_job *job, tess_exchange *exchange,
                        const imager_place *place)
 {
@@ -276,7 +277,8 @@ cleanup:
     return status;
 }
 
-/* Memory that is held in every pass beside its samples and sums [bytes]. */
+/* Memory that this rank holds in every pass beside the samples and sums of the pass
+ * [bytes]. */
 static double held_bytes(const imager_job *job, const sample_sets *data)
 {
     if (data->in_memory)
@@ -376,14 +378,14 @@ cleanup:
 
 /* ---- passes on scratch ---- */
 
-/* The next pass, in the same window of planes or the first of the next one. */
+/* Takes the next pass, in the same window of planes or the first of the next one. */
 static void next_pass(const imager_passes *passes, imager_place *place)
 {
     if (++place->share < passes->num_shares[place->window]) return;
     *place = (imager_place){.window = place->window + 1};
 }
 
-/* All passes are on scratch: nothing is collected again. Collective. */
+/* Frees what collects passes, once all of them are on scratch. Collective. */
 static void end_collecting(visset *set)
 {
     sample_sets *data = set->data;

@@ -1,5 +1,5 @@
 /** @file visset_private.h  (private to app/imager/engine/visset/)
- *  The parts of a visibility set's work.
+ *  Functions that the files of a visibility set share.
  */
 #ifndef TESS_VISSET_PRIVATE_H
 #define TESS_VISSET_PRIVATE_H
@@ -8,7 +8,8 @@
 #include "visset.h"
 #include "visset_keeper.h"
 
-/* Ranks do not own equally many samples: a rank has at most so many times the mean. */
+/* A rank has at most this many times the mean number of samples, because ranks do not
+ * own equally many. */
 static const double VISSET_UNEVEN = 1.3;
 
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
@@ -16,7 +17,7 @@ static const double VISSET_UNEVEN = 1.3;
 typedef struct visset_view {
     const tess_samples *samples;
     const tess_brick_list *bricks;
-    tess_samples residual; /**< or zeros */
+    tess_samples residual; /**< residuals instead of the samples, or zeros */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
     tess_brick_list derived; /**< residuals as the backend holds them, or zeros */
@@ -37,7 +38,7 @@ int64_t visset_most_vis(const imager_job *job, const sample_sets *data);
 double visset_other_bytes(const visset *set, const tess_samples *samples,
                           const tess_brick_list *bricks);
 
-/** Add samples that are about to be gridded to the set's sums. Local. */
+/** Add samples that will be gridded next to the set's sums. Local. */
 void visset_add_sums(visset *set, const tess_samples *samples);
 
 /** Cut bricks into the parts that are summed by themselves with --reproducible. Local.
@@ -62,8 +63,8 @@ tess_status visset_spool(visset *set);
 /** Grid the passes of set->spool. Collective. */
 tess_status visset_grid_spooled(visset *set, const visset_request *request);
 
-/** Make the products from the sums of all planes and of the weights; the scales of the
- * data are undone. Collective. */
+/** Make the products from the sums of all planes and of the weights, and undo the
+ * scales of the data. Collective. */
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product);
 
@@ -72,12 +73,12 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
 /** Whether the backend has room to load all samples at once. Local. */
 bool visset_can_load(const imager_job *job, const tess_samples *samples);
 
-/** *everywhere := whether `here` is true on all ranks. Collective. */
+/** Set *everywhere to whether `here` is true on all ranks. Collective. */
 tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhere);
 
 /** Have the backend hold all samples at once, if every rank has room for them and for
- * residuals. *held is `bricks` if these are so held already, `loaded` if it has been
- * filled, or NULL if there is no room. Collective. */
+ * residuals. *held becomes `bricks` if the backend holds these already, `loaded` if the
+ * backend has loaded them now, or NULL if there is no room. Collective. */
 tess_status visset_hold(const imager_job *job, const tess_samples *samples,
                         const tess_brick_list *bricks, tess_brick_list *loaded,
                         const tess_brick_list **held);

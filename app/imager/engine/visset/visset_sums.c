@@ -1,5 +1,5 @@
-/* Sums over the samples of a visibility set: weights, and what frequencies are worked
- * out from. */
+/* Sums over the samples of a visibility set: weights, and sums from which mean
+ * frequencies follow. */
 #include "visset_private.h"
 
 #include "tess_exact.h"
@@ -43,7 +43,7 @@ static double weight_of(const tess_samples *samples, int64_t sample)
     return sum;
 }
 
-/* Add Σ W ν/c of a row. */
+/* Adds Σ W ν/c of a row. */
 static void add_row(const tess_samples *samples, int64_t row, double *sum,
                     tess_exact *exact)
 {
@@ -80,7 +80,7 @@ void visset_add_sums(visset *set, const tess_samples *samples)
 {
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
-    if (samples->resident) { /* neither maps nor exact sums are wanted then */
+    if (samples->resident) { /* no maps and no exact sums are wanted in this case */
         for (int k = 0; k < samples->num_weight; ++k)
             sums->weight[k] += samples->resident->sum_weights[k];
         return;
