@@ -128,6 +128,9 @@ tess_status guarded(tess_status otherwise, const char *path, const char *trouble
 inline const char damaged[] = "cannot be read as a MeasurementSet; is it complete?";
 inline const char unwritable[] = "cannot be written; is there space, and permission?";
 
+/** Name the set that is written, for the line of tess_vis_end_clearly(). Local. */
+void note_written(const char *path);
+
 /** The name that casacore takes: it loses the dot of a relative ".name". */
 inline String casacore_name(const std::string &path)
 {

@@ -78,3 +78,7 @@ const tess_vis_format tess_vis_format_ms = {
     .finish = finish_ms,
     .destroy = destroy_ms,
 };
+
+void tess_vis_end_clearly(void)
+{
+}

@@ -597,6 +597,7 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
     if (state)
         status = guarded(TESS_ERR_IO, path, unwritable, [&] {
             state->path = without_slash(path);
+            note_written(state->path.c_str());
             state->comm = comm;
             state->is_column = like != nullptr;
             state->of_weights = writer->of_weights;

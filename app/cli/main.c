@@ -9,6 +9,7 @@
 #include "tess_out_file.h"
 #include "tess_status.h"
 #include "tess_subcommands.h"
+#include "tess_vis.h"
 
 typedef struct command {
     const char *name;
@@ -201,6 +202,7 @@ int main(int argc, char **argv)
     }
     tess_log_start(tess_comm_rank(comm), TESS_LOG_INFO);
     tess_out_catch_signals(tess_comm_size(comm) > 1);
+    tess_vis_end_clearly();
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
     status = run(comm, argc, argv, &by.chosen);
     if (status == TESS_OK) status = flush_output();

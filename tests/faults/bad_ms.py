@@ -14,8 +14,8 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bad_input import (IMAGE, RANKS, TIMEOUT, Faults, stop_job, tree_digest,  # noqa: E402
                        wait_for)
-from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, run, simulate,  # noqa: E402
-                 skip, tessera, write_sky)
+from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, mpi_environment,  # noqa: E402
+                 mpiexec, run, simulate, skip, tessera, write_sky)
 import uvfits  # noqa: E402
 
 CHANNELS = 2
@@ -179,12 +179,34 @@ def check_stopped(sets):
                                                  "MODEL_DATA", "-o", suite.path("after")))
 
 
+def check_failing_disk(sets):
+    """A disk that fails when casacore closes a set, where no exception reaches a caller."""
+    suite = sets.suite
+    probe = ["strace", "-qq", "-o", os.devnull, "-e", "trace=rename", "true"]
+    if not shutil.which("strace") or run(probe, 60).status != 0:
+        suite.skipped("no strace, or it may not trace")
+        return
+    sky = write_sky(suite.path("failing.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    ms = simulate(suite.path("failing.ms"), sky, duration="2min", integration="20s", channels=2)
+    model = uvfits.write_model(suite.path("failing.fits"), np.ones((64, 64)), 60 * ASEC)
+    predict = ["predict", ms, "--model", model, "--column", "MODEL_DATA", "--overwrite"]
+    suite.ran("before the disk fails", tessera(*predict))
+    traced = ["strace", "-f", "-qq", "-o", os.devnull, "-e", "trace=rename", "-e",
+              "inject=rename:error=EIO:when=1+", BIN, *predict]
+    for ranks in RANKS[:2]:
+        more = [":", "-n", str(ranks - 1), BIN, *predict] if ranks > 1 else []
+        start = [mpiexec(), "-n", "1"] if ranks > 1 else []
+        result = run([*start, *traced, *more], TIMEOUT, env=mpi_environment())
+        sets.faults.judge(f"a failing disk, {ranks} ranks", result, 3, "failing.ms")
+
+
 def main():
     if not have_ms():
         skip("built without MeasurementSets")
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
-    for part in (check_structure, check_contents, check_counts, check_stopped):
+    for part in (check_structure, check_contents, check_counts, check_stopped,
+                 check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()

@@ -1,0 +1,51 @@
+/* Ends the program with a line where casacore would abort it. casacore writes its small
+ * files when the last reader or writer of a set closes it, in destructors, from which
+ * no exception reaches a caller. */
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "tess_log.h"
+#include "tess_out_file.h"
+#include "tess_vis.h"
+#include "vis_ms.h"
+
+namespace
+{
+
+/* The set that was written last, for the line. */
+char written[TESS_OUT_FILE_NAME];
+
+void tell(const char *what) noexcept
+{
+    tess_log_error("%s%s%s (casacore says: %.400s)", written, written[0] ? ": " : "",
+                   tess_ms::unwritable, what);
+}
+
+[[noreturn]] void end_program() noexcept
+{
+    try {
+        const std::exception_ptr thrown = std::current_exception();
+        if (thrown) std::rethrow_exception(thrown);
+        tell("nothing");
+    } catch (const std::exception &error) {
+        tell(error.what());
+    } catch (...) {
+        tell("nothing");
+    }
+    tess_out_remove_unfinished();
+    _exit(tess_status_exit(TESS_ERR_IO));
+}
+
+} // namespace
+
+void tess_ms::note_written(const char *path)
+{
+    std::snprintf(written, sizeof written, "%s", path);
+}
+
+extern "C" void tess_vis_end_clearly(void)
+{
+    std::set_terminate(end_program);
+}
