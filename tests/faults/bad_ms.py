@@ -179,6 +179,19 @@ def check_stopped(sets):
                                                  "MODEL_DATA", "-o", suite.path("after")))
 
 
+    label = "SIGKILL, --update-model with a checkpoint"
+    command = [BIN, "image", ms, *IMAGE, "--niter", "1", "--update-model", "--model-column", "OTHER",
+               "--threads", "1", "--checkpoint", suite.path("saved"), "-o", suite.path("continued")]
+    entries = os.listdir(ms)
+    stop_job(suite, label, command, 1, signal.SIGKILL, writing)
+    result = tessera(*command[1:], "--resume", ranks=RANKS[-1])
+    suite.ran(f"{label}: it is continued", result)
+    suite.true(f"{label}: no image is made again", "1 outputs done" in result.err
+               and "major 1" not in result.err)
+    suite.ran(f"{label}: the column is there", tessera("image", ms, *IMAGE, "--datacolumn", "OTHER",
+                                                       "-o", suite.path("other")))
+
+
 def check_failing_disk(sets):
     """A disk that fails when casacore closes a set, where no exception reaches a caller."""
     suite = sets.suite

@@ -343,6 +343,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
     TESS_TRY(image_outputs(&run));
+    if (image_writes_columns(&own)) TESS_TRY(imager_checkpoint_images(&run.checkpoint));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
     if (own.beside.weights) TESS_TRY(imaging_weights_store(&run));
     imager_checkpoint_finish(&run.checkpoint);

@@ -66,13 +66,34 @@ static double batch_seconds(void)
 
 /* ---- starting ---- */
 
-/* Names the first line that differs. */
-static tess_status compare_identity(const char *folder, const char *was, const char *is)
+/* Whether a line tells the state of an observation. */
+static bool is_of_observation(const tess_image_opts *opts, const char *line)
+{
+    for (int k = 0; k < opts->num_obs; ++k) {
+        const size_t length = strlen(opts->obs[k]);
+        if (strncmp(line, opts->obs[k], length) == 0 &&
+            strncmp(line + length, ": ", 2) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Names the first line that differs. Once all images are there, the run itself changes
+ * observations whose columns it writes. */
+static tess_status compare_identity(const tess_image_opts *opts,
+                                    const tess_checkpoint_state *state)
 {
     tess_status status = TESS_OK;
+    const char *folder = opts->checkpoint.folder, *was = state->identity,
+               *is = opts->checkpoint.identity;
+    const bool may_change =
+        (opts->clean.update_model || opts->beside.weights) &&
+        state->outputs_done == opts->intervals_out * opts->channels_out;
     while (*was && *is) {
         const int a = (int)strcspn(was, "\n"), b = (int)strcspn(is, "\n");
-        if (a != b || strncmp(was, is, (size_t)a) != 0) break;
+        const bool is_free =
+            may_change && is_of_observation(opts, was) && is_of_observation(opts, is);
+        if (!is_free && (a != b || strncmp(was, is, (size_t)a) != 0)) break;
         was += a + (was[a] == '\n');
         is += b + (is[b] == '\n');
     }
@@ -310,10 +331,11 @@ cleanup:
 
 /* Finds the checkpoint to continue from, or writes one of nothing: a run that is killed
  * before its next checkpoint then knows its own files. */
-static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
+static tess_status find(imager_checkpoint *checkpoint, const tess_image_opts *image)
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_opts *opts = checkpoint->opts;
+    const bool overwrite = image->overwrite;
     tess_checkpoint_state *state = &checkpoint->state;
     if (opts->resume || !overwrite)
         TESS_TRY(tess_checkpoint_read(checkpoint->comm, opts->folder, state));
@@ -323,7 +345,7 @@ static tess_status find(imager_checkpoint *checkpoint, bool overwrite)
                   "--resume, or begin again with --overwrite",
                   opts->folder);
     if (state->generation > 0) {
-        TESS_TRY(compare_identity(opts->folder, state->identity, opts->identity));
+        TESS_TRY(compare_identity(image, state));
         checkpoint->resumed = true;
         tess_checkpoint_tidy(checkpoint->comm, opts->folder, state);
         checkpoint->sums_wait = state->num_done > 0;
@@ -367,7 +389,7 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
     }
     TESS_TRY(tess_comm_agree(comm, status));
     catch_signals();
-    TESS_TRY(find(checkpoint, opts->overwrite));
+    TESS_TRY(find(checkpoint, opts));
 cleanup:
     return status;
 }
@@ -636,6 +658,12 @@ tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t cou
     checkpoint->state.num_done = checkpoint->num_done = 0;
     checkpoint->unsaved = true;
     return act(checkpoint, true);
+}
+
+tess_status imager_checkpoint_images(imager_checkpoint *checkpoint)
+{
+    if (!checkpoint->opts->folder || !checkpoint->unsaved) return TESS_OK;
+    return write_now(checkpoint);
 }
 
 void imager_checkpoint_finish(imager_checkpoint *checkpoint)

@@ -136,6 +136,12 @@ void imager_checkpoint_keep(imager_checkpoint *checkpoint, imager_job *job);
  * among them. TESS_ERR_STOPPED: the run is to end, and has been saved. Collective. */
 tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count);
 
+/** Save that all outputs are complete, unless the last checkpoint does: what the run
+ * still does changes its observations, and a run that continues then accepts that.
+ * Collective.
+ */
+tess_status imager_checkpoint_images(imager_checkpoint *checkpoint);
+
 /** Remove the checkpoint: the run is complete. Collective. */
 void imager_checkpoint_finish(imager_checkpoint *checkpoint);
 void imager_checkpoint_free(imager_checkpoint *checkpoint); /**< Local. */
