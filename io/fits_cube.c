@@ -12,6 +12,7 @@
 
 #include "fits_cube.h"
 #include "fits_output.h"
+#include "fits_writing.h"
 #include "out_held.h"
 #include "tess_const.h"
 #include "tess_mem.h"
@@ -252,55 +253,81 @@ cleanup:
 
 /* ---- planes ---- */
 
-static fits_plane plane_of(const tess_image_meta *meta, const tess_fits_stats *stats)
+/* Notes what is known of a plane that has been written. */
+static tess_status end_plane(tess_comm *comm, tess_fits_writing *writing,
+                             const tess_fits_stats *stats, tess_held_files *held)
 {
+    const tess_image_meta *meta = &writing->meta;
     const tess_fits_cleaned *cleaned = &meta->cleaned;
-    return (fits_plane){.written = 1,
-                        .beam_deg = {meta->beam.major_rad / TESS_RAD_PER_DEG,
-                                     meta->beam.minor_rad / TESS_RAD_PER_DEG,
-                                     meta->beam.pa_rad / TESS_RAD_PER_DEG},
-                        .freq_mean_hz = meta->gridded.freq_mean_hz,
-                        .sum_weights = meta->gridded.sum_weights,
-                        .num_vis = (double)meta->gridded.num_vis,
-                        .min = stats->min,
-                        .max = stats->max,
-                        .data_sum = stats->data_sum,
-                        .iterations = (double)cleaned->iterations,
-                        .majors = (double)cleaned->majors,
-                        .threshold_jy = cleaned->threshold_jy,
-                        .flux_jy = cleaned->flux_jy};
+    tess_fits_cube *cube = writing->cube;
+    (void)held; /* the cube is not complete */
+    if (tess_comm_rank(comm) != 0) return TESS_OK;
+    cube->plane[writing->plane] =
+        (fits_plane){.written = 1,
+                     .beam_deg = {meta->beam.major_rad / TESS_RAD_PER_DEG,
+                                  meta->beam.minor_rad / TESS_RAD_PER_DEG,
+                                  meta->beam.pa_rad / TESS_RAD_PER_DEG},
+                     .freq_mean_hz = meta->gridded.freq_mean_hz,
+                     .sum_weights = meta->gridded.sum_weights,
+                     .num_vis = (double)meta->gridded.num_vis,
+                     .min = stats->min,
+                     .max = stats->max,
+                     .data_sum = stats->data_sum,
+                     .iterations = (double)cleaned->iterations,
+                     .majors = (double)cleaned->majors,
+                     .threshold_jy = cleaned->threshold_jy,
+                     .flux_jy = cleaned->flux_jy};
+    return TESS_OK;
 }
 
-/* Rows of one image, without sums of others before it. */
-static void start_sums(fits_output *file)
+/* Has a writing write to the cube's file, with a sum and a range of its own. */
+static void write_to(tess_fits_cube *cube, int64_t plane, tess_fits_writing *writing)
 {
-    file->sum = 0;
-    file->min = INFINITY;
-    file->max = -INFINITY;
+    writing->end = end_plane;
+    writing->cube = cube;
+    writing->plane = plane;
+    writing->file.fd = cube->file.fd;
+    fits_output_clear(&writing->file);
+}
+
+tess_status tess_fits_cube_begin(tess_comm *comm, const tess_cube_plane *plane,
+                                 tess_fits_cube *cube, tess_fits_writing **writing)
+{
+    tess_status status = TESS_OK;
+    const int64_t row_bytes = cube->meta.nx * (cube->is_double ? 8 : 4);
+    const int64_t at = (int64_t)plane->stokes * cube->axes.num_freq + plane->freq;
+    const int64_t row = at * cube->meta.ny + plane->row_first;
+    const tess_fits_rows rows = {.row_first = plane->row_first,
+                                 .num_rows = plane->num_rows,
+                                 .is_double = cube->is_double,
+                                 .pixel = plane->rows};
+    tess_fits_writing *made = NULL;
+    status =
+        fits_output_check(cube->path, &cube->meta, plane->row_first, plane->num_rows);
+    if (status == TESS_OK)
+        status = fits_writing_create(cube->path, plane->meta, &rows,
+                                     cube->file.header_bytes + row * row_bytes, &made);
+    if (status == TESS_OK && plane->num_rows > 0)
+        status = fits_output_open(&cube->file);
+    if (made) write_to(cube, at, made);
+    TESS_TRY(tess_comm_agree(comm, status));
+    *writing = made;
+    made = NULL;
+cleanup:
+    tess_fits_leave(false, made);
+    return status;
 }
 
 tess_status tess_fits_cube_write(tess_comm *comm, const tess_cube_plane *plane,
                                  int threads, tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
-    fits_output *file = &cube->file;
-    const int64_t nx = cube->meta.nx, size = cube->is_double ? 8 : 4;
-    const int64_t at = (int64_t)plane->stokes * cube->axes.num_freq + plane->freq;
-    const fits_slab mine = {.pixels = plane->rows,
-                            .count = plane->num_rows * nx,
-                            .offset =
-                                file->header_bytes +
-                                (at * cube->meta.ny + plane->row_first) * nx * size,
-                            .is_double = cube->is_double};
-    tess_fits_stats stats;
-    TESS_TRY(
-        tess_comm_agree(comm, fits_output_check(cube->path, &cube->meta,
-                                                plane->row_first, plane->num_rows)));
-    start_sums(file);
-    TESS_TRY(tess_comm_agree(comm, fits_output_write(file, &mine, threads)));
-    TESS_TRY(fits_output_sum(comm, file, &stats));
-    if (tess_comm_rank(comm) == 0) cube->plane[at] = plane_of(plane->meta, &stats);
+    tess_fits_writing *writing = NULL;
+    TESS_TRY(tess_fits_cube_begin(comm, plane, cube, &writing));
+    tess_fits_put(writing, threads);
+    TESS_TRY(tess_fits_end(comm, writing, NULL));
 cleanup:
+    tess_fits_leave(false, writing);
     return status;
 }
 

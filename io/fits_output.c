@@ -87,8 +87,7 @@ tess_status fits_output_begin(tess_comm *comm, const tess_image_meta *meta,
 {
     tess_status status = TESS_OK;
     file->fd = -1;
-    file->min = INFINITY;
-    file->max = -INFINITY;
+    fits_output_clear(file);
     if (tess_comm_rank(comm) == 0) status = begin(meta, is_double, overwrite, file);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_bcast(comm, file->temp, sizeof file->temp, 0));
@@ -98,6 +97,13 @@ cleanup:
 }
 
 /* ---- pixels ---- */
+
+void fits_output_clear(fits_output *file)
+{
+    file->sum = 0;
+    file->min = INFINITY;
+    file->max = -INFINITY;
+}
 
 /* Bits of a float as an integer of the same order, and back. */
 static inline int32_t order_of(uint32_t bits)
@@ -222,18 +228,21 @@ static tess_status write_pieces(fits_output *file, const fits_slab *slab, int th
     return status;
 }
 
-tess_status fits_output_write(fits_output *file, const fits_slab *slab, int threads)
+tess_status fits_output_open(fits_output *file)
 {
     tess_status status = TESS_OK;
-    if (slab->count == 0) goto cleanup;
     if (file->fd < 0) file->fd = open(file->temp, O_WRONLY | O_CLOEXEC);
     if (file->fd < 0)
         TESS_FAIL(TESS_ERR_IO,
                   "%s: cannot be written on every node: %s; choose a shared folder",
                   file->path, strerror(errno));
-    TESS_TRY(write_pieces(file, slab, threads));
 cleanup:
     return status;
+}
+
+tess_status fits_output_write(fits_output *file, const fits_slab *slab, int threads)
+{
+    return slab->count > 0 ? write_pieces(file, slab, threads) : TESS_OK;
 }
 
 tess_status fits_output_sum(tess_comm *comm, const fits_output *file,

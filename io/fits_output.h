@@ -43,8 +43,14 @@ int64_t fits_output_bytes(const tess_image_meta *meta, bool is_double);
 tess_status fits_output_begin(tess_comm *comm, const tess_image_meta *meta,
                               bool is_double, bool overwrite, fits_output *file);
 
-/** Write a slab by at most so many threads, and add it to sum and range. Opens the file
- *  where this rank has not done so. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+/** Forget the sum and the range of what has been written so far. Local. */
+void fits_output_clear(fits_output *file);
+
+/** Open the file, if this rank has not done so. TESS_ERR_IO. Local. */
+tess_status fits_output_open(fits_output *file);
+
+/** Write a slab to the open file by at most so many threads, and add it to sum and
+ *  range. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
 tess_status fits_output_write(fits_output *file, const fits_slab *slab, int threads);
 
 /** Sum and range over the ranks. Collective. */

@@ -148,6 +148,30 @@ tess_status tess_fits_write(tess_comm *comm, const char *path, bool overwrite,
 tess_status tess_fits_hold(tess_comm *comm, const char *path, tess_held_files *held,
                            const tess_image_meta *meta, const tess_fits_rows *rows);
 
+/** An image whose file exists, and whose pixels are written by a thread of each rank
+ *  while the ranks do something else. */
+typedef struct tess_fits_writing tess_fits_writing;
+
+/** Create the file of an image under a temporary name. `meta` is copied; what it points
+ *  to and the pixels must outlive the writing. Errors of tess_fits_write. Free it with
+ *  tess_fits_leave(). Collective. */
+tess_status tess_fits_begin(tess_comm *comm, const char *path, bool overwrite,
+                            const tess_image_meta *meta, const tess_fits_rows *rows,
+                            tess_fits_writing **writing);
+
+/** Write this rank's pixels, by at most so many threads. tess_fits_end tells of errors.
+ *  Local, to be called once, by any thread. */
+void tess_fits_put(tess_fits_writing *writing, int threads);
+
+/** Complete the file, which waits in `held` from now on. A plane of a cube needs no
+ *  `held`. TESS_ERR_IO, TESS_ERR_ALLOC, also of tess_fits_put. Collective. */
+tess_status tess_fits_end(tess_comm *comm, tess_fits_writing *writing,
+                          tess_held_files *held);
+
+/** Free it; the first rank (`root`) removes a file that has not been completed. NULL is
+ *  fine. Local. */
+void tess_fits_leave(bool root, tess_fits_writing *writing);
+
 /** The cards that such a file's header would have for an image of these extremes,
  *  without checksums, as 80-character cards up to END: `*text` (tess_alloc, caller
  *  frees) of `*bytes`. min > max: no pixel is finite. Local. */

@@ -54,6 +54,12 @@ tess_status tess_fits_cube_create(tess_comm *comm, const char *path, bool overwr
 tess_status tess_fits_cube_write(tess_comm *comm, const tess_cube_plane *plane,
                                  int threads, tess_fits_cube *cube);
 
+/** As tess_fits_cube_write, in the steps of tess_fits_begin: tess_fits_put and
+ *  tess_fits_end follow, on these ranks and before the cube is saved or finished.
+ *  Collective. */
+tess_status tess_fits_cube_begin(tess_comm *comm, const tess_cube_plane *plane,
+                                 tess_fits_cube *cube, tess_fits_writing **writing);
+
 /** Put what is known of the planes so far into the file of a `run`, on all disks.
  * `comm`: all ranks of the cube. Collective. */
 tess_status tess_fits_cube_save(tess_comm *comm, tess_fits_cube *cube);

@@ -1,6 +1,7 @@
 /* Forms the teams of a run, once its job is planned. */
 #include "image_teams.h"
 
+#include "image_names.h"
 #include "majors.h"
 #include "run_samples.h"
 #include "tess_log.h"
@@ -73,6 +74,41 @@ cleanup:
     return status;
 }
 
+/* Bytes of an output's images on this rank, in the precision of the plan, and once more
+ * where files have another precision. */
+static double output_bytes(const image_run *run)
+{
+    const double rows =
+        (double)run->job.geom.nx * (double)run->job.geom.ny / tess_comm_size(run->comm);
+    const double value = run->job.plan->is_double ? 8 : 4;
+    const double file =
+        run->opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY ? 8 : 4;
+    image_corrected list[IMAGE_MOST_CORRECTED];
+    const double corrected =
+        run->num_pol * image_corrected_list(run->opts, list) * (8 + file);
+    const double images =
+        image_kinds_all(&run->output.kinds) * (file == value ? value : value + file);
+    return rows * (images + corrected);
+}
+
+/* An output is written while the next one is made, if its images take an eighth of
+ * every rank's memory at most. Runs with checkpoints count an output as made when it is
+ * on the disk, and sets that are cleaned together are written one after the other.
+ * Collective. */
+static tess_status choose_backlog(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const double bytes = output_bytes(run);
+    int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
+    if (!run->opts->output || run->opts->checkpoint.folder ||
+        image_joins_channels(run->opts) || run->outputs.num <= run->teams.num)
+        return TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
+    if (fits) run->job.memory.backlog_bytes = bytes;
+cleanup:
+    return status;
+}
+
 /* Streams data if a team cannot keep the samples of an output. Collective. */
 static tess_status check_team_memory(image_run *run, int num_teams)
 {
@@ -97,7 +133,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(count_images(run));
     status = imager_teams_choose(&run->job, &need, &num);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (num == 1) return TESS_OK;
+    if (num == 1) return choose_backlog(run);
     TESS_TRY(check_team_memory(run, num));
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
@@ -110,6 +146,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     if (status == TESS_OK && run->mode != DATA_CACHED)
         status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
+    TESS_TRY(choose_backlog(run));
 cleanup:
     return status;
 }

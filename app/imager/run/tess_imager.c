@@ -9,6 +9,7 @@
 #include "channel_mean.h"
 #include "clean_inputs.h"
 #include "device_share.h"
+#include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_joined.h"
 #include "image_output.h"
@@ -126,11 +127,48 @@ cleanup:
 
 /* ---- all outputs ---- */
 
+/* Tells the log of the files of outputs [first, end). */
+static void tell_files(const image_run *run, int64_t first, int64_t end)
+{
+    const int64_t channels = run->outputs.num_channels;
+    for (int64_t k = first; k < end; ++k)
+        image_files_log(&run->output, k / channels, k % channels);
+}
+
+/* Tells the log of a round's files: at once, or when they have their names. Those of
+ * the round before have them now. */
+static void tell_round(image_run *run, int64_t first, int64_t end)
+{
+    image_backlog *backlog = run->output.backlog;
+    if (!backlog) {
+        tell_files(run, first, end);
+        return;
+    }
+    tell_files(run, backlog->first, backlog->end);
+    backlog->first = first;
+    backlog->end = end;
+}
+
+/* Completes the files that are still being written. Collective. */
+static tess_status finish_files(image_run *run)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    status = image_backlog_finish(run->comm, run->output.backlog);
+    if (run->teams.num > 1) status = tess_comm_agree(run->teams.all, status);
+    TESS_TRY(status);
+    tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
+    tell_round(run, 0, 0);
+cleanup:
+    return status;
+}
+
 /* Completes and writes the mean of an interval. Collective. */
 static tess_status end_mean(image_run *run, int64_t interval, channel_mean *mean)
 {
     tess_status status = TESS_OK;
     struct imager_found found[TESS_MAX_POL] = {0};
+    TESS_TRY(finish_files(run)); /* the mean's files are the last ones of a run */
     TESS_TRY(channel_mean_finish(run, interval, mean, found));
     TESS_TRY(channel_mean_write(run, interval, mean, found));
 cleanup:
@@ -184,7 +222,7 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
                                channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    const int64_t own = first + run->teams.own, channels = run->outputs.num_channels;
+    const int64_t own = first + run->teams.own;
     imager_product product[TESS_MAX_IMAGES] = {0};
     tess_samples dealt = {0};
     double mark = tess_time_now();
@@ -193,16 +231,17 @@ static tess_status image_round(image_run *run, int64_t first, int64_t end,
                                    run->row_time, &dealt));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
     TESS_TRY(image_cubes_open(&run->means, first, end));
-    if (own < end) status = make_output(run, own, &dealt, product);
+    status = own < end ? make_output(run, own, &dealt, product)
+                       : image_backlog_finish(run->comm, run->output.backlog);
     if (run->teams.num > 1) TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(status);
-    for (int64_t k = first; k < end; ++k)
-        image_files_log(&run->output, k / channels, k % channels);
+    tell_round(run, first, end);
+    if (image_cubes_end(&run->means, first, end)) TESS_TRY(finish_files(run));
     TESS_TRY(image_cubes_close(&run->means, first, end));
     TESS_TRY(add_round(run, first, end, product, mean));
 cleanup:
     tess_samples_free(&dealt);
-    free_products(product, TESS_MAX_IMAGES);
+    image_backlog_keep_products(run->output.backlog, product, TESS_MAX_IMAGES);
     return status;
 }
 
@@ -224,11 +263,26 @@ static tess_status continue_mean(image_run *run, channel_mean *mean)
     return tess_comm_agree(run->teams.all, status);
 }
 
+/* With a device, processors have little else to do while images are made. Collective.
+ */
+static tess_status start_backlog(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const int threads = run->job.backend->start ? run->opts->layout.threads : 1;
+    if (!(run->job.memory.backlog_bytes > 0)) return TESS_OK;
+    status = image_backlog_create(threads, &run->output.backlog);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    tess_log_detail("files are written while the images of the next output are made");
+cleanup:
+    return status;
+}
+
 static tess_status image_outputs(image_run *run)
 {
     tess_status status = TESS_OK;
     channel_mean mean = {.extent = imager_extent_empty()};
     run->checkpoint.mean = mean.product;
+    TESS_TRY(start_backlog(run));
     TESS_TRY(continue_mean(run, &mean));
     for (int64_t first = image_outputs_done(run), end; first < run->outputs.num;
          first = end) {
@@ -243,6 +297,7 @@ static tess_status image_outputs(image_run *run)
         TESS_TRY(image_round(run, first, end, &mean));
         TESS_TRY(imager_checkpoint_outputs(&run->checkpoint, end - first));
     }
+    TESS_TRY(finish_files(run));
 cleanup:
     free_products(mean.product, TESS_MAX_IMAGES);
     return status;

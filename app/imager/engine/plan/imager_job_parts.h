@@ -49,9 +49,10 @@ typedef struct imager_ranks {
 
 /** Memory of this rank [bytes]. */
 typedef struct imager_memory {
-    int64_t rank_bytes; /* memory that this rank may use */
-    double mean_bytes;  /* this rank's share of means over output channels */
-    double clean_bytes; /* what cleaning keeps while images are made */
+    int64_t rank_bytes;   /* memory that this rank may use */
+    double mean_bytes;    /* this rank's share of means over output channels */
+    double clean_bytes;   /* what cleaning keeps while images are made */
+    double backlog_bytes; /* images that are written while the next ones are made */
 } imager_memory;
 
 #endif

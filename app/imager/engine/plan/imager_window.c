@@ -18,7 +18,7 @@ double imager_base_bytes(const imager_job *job)
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->memory.mean_bytes +
-           job->memory.clean_bytes;
+           job->memory.clean_bytes + job->memory.backlog_bytes;
 }
 
 /* Sums whose memory serves another output are copied to rows; other sums are freed one

@@ -384,7 +384,8 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     /* if all samples are kept, buffers of files have been freed, and so have densities,
      * which have been applied to the samples */
     const double kept = base + (work->cached ? 0 : densities + parts->reading);
-    const double loading = base - job->memory.mean_bytes - job->memory.clean_bytes +
+    const double loading = base - job->memory.mean_bytes - job->memory.clean_bytes -
+                           job->memory.backlog_bytes +
                            (work->cached ? work->sample_bytes : own) +
                            1.5 * parts->reading;
     /* messages are freed before runs are sorted from one array to another */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "image_backlog.h"
 #include "image_meta.h"
 #include "image_names.h"
 #include "tess_grid.h"
@@ -206,6 +207,21 @@ cleanup:
     return status;
 }
 
+/* Writes a plane, or begins to. Collective. */
+static tess_status write_plane(const image_files *output, const tess_cube_plane *plane,
+                               tess_fits_cube *cube)
+{
+    tess_status status = TESS_OK;
+    tess_fits_writing *begun = NULL;
+    if (!output->backlog)
+        return tess_fits_cube_write(output->comm, plane, output->opts->layout.threads,
+                                    cube);
+    TESS_TRY(tess_fits_cube_begin(output->comm, plane, cube, &begun));
+    image_backlog_add(output->backlog, begun);
+cleanup:
+    return status;
+}
+
 tess_status image_cubes_write(const image_files *output, int k,
                               const tess_image_product *product)
 {
@@ -222,8 +238,8 @@ tess_status image_cubes_write(const image_files *output, int k,
                                    .row_first = product->row_first,
                                    .num_rows = product->num_rows,
                                    .rows = product->pixel};
-    return tess_fits_cube_write(output->comm, &plane, output->opts->layout.threads,
-                                cubes->set[product->interval].cube[at]);
+    tess_fits_cube *cube = cubes->set[product->interval].cube[at];
+    return write_plane(output, &plane, cube);
 }
 
 static void log_set(const image_files *output, int64_t interval)
@@ -284,6 +300,12 @@ tess_status image_cubes_save(const image_files *output)
         if (cubes->set[t].is_unsaved) TESS_TRY(save_set(output, t));
 cleanup:
     return status;
+}
+
+bool image_cubes_end(const image_files *output, int64_t first, int64_t end)
+{
+    const int64_t channels = output->opts->channels_out;
+    return output->cubes && end / channels > first / channels;
 }
 
 tess_status image_cubes_close(const image_files *output, int64_t first, int64_t end)

@@ -54,6 +54,9 @@ tess_status image_cubes_write(const image_files *output, int k,
  *  outputs have been made before; `identity`: of the checkpoints. Local. */
 void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_done);
 
+/** Do the outputs [first, end) complete the cubes of an interval? Local. */
+bool image_cubes_end(const image_files *output, int64_t first, int64_t end);
+
 /** Note that outputs [first, end) are written: finish the cubes of the intervals that
  * end with one of them, and give them their names. `output`: of all ranks. Collective.
  */

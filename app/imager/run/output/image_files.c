@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "image_backlog.h"
 #include "image_corrected.h"
 #include "image_cubes.h"
 #include "image_files.h"
@@ -158,6 +159,22 @@ tess_status image_files_check(const image_files *output)
 
 /* ---- images ---- */
 
+/* Writes a file of the product, or begins it. Collective. */
+static tess_status write_fits(const image_files *output, const char *path,
+                              const tess_image_product *product,
+                              const tess_fits_rows *rows, tess_held_files *held)
+{
+    tess_status status = TESS_OK;
+    tess_fits_writing *begun = NULL;
+    if (!output->backlog)
+        return tess_fits_hold(output->comm, path, held, product->meta, rows);
+    TESS_TRY(tess_fits_begin(output->comm, path, held->overwrite, product->meta, rows,
+                             &begun));
+    image_backlog_add(output->backlog, begun);
+cleanup:
+    return status;
+}
+
 /* Writes a file of the product, or its preview. */
 static tess_status write_file(const image_files *output, const tess_pol *named,
                               const tess_image_product *product, bool preview,
@@ -171,8 +188,10 @@ static tess_status write_file(const image_files *output, const tess_pol *named,
                                  .is_double = product->is_double,
                                  .pixel = product->pixel};
     TESS_TRY(tess_comm_agree(output->comm, path ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY((preview ? tess_preview_hold : tess_fits_hold)(output->comm, path, held,
-                                                            product->meta, &rows));
+    if (preview)
+        TESS_TRY(tess_preview_hold(output->comm, path, held, product->meta, &rows));
+    else
+        TESS_TRY(write_fits(output, path, product, &rows, held));
 cleanup:
     free(path); /* from asprintf */
     return status;
@@ -214,6 +233,10 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     product->num_rows = rows->num_rows;
     status = convert_rows(rows, product->is_double, &copy);
     product->pixel = copy ? copy : rows->value;
+    if (output->backlog && copy) {
+        image_backlog_keep(output->backlog, copy);
+        copy = NULL;
+    }
     TESS_TRY(tess_comm_agree(output->comm, status));
     if (opts->take)
         TESS_TRY(
@@ -257,8 +280,8 @@ cleanup:
     return status;
 }
 
-/* Gives all files of an output their names together; NAME.conf goes with the first
- * output. */
+/* Gives all files of an output their names together, now or later; NAME.conf goes with
+ * the first output. */
 static tess_status publish(const image_files *output, bool first, tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -270,7 +293,10 @@ static tess_status publish(const image_files *output, bool first, tess_held_file
         free(path); /* from asprintf */
     }
     TESS_TRY(tess_comm_agree(output->comm, status));
-    TESS_TRY(tess_held_publish(output->comm, held));
+    if (output->backlog)
+        image_backlog_start(output->backlog, held);
+    else
+        TESS_TRY(tess_held_publish(output->comm, held));
 cleanup:
     return status;
 }
@@ -434,8 +460,13 @@ static tess_status write_corrected_kind(const image_files *output,
                                       output->opts->beside.primary_beam.limit, &rows);
         TESS_TRY(tess_comm_agree(output->comm, status));
         /* as models, they have no preview */
-        TESS_TRY(write_image(output, IMAGE_MODEL, k, &rows, to, held));
+        status = write_image(output, IMAGE_MODEL, k, &rows, to, held);
+        if (output->backlog) {
+            image_backlog_keep(output->backlog, rows.value);
+            rows.value = NULL;
+        }
         imager_rows_free(&rows);
+        TESS_TRY(status);
     }
 cleanup:
     imager_rows_free(&rows);
@@ -491,6 +522,8 @@ tess_status image_files_write(const image_files *output, int64_t interval,
                                     is_mean == (output->opts->channels_out > 1) &&
                                     !image_is_in_cube(output->opts, channel)};
     tess_image_product to = {.interval = interval, .channel = channel};
+    TESS_TRY(image_backlog_finish(output->comm, output->backlog));
+    tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
     image_meta_fill(output, interval, channel, extent, &shared);
     shared.beam = found->beam;
     TESS_TRY(find_all(output, interval, channel, product, found));
@@ -513,6 +546,8 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     }
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
 cleanup:
+    if (status != TESS_OK && output->backlog)
+        image_backlog_drop(tess_comm_rank(output->comm) == 0, output->backlog);
     tess_held_free(&held);
     return status;
 }

@@ -14,6 +14,7 @@
 #include "tess_profile.h"
 
 struct continued_models;
+struct image_backlog;
 struct image_cubes;
 struct imager_found;
 struct imager_summary;
@@ -53,6 +54,8 @@ typedef struct image_files {
     struct continued_models *continued; /**< models of an earlier run, once their files
                                              are open, or NULL */
     struct image_primary_beam *primary_beam; /**< or NULL */
+    struct image_backlog *backlog;  /**< files that are written while the next output is
+                                       made; NULL: they are written at once */
     struct imager_summary *summary; /**< gets what the last lines tell of the images */
 } image_files;
 
@@ -60,7 +63,9 @@ typedef struct image_files {
 tess_status image_files_check(const image_files *output);
 
 /** Write the products of an output channel (-1: MFS) and interval, in the order of
- *  kinds. found[num_pol]: the beam, and how they were cleaned. Collective. */
+ *  kinds. found[num_pol]: the beam, and how they were cleaned. With a backlog, the
+ *  files of the output before are completed, and these files are begun: the caller
+ *  gives the rows to image_backlog_keep_products(). Collective. */
 tess_status image_files_write(const image_files *output, int64_t interval,
                               int64_t channel, const imager_product *product,
                               const imager_extent *extent,

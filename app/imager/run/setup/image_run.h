@@ -57,7 +57,7 @@ typedef struct image_run {
     imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
     image_files output,
-        means; /* files that the team writes, and that all ranks write */
+        means;             /* files that the team writes, and that all ranks write */
     imager_summary summary;
     imager_counts counts;
     image_holding holds;

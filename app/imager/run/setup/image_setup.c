@@ -2,6 +2,7 @@
  * model to subtract are opened, and the outputs are listed. */
 #include <math.h>
 
+#include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
@@ -252,6 +253,7 @@ cleanup:
 
 void image_free_run(image_run *run)
 {
+    image_backlog_destroy(tess_comm_rank(run->comm) == 0, run->output.backlog);
     imager_job_free(&run->job);
     tess_comm_free(run->job.alone);
     imager_predictor_free(&run->subtract);

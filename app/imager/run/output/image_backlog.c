@@ -1,0 +1,90 @@
+/* Writes the files of an output while the next output is made. */
+#include "image_backlog.h"
+
+#include "tess_mem.h"
+
+tess_status image_backlog_create(int threads, image_backlog **backlog)
+{
+    tess_status status = TESS_OK;
+    image_backlog *made = tess_alloc_zero(1, sizeof *made);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "files that are written later");
+    made->threads = threads;
+    *backlog = made;
+cleanup:
+    return status;
+}
+
+void image_backlog_add(image_backlog *backlog, tess_fits_writing *file)
+{
+    backlog->file[backlog->num_files++] = file;
+}
+
+void image_backlog_keep(image_backlog *backlog, void *array)
+{
+    if (array) backlog->array[backlog->num_arrays++] = array;
+}
+
+void image_backlog_keep_products(image_backlog *backlog, imager_product *product,
+                                 int count)
+{
+    for (int k = 0; k < count; ++k) {
+        if (backlog && backlog->is_started) {
+            image_backlog_keep(backlog, product[k].rows.value);
+            product[k].rows.value = NULL;
+        }
+        imager_rows_free(&product[k].rows);
+    }
+}
+
+/* Writes the pixels of all files, one after the other. */
+static void put_all(void *argument)
+{
+    const image_backlog *backlog = argument;
+    for (int k = 0; k < backlog->num_files; ++k)
+        tess_fits_put(backlog->file[k], backlog->threads);
+}
+
+void image_backlog_start(image_backlog *backlog, tess_held_files *held)
+{
+    backlog->held = *held;
+    *held = (tess_held_files){.overwrite = held->overwrite, .threads = held->threads};
+    backlog->is_started = true;
+    if (!backlog->worker) backlog->worker = tess_worker_create();
+    if (backlog->worker) tess_worker_start(backlog->worker, put_all, backlog);
+}
+
+tess_status image_backlog_finish(tess_comm *comm, image_backlog *backlog)
+{
+    tess_status status = TESS_OK;
+    if (!backlog || !backlog->is_started) return TESS_OK;
+    if (backlog->worker)
+        tess_worker_wait(backlog->worker);
+    else
+        put_all(backlog);
+    for (int k = 0; k < backlog->num_files; ++k)
+        TESS_TRY(tess_fits_end(comm, backlog->file[k], &backlog->held));
+    TESS_TRY(tess_held_publish(comm, &backlog->held));
+cleanup:
+    image_backlog_drop(tess_comm_rank(comm) == 0, backlog);
+    return status;
+}
+
+void image_backlog_drop(bool root, image_backlog *backlog)
+{
+    if (backlog->worker) tess_worker_wait(backlog->worker);
+    for (int k = 0; k < backlog->num_files; ++k)
+        tess_fits_leave(root, backlog->file[k]);
+    for (int k = 0; k < backlog->num_arrays; ++k)
+        tess_free(backlog->array[k]);
+    tess_held_free(&backlog->held);
+    backlog->num_files = backlog->num_arrays = 0;
+    backlog->is_started = false;
+}
+
+void image_backlog_destroy(bool root, image_backlog *backlog)
+{
+    if (!backlog) return;
+    image_backlog_drop(root, backlog);
+    tess_worker_destroy(backlog->worker);
+    tess_free(backlog);
+}
