@@ -13,6 +13,7 @@
 #include "imager_rows.h"
 #include "imager_stages.h"
 #include "output_table.h"
+#include "predictor.h"
 #include "sample_sets.h"
 #include "tess_backend_choice.h"
 #include "tess_const.h"

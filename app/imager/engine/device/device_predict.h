@@ -6,7 +6,7 @@
 #ifndef TESS_DEVICE_PREDICT_H
 #define TESS_DEVICE_PREDICT_H
 
-#include "imager_model.h"
+#include "predictor.h"
 #include "source.h"
 
 /** Whether such a prediction is possible: UVFITS rows can be read as they are into a

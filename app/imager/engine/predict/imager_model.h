@@ -1,5 +1,5 @@
 /** @file imager_model.h  (private to app/imager/)
- *  Model images, and visibilities that are predicted from them.
+ *  Model images, and their way onto model planes.
  */
 #ifndef TESS_IMAGER_MODEL_H
 #define TESS_IMAGER_MODEL_H
@@ -12,8 +12,6 @@
 #include "tess_geom.h"
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
-#include "tess_profile.h"
-#include "tess_samples.h"
 
 /** A model image that is predicted, or several for the channels. */
 typedef struct imager_model {
@@ -78,63 +76,6 @@ tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int
 /** Have the backend correct `num` model images for gridding, once they are where
  * tess_planes_image says, if the backend does that (tess_grid_ops). Local. */
 tess_status imager_model_place(const imager_job *job, tess_planes *planes, int num);
-
-/** Predict the visibilities of samples that this rank owns, with as many planes at a
- * time as is best beside `other_bytes`. `steps`: of planes that hold the model.
- * Collective. */
-tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
-                                 tess_samples *owned, const tess_brick_list *bricks);
-
-/** Predict samples->vis: positions are sent to the owners of bricks, and visibilities
- * return. With `skip_ignored`, ignored samples at the ends of runs are left as they
- * are; `runs` are the samples' runs, made with the same `skip_ignored`. The model
- * images must be set. Collective. */
-tess_status imager_job_predict(imager_job *job, tess_samples *samples,
-                               bool skip_ignored, const tess_brick_list *runs);
-
-/** Prediction from a model for one set of samples after the other. Plan, FFT plans and
- * the corrected model are kept as long as they serve the next set, too. */
-typedef struct imager_predictor {
-    imager_model model;
-    imager_job job;
-    int loaded; /* the part of a cube that lies on the model planes; −1: no part does */
-    double loaded_scale;        /* factor by which its pixels have been multiplied */
-    const imager_extent *whole; /* of all good samples that will come, in any number of
-                                   calls, on one plan: ignored ones are left out; NULL:
-                                   a plan for what comes, with ignored ones. Borrowed */
-    const imager_rows *rows;    /* [model.num_stokes] rows of the model, which each call
-                                   may change; NULL: the model is model.fits. Borrowed */
-} imager_predictor;
-
-/** Make a predictor for an open model, which then belongs to the predictor. Nothing is
- * planned yet. Collective. */
-tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
-                                    const tess_gridding *gridding,
-                                    const tess_layout *layout, tess_profile *profile,
-                                    imager_predictor *predictor);
-void imager_predictor_free(imager_predictor *predictor); /* Collective. */
-
-/** Predict the Stokes visibilities of the model, times model.scale, at the samples'
- * positions: samples->num_pol is model.num_stokes. If the model has several planes,
- * each channel gets those of its own. Collective. */
-tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
-
-/** Announce, before the first plan, that parts of these samples are predicted on one
- * plan, each at one or several channels. Collective. */
-tess_status imager_predictor_expect(imager_predictor *predictor,
-                                    const tess_samples *samples);
-
-/** Like imager_predictor_run(), with one image for all channels: of a cube, model.part.
- * Collective. */
-tess_status imager_predictor_run_part(imager_predictor *predictor,
-                                      tess_samples *samples);
-
-/** Subtract the model, times `vis_scale`, from samples at any positions, on a plan of
- * the predictor's own: the model has other pixels than the image. Of the job's model,
- * `mix` alone is used. Collective. */
-tess_status imager_predictor_subtract(imager_predictor *predictor,
-                                      const imager_job_model *mix, double vis_scale,
-                                      tess_samples *samples);
 
 /** Whether the model's pixels are those of `geom`, to a tenth of the accuracy at the
  *  longest baselines that the grid of `geom` has. Local. */

@@ -3,8 +3,8 @@
  * predicted visibilities. */
 #include <string.h>
 
-#include "imager_model.h"
 #include "output_table.h"
+#include "predictor.h"
 #include "residual.h"
 #include "tess_const.h"
 #include "tess_mem.h"

@@ -8,8 +8,8 @@
 #include <complex.h>
 #include <math.h>
 
-#include "imager_model.h"
 #include "imager_window.h"
+#include "predictor.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 

@@ -2,7 +2,7 @@
  * degridded, subtracted from and gridded in the backend's memory. */
 #include <complex.h>
 
-#include "imager_model.h"
+#include "predictor.h"
 #include "residual.h"
 #include "tess_degrid.h"
 

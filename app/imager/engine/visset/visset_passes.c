@@ -2,9 +2,9 @@
  * memory, in passes over the data. */
 #include <math.h>
 
-#include "imager_model.h"
 #include "imager_window.h"
 #include "pass_spool.h"
+#include "predictor.h"
 #include "residual.h"
 #include "tess_hash.h"
 #include "tess_log.h"

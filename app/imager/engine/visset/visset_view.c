@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "imager_model.h"
 #include "imager_window.h"
+#include "predictor.h"
 #include "residual.h"
 #include "tess_mem.h"
 

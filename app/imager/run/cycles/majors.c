@@ -10,7 +10,6 @@
 #include "clean_inputs.h"
 #include "component_list.h"
 #include "image_kinds.h"
-#include "imager_model.h"
 #include "spectral_maps.h"
 #include "tess_mem.h"
 #include "tess_words.h"

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "device_predict.h"
-#include "imager_model.h"
 #include "imager_resources.h"
 #include "predict_models.h"
 #include "predicted_mix.h"
+#include "predictor.h"
 #include "tess_backend_choice.h"
 #include "tess_grid.h"
 #include "tess_imager.h"

@@ -5,7 +5,7 @@
 #define TESS_SESSION_PRIVATE_H
 
 #include "image_run.h"
-#include "imager_model.h"
+#include "predictor.h"
 #include "tess_imager_session.h"
 #include "visset.h"
 

@@ -9,10 +9,10 @@
 #include "imager_bookmark.h"
 #include "imager_checkpoint.h"
 #include "imager_job.h"
-#include "imager_model.h"
 #include "imager_summary.h"
 #include "imager_teams.h"
 #include "output_table.h"
+#include "predictor.h"
 #include "sample_sets.h"
 #include "tess_grid.h"
 
