@@ -335,7 +335,7 @@ static void test_bad_antenna(void **state)
     bool agree;
     const tess_layout layout = {.threads = 2};
     const tess_selection selection = {0};
-    const tess_pol pol = {1, false};
+    const tess_pol pol = {.code = 1};
     imager_job job = {.comm = comm, .layout = &layout, .profile = &profile};
     char said[512];
     job.geom = (tess_geom){.nx = SIZE, .ny = SIZE, .scale_rad = 1e-5};
