@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The map of the house holds: it names all rooms of the imager, rooms include no header and call
 no function of a later room, no source lacks an opening comment, no header of the imager is long,
-no sources of a folder call one another in a circle, and no struct is wide."""
+no sources of a folder call one another in a circle, and no struct is wide or function long."""
 import os
 import re
 import sys
@@ -15,6 +15,8 @@ ROOMS = ("samples",
          "run")
 HEADER_LINES = 150
 MEMBERS = 25
+FUNCTION_LINES = 50
+SWITCHES = ("app/cli/cmd_simulate.c", "app/cli/image_args.c")  # of options: short cases
 # Fast memory is given back as other memory is, and is made of it where there is none.
 CIRCLES = ("base/fast_memkind.c", "base/fast_none.c", "base/tess_mem.c")
 
@@ -105,6 +107,20 @@ def wide_structs():
     return found
 
 
+def long_functions():
+    """Functions of C, as 'file:line: lines', from brace to brace."""
+    found = []
+    for path in sources(*MODULES):
+        if not path.endswith(".c") or path in SWITCHES:
+            continue
+        lines = text_of(path).split("\n")
+        for begin in (k for k, line in enumerate(lines) if line == "{"):
+            count = lines.index("}", begin) - begin - 1
+            if count > FUNCTION_LINES:
+                found.append(f"{path}:{begin}: {count}")
+    return found
+
+
 def functions_of(text):
     """Names of the functions that a source defines for others."""
     heads = re.findall(r"^(?!static\b|typedef\b)\w[\w \*]*?\b(\w+)\([^;{}]*\)\s*\{", text, re.M)
@@ -167,6 +183,7 @@ def main():
             ("sources that do not say what they are for", without_opening()),
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),
+            (f"functions of more than {FUNCTION_LINES} lines", long_functions()),
             (f"structs of more than {MEMBERS} members", wide_structs())):
         print(f"  {'FAIL' if found else 'ok  '}    {what}: {len(found)}")
         for line in found:
