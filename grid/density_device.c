@@ -94,7 +94,8 @@ cleanup:
 }
 
 tess_status density_device_apply(const tess_density *density,
-                                 const tile_cuda_samples *samples, double *sum_weights)
+                                 const tile_cuda_samples *samples, double *sum_weights,
+                                 double *largest)
 {
     tess_status status = TESS_OK;
     const density_layout *layout = density_layout_of(density);
@@ -102,11 +103,12 @@ tess_status density_device_apply(const tess_density *density,
     const int64_t sum_bytes = samples->num_weight * (int64_t)sizeof *sum_weights;
     double *cell = NULL, *sum = NULL;
     TESS_TRY(tess_device_alloc(bytes, "weight density", (void **)&cell));
-    TESS_TRY(tess_device_alloc(sum_bytes, "weight density", (void **)&sum));
-    TESS_TRY(tess_device_zero(sum, sum_bytes));
+    TESS_TRY(tess_device_alloc(2 * sum_bytes, "weight density", (void **)&sum));
+    TESS_TRY(tess_device_zero(sum, 2 * sum_bytes));
     TESS_TRY(send_pages(density, cell));
     TESS_TRY(weight_cuda_apply(layout, cell, samples, sum));
     TESS_TRY(tess_device_download(sum_weights, sum, sum_bytes));
+    TESS_TRY(tess_device_download(largest, sum + samples->num_weight, sum_bytes));
 cleanup:
     tess_device_free(cell);
     tess_device_free(sum);

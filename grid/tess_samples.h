@@ -19,7 +19,8 @@ struct tess_samples;
 typedef struct tess_resident {
     void *samples; /**< the backend's own: tile_cuda_samples */
     double sum_weights[TESS_RESIDENT_MAX_WEIGHTS]; /**< [num_weight], of all samples */
-    double w_min_lambda, w_max_lambda;             /**< of |w|, for prediction */
+    double largest_weight[TESS_RESIDENT_MAX_WEIGHTS]; /**< the same */
+    double w_min_lambda, w_max_lambda;                /**< of |w|, for prediction */
     /** Do the work of tess_density_add() and tess_density_apply() on these samples. */
     tess_status (*add_density)(struct tess_resident *resident,
                                struct tess_density *density);

@@ -6,6 +6,11 @@
 
 enum { THREADS = 256, BLOCKS = 132 * 8, WARP = 32, MOST_WEIGHTS = 16 };
 
+__device__ inline unsigned long long bits_of(double value)
+{
+    return (unsigned long long)__double_as_longlong(value);
+}
+
 /* A warp a row, its lanes neighbouring channels, from whose weights f makes others. */
 template <typename real, typename function>
 __device__ inline void for_each_weight(const tile_cuda_samples &samples, function f)
@@ -47,9 +52,13 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
                              const tile_cuda_samples samples, double *sum)
 {
     __shared__ double own[MOST_WEIGHTS];
-    if (threadIdx.x < MOST_WEIGHTS) own[threadIdx.x] = 0;
+    __shared__ unsigned long long own_most[MOST_WEIGHTS]; /* bits rise with numbers */
+    if (threadIdx.x < MOST_WEIGHTS) {
+        own[threadIdx.x] = 0;
+        own_most[threadIdx.x] = 0;
+    }
     __syncthreads();
-    double here = 0;
+    double here = 0, most = 0;
     int whose = 0; /* lanes mostly stay with one weight */
     for_each_weight<real>(samples, [&](int which, double u, double v, real *weight) {
         int64_t page;
@@ -60,15 +69,21 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
         *weight = (real)((double)*weight * factor);
         if (which != whose) {
             atomicAdd(&own[whose], here);
-            here = 0;
+            atomicMax(&own_most[whose], bits_of(most));
+            here = most = 0;
             whose = which;
         }
         here += (double)*weight;
+        most = fmax(most, (double)*weight);
     });
     atomicAdd(&own[whose], here);
+    atomicMax(&own_most[whose], bits_of(most));
     __syncthreads();
-    if (threadIdx.x < samples.num_weight)
+    if (threadIdx.x < samples.num_weight) {
         atomicAdd(&sum[threadIdx.x], own[threadIdx.x]);
+        atomicMax((unsigned long long *)sum + samples.num_weight + threadIdx.x,
+                  own_most[threadIdx.x]);
+    }
 }
 
 tess_status weight_cuda_add(const density_layout *layout,

@@ -21,7 +21,7 @@ tess_status weight_cuda_add(const density_layout *layout,
                             unsigned char *touched);
 
 /** Multiply all weights by their cells' factors, and add them up in device memory
- *  sum[num_weight]. */
+ *  sum[num_weight]. The largest ones go to sum[num_weight …], which begin as 0. */
 tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
                               const tile_cuda_samples *samples, double *sum);
 

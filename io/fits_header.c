@@ -321,14 +321,58 @@ static void put_beam(fitsfile *fits, const tess_image_meta *meta, int *failed)
     }
 }
 
-/* Programs that average images of WSClean look for these. */
-static void put_wsclean_keys(fitsfile *fits, const tess_fits_gridded *gridded,
-                             int *failed)
+/* Nine digits, which sums over any number of ranks have in common. */
+static double nine_digits(double value)
 {
-    put_number(fits, "WSCIMGWG", gridded->sum_weights, "weight in a mean of images",
+    char text[32];
+    snprintf(text, sizeof text, "%.8E", value);
+    return strtod(text, NULL);
+}
+
+static void put_wsclean_range(fitsfile *fits, const char *const keys[2],
+                              const int64_t range[2], int *failed)
+{
+    for (int k = 0; k < 2 && range[1] > 0; ++k)
+        put_number(fits, keys[k], (double)range[k], NULL, failed);
+}
+
+static void put_wsclean_cleaning(fitsfile *fits, const tess_fits_wsclean *told,
+                                 int *failed)
+{
+    put_number(fits, "WSCNITER", (double)told->niter, "most minor iterations", failed);
+    put_number(fits, "WSCGAIN", told->gain, NULL, failed);
+    put_number(fits, "WSCMGAIN", told->mgain, NULL, failed);
+    put_number(fits, "WSCTHRES", told->threshold_jy, "[Jy/beam]", failed);
+    put_number(fits, "WSCNEGCM", told->no_negative ? 0 : 1, "negative components",
                failed);
-    put_number(fits, "WSCNVIS", (double)gridded->num_vis, "visibilities gridded",
+    put_number(fits, "WSCNEGST", told->stop_negative ? 1 : 0, "ends at a negative one",
                failed);
+    if (!told->is_cleaned) return;
+    put_number(fits, "WSCMAJOR", (double)told->majors, "major iterations", failed);
+    put_number(fits, "WSCMINOR", (double)told->iterations, "minor iterations", failed);
+}
+
+static void put_wsclean(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    static const char *const channels[] = {"WSCCHANS", "WSCCHANE"};
+    static const char *const time_steps[] = {"WSCTIMES", "WSCTIMEE"};
+    const tess_fits_wsclean *told = &meta->gridded.wsclean;
+    put_number(fits, "WSCIMGWG", told->image_weight, "weight in a mean of images",
+               failed);
+    put_number(fits, "WSCNORMF", told->image_weight, "by which sums were divided",
+               failed);
+    put_number(fits, "WSCNVIS", (double)meta->gridded.num_vis, "visibilities gridded",
+               failed);
+    put_number(fits, "WSCENVIS", told->effective_vis,
+               "as many of the largest weight weigh this", failed);
+    put_number(fits, "WSCVWSUM", nine_digits(told->weight_sum),
+               "sum of the weights of visibilities", failed);
+    put_text(fits, "WSCWEIGH", told->weighting, NULL, failed);
+    put_text_if(fits, "WSCDATAC", meta->gridded.data_column, failed);
+    put_number(fits, "WSCFIELD", told->field, NULL, failed);
+    put_wsclean_range(fits, channels, told->channels, failed);
+    put_wsclean_range(fits, time_steps, told->time_steps, failed);
+    put_wsclean_cleaning(fits, told, failed);
 }
 
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
@@ -357,7 +401,7 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                failed);
     fits_write_key_lng(fits, "NVIS", meta->gridded.num_vis, "visibilities gridded",
                        failed);
-    if (meta->gridded.wsclean_keys) put_wsclean_keys(fits, &meta->gridded, failed);
+    if (meta->gridded.wsclean.given) put_wsclean(fits, meta, failed);
 }
 
 static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *failed)

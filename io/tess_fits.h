@@ -40,15 +40,33 @@ typedef struct tess_fits_beam {
     double pa_rad;
 } tess_fits_beam;
 
+/** What images of WSClean tell in keywords of its own, for the programs that look for
+ *  them. */
+typedef struct tess_fits_wsclean {
+    bool given;            /**< the keywords are written */
+    double image_weight;   /**< WSCIMGWG and WSCNORMF, ΣW */
+    double weight_sum;     /**< WSCVWSUM, Σ of the weights of the visibilities */
+    double effective_vis;  /**< WSCENVIS, ΣW over the largest W; NAN: unknown */
+    char weighting[32];    /**< WSCWEIGH: "Briggs'(0.5)" */
+    double field;          /**< WSCFIELD */
+    int64_t channels[2];   /**< WSCCHANS and WSCCHANE, [first, end); end 0: all */
+    int64_t time_steps[2]; /**< WSCTIMES and WSCTIMEE, likewise */
+    int64_t niter;         /**< WSCNITER, most iterations; 0: nothing is cleaned */
+    double gain, mgain, threshold_jy; /**< WSCGAIN, WSCMGAIN, WSCTHRES */
+    bool no_negative, stop_negative;  /**< WSCNEGCM is that negative ones are allowed;
+                                           WSCNEGST */
+    bool is_cleaned;                  /**< WSCMAJOR and WSCMINOR are written */
+    int64_t majors, iterations;
+} tess_fits_wsclean;
+
 /** The visibilities that an image was made of. */
 typedef struct tess_fits_gridded {
     double sum_weights;   /**< ΣW; written as WSCVWSUM-like keyword SUMWT */
     int64_t num_vis;      /**< NVIS */
     double freq_mean_hz;  /**< FREQMEAN, their mean frequency; 0 = there are none */
-    bool wsclean_keys;    /**< ΣW and the number are written as WSCIMGWG and WSCNVIS,
-                               too: WSClean's keywords */
     char weighting[32];   /**< "natural", "briggs 0", ... */
     char data_column[64]; /**< DATACOL, of a MeasurementSet; "": there is none */
+    tess_fits_wsclean wsclean;
 } tess_fits_gridded;
 
 /** TELESCOP, OBSERVER and OBJECT; "": unknown. */

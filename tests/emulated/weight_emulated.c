@@ -1,4 +1,5 @@
 /* weight_cuda.h in host memory; see device_emulated.c. */
+#include <math.h>
 #include <stddef.h>
 
 #include "device_emulated.h"
@@ -46,6 +47,8 @@ static void visit(const density_layout *layout, const tile_cuda_samples *samples
                            : 0;
                 set_weight(samples, at, weight * factor);
                 sum[which] += weight_at(samples, at);
+                double *most = &sum[samples->num_weight + which];
+                *most = fmax(*most, weight_at(samples, at));
             }
         }
 }

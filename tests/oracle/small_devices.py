@@ -90,6 +90,20 @@ def check_images(suite, obs):
             suite.below(f"{label} {kind}: L2", l2_error(found[kind], wanted[kind]), limit)
 
 
+def check_weights(suite, obs):
+    """What headers tell of weights is the same where they are in the memory of a device."""
+    for weight in ("natural", "briggs:0"):
+        told = []
+        for backend in ("cpu", "cuda"):
+            result = tessera("image", obs, "--size", "200", "--scale", "25asec", "--weight", weight, "--wsclean-files",
+                             "--overwrite", "-o", suite.path("weights"), "--backend", backend,
+                             env={**mpi_environment(), "TESS_EMULATED": str(LARGE)})
+            if suite.ran(f"{weight} weights, {backend}", result):
+                header = read_image(suite.path("weights-dirty.fits"))[1]
+                told.append([header[k] for k in ("WSCENVIS", "WSCIMGWG", "WSCVWSUM")])
+        suite.below(f"{weight} weights: keywords of a device", np.abs(np.divide(*told) - 1).max(), 1e-6)
+
+
 def device_bytes(result):
     """Most memory of a device that the log of a run tells, 0 where it tells none."""
     found = re.search(r"of its GPU ([0-9.]+) ([KMG]iB)", result.err)
@@ -209,6 +223,7 @@ def main():
     if result.status == 4:
         skip("no emulated device in this build")
     check_images(suite, obs)
+    check_weights(suite, obs)
     check_shared(suite, obs)
     check_shared_through_host(suite, obs)
     check_flat(suite, obs)

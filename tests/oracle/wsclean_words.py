@@ -209,6 +209,7 @@ def check_runs(suite):
                  "the last residual is that of the data", "never by WSClean's small inversion"):
         suite.equal(f"'{text}' in the log", log.count(text), 1)
     check_one_psf(suite, obs)
+    check_weights(suite, obs)
     if not mpiexec():
         return
     two = run([mpiexec(), "-n", "2", OURS, *line, "-name", suite.path("two"), obs], 120)
@@ -218,6 +219,30 @@ def check_runs(suite):
     wrong = run([mpiexec(), "-n", "2", OURS, "-nitter", "5", obs], 120)
     suite.equal("two ranks: status of a mistake", wrong.status, 2)
     suite.equal("two ranks: lines of a mistake", len(wrong.errors()), 1)
+
+
+def check_weights(suite, obs):
+    """Keywords of weights: of two channels, and of their mean the sums. Stokes I weighs four times the smaller
+    weight; as many visibilities of the largest weight as WSCENVIS tells have the same sum."""
+    with fits_module().open(obs) as hdus:
+        weight = hdus[0].data["DATA"][..., 2].reshape(len(hdus[0].data), -1, 2)
+        weight *= np.random.default_rng(3).uniform(.1, 1, weight.shape)
+        hdus[0].data["DATA"][..., 2] = weight.reshape(hdus[0].data["DATA"].shape[:-1])
+        hdus.writeto(suite.path("uneven.uvfits"))
+    parts = np.split(4 * weight.min(-1), 2, axis=1)
+    line = "-size 64 64 -scale 5asec -weight natural -channels-out 2 -no-dirty -name".split()
+    for ranks in (1, 3) if mpiexec() else (1,):
+        start = [mpiexec(), "-n", str(ranks)] if ranks > 1 else []
+        made = run([*start, OURS, "-quiet", *line, suite.path("keys"), suite.path("uneven.uvfits")], 120)
+        if not suite.ran(f"keywords, {ranks} ranks", made):
+            return
+        for name, of in (("0000", parts[:1]), ("0001", parts[1:]), ("MFS", parts)):
+            header = read_image(suite.path(f"keys-{name}-image.fits"))[1]
+            total = sum(part.sum(dtype=float) for part in of)
+            for key, value in (("WSCIMGWG", total), ("WSCNORMF", total), ("WSCVWSUM", total),
+                               ("WSCENVIS", sum(part.sum(dtype=float) / part.max() for part in of)),
+                               ("WSCNVIS", sum(part.size for part in of))):
+                suite.below(f"{name}, {ranks} ranks: {key}", abs(header[key] / value - 1), 1e-6)
 
 
 def check_one_psf(suite, obs):

@@ -139,6 +139,7 @@ static tess_status take_extent(const read_run *run, const raw_sums *sums,
     extent->uvw_max_lambda = sqrt(device_sum(sums->uvw2_max_bits));
     extent->largest_weight = device_sum(sums->weight_max_bits);
     extent->largest_vis_jy = device_sum(sums->vis_max_bits);
+    extent->weight_sum = sums->weight[0];
     for (int64_t c = 0; c < num_chan; ++c) {
         if (good[c] == 0) continue;
         extent->freq_sum += (double)good[c] * run->info->freq_hz[c];
@@ -180,14 +181,17 @@ static tess_status add_density(tess_resident *resident, tess_density *density)
 
 static tess_status apply_density(tess_resident *resident, const tess_density *density)
 {
-    return density_device_apply(density, resident->samples, resident->sum_weights);
+    return density_device_apply(density, resident->samples, resident->sum_weights,
+                                resident->largest_weight);
 }
 
 static tess_status scale(tess_resident *resident, double vis_factor,
                          double weight_factor)
 {
-    for (int k = 0; k < TESS_RESIDENT_MAX_WEIGHTS; ++k)
+    for (int k = 0; k < TESS_RESIDENT_MAX_WEIGHTS; ++k) {
         resident->sum_weights[k] *= weight_factor;
+        resident->largest_weight[k] *= weight_factor;
+    }
     return raw_scale(resident->samples, vis_factor, weight_factor);
 }
 
@@ -216,6 +220,8 @@ static tess_status hand_out(read_run *run, const raw_sums *sums, tess_samples *o
                                      .excerpt = excerpt,
                                      .release = release};
     memcpy(made->resident.sum_weights, sums->weight, sizeof sums->weight);
+    for (int k = 0; k < TESS_RESIDENT_MAX_WEIGHTS; ++k)
+        made->resident.largest_weight[k] = device_sum(sums->weight_max_bits);
     *out = tess_source_samples(run->source);
     if (sums->good == 0) made->samples.num_rows = made->samples.num_vis = 0;
     out->num_rows = made->samples.num_rows;

@@ -23,6 +23,7 @@ void imager_extent_join(imager_extent *total, const imager_extent *extent)
     total->freq_sum += extent->freq_sum;
     total->freq_min = fmin(total->freq_min, extent->freq_min);
     total->freq_max = fmax(total->freq_max, extent->freq_max);
+    total->weight_sum += extent->weight_sum;
     total->largest_weight = fmax(total->largest_weight, extent->largest_weight);
     total->largest_vis_jy = fmax(total->largest_vis_jy, extent->largest_vis_jy);
 }
@@ -62,6 +63,12 @@ static bool has_weight(const tess_samples *samples, int64_t sample)
     return false;
 }
 
+static double first_weight(const tess_samples *samples, int64_t row, int32_t c)
+{
+    return tess_samples_weight(samples,
+                               (samples->vis_first[row] + c) * samples->num_weight);
+}
+
 void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                            bool skip_ignored, int64_t row, int32_t begin, int32_t end,
                            imager_extent *extent)
@@ -69,7 +76,7 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
     const double *uvw_m = samples->uvw_m + 3 * row, w_m = fabs(uvw_m[2]);
     const double length_m = sqrt(uvw_m[0] * uvw_m[0] + uvw_m[1] * uvw_m[1] + w_m * w_m);
     const int32_t base = samples->chan_base[row];
-    double inv_min = INFINITY, inv_max = 0, freq_sum = 0;
+    double inv_min = INFINITY, inv_max = 0, freq_sum = 0, weight_sum = 0;
     double freq_min = extent->freq_min, freq_max = extent->freq_max;
     int64_t count = 0;
     for (int32_t c = begin; c < end; ++c) {
@@ -79,10 +86,12 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
         inv_min = inv < inv_min ? inv : inv_min;
         inv_max = inv > inv_max ? inv : inv_max;
         freq_sum += freq;
+        if (skip_ignored) weight_sum += first_weight(samples, row, c);
         freq_min = freq < freq_min ? freq : freq_min;
         freq_max = freq > freq_max ? freq : freq_max;
     }
     extent->freq_sum += freq_sum;
+    extent->weight_sum += weight_sum;
     extent->freq_min = freq_min;
     extent->freq_max = freq_max;
     if (count == 0) return;
@@ -102,13 +111,13 @@ void imager_extent_add_row(const tess_samples *samples, const double *freq_hz,
                         2 * num * samples->num_pol));
 }
 
-/* Numbers of members of extents of which ranks take the least, and of which they take
- * the largest. */
-enum { LEAST = 2, MOST = 5 };
+/* Numbers of members of extents which ranks sum, of which they take the least, and of
+ * which they take the largest. */
+enum { SUMS = 2, LEAST = 2, MOST = 5 };
 
 typedef struct extent_lists {
     int64_t *num_vis;       /* [count] summed */
-    double *sum;            /* [count] summed */
+    double (*sum)[SUMS];    /* [count] summed */
     double (*least)[LEAST]; /* [count] */
     double (*most)[MOST];   /* [count] */
 } extent_lists;
@@ -139,7 +148,8 @@ static void to_lists(const imager_extent *extent, int64_t k, const extent_lists 
 {
     double *least = lists->least[k], *most = lists->most[k];
     lists->num_vis[k] = extent->num_vis;
-    lists->sum[k] = extent->freq_sum;
+    lists->sum[k][0] = extent->freq_sum;
+    lists->sum[k][1] = extent->weight_sum;
     least[0] = extent->w_min_lambda;
     least[1] = extent->freq_min;
     most[0] = extent->w_max_lambda;
@@ -153,7 +163,8 @@ static void from_lists(const extent_lists *lists, int64_t k, imager_extent *exte
 {
     const double *least = lists->least[k], *most = lists->most[k];
     extent->num_vis = lists->num_vis[k];
-    extent->freq_sum = lists->sum[k];
+    extent->freq_sum = lists->sum[k][0];
+    extent->weight_sum = lists->sum[k][1];
     extent->w_min_lambda = least[0];
     extent->freq_min = least[1];
     extent->w_max_lambda = most[0];
@@ -171,7 +182,7 @@ tess_status imager_extent_sum(tess_comm *comm, imager_extent *extent, int64_t co
     for (int64_t k = 0; k < count; ++k)
         to_lists(&extent[k], k, &lists);
     TESS_TRY(tess_comm_allreduce_i64(comm, lists.num_vis, count, TESS_SUM));
-    TESS_TRY(tess_comm_allreduce_f64(comm, lists.sum, count, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_f64(comm, *lists.sum, SUMS * count, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(comm, *lists.least, LEAST * count, TESS_MIN));
     TESS_TRY(tess_comm_allreduce_f64(comm, *lists.most, MOST * count, TESS_MAX));
     for (int64_t k = 0; k < count; ++k)

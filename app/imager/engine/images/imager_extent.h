@@ -18,6 +18,7 @@ typedef struct imager_extent {
                               them has; < 0: w_max − w_min */
     double uvw_max_lambda; /* longest baseline */
     double freq_sum, freq_min, freq_max;
+    double weight_sum;     /* sum of the natural weights of the first polarisation */
     double largest_weight; /* largest natural weight */
     double largest_vis_jy; /* largest magnitude of a real or imaginary part of a
                               polarisation */

@@ -38,6 +38,7 @@ void imager_rows_blank(const imager_rows *rows);
 typedef struct imager_product {
     imager_rows rows;
     double sum_weights;
+    double effective_vis; /**< ΣW over the largest W; NAN if unknown */
     double
         variance; /**< Σ W²/w, with statistical weights w; 0 for PSFs, NAN if unknown */
 } imager_product;

@@ -222,7 +222,8 @@ void imager_teams_free(imager_teams *teams)
 /* The rows that one rank has of its team's image. */
 typedef struct rank_rows {
     int64_t output, row_first, num_rows;
-    double sum_weights[TESS_MAX_IMAGES], variance[TESS_MAX_IMAGES];
+    double sum_weights[TESS_MAX_IMAGES], variance[TESS_MAX_IMAGES],
+        effective_vis[TESS_MAX_IMAGES];
 } rank_rows;
 
 void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
@@ -262,6 +263,7 @@ static const double *add_rows(const imager_teams *teams, int team,
     }
     mean->sum_weights += weight;
     mean->variance += told[team * teams->members].variance[image];
+    mean->effective_vis += told[team * teams->members].effective_vis[image];
     return arrived;
 }
 
@@ -306,6 +308,7 @@ tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int6
         for (int k = 0; k < num_images; ++k) {
             own.sum_weights[k] = product[k].sum_weights;
             own.variance[k] = product[k].variance;
+            own.effective_vis[k] = product[k].effective_vis;
         }
     }
     TESS_TRY(tess_comm_agree(teams->all, told ? TESS_OK : TESS_ERR_ALLOC));

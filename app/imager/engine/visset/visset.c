@@ -99,7 +99,7 @@ double visset_freq_hz(const visset *set)
     return sum > 0 ? TESS_SPEED_OF_LIGHT_M_S * set->sums.inv_lambda / sum : 0;
 }
 
-/* Sums ΣW over ranks. Collective. */
+/* Sums ΣW over ranks, and finds the largest W. Collective. */
 static tess_status sum_weights(const imager_job *job, imager_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -116,6 +116,7 @@ static tess_status sum_weights(const imager_job *job, imager_sums *sums)
             tess_comm_allreduce_f64(job->comm, sums->weight, num_weight, TESS_SUM));
         TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->inv_lambda, 1, TESS_SUM));
     }
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, sums->largest, num_weight, TESS_MAX));
 cleanup:
     return status;
 }

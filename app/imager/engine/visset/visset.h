@@ -28,7 +28,8 @@ struct tess_exact;
 /** Sums over the samples of a set. */
 typedef struct imager_sums {
     int num_weight;
-    double weight[2 * TESS_MAX_POL]; /**< ΣW, over all ranks once the set has them */
+    double weight[2 * TESS_MAX_POL];  /**< ΣW, over all ranks once the set has them */
+    double largest[2 * TESS_MAX_POL]; /**< the largest of these weights, likewise */
     double
         inv_lambda; /**< Σ W ν/c over all weights, over all ranks once the set has it */
     struct tess_exact *exact; /**< [num_weight + 1] the same sums with --reproducible,

@@ -133,6 +133,7 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
         TESS_TRY(imager_stages_write(stages, "1-transformed", k, &job->geom,
                                      &product[k].rows));
         product[k].sum_weights = sum / data->weight_scale;
+        product[k].effective_vis = sum > 0 ? sum / sums->largest[weight] : 0;
         if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));

@@ -23,14 +23,26 @@ static void add_weights_exactly(const tess_samples *samples, int threads,
     }
 }
 
-static void add_weights(const tess_samples *samples, int threads, double *sums)
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Sums and largest weights. */
+static void add_weights(const tess_samples *samples, int threads, imager_sums *sums)
 {
     for (int k = 0; k < samples->num_weight; ++k) {
-        double sum = 0;
-#pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static)
-        for (int64_t s = 0; s < samples->num_vis; ++s)
-            sum += tess_samples_weight(samples, s * samples->num_weight + k);
-        sums[k] += sum;
+        double sum = 0, most = sums->largest[k];
+#pragma omp parallel for num_threads(threads) reduction(+ : sum) reduction(max : most) \
+    schedule(static)
+        for (int64_t s = 0; s < samples->num_vis; ++s) {
+            const double weight =
+                tess_samples_weight(samples, s * samples->num_weight + k);
+            sum += weight;
+            most = larger(weight, most);
+        }
+        if (!sums->exact) sums->weight[k] += sum;
+        sums->largest[k] = most;
     }
 }
 
@@ -81,14 +93,15 @@ void visset_add_sums(visset *set, const tess_samples *samples)
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
     if (samples->resident) { /* no maps and no exact sums are wanted in this case */
-        for (int k = 0; k < samples->num_weight; ++k)
+        for (int k = 0; k < samples->num_weight; ++k) {
             sums->weight[k] += samples->resident->sum_weights[k];
+            sums->largest[k] =
+                larger(samples->resident->largest_weight[k], sums->largest[k]);
+        }
         return;
     }
-    if (sums->exact)
-        add_weights_exactly(samples, job->layout->threads, sums->exact);
-    else
-        add_weights(samples, job->layout->threads, sums->weight);
+    if (sums->exact) add_weights_exactly(samples, job->layout->threads, sums->exact);
+    add_weights(samples, job->layout->threads, sums);
     if (!set->single) add_frequencies(samples, job->layout->threads, sums);
     imager_map_add(&job->geom, samples, sums->map);
 }

@@ -106,6 +106,7 @@ static bool extent_is_sound(const imager_extent *extent)
             extent->w_max_lambda >= extent->w_min_lambda &&
             isfinite(extent->w_max_lambda) && isfinite(extent->w_span_lambda) &&
             extent->uvw_max_lambda >= 0 && isfinite(extent->uvw_max_lambda) &&
+            extent->weight_sum >= 0 && isfinite(extent->weight_sum) &&
             extent->largest_weight >= 0 && isfinite(extent->largest_weight) &&
             extent->largest_vis_jy >= 0 && isfinite(extent->largest_vis_jy) &&
             extent->freq_min > 0 && extent->freq_max >= extent->freq_min &&
@@ -234,6 +235,7 @@ static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
     imager_sums *sums = bookmark->sums;
     TESS_TRY(tess_move(mover, &bookmark->place, sizeof bookmark->place));
     TESS_TRY(tess_move(mover, sums->weight, sizeof sums->weight));
+    TESS_TRY(tess_move(mover, sums->largest, sizeof sums->largest));
     if (sums->exact)
         TESS_TRY(tess_move(mover, sums->exact,
                            sums->num_weight * (int64_t)sizeof *sums->exact));

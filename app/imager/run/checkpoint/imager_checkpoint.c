@@ -609,7 +609,8 @@ tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
     const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
     for (int64_t k = 0; k < state->num_mean - state->num_cycle; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
-        mean[k].variance = (double)NAN; /* checkpoints do not hold it */
+        /* checkpoints do not hold these */
+        mean[k].variance = mean[k].effective_vis = (double)NAN;
         TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
                                   &mean[k].rows));
         TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,

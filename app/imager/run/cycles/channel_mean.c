@@ -27,6 +27,7 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
     const int num_images = image_kinds_all(&run->means.kinds);
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
+        mean->product[k].effective_vis = 0;
         status =
             imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
     }
@@ -47,6 +48,7 @@ void channel_mean_add(const image_run *run, const imager_product *product,
             to[i] += product[k].sum_weights * imager_pixel(rows, i);
         mean->product[k].sum_weights += product[k].sum_weights;
         mean->product[k].variance += product[k].variance;
+        mean->product[k].effective_vis += product[k].effective_vis;
     }
 }
 

@@ -38,7 +38,7 @@ typedef struct joined {
 
 /* What all ranks learn of a channel from those that have made its images. */
 typedef struct joined_facts {
-    double freq_hz, sum_weights[TESS_MAX_IMAGES];
+    double freq_hz, sum_weights[TESS_MAX_IMAGES], effective_vis[TESS_MAX_IMAGES];
 } joined_facts;
 
 static int64_t output_of(const joined *all, int channel)
@@ -161,8 +161,10 @@ cleanup:
 static joined_facts facts_of(const joined_channel *channel)
 {
     joined_facts facts = {.freq_hz = channel->freq_hz};
-    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
         facts.sum_weights[k] = channel->made[k].sum_weights;
+        facts.effective_vis[k] = channel->made[k].effective_vis;
+    }
     return facts;
 }
 
@@ -181,8 +183,10 @@ static tess_status share_facts(joined *all, int first)
         joined_channel *channel = channel_at(all, first, g);
         const joined_facts *of_team = &facts[g * run->teams.members];
         channel->freq_hz = of_team->freq_hz;
-        for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+        for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
             channel->made[k].sum_weights = of_team->sum_weights[k];
+            channel->made[k].effective_vis = of_team->effective_vis[k];
+        }
     }
 cleanup:
     tess_free(facts);

@@ -703,6 +703,7 @@ static void take_weights(const image_kinds *kinds, const majors_channel *channel
         for (int k = 0; kind != IMAGE_PSF && k < kinds->num[kind]; ++k) {
             of_kind[k].sum_weights = channel->made[k].sum_weights;
             of_kind[k].variance = channel->made[k].variance;
+            of_kind[k].effective_vis = channel->made[k].effective_vis;
         }
     }
 }

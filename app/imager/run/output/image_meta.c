@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "imager_summary.h"
 #include "output_table.h"
@@ -15,6 +16,40 @@ static const char *weighting_text(const tess_image_opts *opts, char *text, size_
         snprintf(text, size, "%s",
                  opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
     return text;
+}
+
+/* The first one of a list of fields; NAN for all. */
+static double field_of(const tess_image_opts *opts)
+{
+    const char *text = opts->selection.field ? opts->selection.field : "0";
+    char *end;
+    const double field = strtod(text, &end);
+    return end == text ? (double)NAN : field;
+}
+
+static tess_fits_wsclean wsclean_of(const tess_image_opts *opts,
+                                    const imager_extent *extent)
+{
+    const tess_selection *chosen = &opts->selection;
+    const tess_clean_opts *minor = &opts->clean.minor;
+    tess_fits_wsclean told = {
+        .given = true,
+        .weight_sum = extent->weight_sum,
+        .field = field_of(opts),
+        .channels = {chosen->chan_first, chosen->chan_end},
+        .time_steps = {chosen->interval_first, chosen->interval_end},
+        .niter = minor->niter,
+        .gain = minor->gain,
+        .mgain = minor->niter > 0 ? minor->mgain : 1,
+        .threshold_jy = minor->threshold_jy,
+        .no_negative = minor->no_negative,
+        .stop_negative = minor->stop_negative};
+    if (opts->weights.weighting == TESS_BRIGGS)
+        snprintf(told.weighting, sizeof told.weighting, "Briggs'(%g)",
+                 opts->weights.robust);
+    else
+        weighting_text(opts, told.weighting, sizeof told.weighting);
+    return told;
 }
 
 /* `channel`: -1 for the mean of all. */
@@ -33,7 +68,6 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
                               .l0 = info->turn[0],
                               .m0 = info->turn[1],
                               .gridded.num_vis = extent->num_vis,
-                              .gridded.wsclean_keys = opts->beside.as_wsclean,
                               .equinox = info->meta->equinox,
                               .time_start_mjd_s = span[0],
                               .time_end_mjd_s = span[1],
@@ -53,6 +87,23 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
              info->data_column);
     snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
     weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
+    if (opts->beside.as_wsclean) meta->gridded.wsclean = wsclean_of(opts, extent);
+}
+
+/* WSClean's weight of a Stokes parameter is four times the smaller one of the two
+ * correlations'. Uniform weights have no scale. */
+static void add_wsclean_weights(const image_files *output, int k,
+                                const imager_product *product, tess_image_meta *meta)
+{
+    const tess_pol *pol = &output->pol[k];
+    const tess_pol_mix mix =
+        tess_pol_mix_of(pol, output->info->corr, output->info->num_corr);
+    const double factor = mix.num == 2 && !pol->both ? 4 : 1;
+    const bool has_scale = output->opts->weights.weighting != TESS_UNIFORM;
+    meta->gridded.wsclean.weight_sum *= factor;
+    meta->gridded.wsclean.image_weight =
+        product->sum_weights * (has_scale ? factor : 1);
+    meta->gridded.wsclean.effective_vis = product->effective_vis;
 }
 
 /* What the header says of one image of polarisation `k`: without weights it has no
@@ -65,6 +116,7 @@ static tess_image_meta meta_of(const image_files *output, int k,
     meta.stokes = output->pol[k].code;
     meta.imaginary = output->pol[k].imaginary;
     meta.gridded.sum_weights = product->sum_weights;
+    if (meta.gridded.wsclean.given) add_wsclean_weights(output, k, product, &meta);
     if (product->sum_weights > 0) return meta;
     meta.gridded.num_vis = 0;
     meta.gridded.freq_mean_hz = 0;
@@ -90,6 +142,9 @@ tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, i
     tess_image_meta meta = meta_of(output, k, product, shared);
     set_kind(kind, &meta);
     meta.caption = image_kind_caption(kind);
+    meta.gridded.wsclean.is_cleaned = kind != IMAGE_DIRTY && kind != IMAGE_PSF;
+    meta.gridded.wsclean.majors = (int64_t)found->majors;
+    meta.gridded.wsclean.iterations = (int64_t)found->iterations;
     if (kind == IMAGE_DIRTY || kind == IMAGE_PSF || kind == IMAGE_PRIMARY_BEAM ||
         !(found->majors > 0))
         return meta;

@@ -213,7 +213,7 @@ tess_status image_empty_products(const image_run *run, imager_product *product)
     const int64_t first = run->opts->ny * rank / size;
     const int64_t end = run->opts->ny * (rank + 1) / size;
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
-        product[k].sum_weights = product[k].variance = 0;
+        product[k].sum_weights = product[k].variance = product[k].effective_vis = 0;
         status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
         if (status == TESS_OK && !image_kinds_is_model(kinds, k))
             imager_rows_blank(&product[k].rows);

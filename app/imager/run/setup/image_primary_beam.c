@@ -311,8 +311,11 @@ tess_status image_primary_beam_make(image_run *run, int64_t output,
         return TESS_OK;
     status = make_all(run, output, &like->rows, to);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    for (int k = 0; k < run->num_pol; ++k)
-        to[k].sum_weights = like[k < kinds->num[any] ? k : 0].sum_weights;
+    for (int k = 0; k < run->num_pol; ++k) {
+        const imager_product *weighed = &like[k < kinds->num[any] ? k : 0];
+        to[k].sum_weights = weighed->sum_weights;
+        to[k].effective_vis = weighed->effective_vis;
+    }
     tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
 cleanup:
     return status;
