@@ -16,9 +16,9 @@
 #include "out_name.h"
 #include "tess_out_file.h"
 
-/* More files than a run has at a time: images, previews and PSFs of 16 polarisations.
- */
-enum { MAX_FILES = 128, MAX_DEPTH = 8, MAX_PASSES = 100 };
+/* More files than a run has at a time: of each of 8 polarisations at most 16 images,
+ * previews and corrected images, and maps of spectra. */
+enum { MAX_FILES = 512, MAX_DEPTH = 8, MAX_PASSES = 100 };
 enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
 
 /* These are static, because the handler has no argument through which it could see

@@ -184,6 +184,22 @@ static void left_files_go(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
+/* As many files as an output of 8 polarisations has. */
+static void many_files_go(void **state)
+{
+    enum { MANY = 400 };
+    char path[64], temp[TESS_OUT_FILE_NAME];
+    for (int k = 0; k < MANY; ++k) {
+        int fd;
+        snprintf(path, sizeof path, FOLDER "/%d", k);
+        assert_int_equal(tess_out_file_create(path, temp, &fd), TESS_OK);
+        close(fd);
+    }
+    assert_int_equal(count_entries(), MANY);
+    tess_out_remove_unfinished();
+    assert_int_equal(count_entries(), 0);
+}
+
 static void other_files_stay(void **state)
 {
     char host[256] = "", path[512];
@@ -469,6 +485,7 @@ int main(void)
                                        TEST(links_are_not_followed),
                                        TEST(what_comes_meanwhile_stays),
                                        TEST(left_files_go),
+                                       TEST(many_files_go),
                                        TEST(other_files_stay),
                                        TEST(late_signals_change_nothing),
                                        TEST(pipes_are_not_waited_for),
