@@ -23,12 +23,15 @@ struct tess_density {
 };
 
 /* WSClean rounds the sides of its padded image up to a multiple of four, and its grid
- * of weights has the size of that image. */
-static int64_t weight_grid_size(int64_t pixels, double padding)
+ * of weights has the size of that image. With -super-weight it has so many times fewer
+ * cells a side, an even number. */
+static int64_t weight_grid_size(int64_t pixels, const tess_weight_opts *opts)
 {
-    const int64_t size =
-        (int64_t)ceil((double)pixels * (padding > 0 ? padding : WEIGHT_GRID_PADDING));
-    return (size + 3) / 4 * 4;
+    const double padding = opts->padding > 0 ? opts->padding : WEIGHT_GRID_PADDING;
+    const double fewer = opts->super_weight > 0 ? opts->super_weight : 1;
+    const int64_t padded = ((int64_t)ceil((double)pixels * padding) + 3) / 4 * 4;
+    const int64_t size = llround((double)padded / fewer);
+    return size > 2 ? (size + 1) / 2 * 2 : 2;
 }
 
 static int64_t num_pages(const tess_density *density)
@@ -41,8 +44,8 @@ static int64_t num_pages(const tess_density *density)
 static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *opts,
                                  int num_weight)
 {
-    const int64_t nx = weight_grid_size(geom->nx, opts->padding);
-    const int64_t ny = weight_grid_size(geom->ny, opts->padding);
+    const int64_t nx = weight_grid_size(geom->nx, opts);
+    const int64_t ny = weight_grid_size(geom->ny, opts);
     return (density_layout){.num_grids = opts->first_density ? 1 : num_weight,
                             .nx = nx,
                             .ny = ny,

@@ -2,14 +2,16 @@
  *  Imaging weights by WSClean's definition: natural, uniform, Briggs.
  *
  *  Each side of the density grid has n = 1.2 (or `padding`) × as many cells as the
- * image has pixels, rounded up, and then up to a multiple of four. The cells measure
- * 1/(n·scale) wavelengths and cover the half plane v ≥ 0; a sample falls into the cell
- * ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell, uniform  w' = w /
- * W_c Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c) (Briggs 1995,
- * eq. 3.18). A taper multiplies the factor of a cell by its value at the cell's corner
- * of least u and v, as in WSClean. Weights are global: cells live in pages of 64 × 64,
- * a rank holds only pages that its own rows touch, and pages are summed at their owners
- *  (page number modulo ranks) by sparse exchange. w plays no part.
+ * image has pixels, rounded up, and then up to a multiple of four. `super_weight`
+ * divides this; the quotient is rounded, and then up to a multiple of two. The cells
+ * measure 1/(n·scale) wavelengths and cover the half plane v ≥ 0; a sample falls into
+ * the cell ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell, uniform
+ * w' = w / W_c Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
+ * (Briggs 1995, eq. 3.18). A taper multiplies the factor of a cell by its value at the
+ * cell's corner of least u and v, as in WSClean. Weights are global: cells live in
+ * pages of 64 × 64, a rank holds only pages that its own rows touch, and pages are
+ * summed at their owners (page number modulo ranks) by sparse exchange. w plays no
+ * part.
  */
 #ifndef TESS_WEIGHT_H
 #define TESS_WEIGHT_H
@@ -40,19 +42,20 @@ bool tess_taper_is_none(const tess_taper *taper);
 
 typedef struct tess_weight_opts {
     tess_weighting weighting;
-    double robust;      /**< R of Briggs */
-    double rank_filter; /**< > 0: cap a cell's factor at so many times the mean of
-                             the occupied cells around it (16 × 16), as WSClean's
-                             -weighting-rank-filter does */
-    bool first_density; /**< several weights (Stokes): W_c and f² of the first count
-                             for all, as in a run of WSClean, instead of their own.
-                             Where the first has no weights, Briggs leaves a weight
-                             as it is, and uniform takes it away */
-    double quantum;     /**< > 0: natural weights are rounded to multiples of it, and
-                             cells are sums of integers: the same in any order. No
-                             cell may reach 2^62 of them (tess_density_quantum) */
-    double padding;     /**< cells per pixel of each side; 0: 1.2 */
-    tess_taper taper;   /**< natural weights have a density for its sake */
+    double robust;       /**< R of Briggs */
+    double rank_filter;  /**< > 0: cap a cell's factor at so many times the mean of
+                              the occupied cells around it (16 × 16), as WSClean's
+                              -weighting-rank-filter does */
+    bool first_density;  /**< several weights (Stokes): W_c and f² of the first count
+                              for all, as in a run of WSClean, instead of their own.
+                              Where the first has no weights, Briggs leaves a weight
+                              as it is, and uniform takes it away */
+    double quantum;      /**< > 0: natural weights are rounded to multiples of it, and
+                              cells are sums of integers: the same in any order. No
+                              cell may reach 2^62 of them (tess_density_quantum) */
+    double padding;      /**< cells per pixel of each side; 0: 1.2 */
+    double super_weight; /**< times as wide a cell; 0: 1 */
+    tess_taper taper;    /**< natural weights have a density for its sake */
 } tess_weight_opts;
 
 /** The smallest quantum, a power of two, for so many weights up to `largest`: 2e-19 of

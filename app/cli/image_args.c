@@ -32,6 +32,7 @@ enum {
     OPT_TUKEY,
     OPT_INNER_TUKEY,
     OPT_PADDING,
+    OPT_SUPER_WEIGHT,
     OPT_CUT_CELLS,
     OPT_STORE_WEIGHTS,
     OPT_STOKES,
@@ -118,6 +119,8 @@ static const struct argp_option image_options[] = {
      "Cells of the density for a pixel of the image, of each side (default 1.2). The "
      "grid of visibilities is padded as the accuracy needs it, whatever this says",
      2},
+    {"super-weight", OPT_SUPER_WEIGHT, "F", OPTION_HIDDEN,
+     "Make cells of the density so many times as wide (default 1)", 2},
     {"cut-cells", OPT_CUT_CELLS, NULL, OPTION_HIDDEN,
      "Leave cells of the density that are not within --uvrange out, after it has been "
      "made of all visibilities, in place of visibilities, as WSClean does",
@@ -340,6 +343,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_PADDING:
         status = tess_parse_number(arg, 1, 10, &opts->weights.padding);
+        break;
+    case OPT_SUPER_WEIGHT:
+        status = tess_parse_number(arg, 0.05, 100, &opts->weights.super_weight);
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);

@@ -67,6 +67,9 @@ def lines(mask):
                          "-minuv-l 100 -niter 500 -mgain 0.8 -no-update-model-required", 1, SAME),
         ("tukey", f"{FIELD} -maxuv-l 9000 -taper-tukey 3000 -taper-inner-tukey 500 -make-psf", 1, SAME),
         ("padding", f"{FIELD} -padding 1.7 -weight briggs 0 -make-psf", 1, SAME),
+        ("super", f"{FIELD} -weight uniform -super-weight 2.5 -weighting-rank-filter 0 -make-psf", 1, SAME),
+        ("super-briggs", f"-size {SIZE} 300 -scale 0.001 -weight briggs 0 -super-weight 0.7 -padding 1.5 -pol IQ", 1,
+         SAME),
         ("spans", f"{FIELD} -intervals-out 2 -channels-out 2 -niter 200 -mgain 0.8 -no-dirty "
                   f"-no-update-model-required", 1, SAME),
         # oxkat's kind

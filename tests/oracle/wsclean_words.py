@@ -41,6 +41,7 @@ TRANSLATED = [
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column OTHER --no-psf"),
     (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
      f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
+    (f"{BASE} -super-weight 2", f"{IMAGE} --super-weight 2 --stokes I {UNIFORM} --field 0 --no-psf"),
     # 0 is none
     (f"{BASE} -taper-gaussian 0.0asec -maxuv-l 0 -minuvw-m 0 -beam-size 0 -mem 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
@@ -148,7 +149,7 @@ REFUSED = [
     (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
     (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
     (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
-    (f"{BASE} -super-weight 2 x.ms", "-super-weight 2: only 1 is supported"),
+    (f"{BASE} -local-rms-strength 2 x.ms", "-local-rms-strength 2: only 1 is supported"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),

@@ -288,6 +288,20 @@ static void test_padding(void **state)
     free_scene(s);
 }
 
+/* Wider cells are fewer: 196 and 140 over 1.3 are 150.8 and 107.7. */
+static void test_super_weight(void **state)
+{
+    sizes fewer = SIZES[0];
+    fewer.cells_x = 152;
+    fewer.cells_y = 108;
+    const tess_weight_opts opts = {
+        .weighting = TESS_UNIFORM, .padding = 2, .super_weight = 1.3};
+    scene *s = make_scene(&fewer, true, 1);
+    weigh(s, &opts, 1, false);
+    compare(s, &opts);
+    free_scene(s);
+}
+
 /* Σ W²/w, summed up cell by cell, is that of the samples. Weights in single precision
  * are rounded; the density of a cell follows from its factor, which is at least 1e-3
  * from 1 here. A density that is of the first weights alone does not know that of
@@ -361,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_against_definition),
         cmocka_unit_test(test_tapers),
         cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_super_weight),
         cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),

@@ -51,6 +51,7 @@ typedef struct tess_image_weights {
     double rank_filter;  /**< --weighting-rank-filter, 0 = off (default) */
     bool first_density;  /**< --density first; default own */
     double padding;      /**< --padding; 0: 1.2 */
+    double super_weight; /**< --super-weight; 0: 1 */
     tess_taper taper;    /**< --taper-gaussian …; its ends are those of --uvrange */
     bool shared_density; /**< --mf-weighting: of all channels of an interval */
     bool own_density;    /**< --no-mf-weighting was given */

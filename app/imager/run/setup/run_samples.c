@@ -218,6 +218,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
                        ? tess_density_quantum(largest, run->info->num_vis)
                        : 0,
         .padding = opts->weights.padding,
+        .super_weight = opts->weights.super_weight,
         .taper = opts->weights.taper};
     tess_status status = TESS_OK;
     weights.taper.min_lambda = opts->selection.uv_min_lambda;
