@@ -48,10 +48,9 @@ typedef struct tess_checkpoint_opts {
 typedef struct tess_image_weights {
     tess_weighting weighting; /**< --weight, default briggs:0 */
     double robust;
-    double rank_filter;  /**< --weighting-rank-filter, 0 = off (default) */
-    bool first_density;  /**< --density first; default own */
-    double padding;      /**< --padding; 0: 1.2 */
-    double super_weight; /**< --super-weight; 0: 1 */
+    double rank_filter;           /**< --weighting-rank-filter, 0 = off (default) */
+    bool first_density;           /**< --density first; default own */
+    double padding, super_weight; /**< --padding, --super-weight; 0: 1.2, 1 */
     tess_taper taper;    /**< --taper-gaussian …; its ends are those of --uvrange */
     bool shared_density; /**< --mf-weighting: of all channels of an interval */
     bool own_density;    /**< --no-mf-weighting was given */
