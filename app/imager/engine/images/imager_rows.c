@@ -11,6 +11,52 @@ void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double
         out[k] = imager_pixel(rows, first + k);
 }
 
+static int64_t num_pixels(const imager_rows *rows)
+{
+    return rows->num_rows * rows->nx;
+}
+
+/* Loops for each precision, since a choice at every pixel keeps loops from vectors. */
+void imager_rows_add(const imager_rows *rows, double weight, int threads, double *sum)
+{
+    const int64_t pixels = num_pixels(rows);
+    const double *value = rows->value;
+    const float *single = rows->value;
+    if (rows->is_double) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t k = 0; k < pixels; ++k)
+            sum[k] += weight * value[k];
+    } else {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t k = 0; k < pixels; ++k)
+            sum[k] += weight * (double)single[k];
+    }
+}
+
+void imager_rows_scale(const imager_rows *rows, double factor, int threads)
+{
+    const int64_t pixels = num_pixels(rows);
+    double *value = rows->value;
+    float *single = rows->value;
+    if (rows->is_double) {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t k = 0; k < pixels; ++k)
+            value[k] *= factor;
+    } else {
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t k = 0; k < pixels; ++k)
+            single[k] = (float)((double)single[k] * factor);
+    }
+}
+
+void imager_rows_to_single(const imager_rows *rows, int threads, float *out)
+{
+    const int64_t pixels = num_pixels(rows);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pixels; ++k)
+        out[k] = (float)imager_pixel(rows, k);
+}
+
 tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
                              imager_rows *rows)
 {

@@ -27,6 +27,15 @@ static inline double imager_pixel(const imager_rows *rows, int64_t k)
 /** Pixels [first, first + count) in double precision. */
 void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out);
 
+/** sum[k] += weight · pixel k of all rows, by at most so many threads. Local. */
+void imager_rows_add(const imager_rows *rows, double weight, int threads, double *sum);
+
+/** Multiply all pixels by a factor, by at most so many threads. Local. */
+void imager_rows_scale(const imager_rows *rows, double factor, int threads);
+
+/** All pixels in single precision, by at most so many threads. Local. */
+void imager_rows_to_single(const imager_rows *rows, int threads, float *out);
+
 /** Rows of zeros, in double precision. TESS_ERR_ALLOC. Local. */
 tess_status imager_rows_zero(int64_t row_first, int64_t num_rows, int64_t nx,
                              imager_rows *rows);

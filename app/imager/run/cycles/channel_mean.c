@@ -40,30 +40,23 @@ void channel_mean_add(const image_run *run, const imager_product *product,
                       channel_mean *mean)
 {
     for (int k = 0; k < image_kinds_all(&run->means.kinds); ++k) {
-        const imager_rows *rows = &product[k].rows;
-        const int64_t pixels = rows->num_rows * rows->nx;
-        double *to = mean->product[k].rows.value;
         if (product[k].sum_weights == 0) continue;
-        for (int64_t i = 0; i < pixels; ++i)
-            to[i] += product[k].sum_weights * imager_pixel(rows, i);
+        imager_rows_add(&product[k].rows, product[k].sum_weights,
+                        run->opts->layout.threads, mean->product[k].rows.value);
         mean->product[k].sum_weights += product[k].sum_weights;
         mean->product[k].variance += product[k].variance;
         mean->product[k].effective_vis += product[k].effective_vis;
     }
 }
 
-static void finish(imager_product *mean, const image_kinds *kinds)
+static void finish(imager_product *mean, const image_kinds *kinds, int threads)
 {
     for (int k = 0; k < image_kinds_all(kinds); ++k) {
-        const int64_t pixels = mean[k].rows.num_rows * mean[k].rows.nx;
-        double *value = mean[k].rows.value;
         if (!(mean[k].sum_weights > 0)) {
             if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
             continue;
         }
-        const double factor = 1 / mean[k].sum_weights;
-        for (int64_t i = 0; i < pixels; ++i)
-            value[i] *= factor;
+        imager_rows_scale(&mean[k].rows, 1 / mean[k].sum_weights, threads);
     }
 }
 
@@ -111,7 +104,7 @@ tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
-    finish(mean->product, kinds);
+    finish(mean->product, kinds, run->opts->layout.threads);
     take_variances(run, mean);
     TESS_TRY(image_beam_find(&run->means,
                              mean->product + image_kinds_place(kinds, IMAGE_PSF),

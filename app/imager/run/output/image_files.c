@@ -198,7 +198,8 @@ cleanup:
 }
 
 /* Converts rows to the precision of a product; `*copy` is NULL if they have it. */
-static tess_status convert_rows(const imager_rows *rows, bool is_double, void **copy)
+static tess_status convert_rows(const imager_rows *rows, bool is_double, int threads,
+                                void **copy)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = rows->num_rows * rows->nx;
@@ -209,8 +210,7 @@ static tess_status convert_rows(const imager_rows *rows, bool is_double, void **
     if (is_double)
         imager_pixels(rows, 0, pixels, *copy);
     else
-        for (int64_t k = 0; k < pixels; ++k)
-            ((float *)*copy)[k] = (float)imager_pixel(rows, k);
+        imager_rows_to_single(rows, threads, *copy);
 cleanup:
     return status;
 }
@@ -231,7 +231,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     product->row_first = rows->row_first;
     product->num_rows = rows->num_rows;
-    status = convert_rows(rows, product->is_double, &copy);
+    status = convert_rows(rows, product->is_double, opts->layout.threads, &copy);
     product->pixel = copy ? copy : rows->value;
     if (output->backlog && copy) {
         image_backlog_keep(output->backlog, copy);
