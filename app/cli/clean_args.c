@@ -22,6 +22,7 @@ enum {
     OPT_AUTO_MASK,
     OPT_FITS_MASK,
     OPT_CASA_MASK,
+    OPT_HORIZON_MASK,
     OPT_MULTISCALE,
     OPT_SCALES,
     OPT_SCALE_BIAS,
@@ -78,6 +79,8 @@ static const struct argp_option clean_options[] = {
      "Look for components only where this image is not 0", 0},
     {"casa-mask", OPT_CASA_MASK, "FILE", OPTION_HIDDEN,
      "The same with an image of CASA", 0},
+    {"horizon-mask", OPT_HORIZON_MASK, "ANGLE", OPTION_HIDDEN,
+     "Look for no components so close to the horizon, like 5deg", 0},
     {"multiscale", OPT_MULTISCALE, NULL, 0,
      "Clean extended emission with components of several sizes", 0},
     {"multiscale-scales", OPT_SCALES, "LIST", 0,
@@ -290,6 +293,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_AUTO_MASK, tess_take_number, .offset = MINOR(auto_mask), .max = DBL_MAX},
     {OPT_FITS_MASK, tess_take_text, .offset = AT(fits_mask)},
     {OPT_CASA_MASK, tess_take_text, .offset = AT(casa_mask)},
+    {OPT_HORIZON_MASK, tess_take_scale, .offset = AT(horizon_rad)},
     {OPT_MULTISCALE, tess_take_flag, .offset = MINOR(multiscale)},
     {OPT_SCALES, take_scales, .offset = 0},
     {OPT_SCALE_BIAS, tess_take_number, .offset = MINOR(scale_bias), .min = LEAST,
@@ -528,6 +532,9 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
         TESS_FAIL(TESS_ERR_USAGE, "--continue and --update-model need files: -o NAME");
     if (choice->fits_mask && choice->casa_mask)
         TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");
+    if (choice->horizon_rad >= 90 * TESS_RAD_PER_DEG)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--horizon-mask leaves nothing; give less than 90deg");
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
     TESS_TRY(choose_sources(opts, is_plan));

@@ -489,8 +489,29 @@ def all_sky(suite):
     whole, more = (read_image(suite.path(f"sky{size}-dirty.fits"))[0] for size in (160, 298))
     suite.below("all sky: a larger image / peak", np.nanmax(np.abs(more[69:-69, 69:-69] - whole)) / np.nanmax(whole),
                 1e-3)
+    check_horizon(suite, obs)
     predicted = tessera("predict", obs, "--model", suite.path("sky298-model.fits"), "-o", suite.path("sky.uvfits"))
     suite.ran("prediction of the larger model", predicted)
+
+
+def check_horizon(suite, obs):
+    """Components as far from the horizon as is asked for, and where a mask is set."""
+    y, x = np.mgrid[:160, :160] - 80
+    radius = np.hypot(x, y) * np.deg2rad(.7)
+    model = read_image(suite.path("sky160-model.fits"))[0]
+    suite.true("horizon mask: there are components on both sides of it",
+               np.any(model[radius >= np.cos(np.deg2rad(50))]) and np.any(model[radius < .1]))
+    mask = write_mask(suite.path("east.fits"), suite.path("sky160-dirty.fits"), x < 0)
+    for name, more, allowed in (("alone", [], True), ("and a mask", ["--fits-mask", mask], x < 0)):
+        for ranks in (1, 3) if mpiexec() else (1,):
+            ran, out = suite.image("horizon", obs, "--size", 160, "--scale", "0.7deg", "--weight", "natural", "--niter",
+                                   "200", "--auto-threshold", "5", "--horizon-mask", "50deg", *more,
+                                   ranks=ranks)
+            if ran:
+                found = read_image(out + "-model.fits")[0] != 0
+                suite.true(f"horizon mask {name}, {ranks} ranks: components", np.any(found))
+                suite.true(f"horizon mask {name}, {ranks} ranks: no others",
+                           not np.any(found & ~(allowed & (radius < np.cos(np.deg2rad(50))))))
 
 
 def check_sky(suite, image, size):

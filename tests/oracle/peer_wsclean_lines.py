@@ -70,6 +70,9 @@ def lines(mask):
         ("super", f"{FIELD} -weight uniform -super-weight 2.5 -weighting-rank-filter 0 -make-psf", 1, SAME),
         ("super-briggs", f"-size {SIZE} 300 -scale 0.001 -weight briggs 0 -super-weight 0.7 -padding 1.5 -pol IQ", 1,
          SAME),
+        # of steps of ten minutes there is nothing to average
+        ("averaged", f"{FIELD} -weight briggs 0 -baseline-averaging 5 -niter 300 -mgain 0.8 -no-update-model-required",
+         1, SAME),
         ("spans", f"{FIELD} -intervals-out 2 -channels-out 2 -niter 200 -mgain 0.8 -no-dirty "
                   f"-no-update-model-required", 1, SAME),
         # oxkat's kind

@@ -42,6 +42,9 @@ TRANSLATED = [
     (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
      f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
     (f"{BASE} -super-weight 2", f"{IMAGE} --super-weight 2 --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -baseline-averaging 2.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -no-update-model-required -horizon-mask 5",
+     f"{IMAGE} --horizon-mask 5deg --stokes I {UNIFORM} --field 0 {CLEAN}"),
     # 0 is none
     (f"{BASE} -taper-gaussian 0.0asec -maxuv-l 0 -minuvw-m 0 -beam-size 0 -mem 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
@@ -154,6 +157,7 @@ REFUSED = [
     (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
     (BASE, "no observation given"),
+    (f"{BASE} -niter 9 -pol IQ -join-polarizations -no-negative x.ms", "--no-negative and --stop-negative: the peak"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
     ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
     ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),

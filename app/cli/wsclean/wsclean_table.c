@@ -47,7 +47,9 @@
 #define NO_OTHER                                                                       \
     "there are --multiscale and single-scale cleaning; leave it out or use "           \
     "-multiscale"
-#define SQUARES  "without effect with -squared-channel-joining: squares have no sign"
+#define SQUARES                                                                        \
+    "without effect with -squared-channel-joining: squares have no sign; refused "     \
+    "with -join-polarizations alone"
 #define NO_NOISE "use tessera simulate --noise"
 
 const wsclean_option wsclean_options[] = {
@@ -163,8 +165,8 @@ const wsclean_option wsclean_options[] = {
     IGNORED("small-inversion", NULL,
             "images are always made in full, which is not slower"),
     IGNORED("no-small-inversion", NULL, "images are always made in full"),
-    REFUSED("baseline-averaging", "LAMBDA",
-            "it blurs sources away from the centre to save time; leave it out"),
+    IGNORED("baseline-averaging", "LAMBDA",
+            "data are gridded as they are, without the smearing of averages"),
     REFUSED("gap-channel-division", NULL,
             "output channels have equal numbers of channels; leave it out"),
     REFUSED("channel-division-frequencies", "LIST",
@@ -204,9 +206,9 @@ const wsclean_option wsclean_options[] = {
             "major iterations are counted together; use -nmiter"),
     BECOMES("fits-mask", "FILE", "--fits-mask %1", NULL, WSCLEAN_CLEAN),
     BECOMES("casa-mask", "FILE", "--casa-mask %1", NULL, WSCLEAN_CLEAN),
-    REFUSED("horizon-mask", "ANGLE",
-            "pixels beyond the horizon are masked always; to stay further away use "
-            "-fits-mask"),
+    BECOMES("horizon-mask", "ANGLE/deg", "--horizon-mask %1",
+            "degrees without a unit; beyond the horizon there are no pixels",
+            WSCLEAN_CLEAN | WSCLEAN_NONZERO),
     BECOMES("local-rms", NULL, "--local-rms", NULL, WSCLEAN_CLEAN),
     BECOMES("local-rms-window", "N", "--local-rms --local-rms-window %1", NULL,
             WSCLEAN_CLEAN),

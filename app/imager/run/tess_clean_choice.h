@@ -36,12 +36,13 @@ typedef struct tess_clean_choice {
     tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
                               and scales are in `scale_px` */
     double scale_px[TESS_CLEAN_MOST_SCALES]; /**< --multiscale-scales */
-    int64_t nmiter;           /**< --nmiter, most major iterations; 0: no limit */
-    const char *fits_mask;    /**< --fits-mask, or NULL */
-    const char *casa_mask;    /**< --casa-mask, or NULL */
-    bool continues;           /**< --continue: from NAME-model.fits */
-    bool first_residual;      /**< --save-first-residual */
-    bool local_rms;           /**< --local-rms, whatever its method */
+    int64_t nmiter;        /**< --nmiter, most major iterations; 0: no limit */
+    const char *fits_mask; /**< --fits-mask, or NULL */
+    const char *casa_mask; /**< --casa-mask, or NULL */
+    double horizon_rad;    /**< --horizon-mask: no components so close to the horizon */
+    bool continues;        /**< --continue: from NAME-model.fits */
+    bool first_residual;   /**< --save-first-residual */
+    bool local_rms;        /**< --local-rms, whatever its method */
     const char *needs_niter;  /**< an option given that says how to clean, or NULL */
     bool update_model;        /**< --update-model */
     bool only_model;          /**< --predict-models: that alone, from NAME-model.fits */

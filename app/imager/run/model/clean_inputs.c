@@ -2,6 +2,7 @@
 #include "clean_inputs.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "continued_models.h"
 #include "pixel_places.h"
@@ -95,13 +96,48 @@ static bool has_mask(const image_run *run)
     return run->opts->clean.fits_mask || run->opts->clean.casa_mask;
 }
 
+/* Takes pixels near the horizon out of a mask: those whose angle from the phase centre
+ * is at least a right angle less the one that is asked for. */
+static void leave_horizon(const image_run *run, int64_t row_first, int64_t num_rows,
+                          uint8_t *mask)
+{
+    const tess_geom *geom = &run->job.geom;
+    const double most = cos(run->opts->clean.horizon_rad);
+    for (int64_t j = 0; j < num_rows; ++j) {
+        const double m = tess_geom_m(geom, row_first + j);
+        for (int64_t i = 0; i < geom->nx; ++i) {
+            const double l = tess_geom_l(geom, i);
+            if (l * l + m * m >= most * most) mask[j * geom->nx + i] = 0;
+        }
+    }
+}
+
+/* Local. */
+static tess_status make_mask(const image_run *run, int64_t channel, int pol,
+                             int64_t row_first, int64_t num_rows, uint8_t **out)
+{
+    tess_status status = TESS_OK;
+    uint8_t *mask = NULL;
+    if (has_mask(run))
+        TESS_TRY(read_mask(run, channel, pol, row_first, num_rows, &mask));
+    else {
+        mask = tess_alloc(num_rows * run->opts->nx, sizeof *mask);
+        if (!mask) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
+        memset(mask, 1, (size_t)(num_rows * run->opts->nx));
+    }
+    if (run->opts->clean.horizon_rad > 0) leave_horizon(run, row_first, num_rows, mask);
+    *out = mask;
+cleanup:
+    return status;
+}
+
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
                               int64_t row_first, int64_t num_rows, uint8_t **mask)
 {
     *mask = NULL;
-    if (!has_mask(run)) return TESS_OK;
+    if (!has_mask(run) && !(run->opts->clean.horizon_rad > 0)) return TESS_OK;
     return tess_comm_agree(run->comm,
-                           read_mask(run, channel, pol, row_first, num_rows, mask));
+                           make_mask(run, channel, pol, row_first, num_rows, mask));
 }
 
 /* ---- models ---- */
