@@ -293,7 +293,8 @@ void note_column_files(Writer &writer)
     for (casacore::uInt k = 0; k < managers.nfields(); ++k) {
         const casacore::Record &manager = managers.subRecord(k);
         const Vector<String> columns(manager.asArrayString("COLUMNS"));
-        if (std::find(columns.begin(), columns.end(), writer.column) == columns.end())
+        if (std::find(columns.begin(), columns.end(), String(writer.column)) ==
+            columns.end())
             continue;
         const std::string name =
             writer.path + "/table.f" + std::to_string(manager.asuInt("SEQNR"));
