@@ -188,7 +188,6 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
         TESS_TRY(imager_teams_collect(&run->teams, own < end ? own : -1,
                                       run->job.geom.ny, product,
                                       image_kinds_all(&run->means.kinds), &round));
-    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     for (int64_t k = first; k < end; ++k) {
         TESS_TRY(channel_mean_start(run, mean));
         if (run->teams.num > 1)
@@ -196,7 +195,9 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
         else
             channel_mean_add(run, product, mean);
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+        tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, mean));
+        mark = tess_time_now();
     }
 cleanup:
     imager_round_free(&round);
