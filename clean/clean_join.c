@@ -193,6 +193,7 @@ void clean_join_outline(const tess_clean_images *images, int *terms, clean_join 
 {
     *terms = images->join.num_terms;
     *join = (clean_join){.search = search_of(images),
+                         .is_signed = images->join.is_signed,
                          .num_pol = pols_of(images),
                          .num_channels = cleaned_of(images),
                          .num_out = channels_of(images),
@@ -208,6 +209,7 @@ tess_status clean_join_create(const tess_clean_images *images, clean_join *join_
     const int pols = pols_of(images), count = clean_join_count(images);
     double sum = 0, *weight = NULL;
     clean_join join = {.search = search_of(images),
+                       .is_signed = images->join.is_signed,
                        .num_pol = pols,
                        .num_channels = cleaned_of(images),
                        .num_out = channels_of(images)};

@@ -11,12 +11,14 @@
 /** What the search looks at. */
 typedef enum clean_search {
     CLEAN_MEAN,   /**< Σ share · value, with its sign */
-    CLEAN_ROOTS,  /**< mean over channels of the root over polarisations */
+    CLEAN_ROOTS,  /**< mean over channels of the root over polarisations; with the sign
+                     of  the first if `is_signed` */
     CLEAN_SQUARES /**< sqrt(Σ share · value²) */
 } clean_search;
 
 typedef struct clean_join {
     clean_search search;
+    bool is_signed;
     int num_pol, num_channels; /**< images that are cleaned: [num_channels][num_pol] */
     int num_out;               /**< the caller's channels */
     double *weight;  /**< [num_channels][num_pol] of the channel, of sum 1 over

@@ -52,6 +52,15 @@ static void roots(double times, int64_t count, double *value)
         value[k] = sqrt(times * value[k]);
 }
 
+/* Gives roots the sign of Σ share · value. */
+static void give_signs(const clean_join *join, const cpu_lines *lines, double *joined,
+                       double *room)
+{
+    add_images(join, lines, false, 0, join->num_channels * join->num_pol, room);
+    for (int64_t k = 0; k < lines->count; ++k)
+        joined[k] = copysign(joined[k], room[k]);
+}
+
 void cpu_join_lines(const clean_join *join, const cpu_lines *lines, bool linear,
                     double *joined, double *room)
 {
@@ -72,4 +81,5 @@ void cpu_join_lines(const clean_join *join, const cpu_lines *lines, bool linear,
         for (int64_t k = 0; k < lines->count; ++k)
             joined[k] += room[k];
     }
+    if (join->is_signed) give_signs(join, lines, joined, room);
 }

@@ -42,8 +42,8 @@ void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row)
 /* Makes a row of slot->mean: the numbers by which its pixels are chosen or, with
  * `linear`, the linear mean of the images. They are multiplied by the factor unless it
  * is NULL. */
-static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
-                     bool linear, int64_t row)
+static void join_row(const clean_work *work, const clean_join *join, cpu_slot *slot,
+                     const void *factor, bool linear, int64_t row)
 {
     const int64_t nx = work->setup->images.nx;
     double *joined = work->room.joined + (int64_t)tess_omp_thread() * 2 * nx;
@@ -55,7 +55,7 @@ static void join_row(const clean_work *work, cpu_slot *slot, const void *factor,
         for (int64_t k = 0; k < nx; ++k)
             joined[k] = tess_real_at(slot->image[0], work->is_double, row * nx + k);
     else
-        cpu_join_lines(&work->setup->join, &lines, linear, joined, joined + nx);
+        cpu_join_lines(join, &lines, linear, joined, joined + nx);
     for (int64_t k = 0; factor && k < nx; ++k)
         joined[k] *= tess_real_at(factor, work->is_double, row * nx + k);
     for (int64_t k = 0; k < nx; ++k)
@@ -67,9 +67,19 @@ void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
-        join_row(work, slot, work->factor, false, row);
+        join_row(work, &work->setup->join, slot, work->factor, false, row);
         cpu_row_peak(work, slot, row);
     }
+}
+
+void cpu_slot_magnitude(const clean_work *work, cpu_slot *slot)
+{
+    clean_join join = work->setup->join;
+    if (slot->mean == slot->image[0]) return;
+    join.is_signed = false;
+#pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
+    for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
+        join_row(work, &join, slot, work->factor, false, row);
 }
 
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
@@ -77,7 +87,7 @@ void cpu_slot_linear(const clean_work *work, cpu_slot *slot)
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
-        join_row(work, slot, NULL, true, row);
+        join_row(work, &work->setup->join, slot, NULL, true, row);
 }
 
 void cpu_slot_peaks(const clean_work *work, cpu_slot *slot)

@@ -296,6 +296,17 @@ static void take_rows(clean_work *work, const clean_begin *begin)
     work->num_valid = num_valid;
 }
 
+/* The noise of what is searched, without signs. */
+static tess_status measure_magnitudes(const clean_work *work, cpu_slot *slot,
+                                      clean_noise *noise)
+{
+    const bool is_signed = work->setup->join.is_signed;
+    if (is_signed) cpu_slot_magnitude(work, slot);
+    const tess_status status = cpu_deviation(work, slot->mean, noise);
+    if (is_signed) cpu_slot_mean(work, slot);
+    return status;
+}
+
 static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
                              clean_noise *noise)
 {
@@ -322,7 +333,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     cpu_slot_mean(work, slot);
     /* the median of roots or squares of noise is not 0 */
     if (!clean_join_is_linear(&work->setup->join))
-        TESS_TRY(cpu_deviation(work, slot->mean, noise));
+        TESS_TRY(measure_magnitudes(work, slot, noise));
     if (slot->mean == slot->image[0]) cpu_slot_peaks(work, slot);
     if (clean_is_multiscale(work->setup)) TESS_TRY(cpu_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* the scale 0 is not cleaned */

@@ -85,6 +85,9 @@ const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
  * rows are made. Local. */
 void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
 
+/** The same without the signs of roots, and without peaks. Local. */
+void cpu_slot_magnitude(const clean_work *work, cpu_slot *slot);
+
 /** Fill the slot's mean with the linear mean without the factor, in which noise is
  * measured. Local. */
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot);

@@ -66,6 +66,7 @@ typedef struct tess_clean_join {
                     copied. If several are, the peak is that of sqrt(pol_share · Σ S²)
                     of a channel, averaged over channels */
     double pol_share; /**< 0 means 1 */
+    bool is_signed;   /**< such a peak has the sign of the linear mean */
     bool squared; /**< peaks are those of the root of the mean square over channels */
     tess_clean_spectrum
         spectrum; /**< the function that is fitted to the values of each component */

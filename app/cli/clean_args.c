@@ -446,10 +446,7 @@ static tess_status check_join(const tess_image_opts *opts)
     if (join->squared && !join->channels && !join->polarizations)
         TESS_FAIL(TESS_ERR_USAGE, "--squared-channel-joining needs --join-channels or "
                                   "--join-polarizations");
-    const int linked = !join->polarizations   ? 1
-                       : join->num_linked > 0 ? join->num_linked
-                                              : opts->num_pol;
-    if ((join->squared || linked > 1) && (minor->no_negative || minor->stop_negative))
+    if (join->squared && (minor->no_negative || minor->stop_negative))
         TESS_FAIL(TESS_ERR_USAGE,
                   "--no-negative and --stop-negative: the peak of squares has no "
                   "sign; leave them out");

@@ -222,6 +222,30 @@ def polarisations(suite):
             suite.below(f"{name}: Q / I of a point of {flux} Jy", abs(ratio / .2 - 1), .15)
 
 
+def negative(suite):
+    """Roots have the sign of the sum over polarisations: for XX and YY that of Stokes I."""
+    points = [(-60, -60, 1.6, .2), (60, -60, -.8, .2), (-60, 60, .5, -.8), (60, 60, .6, .1)]
+    sources = []
+    for x, y, flux, q in points:
+        ra, dec = offset_radec(RA, DEC, -x * SCALE * ASEC, y * SCALE * ASEC)
+        sources.append(dict(ra=f"{ra:.9f}deg", dec=f"{dec:.9f}deg", flux_jy=flux, q=q))
+    obs = observe(suite, "negative.uvfits", write_sky(suite.path("negative.csv"), sources))
+    for stokes, more, wanted in (
+            ("I,Q", [], [1, 1, 1, 1]), ("I,Q", ["--no-negative"], [1, 0, 0, 1]), ("XX,YY", ["--no-negative"], [1, 0, 1, 1]),
+            ("XX,YY", ["--no-negative", "--multiscale", "--multiscale-scales", "0,6"], [1, 0, 1, 1]),
+            ("I,Q", ["--stop-negative"], [1, 0, 0, 0])):
+        for ranks in (1, 3) if mpiexec() else (1,):
+            good, out = suite.image("signs", obs, *GRID, "--niter", "20000", "--threshold", "0.1", "--stokes", stokes,
+                                    "--join-polarizations", *more, ranks=ranks)
+            if not good:
+                continue
+            model = read_image(f"{out}-{stokes.split(',')[0]}-model.fits")[0]
+            # components of positive sidelobes lie beside a negative source
+            found = [int(np.abs(model[N // 2 + y - 1:N // 2 + y + 2, N // 2 + x - 1:N // 2 + x + 2]).sum() > .15)
+                     for x, y, _, _ in points]
+            suite.equal(f"{stokes} {' '.join(more)}, {ranks} ranks: sources with components", found, wanted)
+
+
 def weighting(suite, obs):
     """--join-channels weighs by the density of all channels; --no-mf-weighting by each one's own."""
     args = [*GRID, "--niter", "10", "--channels-out", "2", "--weight", "uniform"]
@@ -292,6 +316,7 @@ def main():
         continued(suite, obs)
         empty_channel(suite, obs)
         polarisations(suite)
+        negative(suite)
         weighting(suite, obs)
         told(suite, obs)
         mistakes(suite, obs)

@@ -104,6 +104,9 @@ def lines(mask):
                       "-no-mf-weighting -circular-beam", 1, SAME),
         ("polkat-joined", f"{QUICK} {FIELD} -weight briggs -0.5 -pol IQUV -join-polarizations -niter 800 -mgain 0.85 "
                           "-auto-mask 6 -auto-threshold 4", 1, SAME),
+        # of a survey with the LWA
+        ("lwa", f"{FIELD} -niter 3000 -threshold 0.05 -weight natural -multiscale -multiscale-scale-bias 0.9 -mgain 0.6 "
+                "-nonegative -joinpolarizations -pol xx,yy -channelrange 1 3 -no-update-model-required", 1, SAME),
         # several of these together
         ("multiscale-joined", f"{QUICK} -mem 90 -data-column DATA -field 0 {FIELD} -weight briggs -0.3 "
                               "-parallel-deconvolution 1024 -niter 20000 -gain 0.15 -mgain 0.9 -channels-out 2 "

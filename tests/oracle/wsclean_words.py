@@ -45,6 +45,8 @@ TRANSLATED = [
     (f"{BASE} -baseline-averaging 2.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -niter 9 -no-update-model-required -horizon-mask 5",
      f"{IMAGE} --horizon-mask 5deg --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -niter 9 -pol IQ -join-polarizations -nonegative -no-update-model-required",
+     f"{IMAGE} --join-polarizations --no-negative --stokes I,Q --density first {UNIFORM} --field 0 {CLEAN}"),
     # 0 is none
     (f"{BASE} -taper-gaussian 0.0asec -maxuv-l 0 -minuvw-m 0 -beam-size 0 -mem 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
@@ -157,7 +159,6 @@ REFUSED = [
     (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
     (BASE, "no observation given"),
-    (f"{BASE} -niter 9 -pol IQ -join-polarizations -no-negative x.ms", "--no-negative and --stop-negative: the peak"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
     ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
     ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),

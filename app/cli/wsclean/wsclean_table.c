@@ -48,8 +48,8 @@
     "there are --multiscale and single-scale cleaning; leave it out or use "           \
     "-multiscale"
 #define SQUARES                                                                        \
-    "without effect with -squared-channel-joining: squares have no sign; refused "     \
-    "with -join-polarizations alone"
+    "without effect with -squared-channel-joining: squares have no sign; joined "      \
+    "polarisations have that of their sum"
 #define NO_NOISE "use tessera simulate --noise"
 
 const wsclean_option wsclean_options[] = {

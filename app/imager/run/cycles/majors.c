@@ -191,6 +191,8 @@ static tess_clean_images group_images(const majors *all, const cleaned *group,
         linked[p] = group->num_pol == 1 || is_linked(run, group->first_pol + p);
     images.join = (tess_clean_join){.num_pol = group->num_pol, .linked = linked};
     if (group->num_pol > 1) images.join.pol_share = pol_share(run, linked);
+    images.join.is_signed = all->run->opts->clean.minor.no_negative ||
+                            all->run->opts->clean.minor.stop_negative;
     if (group->num_pol > 1 || all->num_channels > 1)
         images.join.squared = join->squared;
     if (all->num_channels == 1) return images;
