@@ -90,6 +90,17 @@ def check_folder(suite, obs):
     suite.ran("stages replaced", tessera(*args, folder, "--overwrite"))
     suite.equal("none of the other run's is left", sorted(os.listdir(folder)),
                 names_of(["t0000-0000"]))
+    linked = suite.path("stages-linked")
+    os.makedirs(linked)
+    link = os.path.join(linked, names_of(["t0000-0000"])[0])
+    os.symlink("theirs", link)
+    suite.ran("somebody's link by the name of a stage",
+              tessera("image", obs, *IMAGE, "-o", suite.path("linked"), "--dump-stages", linked,
+                      ranks=3), 3)
+    suite.true("the link is there", os.path.islink(link))
+    suite.equal("nothing else is", os.listdir(linked), [os.path.basename(link)])
+    suite.ran("it is replaced if asked for", tessera(*args, linked, "--overwrite"))
+    suite.true("by an image", not os.path.islink(link) and os.path.isfile(link))
     result = tessera(*args, obs, "--overwrite")
     suite.ran("a file in place of the folder", result, 3)
     suite.true(f"the line says so: {result.errors()}",

@@ -31,12 +31,13 @@ static bool ends_as_stage(const char *name)
     return false;
 }
 
+/* Links count, as they do for other outputs. */
 static bool is_stage(int folder, const char *name)
 {
     struct stat found;
     return ends_as_stage(name) &&
            fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(found.st_mode);
+           (S_ISREG(found.st_mode) || S_ISLNK(found.st_mode));
 }
 
 /* Removes the images of an earlier run from the folder, since they would be compared
@@ -107,7 +108,8 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(to->comm, status));
-    TESS_TRY(tess_fits_write(to->comm, path, true, &meta,
+    /* those of earlier runs are gone: what has the name now is somebody else's */
+    TESS_TRY(tess_fits_write(to->comm, path, false, &meta,
                              &(tess_fits_rows){.row_first = rows->row_first,
                                                .num_rows = rows->num_rows,
                                                .is_double = rows->is_double,
