@@ -329,6 +329,18 @@ cleanup:
     return status;
 }
 
+tess_status tess_vis_check_column(const tess_vis_reader *source, const char *column,
+                                  bool of_weights)
+{
+    tess_status status = TESS_OK;
+    if (!source->format->check_column)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns",
+                  source->meta.path);
+    TESS_TRY(source->format->check_column(source, column, of_weights));
+cleanup:
+    return status;
+}
+
 tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                                    const char *column, const tess_vis_origin *origin,
                                    bool overwrite, tess_vis_writer **writer)

@@ -241,6 +241,13 @@ tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, const tess_vis_origin *origin,
                                  bool overwrite, tess_vis_writer **writer);
 
+/** Check now that a column of an opened MS can be written later, as
+ * tess_vis_create_column with `overwrite` or tess_vis_create_weights does.
+ * TESS_ERR_USAGE (UVFITS, no name of a column, a column of other data), TESS_ERR_IO.
+ * Local. */
+tess_status tess_vis_check_column(const tess_vis_reader *source, const char *column,
+                                  bool of_weights);
+
 /** Add a data column to an opened MS, in place; one that exists is replaced when
  *  `overwrite`, else TESS_ERR_IO. A HISTORY table that cannot be written to is a
  * warning. Collective. */
@@ -282,10 +289,9 @@ tess_status tess_vis_finish(tess_vis_writer *writer);
 /** Free; removes an unfinished file. NULL is fine. Collective. */
 void tess_vis_writer_destroy(tess_vis_writer *writer);
 
-/** From now on, where casacore would abort the process because it cannot write the small
- *  files of a MeasurementSet that it closes, the process ends with a line and as
- *  TESS_ERR_IO does, and its unfinished files go. For programs, once at their start. Local.
- */
+/** From now on, where casacore would abort the process because it cannot write the
+ *  small files of a MeasurementSet that it closes, the process ends with a line and as
+ *  TESS_ERR_IO does, and its unfinished files go. For programs, at their start. Local. */
 void tess_vis_end_clearly(void);
 
 #ifdef __cplusplus

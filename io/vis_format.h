@@ -33,6 +33,8 @@ typedef struct tess_vis_format {
                              const void *from); /* NULL with raw_rows */
     tess_status (*finish)(tess_vis_writer *writer);
     void (*destroy)(tess_vis_writer *writer); /* also removes an unfinished file */
+    tess_status (*check_column)(const tess_vis_reader *reader, const char *column,
+                                bool of_weights); /* NULL: has no columns */
 } tess_vis_format;
 
 struct tess_vis_reader {

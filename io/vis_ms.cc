@@ -309,4 +309,5 @@ extern "C" const tess_vis_format tess_vis_format_ms = {
     nullptr, /* write_raw */
     tess_ms::finish,
     tess_ms::destroy,
+    tess_ms::check_column,
 };

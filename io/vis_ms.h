@@ -353,6 +353,8 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
 tess_status write(tess_vis_writer *writer, const tess_vis_block *block);
 tess_status finish(tess_vis_writer *writer);
 void destroy(tess_vis_writer *writer);
+tess_status check_column(const tess_vis_reader *reader, const char *column,
+                         bool of_weights);
 
 } // namespace tess_ms
 

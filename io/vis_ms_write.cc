@@ -382,9 +382,15 @@ bool is_weight_column(const Table &table, const std::string &name)
            desc[name].dataType() == casacore::TpFloat;
 }
 
-/* The column has such a name, and may be made or overwritten. */
-void check_column(const Writer &writer, const Table &table, bool exists)
+/* The column may be made or overwritten. */
+void check_column_of(const Writer &writer, const Table &table)
 {
+    if (!is_column_name(writer.column))
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s is no column name; use letters, digits and _, for example "
+                "MODEL_DATA",
+                writer.column.c_str());
+    const bool exists = table.tableDesc().isColumn(writer.column);
     if (exists && writer.of_weights && !is_weight_column(table, writer.column))
         MS_FAIL(TESS_ERR_USAGE, "%s: column %s does not hold weights; rename it",
                 writer.path.c_str(), writer.column.c_str());
@@ -404,13 +410,8 @@ template <class T>
 void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
                  ArrayColumn<T> &column)
 {
-    if (!is_column_name(writer.column))
-        MS_FAIL(TESS_ERR_USAGE,
-                "%s is no column name; use letters, digits and _, for example "
-                "MODEL_DATA",
-                writer.column.c_str());
     const bool exists = source.table().tableDesc().isColumn(writer.column);
-    check_column(writer, source.table(), exists);
+    check_column_of(writer, source.table());
     double cells = 0.0;
     int64_t max_chan = 1;
     for (int k = 0; k < meta.num_segments; ++k) {
@@ -584,6 +585,20 @@ std::string without_slash(std::string path)
 }
 
 } // namespace
+
+tess_status check_column(const tess_vis_reader *reader, const char *column,
+                         bool of_weights)
+{
+    const char *path = reader->meta.path;
+    return guarded(TESS_ERR_IO, path, unwritable, [&] {
+        Writer writer;
+        writer.path = without_slash(path);
+        writer.column = column;
+        writer.of_weights = of_weights;
+        writer.overwrite = true;
+        check_column_of(writer, static_cast<const Reader *>(reader->state)->table());
+    });
+}
 
 tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
                    tess_vis_reader *like, const char *column, bool overwrite,

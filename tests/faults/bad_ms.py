@@ -105,6 +105,13 @@ def check_contents(sets):
             bad(f"MS with bad {way}", 3, "image", broken, *IMAGE, says=says)
 
 
+def check_columns(sets):
+    """Columns that cannot be written are refused before images are made."""
+    clean = ["image", sets.good, *IMAGE, "--niter", "1", "--update-model", "--model-column"]
+    for column, says in (("UVW", "does not hold visibilities"), ("1ST", "is no column name")):
+        sets.faults.bad(f"MODEL_DATA by the name of {column}", 2, *clean, column, says=says)
+
+
 def check_counts(sets):
     """Every third row is bad: ignored, counted by reason, the rest imaged."""
     suite = sets.suite
@@ -218,7 +225,7 @@ def main():
         skip("built without MeasurementSets")
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
-    for part in (check_structure, check_contents, check_counts, check_stopped,
+    for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
                  check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)

@@ -28,6 +28,9 @@ tess_status update_model_check(const image_run *run)
         if (strcmp(meta->format, "UVFITS") == 0)
             TESS_FAIL(TESS_ERR_USAGE, "%s: --update-model writes %s of MeasurementSets",
                       meta->path, column_of(opts));
+        if (tess_comm_rank(run->comm) == 0) /* which writes it */
+            TESS_TRY(tess_vis_check_column(tess_source_reader(run->source, k),
+                                           column_of(opts), false));
     }
     if (strcmp(run->info->data_column, column_of(opts)) == 0 && !opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE, "--update-model would replace %s, which is imaged",

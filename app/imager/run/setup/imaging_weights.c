@@ -39,6 +39,9 @@ tess_status imaging_weights_check(const image_run *run)
             TESS_FAIL(TESS_ERR_USAGE,
                       "%s: --store-imaging-weights writes a column of MeasurementSets",
                       meta->path);
+        if (tess_comm_rank(run->comm) == 0) /* which writes it */
+            TESS_TRY(tess_vis_check_column(tess_source_reader(run->source, k), column,
+                                           true));
     }
 cleanup:
     return status;
