@@ -207,7 +207,7 @@ const wsclean_option wsclean_options[] = {
     BECOMES("fits-mask", "FILE", "--fits-mask %1", NULL, WSCLEAN_CLEAN),
     BECOMES("casa-mask", "FILE", "--casa-mask %1", NULL, WSCLEAN_CLEAN),
     BECOMES("horizon-mask", "ANGLE/deg", "--horizon-mask %1",
-            "degrees without a unit; beyond the horizon there are no pixels",
+            "degrees without a unit; the mask is not written",
             WSCLEAN_CLEAN | WSCLEAN_NONZERO),
     BECOMES("local-rms", NULL, "--local-rms", NULL, WSCLEAN_CLEAN),
     BECOMES("local-rms-window", "N", "--local-rms --local-rms-window %1", NULL,
