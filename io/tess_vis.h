@@ -291,7 +291,8 @@ void tess_vis_writer_destroy(tess_vis_writer *writer);
 
 /** From now on, where casacore would abort the process because it cannot write the
  *  small files of a MeasurementSet that it closes, the process ends with a line and as
- *  TESS_ERR_IO does, and its unfinished files go. For programs, at their start. Local. */
+ *  TESS_ERR_IO does, and its unfinished files go. For programs, at their start. Local.
+ */
 void tess_vis_end_clearly(void);
 
 #ifdef __cplusplus
