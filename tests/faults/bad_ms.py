@@ -164,18 +164,6 @@ def check_stopped(sets):
             stop_job(suite, label, command, ranks, number, writing)
             suite.equal(f"{label}: left behind", wait_for([], added), [])
             suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
-    short = simulate(suite.path("short.ms"), sky, duration="2min", integration="20s", channels=16)
-    for what, sets_of, more in (("--update-model", [ms], ["--niter", "1", "--update-model"]),
-                                ("--update-model of two sets", [short, ms],
-                                 ["--niter", "1", "--update-model"]),
-                                ("--store-imaging-weights", [ms], ["--store-imaging-weights"])):
-        for ranks in RANKS[:2]:
-            label = f"SIGTERM, {what}, {ranks} ranks"
-            stop_job(suite, label, [BIN, "image", *sets_of, *IMAGE, *more, "--threads", "1",
-                                    "--overwrite", "-o", suite.path("stopped")],
-                     ranks, signal.SIGTERM, writing)
-            suite.equal(f"{label}: left behind", wait_for([], added), [])
-            suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
     label = "SIGKILL, predict to a column"
     stop_job(suite, label, command, 1, signal.SIGKILL, writing)
     after = tree_digest(ms)
@@ -186,17 +174,43 @@ def check_stopped(sets):
                                                  "MODEL_DATA", "-o", suite.path("after")))
 
 
+def check_stopped_images(sets):
+    """A run that has made its images, and is stopped while it writes a column, leaves the set as
+    it was; one that is killed can be continued."""
+    suite = sets.suite
+    sky = suite.path("sky.csv")
+    ms = simulate(suite.path("images.ms"), sky, duration="3h", integration="20s", channels=16)
+    short = simulate(suite.path("short.ms"), sky, duration="2min", integration="20s", channels=16)
+    before, entries = tree_digest(ms), os.listdir(ms)
+
+    def added():
+        return sorted(set(os.listdir(ms)) - set(entries))
+
+    def writing():
+        return any(f.endswith("_TSM0") and os.path.getsize(os.path.join(ms, f)) > 1 << 20
+                   for f in added())
+    model = ["--niter", "1", "--update-model"]
+    for what, ranks, obs, more in (("--update-model", 1, [ms], model),
+                                   ("--update-model", RANKS[-1], [ms], model),
+                                   ("--update-model of two sets", 1, [short, ms], model),
+                                   ("--store-imaging-weights", 1, [ms],
+                                    ["--store-imaging-weights"])):
+        label = f"SIGTERM, {what}, {ranks} ranks"
+        stop_job(suite, label, [BIN, "image", *obs, *IMAGE, *more, "--threads", "1",
+                                "--overwrite", "-o", suite.path("stopped")],
+                 ranks, signal.SIGTERM, writing)
+        suite.equal(f"{label}: left behind", wait_for([], added), [])
+        suite.true(f"{label}: the set is as it was", tree_digest(ms) == before)
     label = "SIGKILL, --update-model with a checkpoint"
-    command = [BIN, "image", ms, *IMAGE, "--niter", "1", "--update-model", "--model-column", "OTHER",
-               "--threads", "1", "--checkpoint", suite.path("saved"), "-o", suite.path("continued")]
-    entries = os.listdir(ms)
+    command = [BIN, "image", ms, *IMAGE, *model, "--threads", "1", "--checkpoint",
+               suite.path("saved"), "-o", suite.path("continued")]
     stop_job(suite, label, command, 1, signal.SIGKILL, writing)
     result = tessera(*command[1:], "--resume", ranks=RANKS[-1])
     suite.ran(f"{label}: it is continued", result)
     suite.true(f"{label}: no image is made again", "1 outputs done" in result.err
                and "major 1" not in result.err)
-    suite.ran(f"{label}: the column is there", tessera("image", ms, *IMAGE, "--datacolumn", "OTHER",
-                                                       "-o", suite.path("other")))
+    suite.ran(f"{label}: the column is there", tessera("image", ms, *IMAGE, "--datacolumn",
+                                                       "MODEL_DATA", "-o", suite.path("other")))
 
 
 def check_failing_disk(sets):
@@ -226,7 +240,7 @@ def main():
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
-                 check_failing_disk):
+                 check_stopped_images, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()
