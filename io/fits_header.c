@@ -599,8 +599,8 @@ static tess_status make_history(const char *path, const char *lines, char **card
     fits_hdr2str(fits, 0, NULL, 0, cards, &num_cards, &failed);
     fits_clear_errmsg();
     if (failed)
-        TESS_FAIL(TESS_ERR_INTERNAL, "%s: HISTORY cannot be made (CFITSIO status %d)",
-                  path, failed);
+        TESS_FAIL(failed == MEMORY_ALLOCATION ? TESS_ERR_ALLOC : TESS_ERR_INTERNAL,
+                  "%s: HISTORY cannot be made (CFITSIO status %d)", path, failed);
 cleanup:
     if (fits) fits_delete_file(fits, &(int){0});
     return status;

@@ -449,7 +449,7 @@ tess_status uvfits_make(const char *path, const tess_vis_meta *meta,
     fits_close_file(fits, failed ? &ignored : &failed);
     fits_clear_errmsg();
     if (failed)
-        TESS_FAIL(TESS_ERR_INTERNAL,
+        TESS_FAIL(failed == MEMORY_ALLOCATION ? TESS_ERR_ALLOC : TESS_ERR_INTERNAL,
                   "%s: its header cannot be made (CFITSIO status %d)", path, failed);
     /* drop the one group: header, then tables */
     TESS_TRY(set_group_count(memory, data, plan->num_rows));

@@ -105,7 +105,8 @@ def check_small_device(suite, obs):
     suite.ran("one pass", image("one", 10 ** 12))
     one = {kind: data_bytes(path) for kind, path in images_of(suite, "one").items()}
     for ranks in (1, 2):
-        result = image("many", 4000000, ranks=ranks)
+        # room for an equal share of the samples per pass, and for passes that have more
+        result = image("many", 8000000 if FULL else 4000000, ranks=ranks)
         suite.ran(f"passes for the device, {ranks} ranks", result)
         suite.true("there was more than one", "pass 2 of" in result.err)
         many = {k: data_bytes(path) for k, path in images_of(suite, "many").items()}
