@@ -191,7 +191,7 @@ def check_team(suite, obs):
     # Room for MPI, which can hang where it finds none for itself, and whose threads would
     # take address space for arenas of their own; none for an image.
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
-                  "prlimit", "--as=460000000", *words], HUNG_S)
+                  "prlimit", "--as=490000000", *words], HUNG_S)
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
     only_images_left(suite, "a team without memory")
@@ -202,7 +202,7 @@ def check_joined_team(suite, obs):
     words = image(suite, obs, "--size", "4000", *JOINED_TEAMS)
     # as in check_team
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
-                  "prlimit", "--as=460000000", *words], HUNG_S)
+                  "prlimit", "--as=490000000", *words], HUNG_S)
     suite.ran("a team of joined channels without memory", result, 4)
     suite.equal("a team of joined channels without memory: messages", len(result.errors()), 1)
     nothing_left(suite, "a team of joined channels without memory")
@@ -286,7 +286,7 @@ def main():
         big = ["--size", "6000", "--accuracy", "1e-7", "--no-psf",
                "--force-fft-ranks", "1"]
         check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
-                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=460000000",
+                      ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=490000000",
                        *image(suite, obs, *big)], 4, "memory")
         check_team(suite, obs)
         check_joined_team(suite, obs)

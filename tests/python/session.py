@@ -165,11 +165,12 @@ def check_predictions(suite, obs):
     session = tessera.Session(obs, stokes="XY", **OPTIONS)
     found = session.predict(np.stack([u, v]))[0]
     expected = tessera.predict(obs, model=np.stack([0 * u, 0 * u, u, v]), scale=scale)[0]
-    cross = found.correlations.index("XY")
-    others = [k for k in range(len(found.correlations)) if k != cross]
-    suite.below("a cross-hand from its two images", np.linalg.norm(
-        found.vis[..., cross] - expected.vis[..., cross]) /
-        np.linalg.norm(expected.vis[..., cross]), 2e-4)
+    hands = [found.correlations.index(name) for name in ("XY", "YX")]
+    others = [k for k in range(len(found.correlations)) if k not in hands]
+    for name, hand in zip(("XY", "YX"), hands):
+        suite.below(f"{name} from the two images of XY", np.linalg.norm(
+            found.vis[..., hand] - expected.vis[..., hand]) /
+            np.linalg.norm(expected.vis[..., hand]), 2e-4)
     suite.true("correlations without an image are 0", not found.vis[..., others].any())
     try:
         tessera.Session(obs, stokes="I,XX", **OPTIONS).predict(np.zeros((2, *SHAPE)))

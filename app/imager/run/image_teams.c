@@ -94,14 +94,14 @@ static double output_bytes(const image_run *run)
 /* An output is written while the next one is made, if its images take an eighth of
  * every rank's memory at most. Runs with checkpoints count an output as made when it is
  * on the disk, and sets that are cleaned together are written one after the other.
- * Collective. */
+ * A plan counts the files that its run will write. Collective. */
 static tess_status choose_backlog(image_run *run)
 {
     tess_status status = TESS_OK;
     const double bytes = output_bytes(run);
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
-    if (!run->opts->output || run->opts->checkpoint.folder ||
-        image_joins_channels(run->opts) || run->outputs.num <= run->teams.num)
+    if (run->opts->checkpoint.folder || image_joins_channels(run->opts) ||
+        run->outputs.num <= run->teams.num)
         return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
     if (fits) run->job.memory.backlog_bytes = bytes;
