@@ -53,7 +53,7 @@ TABLE = [Mutant(*entry) for entry in [
      "i < n && cube->has_data[k]; ++i", "i < n; ++i", "e2e.cubes"),
     ("image-sum-of-one-thread", "io/fits_output.c",
      "    file->sum = (uint64_t)tess_fits_fold(file->sum) + tess_fits_fold(part->sum);",
-     "    file->sum = part->sum;", "unit.fits"),
+     "    file->sum = part->sum;", "unit.fits_writing"),
     ("last-file-of-a-backlog", "app/imager/run/output/image_backlog.c",
      "    for (int k = 0; k < backlog->num_files; ++k)\n        tess_fits_put(",
      "    for (int k = 1; k < backlog->num_files; ++k)\n        tess_fits_put(",
@@ -424,11 +424,11 @@ TABLE = [Mutant(*entry) for entry in [
     ("fits-blank", "io/fits_array.c",
      "array->has_blank && value == array->blank ? (double)NAN : (double)value;",
      "(double)value;",
-     "unit.fits"),
+     "unit.fits_models"),
     ("fits-zero-scaled", "io/fits_array.c",
      "out[k] = array->bzero + array->bscale * out[k];",
      "out[k] = array->bscale * (array->bzero + out[k]);",
-     "unit.fits"),
+     "unit.fits_models"),
 
     # ---- writing ----
     ("fits-odd-crpix", "io/fits_header.c",
