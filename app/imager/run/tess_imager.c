@@ -191,7 +191,8 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
     for (int64_t k = first; k < end; ++k) {
         TESS_TRY(channel_mean_start(run, mean));
         if (run->teams.num > 1)
-            imager_round_add(&run->teams, &round, (int)(k - first), mean->product);
+            imager_round_add(&run->teams, &round, (int)(k - first),
+                             run->opts->layout.threads, mean->product);
         else
             channel_mean_add(run, product, mean);
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);

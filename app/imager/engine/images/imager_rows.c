@@ -16,37 +16,26 @@ static int64_t num_pixels(const imager_rows *rows)
     return rows->num_rows * rows->nx;
 }
 
+void imager_rows_add_values(const double *value, int64_t pixels, double weight,
+                            int threads, double *sum)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pixels; ++k)
+        sum[k] += weight * value[k];
+}
+
 /* Loops for each precision, since a choice at every pixel keeps loops from vectors. */
 void imager_rows_add(const imager_rows *rows, double weight, int threads, double *sum)
 {
     const int64_t pixels = num_pixels(rows);
-    const double *value = rows->value;
     const float *single = rows->value;
     if (rows->is_double) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t k = 0; k < pixels; ++k)
-            sum[k] += weight * value[k];
-    } else {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t k = 0; k < pixels; ++k)
-            sum[k] += weight * (double)single[k];
+        imager_rows_add_values(rows->value, pixels, weight, threads, sum);
+        return;
     }
-}
-
-void imager_rows_scale(const imager_rows *rows, double factor, int threads)
-{
-    const int64_t pixels = num_pixels(rows);
-    double *value = rows->value;
-    float *single = rows->value;
-    if (rows->is_double) {
 #pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t k = 0; k < pixels; ++k)
-            value[k] *= factor;
-    } else {
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t k = 0; k < pixels; ++k)
-            single[k] = (float)((double)single[k] * factor);
-    }
+    for (int64_t k = 0; k < pixels; ++k)
+        sum[k] += weight * (double)single[k];
 }
 
 void imager_rows_to_single(const imager_rows *rows, int threads, float *out)

@@ -30,8 +30,10 @@ void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double
 /** sum[k] += weight · pixel k of all rows, by at most so many threads. Local. */
 void imager_rows_add(const imager_rows *rows, double weight, int threads, double *sum);
 
-/** Multiply all pixels by a factor, by at most so many threads. Local. */
-void imager_rows_scale(const imager_rows *rows, double factor, int threads);
+/** sum[k] += weight · value[k], for so many pixels, by at most so many threads. Local.
+ */
+void imager_rows_add_values(const double *value, int64_t pixels, double weight,
+                            int threads, double *sum);
 
 /** All pixels in single precision, by at most so many threads. Local. */
 void imager_rows_to_single(const imager_rows *rows, int threads, float *out);

@@ -244,7 +244,7 @@ static int64_t overlap(int64_t a, int64_t na, int64_t b, int64_t nb)
  * returns where the next team's rows begin. */
 static const double *add_rows(const imager_teams *teams, int team,
                               const rank_rows *told, int image, const double *arrived,
-                              imager_product *mean)
+                              int threads, imager_product *mean)
 {
     const double weight = told[team * teams->members].sum_weights[image];
     for (int k = team * teams->members; k < (team + 1) * teams->members; ++k) {
@@ -257,8 +257,7 @@ static const double *add_rows(const imager_teams *teams, int team,
                                mean->rows.nx;
         double *to =
             (double *)mean->rows.value + (first - mean->rows.row_first) * mean->rows.nx;
-        for (int64_t i = 0; i < pixels && weight != 0; ++i)
-            to[i] += weight * arrived[i];
+        if (weight != 0) imager_rows_add_values(arrived, pixels, weight, threads, to);
         arrived += pixels;
     }
     mean->sum_weights += weight;
@@ -325,11 +324,11 @@ cleanup:
 }
 
 void imager_round_add(const imager_teams *teams, imager_round *round, int team,
-                      imager_product *mean)
+                      int threads, imager_product *mean)
 {
     for (int k = 0; k < round->num_images; ++k)
         round->next[k] =
-            add_rows(teams, team, round->told, k, round->next[k], &mean[k]);
+            add_rows(teams, team, round->told, k, round->next[k], threads, &mean[k]);
 }
 
 void imager_round_free(imager_round *round)

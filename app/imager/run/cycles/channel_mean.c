@@ -49,6 +49,15 @@ void channel_mean_add(const image_run *run, const imager_product *product,
     }
 }
 
+static void scale(const imager_rows *mean, double factor, int threads)
+{
+    const int64_t pixels = mean->num_rows * mean->nx;
+    double *value = mean->value;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < pixels; ++k)
+        value[k] *= factor;
+}
+
 static void finish(imager_product *mean, const image_kinds *kinds, int threads)
 {
     for (int k = 0; k < image_kinds_all(kinds); ++k) {
@@ -56,7 +65,7 @@ static void finish(imager_product *mean, const image_kinds *kinds, int threads)
             if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
             continue;
         }
-        imager_rows_scale(&mean[k].rows, 1 / mean[k].sum_weights, threads);
+        scale(&mean[k].rows, 1 / mean[k].sum_weights, threads);
     }
 }
 
