@@ -335,7 +335,7 @@ cleanup:
 static tess_status upload_small(void *to, const void *from, int64_t bytes)
 {
     tess_status status = TESS_OK;
-    char *room;
+    char *room = NULL;
     TESS_TRY(take_table(bytes, &room));
     memcpy(room, from, (size_t)bytes);
     TESS_CUDA(
