@@ -105,10 +105,35 @@ cleanup:
     return status;
 }
 
-tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME])
+tess_status tess_out_folder_lock(const char *path, int *fd)
 {
+    tess_status status = TESS_OK;
+    const int opened = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (opened < 0)
+        TESS_FAIL(tess_errno_status(errno), "%s: cannot be opened: %s", path,
+                  strerror(errno));
+    if (flock(opened, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(opened);
+        TESS_FAIL(TESS_ERR_IO, "%s: another run is writing it", path);
+    }
+    *fd = opened;
+cleanup:
+    return status;
+}
+
+tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME],
+                                   int *fd)
+{
+    tess_status status = TESS_OK;
     int made;
-    return create_entry(path, true, temp, &made);
+    TESS_TRY(create_entry(path, true, temp, &made));
+    status = tess_out_folder_lock(temp, fd);
+    if (status == TESS_OK) goto cleanup;
+    (void)rmdir(temp);
+    tess_out_file_forget(temp);
+    temp[0] = '\0';
+cleanup:
+    return status;
 }
 
 void tess_out_file_discard(const char *temp)

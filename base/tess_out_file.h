@@ -36,8 +36,13 @@ tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME]
 tess_status tess_out_file_begin(const char *path, bool overwrite,
                                 char temp[TESS_OUT_FILE_NAME], int *fd);
 
-/** As tess_out_file_create, for a folder. Local. */
-tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME]);
+/** As tess_out_file_create, for a folder; `fd` is open for reading. Local. */
+tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME],
+                                   int *fd);
+
+/** Lock the folder `path` as its only writer while `fd` is open. TESS_ERR_IO: another
+ * run is writing it. Where folders cannot be locked, nothing is. Local. */
+tess_status tess_out_folder_lock(const char *path, int *fd);
 
 /** Whether `end` is what tess_out_file_create appends to the final name of a file, in
  * any process of any host. Local. */

@@ -255,6 +255,55 @@ void fill_subtables(MeasurementSet &ms, const tess_vis_meta &meta)
     fill_bookkeeping(columns, meta);
 }
 
+/* Other processes do not see the set before it is complete. Tables without locks have
+ * no files of locks, which casacore would read again; where it cannot, it ends the
+ * program. */
+Table make_main_table(const std::string &path, const tess_vis_segment &segment)
+{
+    const IPosition tile = tile_shape(segment.num_corr, segment.num_chan);
+    casacore::SetupNewTable setup(path, describe_columns(segment), Table::New);
+    const casacore::IncrementalStMan constant("Constant");
+    const casacore::StandardStMan per_row("PerRow", -2000);
+    setup.bindAll(constant);
+    for (const char *column : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE",
+                               "ANTENNA1", "ANTENNA2", "FLAG_ROW", "WEIGHT", "SIGMA"})
+        setup.bindColumn(column, per_row);
+    for (const char *column : {"DATA", "FLAG", "WEIGHT_SPECTRUM"})
+        setup.bindColumn(column,
+                         casacore::TiledColumnStMan(String("Tiled") + column, tile));
+    setup.bindColumn("UVW",
+                     casacore::TiledColumnStMan("TiledUVW", IPosition(2, 3, 1 << 14)));
+    return Table(setup, TableLock(TableLock::NoLocking));
+}
+
+/* Make the empty subtables. They stay open in `parts`: a table that is opened a second
+ * time keeps its way of locking only as long as it is open. */
+void make_subtables(Table &table, std::vector<Table> &parts)
+{
+    const std::pair<MeasurementSet::PredefinedKeywords, TableDesc> wanted[] = {
+        {MeasurementSet::ANTENNA, casacore::MSAntenna::requiredTableDesc()},
+        {MeasurementSet::DATA_DESCRIPTION,
+         casacore::MSDataDescription::requiredTableDesc()},
+        {MeasurementSet::FEED, casacore::MSFeed::requiredTableDesc()},
+        {MeasurementSet::FIELD, casacore::MSField::requiredTableDesc()},
+        {MeasurementSet::FLAG_CMD, casacore::MSFlagCmd::requiredTableDesc()},
+        {MeasurementSet::HISTORY, casacore::MSHistory::requiredTableDesc()},
+        {MeasurementSet::OBSERVATION, casacore::MSObservation::requiredTableDesc()},
+        {MeasurementSet::POINTING, casacore::MSPointing::requiredTableDesc()},
+        {MeasurementSet::POLARIZATION, casacore::MSPolarization::requiredTableDesc()},
+        {MeasurementSet::PROCESSOR, casacore::MSProcessor::requiredTableDesc()},
+        {MeasurementSet::SPECTRAL_WINDOW,
+         casacore::MSSpectralWindow::requiredTableDesc()},
+        {MeasurementSet::STATE, casacore::MSState::requiredTableDesc()}};
+    for (const auto &part : wanted) {
+        const String name = MeasurementSet::keywordName(part.first);
+        casacore::SetupNewTable setup(table.tableName() + "/" + name, part.second,
+                                      Table::New);
+        parts.emplace_back(setup, TableLock(TableLock::NoLocking));
+        table.rwKeywordSet().defineTable(name, parts.back());
+    }
+}
+
 } // namespace
 
 void mark_for_delete(Table &table)
@@ -268,30 +317,20 @@ void mark_for_delete(Table &table)
 
 void make_set(const std::string &path, const tess_vis_meta &meta)
 {
-    const tess_vis_segment &segment = meta.segment[0];
-    const IPosition tile = tile_shape(segment.num_corr, segment.num_chan);
     /* its folder is there, and empty */
-    casacore::SetupNewTable setup(path, describe_columns(segment), Table::New);
-    const casacore::IncrementalStMan constant("Constant");
-    const casacore::StandardStMan per_row("PerRow", -2000);
-    setup.bindAll(constant);
-    for (const char *column : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE",
-                               "ANTENNA1", "ANTENNA2", "FLAG_ROW", "WEIGHT", "SIGMA"})
-        setup.bindColumn(column, per_row);
-    for (const char *column : {"DATA", "FLAG", "WEIGHT_SPECTRUM"})
-        setup.bindColumn(column,
-                         casacore::TiledColumnStMan(String("Tiled") + column, tile));
-    setup.bindColumn("UVW",
-                     casacore::TiledColumnStMan("TiledUVW", IPosition(2, 3, 1 << 14)));
-    MeasurementSet ms(setup, 0);
+    Table table = make_main_table(path, meta.segment[0]);
+    std::vector<Table> parts;
     try {
-        ms.createDefaultSubtables(Table::New);
+        make_subtables(table, parts);
+        MeasurementSet ms(table);
         fill_constants(ms);
         fill_subtables(ms, meta);
         ms.flush(casacore::True);
     } catch (...) {
         /* or the destructors flush again, onto a disk that may be full */
-        mark_for_delete(ms);
+        for (Table &part : parts)
+            part.markForDelete();
+        table.markForDelete();
         throw;
     }
 }

@@ -61,6 +61,7 @@ struct Writer {
     std::shared_ptr<const Segments> segments;
     Table table;
     std::string reserve; /* file that holds disk back, "" for none */
+    int lock = -1;       /* the folder that is written to, locked */
 
     std::string temporary; /* of a new set, until it has its final name */
     bool overwrite = false;
@@ -165,7 +166,7 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     char name[TESS_OUT_FILE_NAME];
     const std::string hidden = (folder / ("." + path.filename().string())).string();
     tess_out_file_remove_left(hidden.c_str());
-    must(tess_out_folder_create(hidden.c_str(), name));
+    must(tess_out_folder_create(hidden.c_str(), name, &writer.lock));
     writer.temporary = name;
     hold_reserve(writer, writer.temporary, reserve);
     release_reserve(writer);
@@ -419,6 +420,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
         max_chan = std::max(max_chan, segment.num_chan_file);
         cells += cells_of(meta.segment[k]);
     }
+    must(tess_out_folder_lock(writer.path.c_str(), &writer.lock));
     if (!exists) check_space(writer.path, writer.path, cells * sizeof(T));
     /* first, since a table that is open for writing in a folder that cannot be written
      * to ends the program when it is closed */
@@ -513,11 +515,14 @@ void put_history(const Writer &writer, Table &table)
 void add_history(const Writer &writer)
 {
     if (writer.message.empty() && writer.command_line.empty()) return;
+    std::unique_ptr<Table> table;
     try {
-        Table table(casacore_name(writer.path + "/HISTORY"),
-                    TableLock(TableLock::NoLocking), Table::Update);
-        put_history(writer, table);
+        table = std::make_unique<Table>(casacore_name(writer.path + "/HISTORY"),
+                                        TableLock(TableLock::NoLocking), Table::Update);
+        put_history(writer, *table);
     } catch (const std::exception &error) {
+        /* never closed: casacore would write what it could not read */
+        (void)table.release();
         tess_log_warn("%s: column %s is complete, but its HISTORY table cannot be "
                       "written: %s",
                       writer.path.c_str(), writer.column.c_str(), error.what());
@@ -666,8 +671,10 @@ void destroy(tess_vis_writer *writer)
     writer->state = nullptr;
     if (!state) return;
     const std::string path = state->path;
+    const int lock = state->lock;
     (void)guarded(TESS_ERR_IO, path.c_str(), unwritable, [&] { discard(*state); });
     (void)guarded(TESS_ERR_IO, path.c_str(), unwritable, [&] { delete state; });
+    if (lock >= 0) close(lock);
 }
 
 } // namespace tess_ms

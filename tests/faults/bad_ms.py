@@ -3,8 +3,10 @@
 or without weight are counted, and a set that cannot be written to is as it was; on one
 rank and on three; and nothing hangs.
 """
+import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -12,8 +14,8 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bad_input import (IMAGE, RANKS, TIMEOUT, Faults, stop_job, tree_digest,  # noqa: E402
-                       wait_for)
+from bad_input import (IMAGE, RANKS, TIMEOUT, Faults, simulation, stop_job,  # noqa: E402
+                       tree_digest, wait_for)
 from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, mpi_environment,  # noqa: E402
                  mpiexec, run, simulate, skip, tessera, write_sky)
 import uvfits  # noqa: E402
@@ -213,6 +215,79 @@ def check_stopped_images(sets):
                                                        "MODEL_DATA", "-o", suite.path("other")))
 
 
+def trace(command, log, *more):
+    """The command under strace, which knows its reads."""
+    return run(["strace", "-f", "-qq", "-y", "-o", log, "-e", "trace=read", *more, *command],
+               TIMEOUT)
+
+
+def reads_of(log, folder):
+    """Which of the reads of the process are of files in the folder, and of which files."""
+    found, count, process = [], 0, None
+    for line in open(log, errors="replace"):
+        called = re.match(r"(\d+) +read\(\d+<([^>]*)>", line)
+        process = process or (called and called[1])
+        if called and called[1] == process:
+            count += 1
+            if folder in called[2]:
+                found.append((count, os.path.basename(called[2])))
+    return found
+
+
+def check_failing_reads(sets):
+    """A disk that fails once while casacore reads again what it has written of a new set."""
+    suite = sets.suite
+    probe = ["strace", "-qq", "-o", os.devnull, "-e", "trace=read", "true"]
+    if not shutil.which("strace") or run(probe, 60).status != 0:
+        suite.skipped("no strace, or it may not trace")
+        return
+    sky = write_sky(suite.path("reads.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    log, new = suite.path("reads.log"), suite.path("reads.ms")
+    command = [BIN, *simulation(sky, new)]
+    suite.ran("before a read fails", trace(command, log))
+    reads = reads_of(log, ".reads.ms.tessera-")
+    locks = [k for k, name in reads if name == "table.lock"]
+    others = [k for k, name in reads if name != "table.lock"]
+    suite.true("casacore reads what it has written", len(others) > 20)
+    statuses = []
+    for number in sorted(locks[:4] + others[::max(1, len(others) // 12)]):
+        shutil.rmtree(new, ignore_errors=True)
+        result = trace(command, os.devnull, "-e", f"inject=read:error=EIO:when={number}")
+        statuses.append(result.status)
+        label = f"read {number} fails"
+        if result.status == 0:  # of a file that was empty
+            suite.ran(f"{label}: the set", tessera("info", new))
+            continue
+        sets.faults.judge(label, result, 3, "reads.ms")
+        suite.equal(f"{label}: left", [f for f in os.listdir(suite.work) if "reads.ms" in f], [])
+    suite.true("some reads matter", 3 in statuses)
+    ms = simulate(suite.path("history.ms"), sky, duration="2min", integration="20s", channels=2)
+    model = uvfits.write_model(suite.path("history.fits"), np.ones((64, 64)), 60 * ASEC)
+    predict = [BIN, "predict", ms, "--model", model, "--column", "MODEL_DATA", "--overwrite"]
+    for number in (1, 2):
+        result = trace(predict, os.devnull, "-P", os.path.join(ms, "HISTORY", "table.f0"), "-e",
+                       f"inject=read:error=EIO:when={number}")
+        suite.ran(f"read {number} of HISTORY fails", result)
+        suite.true("a warning tells", "HISTORY table cannot be written" in result.err)
+
+
+def check_two_writers(sets):
+    """Of two runs that write columns of one set, the second ends at once."""
+    sky = write_sky(sets.suite.path("two.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    ms = simulate(sets.suite.path("two.ms"), sky, duration="2min", integration="20s", channels=2)
+    model = uvfits.write_model(sets.suite.path("two.fits"), np.ones((64, 64)), 60 * ASEC)
+    predict = ["predict", ms, "--model", model, "--column", "MODEL_DATA"]
+    before = tree_digest(ms)
+    other = os.open(ms, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    for ranks in RANKS:
+        sets.faults.judge(f"a set that another run writes, {ranks} ranks",
+                          tessera(*predict, ranks=ranks, timeout=TIMEOUT), 3, "another run")
+    sets.suite.true("the set is as it was", tree_digest(ms) == before)
+    os.close(other)
+    sets.suite.ran("after the other run", tessera(*predict))
+
+
 def check_failing_disk(sets):
     """A disk that fails when casacore closes a set, where no exception reaches a caller."""
     suite = sets.suite
@@ -240,7 +315,8 @@ def main():
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
-                 check_stopped_images, check_failing_disk):
+                 check_stopped_images, check_failing_reads, check_two_writers,
+                 check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()

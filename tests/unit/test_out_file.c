@@ -139,7 +139,8 @@ static void what_comes_meanwhile_stays(void **state)
     assert_int_equal(tess_out_file_publish(temp, FOLDER "/a", false), TESS_ERR_IO);
     assert_text(FOLDER "/a", "yours");
     tess_out_file_discard(temp);
-    assert_int_equal(tess_out_folder_create(FOLDER "/.set", temp), TESS_OK);
+    assert_int_equal(tess_out_folder_create(FOLDER "/.set", temp, &fd), TESS_OK);
+    close(fd);
     assert_int_equal(mkdir(FOLDER "/set", 0777), 0);
     tess_error_clear();
     assert_int_equal(tess_out_folder_publish(temp, FOLDER "/set", false), TESS_ERR_IO);
@@ -160,7 +161,7 @@ static pid_t kill_a_run(const char *path)
         char temp[TESS_OUT_FILE_NAME];
         int fd;
         if (tess_out_file_create(path, temp, &fd) == TESS_OK &&
-            tess_out_folder_create(path, temp) == TESS_OK) {
+            tess_out_folder_create(path, temp, &fd) == TESS_OK) {
             strcat(temp, "/inner");
             fclose(fopen(temp, "w"));
         }
@@ -244,6 +245,34 @@ static void other_files_stay(void **state)
     close(fd);
     tess_out_file_remove_left(FOLDER "/a");
     assert_false(there(path));
+}
+
+/* The number of its maker means nothing here, as that of a process in a container. */
+static void folders_in_use_stay(void **state)
+{
+    char temp[TESS_OUT_FILE_NAME], path[512], inner[600], host[256] = "";
+    int fd, other = -1;
+    gethostname(host, sizeof host - 1);
+    const uint32_t own = (uint32_t)tess_hash(TESS_HASH_START, host, strlen(host));
+    const pid_t gone = kill_a_run(FOLDER "/x");
+    tess_out_file_remove_left(FOLDER "/x");
+    assert_int_equal(tess_out_folder_create(FOLDER "/.set", temp, &fd), TESS_OK);
+    snprintf(path, sizeof path, "%s/.set.tessera-%08x-%ld-0.tmp", FOLDER, own,
+             (long)gone);
+    assert_int_equal(rename(temp, path), 0);
+    snprintf(inner, sizeof inner, "%s/table.dat", path);
+    put(inner, "yours");
+    tess_out_file_remove_left(FOLDER "/.set");
+    assert_text(inner, "yours");
+    assert_int_equal(tess_out_folder_lock(path, &other), TESS_ERR_IO);
+    assert_non_null(strstr(tess_error_message(), "another run is writing it"));
+    tess_error_clear();
+    close(fd);
+    assert_int_equal(tess_out_folder_lock(path, &other), TESS_OK);
+    close(other);
+    tess_out_file_remove_left(FOLDER "/.set");
+    assert_false(there(path));
+    tess_out_file_forget(temp);
 }
 
 /* ---- signals ---- */
@@ -487,6 +516,7 @@ int main(void)
                                        TEST(left_files_go),
                                        TEST(many_files_go),
                                        TEST(other_files_stay),
+                                       TEST(folders_in_use_stay),
                                        TEST(late_signals_change_nothing),
                                        TEST(pipes_are_not_waited_for),
                                        TEST(caches_are_replaced_whole),
