@@ -19,8 +19,13 @@ char written[TESS_OUT_FILE_NAME];
 
 void tell(const char *what) noexcept
 {
-    tess_log_error("%s%s%s (casacore says: %.400s)", written, written[0] ? ": " : "",
-                   tess_ms::unwritable, what);
+    if (written[0])
+        tess_log_error("%s: %s (casacore says: %.400s)", written, tess_ms::unwritable,
+                       what);
+    else
+        tess_log_error("a MeasurementSet cannot be closed; does its disk fail? "
+                       "(casacore says: %.400s)",
+                       what);
 }
 
 [[noreturn]] void end_program() noexcept

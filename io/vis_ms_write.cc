@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 
 #include "tess_const.h"
 #include "tess_log.h"
@@ -126,6 +127,16 @@ void release_reserve(Writer &writer)
 {
     if (!writer.reserve.empty()) tess_out_file_discard(writer.reserve.c_str());
     writer.reserve.clear();
+}
+
+/* What table.info of a table says that it is, "" if the file cannot be read. casacore
+ * takes no notice of a disk that fails there. */
+std::string type_line(const std::string &folder)
+{
+    std::ifstream file(folder + "/table.info");
+    std::string line;
+    (void)std::getline(file, line);
+    return line;
 }
 
 double cells_of(const tess_vis_segment &segment)
@@ -266,6 +277,9 @@ void put_set_rows(SetColumns &set, const Rows &rows, const tess_vis_block &block
 void publish(Writer &writer)
 {
     check_target(writer);
+    if (type_line(writer.temporary) != "Type = Measurement Set")
+        MS_FAIL(TESS_ERR_IO, "%s: its table.info cannot be written",
+                writer.path.c_str());
     must(tess_out_folder_publish(writer.temporary.c_str(), writer.path.c_str(),
                                  writer.overwrite));
     writer.temporary.clear();
@@ -407,12 +421,22 @@ void check_column_of(const Writer &writer, const Table &table)
         MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
 }
 
+/* casacore writes the file again; what it could not read would be lost. */
+void check_info(const Writer &writer, const Table &table)
+{
+    const size_t untyped = std::strlen("Type = ");
+    if (table.tableInfo().type().empty() &&
+        type_line(writer.path).size() > untyped)
+        MS_FAIL(TESS_ERR_IO, "%s: its table.info cannot be read", writer.path.c_str());
+}
+
 template <class T>
 void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
                  ArrayColumn<T> &column)
 {
     const bool exists = source.table().tableDesc().isColumn(writer.column);
     check_column_of(writer, source.table());
+    check_info(writer, source.table());
     double cells = 0.0;
     int64_t max_chan = 1;
     for (int k = 0; k < meta.num_segments; ++k) {

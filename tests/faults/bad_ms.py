@@ -230,8 +230,13 @@ def reads_of(log, folder):
         if called and called[1] == process:
             count += 1
             if folder in called[2]:
-                found.append((count, os.path.basename(called[2])))
+                found.append((count, called[2]))
     return found
+
+
+def type_of(ms):
+    with open(os.path.join(ms, "table.info")) as f:
+        return f.readline().rstrip("\n")
 
 
 def check_failing_reads(sets):
@@ -246,17 +251,19 @@ def check_failing_reads(sets):
     command = [BIN, *simulation(sky, new)]
     suite.ran("before a read fails", trace(command, log))
     reads = reads_of(log, ".reads.ms.tessera-")
-    locks = [k for k, name in reads if name == "table.lock"]
-    others = [k for k, name in reads if name != "table.lock"]
+    locks = [k for k, name in reads if name.endswith("/table.lock")]
+    info = [k for k, name in reads if name.endswith(".tmp/table.info")]
+    others = [k for k, name in reads if k not in locks + info]
     suite.true("casacore reads what it has written", len(others) > 20)
     statuses = []
-    for number in sorted(locks[:4] + others[::max(1, len(others) // 12)]):
+    for number in sorted(locks[:4] + info + others[::max(1, len(others) // 12)]):
         shutil.rmtree(new, ignore_errors=True)
         result = trace(command, os.devnull, "-e", f"inject=read:error=EIO:when={number}")
         statuses.append(result.status)
         label = f"read {number} fails"
         if result.status == 0:  # of a file that was empty
             suite.ran(f"{label}: the set", tessera("info", new))
+            suite.equal(f"{label}: its type", type_of(new), "Type = Measurement Set")
             continue
         sets.faults.judge(label, result, 3, "reads.ms")
         suite.equal(f"{label}: left", [f for f in os.listdir(suite.work) if "reads.ms" in f], [])
@@ -269,6 +276,11 @@ def check_failing_reads(sets):
                        f"inject=read:error=EIO:when={number}")
         suite.ran(f"read {number} of HISTORY fails", result)
         suite.true("a warning tells", "HISTORY table cannot be written" in result.err)
+    for number in (1, 2):
+        result = trace(predict, os.devnull, "-P", os.path.join(ms, "table.info"), "-e",
+                       f"inject=read:error=EIO:when={number}")
+        suite.equal(f"read {number} of table.info fails: what is there", type_of(ms),
+                    "Type = Measurement Set")
 
 
 def check_two_writers(sets):
