@@ -12,6 +12,7 @@
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/casa/OS/HostInfo.h>
+#include <casacore/casa/OS/Path.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
@@ -131,10 +132,18 @@ inline const char unwritable[] = "cannot be written; is there space, and permiss
 /** Name the set that is written, for the line of tess_vis_end_clearly(). Local. */
 void note_written(const char *path);
 
-/** The name that casacore takes: it loses the dot of a relative ".name". */
+/** The name that casacore takes: it loses the dot of a relative ".name". Throws where
+ *  casacore would put the value of a variable into the name, as a shell does, and take
+ *  another folder. */
 inline String casacore_name(const std::string &path)
 {
-    return std::filesystem::absolute(path).string();
+    const String name = std::filesystem::absolute(path).string();
+    if (casacore::Path(name).expandedName() != name)
+        MS_FAIL(TESS_ERR_IO,
+                "%s: casacore replaces $ in the names of MeasurementSets; choose "
+                "another name",
+                path.c_str());
+    return name;
 }
 
 /** Consecutive rows of the table that are consecutive in a segment. */

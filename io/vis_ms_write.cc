@@ -165,7 +165,7 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     check_target(writer);
     if (meta.segment[0].num_rows < 1)
         MS_FAIL(TESS_ERR_INPUT, "%s: no rows to write", writer.path.c_str());
-    const fs::path path = fs::absolute(writer.path), folder = path.parent_path();
+    const fs::path path = casacore_name(writer.path), folder = path.parent_path();
     const tess_vis_segment &segment = meta.segment[0];
     const double bytes_per_cell = 8.0 + 4.0 + 0.125;
     const double bytes_per_row = 80.0 + 8.0 * segment.num_corr, subtables = 4e6;
@@ -425,8 +425,7 @@ void check_column_of(const Writer &writer, const Table &table)
 void check_info(const Writer &writer, const Table &table)
 {
     const size_t untyped = std::strlen("Type = ");
-    if (table.tableInfo().type().empty() &&
-        type_line(writer.path).size() > untyped)
+    if (table.tableInfo().type().empty() && type_line(writer.path).size() > untyped)
         MS_FAIL(TESS_ERR_IO, "%s: its table.info cannot be read", writer.path.c_str());
 }
 

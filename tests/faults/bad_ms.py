@@ -300,6 +300,22 @@ def check_two_writers(sets):
     sets.suite.ran("after the other run", tessera(*predict))
 
 
+def check_variables(sets):
+    """casacore replaces variables in names, as a shell does. No other folder is touched."""
+    suite, name = sets.suite, "a${TESS_BIN}.ms"
+    folder = suite.path("variables")
+    os.mkdir(folder)
+    sky = write_sky(suite.path("names.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    path = os.path.join(folder, name)
+    os.environ["TESS_BIN"] = "other"
+    for ranks in RANKS:
+        sets.faults.judge(f"a new set of such a name, {ranks} ranks",
+                          tessera(*simulation(sky, path), ranks=ranks), 3, "casacore replaces $")
+        suite.equal("what is left", os.listdir(folder), [])
+    shutil.copytree(sets.good, path)
+    sets.faults.bad("a set of such a name", 3, "image", path, *IMAGE, says="casacore replaces $")
+
+
 def check_failing_disk(sets):
     """A disk that fails when casacore closes a set, where no exception reaches a caller."""
     suite = sets.suite
@@ -327,7 +343,7 @@ def main():
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
-                 check_stopped_images, check_failing_reads, check_two_writers,
+                 check_stopped_images, check_failing_reads, check_two_writers, check_variables,
                  check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
