@@ -45,3 +45,11 @@ tess_status tess_input_check_limit(const char *path)
 cleanup:
     return status;
 }
+
+void tess_input_keep_standard(void)
+{
+    static const int access[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+        if (fcntl(stream, F_GETFD) < 0) /* open() takes the lowest number */
+            (void)open("/dev/null", access[stream]);
+}

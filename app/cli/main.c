@@ -5,6 +5,7 @@
 
 #include "built.h"
 #include "tess_comm.h"
+#include "tess_input.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"
@@ -194,6 +195,7 @@ int main(int argc, char **argv)
     tess_comm *comm = NULL;
     asked by = {.origin = wants_origin(argc, argv)};
     int exit_status = 0;
+    tess_input_keep_standard();
     tess_out_catch_file_limit();
     tess_status status = tess_comm_start(&argc, &argv, &comm);
     if (status != TESS_OK) {

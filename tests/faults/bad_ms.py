@@ -300,6 +300,25 @@ def check_two_writers(sets):
     sets.suite.ran("after the other run", tessera(*predict))
 
 
+def check_closed_streams(sets):
+    """Messages of a run whose standard streams are closed go into no file that it opens."""
+    suite = sets.suite
+    model = uvfits.write_model(suite.path("streams.fits"), np.ones((64, 64)), 60 * ASEC)
+    found = []
+    for name, closed in (("open-streams", ""), ("closed-streams", "<&- >&- 2>&-"),
+                         ("no-messages", "2>&-")):
+        ms = sets.copy(name)
+        open(os.path.join(ms, "table.lock"), "w").close()
+        predict = [BIN, "predict", ms, "--model", model, "--column", "MODEL_DATA", "--accuracy",
+                   "1e-4", "--threads", "1"]
+        run(["sh", "-c", f'"$@" {closed}; echo $? > "$0"', suite.path("status"), *predict],
+            TIMEOUT)
+        suite.equal(f"{name}: status", open(suite.path("status")).read(), "0\n")
+        found.append({f: d for f, d in tree_digest(ms).items() if "HISTORY" not in f})
+        suite.equal(f"{name}: files that differ",
+                    [f for f in found[0] if found[0][f] != found[-1].get(f)], [])
+
+
 def check_variables(sets):
     """casacore replaces variables in names, as a shell does. No other folder is touched."""
     suite, name = sets.suite, "a${TESS_BIN}.ms"
@@ -344,7 +363,7 @@ def main():
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
                  check_stopped_images, check_failing_reads, check_two_writers, check_variables,
-                 check_failing_disk):
+                 check_closed_streams, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()
