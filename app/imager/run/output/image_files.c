@@ -102,7 +102,7 @@ static tess_status check_names(const image_files *output, int64_t interval,
     tess_status status = TESS_OK;
     const int most_psf = output->opts->make_psf ? output->num_pol : 0;
     const image_kinds kinds = image_kinds_of(output->opts, output->num_pol, most_psf);
-    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
+    for (image_kind kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         for (int k = 0; k < kinds.num[kind]; ++k)
             if (image_has_file(output, kind, k))
                 TESS_TRY(check_kind(output, interval, channel,
@@ -531,7 +531,7 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     if (kinds->num[any] > 0)
         warn_of_blanks(output, interval, channel,
                        product + image_kinds_place(kinds, any), extent);
-    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
+    for (image_kind kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         TESS_TRY(write_kind(output, kind, product + image_kinds_place(kinds, kind),
                             &shared, found, &to, &held));
     TESS_TRY(write_corrected(output, product, &shared, found, &to, &held));

@@ -173,10 +173,9 @@ int image_cube_list(const tess_image_opts *opts, const image_kinds *kinds,
                     image_corrected list[IMAGE_MOST_CUBES])
 {
     int count = 0;
-    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
+    for (image_kind kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         if (kinds->num[kind] > 0)
-            list[count++] =
-                (image_corrected){(image_kind)kind, image_kind_name((image_kind)kind)};
+            list[count++] = (image_corrected){kind, image_kind_name(kind)};
     return count + image_corrected_list(opts, list + count);
 }
 
@@ -214,7 +213,7 @@ int image_output_names(const image_files *output, int64_t interval, int64_t chan
                        char **name)
 {
     int count = 0;
-    for (int kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
+    for (image_kind kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         for (int k = 0; k < output->kinds.num[kind]; ++k) {
             const tess_pol *pol = image_named_pol(output, kind, k);
             const char *text = image_first_name(output->opts, kind);
