@@ -1,17 +1,19 @@
-/* What ranks do about failures: they agree on them; and a rank that has failed waits
- * for the others only for so long, as what they are at may take hours. */
+/* What ranks do about failures: all ranks agree on the status of a step, and a rank that
+ * has failed waits for the others for a limited time only, because the work of the
+ * others may take hours. */
+#define _GNU_SOURCE
 #include "comm_mpi.h"
 
 #include <limits.h>
 #include <time.h>
 
-/* Between two looks at what is waited for, after a failure [s]. */
+/* A rank that has failed tests its requests at these intervals [s]. */
 static const double LOOK_EVERY_S = 1e-3;
 
-/* For so long a rank that wants to end the job listens for lower ones that do [s]. */
+/* A rank that wants to end the job first listens to lower ranks for this time [s]. */
 static const double LISTEN_S = 0.3;
 
-/* Over all communicators: parts of the world fail for the same program. */
+/* One for all communicators, because a failure in any of them ends the program. */
 static struct {
     tess_comm *world; /* NULL: failed ranks wait for ever */
     tess_comm_end *end;
@@ -60,10 +62,10 @@ static void nap(void)
     nanosleep(&time, NULL);
 }
 
-/* Whether it is for this rank to end the job: ranks that fail for one reason lose
- * patience at one time, and there shall be one message. Who comes first has it, of
- * those who say so at one time the lowest. Once said, the job is to end: it is no
- * matter that others never receive it. Local. */
+/* Whether this rank ends the job. Ranks that fail for the same reason lose patience at
+ * the same time, but only one of them shall print the message. The first rank that
+ * announces the end prints it; of ranks that announce it at the same time, the lowest.
+ * The announcements need not arrive, because the job ends after them. Local. */
 static bool is_for_this_rank(void)
 {
     const tess_comm *world = own.world;
