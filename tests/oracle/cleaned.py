@@ -463,6 +463,26 @@ def limits(suite, obs):
                 "--local-rms-window", "20")
 
 
+def what_is_told(suite, obs):
+    """Lines of major iterations name the images that are cleaned by themselves, as their files
+    are named. That memory limits the number of planes is said once, not for each image."""
+    apart = ["--niter", "50", "--nmiter", "1", "--channels-out", "2", "--stokes", "I,XX"]
+    cases = {"each image": ([*apart, "--intervals-out", "2"],
+                            [f"t{t}-{c}-{s}" for t in ("0000", "0001") for c in ("0000", "0001")
+                             for s in ("I", "XX")]),
+             "joined channels": ([*apart, "--join-channels"], ["I", "XX"]),
+             "joined polarisations": ([*apart, "--join-polarizations"], ["0000", "0001"])}
+    for what, (args, names) in cases.items():
+        log = tessera("image", obs, *GRID, *args, "-o", suite.path("told-" + what.split()[1]))
+        if suite.ran(what, log):
+            suite.equal(f"{what}: names of what is cleaned",
+                        [m.group(1) for m in lines(log, r"major 1 of (\S+): ")], names)
+    log = tessera("image", obs, *GRID, "--niter", "2000", "--nmiter", "3", "--memory", "45MiB",
+                  "-o", suite.path("told-memory"))
+    if suite.ran("little memory", log):
+        suite.equal("little memory: lines of planes", len(lines(log, "gridded at a time, as")), 1)
+
+
 def mistakes(suite, obs):
     clean = [obs, *GRID, "--niter", "100"]
     for more in (["--gain", "0"], ["--gain", "1.5"], ["--mgain", "0"], ["--mgain", "1.01"],
@@ -537,6 +557,7 @@ def main():
         continued(suite, points)
         beams(suite, points)
         limits(suite, points)
+        what_is_told(suite, points)
         mistakes(suite, points)
         all_sky(suite)
         model_column(suite)

@@ -194,7 +194,23 @@ cleanup:
     return status;
 }
 
-tess_status imager_plane_window(const imager_job *job, double other_bytes,
+/* Says once that memory limits the number of planes, because planes are then gridded
+ * more slowly. The images of major iterations may alternate between several numbers:
+ * only the log has these. */
+static void tell_window(imager_job *job, int planes, bool is_limited)
+{
+    imager_told *told = &job->told;
+    const bool is_news = is_limited && !told->is_limited;
+    if (planes == told->window && !is_news) return;
+    told->window = planes;
+    told->is_limited |= is_limited;
+    /* if there are many images, the difference is small */
+    (is_news && job->ranks.num_outputs <= 1 ? tess_log_info : tess_log_detail)(
+        "%d w-plane%s %s gridded at a time%s", planes, planes == 1 ? "" : "s",
+        planes == 1 ? "is" : "are", is_limited ? ", as memory allows" : "");
+}
+
+tess_status imager_plane_window(imager_job *job, double other_bytes,
                                 const tess_brick_list *bricks, int *planes_at_once)
 {
     tess_status status = TESS_OK;
@@ -218,12 +234,7 @@ tess_status imager_plane_window(const imager_job *job, double other_bytes,
     size = (imager_sums_size){most[0], most[1], most[2], -most[4]};
     room = -most[3];
     *planes_at_once = imager_planes_at_once(job, &size, room);
-    /* if there are many images, the difference is small */
-    if (*planes_at_once > 0)
-        (job->ranks.num_outputs > 1 ? tess_log_detail : tess_log_info)(
-            "%d w-plane%s %s gridded at a time%s", *planes_at_once,
-            *planes_at_once == 1 ? "" : "s", *planes_at_once == 1 ? "is" : "are",
-            size.all > room ? ", as memory allows" : "");
+    if (*planes_at_once > 0) tell_window(job, *planes_at_once, size.all > room);
 cleanup:
     return status;
 }

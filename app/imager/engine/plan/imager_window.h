@@ -59,8 +59,8 @@ int imager_planes_at_once(const imager_job *job, const imager_sums_size *size,
 
 /** As imager_planes_at_once, for this rank's bricks, agreed on with the other ranks, if
  * this rank holds `other_bytes` beside the sums. 0 where steps.h cannot work on some
- * planes at a time. Collective. */
-tess_status imager_plane_window(const imager_job *job, double other_bytes,
+ * planes at a time. The log tells each change of the number. Collective. */
+tess_status imager_plane_window(imager_job *job, double other_bytes,
                                 const tess_brick_list *bricks, int *planes_at_once);
 
 /** Warn (imager_tell_need) if the sums of this number of planes do not fit beside

@@ -66,7 +66,7 @@ static double batch_bytes(const imager_job *job, const tess_samples *samples)
     return num_vis * batch_vis_bytes(job, samples);
 }
 
-tess_status residual_choose(const imager_job *job, const tess_samples *samples,
+tess_status residual_choose(imager_job *job, const tess_samples *samples,
                             const tess_brick_list *bricks, double other_bytes,
                             residual_way *way)
 {

@@ -31,7 +31,7 @@ typedef struct residual_way {
  * at a time are held beside `other_bytes` (imager_plane_window). `tessera plan` calls
  * this, too: only the kind and number of the samples matter, and keys and numbers of
  * the bricks. Collective in the job's team. */
-tess_status residual_choose(const imager_job *job, const tess_samples *samples,
+tess_status residual_choose(imager_job *job, const tess_samples *samples,
                             const tess_brick_list *bricks, double other_bytes,
                             residual_way *way);
 

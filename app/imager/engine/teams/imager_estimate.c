@@ -239,7 +239,7 @@ static double model_share(const imager_job *job)
 /* Finds how the run will make residuals of all samples, and how many planes' sums it
  * will hold at a time (0: those of all) when it grids and when it predicts. `run`: the
  * job with the costs by which the run decides. Collective. */
-static tess_status choose_residuals(const imager_job *run, const imager_workload *work,
+static tess_status choose_residuals(imager_job *run, const imager_workload *work,
                                     const tess_brick_list *own, residual_way *way,
                                     int *planes, int *planes_of_model)
 {

@@ -439,15 +439,26 @@ static void add_scales(const tess_clean_report *report, char *text, size_t size)
     }
 }
 
-/* " of Q" where polarisations are cleaned one by one. */
+/* " of t0001-0003-Q": what is cleaned by itself, as the names of its files have it; ""
+ * for the only image. */
 static const char *of_group(const majors *all, const cleaned *group, char *text,
                             size_t size)
 {
-    char name[8] = "";
-    if (all->num_groups == 1) return "";
-    tess_pol_name(&all->run->pol[group->first_pol], name);
-    snprintf(text, size, " of %s", name);
-    return text;
+    const output_table *outputs = &all->run->outputs;
+    const int64_t output = all->channel[0].output;
+    char interval[24] = "", channel[24] = "", pol[8] = "";
+    int length;
+    if (outputs->num_intervals > 1)
+        snprintf(interval, sizeof interval, "-t%04lld",
+                 (long long)(output / outputs->num_channels));
+    if (outputs->num_channels > 1 && !image_joins_channels(all->run->opts))
+        snprintf(channel, sizeof channel, "-%04lld",
+                 (long long)(output % outputs->num_channels));
+    if (all->num_groups > 1) tess_pol_name(&all->run->pol[group->first_pol], pol);
+    length =
+        snprintf(text, size, " of%s%s%s%s", interval, channel, pol[0] ? "-" : "", pol);
+    text[3] = ' '; /* in place of the first '-', or of the end */
+    return length > 3 ? text : "";
 }
 
 /* ", 4 channels joined" */
@@ -473,7 +484,7 @@ static const char *joined_text(const majors *all, const cleaned *group, char *te
 static void tell_major(const majors *all, const cleaned *group)
 {
     const tess_clean_report *report = &group->report;
-    char text[400], of[16], from[48], to[48], threshold[48], rms[48], joined[64];
+    char text[400], of[64], from[48], to[48], threshold[48], rms[48], joined[64];
     tess_words_flux(report->peak_start, 4, from, sizeof from);
     tess_words_flux(report->peak_end, 4, to, sizeof to);
     tess_words_flux(report->threshold, 4, threshold, sizeof threshold);
@@ -501,6 +512,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     const tess_clean_report *report = &group->report;
     const int phase = group->report.phase;
     const bool first = tess_comm_rank(all->run->comm) == 0;
+    char of[64];
     all->share = 0;
     gather_rows(all, group);
     tess_progress_start(&all->progress, "cleaning", " %", 100);
@@ -520,9 +532,9 @@ static tess_status clean_one(majors *all, cleaned *group)
     }
     if (group->end == MAJORS_DIVERGED && first)
         tess_log_warn(
-            "cleaning diverged in major iteration %lld: the image is left as it "
+            "cleaning diverged in major iteration %lld%s: the image is left as it "
             "was before; a smaller --gain, --mgain or a mask may help",
-            (long long)group->num_majors);
+            (long long)group->num_majors, of_group(all, group, of, sizeof of));
 cleanup:
     return status;
 }
