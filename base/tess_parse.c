@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -58,8 +59,17 @@ static const unit frequency_units[] = {
 };
 
 static const unit flux_units[] = {
-    {"", 1},       {"Jy", 1},    {"mJy", 1e-3}, {"uJy", 1e-6},
-    {"nJy", 1e-9}, {"kJy", 1e3}, {NULL, 0},
+    {"", 1},
+    {"Jy", 1},
+    {"mJy", 1e-3},
+    {"uJy", 1e-6},
+    {"nJy", 1e-9},
+    {"kJy", 1e3},
+    {"Jy/beam", 1},
+    {"mJy/beam", 1e-3},
+    {"uJy/beam", 1e-6},
+    {"nJy/beam", 1e-9},
+    {NULL, 0},
 };
 
 static const unit duration_units[] = {
@@ -148,6 +158,8 @@ tess_status tess_parse_number(const char *text, double min, double max, double *
     double number = 0;
     if (read_number(text, &number, &end) || *end)
         TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a number", text);
+    if (!(number > 0) && min == DBL_MIN)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is too small; give more than 0", text);
     if (!(number >= min))
         TESS_FAIL(TESS_ERR_USAGE, "'%s' is too small; give %g or more", text, min);
     if (!(number <= max))

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tess_words.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,4 +108,11 @@ void tess_words_band(double low_hz, double high_hz, char *text, size_t size)
         snprintf(text, size, "%s %s", low, name);
     else
         snprintf(text, size, "%s to %s %s", low, high, name);
+}
+
+void tess_words_range(int64_t first, int64_t end, char *text, size_t size)
+{
+    const int length = snprintf(text, size, "%" PRId64 ":", first);
+    if (end > 0 && length > 0 && (size_t)length < size)
+        snprintf(text + length, size - (size_t)length, "%" PRId64, end);
 }

@@ -5,6 +5,11 @@
 #define TESS_WORDS_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /** Log "label: ...". The texts of all labels begin in the same column. */
 void tess_words_tell(const char *label, const char *format, ...)
@@ -25,7 +30,14 @@ const char *tess_words_angle_unit(double rad, double *unit_rad);
 /** A brightness like "45.6 mJy/beam", with `digits` digits. */
 void tess_words_flux(double jy, int digits, char *text, size_t size);
 
+/** Integers [first, end) as options take them: "4:8", or "4:" if `end` is 0. */
+void tess_words_range(int64_t first, int64_t end, char *text, size_t size);
+
 /** A band like "1248 to 1312 MHz", or "86.2 GHz" if both ends are the same. */
 void tess_words_band(double low_hz, double high_hz, char *text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

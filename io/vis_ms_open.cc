@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_words.h"
 #include "vis_ms.h"
 
 namespace tess_ms
@@ -454,14 +456,15 @@ void refuse_empty(const Reader &reader, const tess_vis_select &select,
 {
     const bool by_choice =
         select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
-    if (max_spw_chan > 0 && select.chan_first >= max_spw_chan)
-        MS_FAIL(
-            TESS_ERR_USAGE,
-            "%s: --channels %lld:%lld do not exist; its spectral windows have up to "
-            "%lld channels",
-            reader.path.c_str(), static_cast<long long>(select.chan_first),
-            static_cast<long long>(select.chan_end),
-            static_cast<long long>(max_spw_chan));
+    if (max_spw_chan > 0 && select.chan_first >= max_spw_chan) {
+        char range[48];
+        tess_words_range(select.chan_first, select.chan_end, range, sizeof range);
+        MS_FAIL(TESS_ERR_USAGE,
+                "%s: --channels %s do not exist; its spectral windows have up to %lld "
+                "channel%s",
+                reader.path.c_str(), range, static_cast<long long>(max_spw_chan),
+                max_spw_chan == 1 ? "" : "s");
+    }
     if (by_choice)
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: no rows or channels are left by --field, --spw and "
@@ -484,6 +487,21 @@ void set_times(Times &times, tess_vis_meta &meta)
     meta.integration_s = *middle;
 }
 
+/* Fails if a spectral window is chosen that the set does not have. */
+void check_windows(const Reader &reader, const tess_vis_select &select,
+                   const std::vector<DataDescription> &descriptions)
+{
+    std::set<int> there;
+    for (const DataDescription &description : descriptions)
+        there.insert(description.spw);
+    for (int k = 0; k < select.num_spw && !there.empty(); ++k)
+        if (there.count(select.spw[k]) == 0)
+            MS_FAIL(TESS_ERR_USAGE,
+                    "%s: has no spectral window %d (--spw); it has %d to %d",
+                    reader.path.c_str(), select.spw[k], *there.begin(),
+                    *there.rbegin());
+}
+
 /* Makes segments of the groups that the selection takes, and finds what they cover in
  * time. */
 void build_segments(Reader &reader, const tess_vis_select &select, const Groups &groups,
@@ -492,6 +510,7 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
 {
     Times times;
     int64_t max_spw_chan = 0;
+    check_windows(reader, select, descriptions);
     std::map<int, Segment> taken =
         take_groups(select, groups, descriptions, meta.field_selected, times);
     meta.segment = array_of<tess_vis_segment>(taken.size());

@@ -10,6 +10,7 @@
 
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_words.h"
 
 enum {
     MAX_LEADING = 65536, /* first groups, for the integration time */
@@ -316,15 +317,17 @@ static tess_status check_channels(const uvfits_state *state,
     tess_status status = TESS_OK;
     const int64_t num_chan = state->layout.freq.length;
     const int64_t num_spw = state->num_setups * state->layout.chan_if.length;
+    char range[48];
     *first = select->chan_first;
     *end = select->chan_end > 0 && select->chan_end < num_chan ? select->chan_end
                                                                : num_chan;
-    if (*first < 0 || *first >= *end)
+    if (*first < 0 || *first >= *end) {
+        tess_words_range(*first, select->chan_end, range, sizeof range);
         TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: --channels %lld:%lld do not exist; its spectral windows have "
-                  "%lld channels",
-                  state->path, (long long)*first, (long long)select->chan_end,
-                  (long long)num_chan);
+                  "%s: --channels %s do not exist; its spectral windows have %lld "
+                  "channel%s",
+                  state->path, range, (long long)num_chan, num_chan == 1 ? "" : "s");
+    }
     for (int k = 0; select->spw && k < select->num_spw; ++k)
         if (select->spw[k] < 0 || select->spw[k] >= num_spw)
             TESS_FAIL(TESS_ERR_USAGE,

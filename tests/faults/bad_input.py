@@ -193,6 +193,10 @@ def check_contents(faults):
     bad("differing phase centres", 3, "image", faults.valid, other, *IMAGE,
         says="--center")
     bad("channels out of range", 2, "image", faults.valid, *IMAGE, "--channels", "7:9")
+    bad("channels without an end", 2, "image", faults.valid, *IMAGE, "--channels", "70:",
+        says="--channels 70: do not exist")
+    bad("intervals out of range", 2, "image", faults.valid, *IMAGE, "--intervals", "90:",
+        says="--intervals 90: do not exist; there ")
     bad("unknown field", 2, "image", faults.valid, *IMAGE, "--field", "Betelgeuse",
         says="Betelgeuse")
     bad("unknown field number", 2, "image", faults.valid, *IMAGE, "--field", "3")

@@ -59,7 +59,7 @@ def check_structure(sets):
     bad("MS without the chosen column", 2, "image", sets.good, *IMAGE, "--datacolumn",
         "ROTTEN_DATA", says="ROTTEN_DATA")
     bad("MS without the chosen window", 2, "image", sets.good, *IMAGE, "--spw", "5",
-        says="--spw")
+        says="has no spectral window 5 (--spw); it has 0 to")
     bad("MS without the chosen field", 2, "image", sets.good, *IMAGE, "--field", "3",
         says="field 3")
     bad("MS without the chosen channels", 2, "image", sets.good, *IMAGE, "--channels",

@@ -195,8 +195,14 @@ static void integers_and_numbers(void **state)
     assert_close(x, 1e-4);
     assert_refused(tess_parse_number("0.1", 1e-12, 1e-2, &x), "0.1");
     assert_refused(tess_parse_number("1e-13", 1e-12, 1e-2, &x), "1e-13");
+    assert_refused(tess_parse_number("0", DBL_MIN, 1, &x), "more than 0");
     assert_refused(tess_parse_number("nan", -DBL_MAX, DBL_MAX, &x), "nan");
     assert_refused(tess_parse_number("1e999", -DBL_MAX, DBL_MAX, &x), "1e999");
+    assert_int_equal(tess_parse_flux("1.5mJy/beam", &x), TESS_OK);
+    assert_close(x, 1.5e-3);
+    assert_int_equal(tess_parse_flux("0.2", &x), TESS_OK);
+    assert_close(x, 0.2);
+    assert_refused(tess_parse_flux("1 Jy/pixel", &x), "1 Jy/pixel");
 }
 
 static void weights(void **state)

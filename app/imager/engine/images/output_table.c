@@ -9,6 +9,7 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 #include "tess_select.h"
+#include "tess_words.h"
 
 /* Divides the n frequencies of all observations, in ascending order, into N output
  * channels. Output channel k begins at k n/N, rounded down, as in WSClean. */
@@ -23,8 +24,9 @@ static tess_status deal_channels(const tess_source_info *info, output_table *out
     memcpy(freq_hz, info->freq_hz, (size_t)info->num_chan * sizeof *freq_hz);
     const int64_t n = tess_select_distinct(freq_hz, info->num_chan, 0);
     if (out > n)
-        TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there are only %lld channels",
-                  (long long)out, (long long)n);
+        TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there %s only %lld channel%s",
+                  (long long)out, n == 1 ? "is" : "are", (long long)n,
+                  n == 1 ? "" : "s");
     for (int64_t k = 0; k < info->num_chan; ++k) {
         const double *at = bsearch(&info->freq_hz[k], freq_hz, (size_t)n,
                                    sizeof *freq_hz, tess_select_order);
@@ -44,6 +46,7 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
     const int64_t intervals = outputs->num_intervals, begin = selection->interval_first;
     int64_t end = selection->interval_end, count = 0;
     double *times = NULL;
+    char range[48];
     outputs->interval_begin[0] = -INFINITY;
     outputs->interval_begin[intervals] = INFINITY;
     const tess_source_info *info = tess_source_info_of(source);
@@ -55,13 +58,17 @@ static tess_status deal_times(tess_source *source, const tess_selection *selecti
     if (intervals == 1 && begin == 0 && end == 0) return TESS_OK;
     TESS_TRY(tess_source_times(source, &times, &count));
     if (end == 0 || end > count) end = count;
-    if (begin >= end)
-        TESS_FAIL(TESS_ERR_USAGE, "--intervals %lld:%lld: there are %lld integrations",
-                  (long long)begin, (long long)selection->interval_end,
-                  (long long)count);
+    if (begin >= end) {
+        tess_words_range(begin, selection->interval_end, range, sizeof range);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--intervals %s do not exist; there %s %lld integration%s", range,
+                  count == 1 ? "is" : "are", (long long)count, count == 1 ? "" : "s");
+    }
     if (intervals > end - begin)
-        TESS_FAIL(TESS_ERR_USAGE, "--intervals-out %lld: there are %lld integrations",
-                  (long long)intervals, (long long)(end - begin));
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--intervals-out %lld: there %s only %lld integration%s",
+                  (long long)intervals, end - begin == 1 ? "is" : "are",
+                  (long long)(end - begin), end - begin == 1 ? "" : "s");
     for (int64_t k = 0; k <= intervals; ++k) {
         const int64_t at = begin + (end - begin) * k / intervals;
         /* half a millisecond earlier, because times in files are rounded */
