@@ -98,12 +98,20 @@ void tess_out_remove_unfinished(void)
             remove_entry(AT_FDCWD, slots[k].path, 0);
 }
 
-/* Removes all listed files. Returns an int, because clone() asks for that. */
+void tess_out_remove_at_end(void)
+{
+    for (int fd = STDERR_FILENO + 1; fd <= STDERR_FILENO + MAX_DEPTH; ++fd)
+        close(fd);
+    tess_out_remove_unfinished();
+}
+
+/* Removes all listed files. Returns an int, because clone() asks for that. The files
+ * that it closes stay open in the process that it is cloned from. */
 static int remove_all(void *unused)
 {
     (void)unused;
     (void)setsid();
-    tess_out_remove_unfinished();
+    tess_out_remove_at_end();
     return 0;
 }
 

@@ -119,6 +119,10 @@ void tess_out_release_signals(void);
  * ends without a signal. Local. */
 void tess_out_remove_unfinished(void);
 
+/** The same for a process that then calls _exit(): it closes some of its files first,
+ * because it may have as many open as it may have. Local. */
+void tess_out_remove_at_end(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -319,6 +319,21 @@ def check_closed_streams(sets):
                     [f for f in found[0] if found[0][f] != found[-1].get(f)], [])
 
 
+def check_open_files(sets):
+    """A new set that needs more files than may be open leaves nothing."""
+    suite = sets.suite
+    sky = write_sky(suite.path("files.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    new, folder = os.path.join(suite.path("few"), "x.ms"), suite.path("few")
+    os.mkdir(folder)
+    for files in range(14, 40, 2):
+        limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", BIN]
+        result = run([*limited, *simulation(sky, new)], TIMEOUT, env=mpi_environment())
+        if result.status == 0:
+            break
+        sets.faults.judge(f"{files} open files", result, 4, "too many files")
+        suite.equal(f"{files} open files: left", os.listdir(folder), [])
+
+
 def check_variables(sets):
     """casacore replaces variables in names, as a shell does. No other folder is touched."""
     suite, name = sets.suite, "a${TESS_BIN}.ms"
@@ -363,7 +378,7 @@ def main():
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
                  check_stopped_images, check_failing_reads, check_two_writers, check_variables,
-                 check_closed_streams, check_failing_disk):
+                 check_open_files, check_closed_streams, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()
