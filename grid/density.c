@@ -3,13 +3,15 @@
 #include <string.h>
 
 #include "density_pages.h"
+#include "rank_filter.h"
 #include "taper.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
 
-/* Cells on each side of a cell that the rank filter's mean is taken over. */
-enum { RANK_REACH = 8 };
+/* Cells a side of the window of the rank filter. */
+enum { RANK_CELLS = 16 };
 
 struct tess_density {
     tess_weight_opts opts;
@@ -333,37 +335,44 @@ cleanup:
     return status;
 }
 
-/* Factor of cell (i, j) of one grid, 0 outside it. */
-static double cell_value(const tess_density *density, int which, int64_t i, int64_t j)
+/* Cells on each side of a cell that the rank filter's mean is taken over; those beyond
+ * the whole grid are none. */
+static int64_t rank_reach(const tess_density *density)
 {
-    if (i < 0 || j < 0 || i >= density->layout.nx || j >= density->layout.ny / 2)
-        return 0;
-    const int64_t number =
-        (which * density->layout.pages_y + j / DENSITY_PAGE) * density->layout.pages_x +
-        i / DENSITY_PAGE;
-    const double *page = density->page[number];
-    return density_factor(
-        &density->layout,
-        page ? page[(j % DENSITY_PAGE) * DENSITY_PAGE + i % DENSITY_PAGE] : 0);
+    const int64_t cells =
+        density->opts.rank_cells > 0 ? density->opts.rank_cells : RANK_CELLS;
+    return tess_min_i64(cells / 2,
+                        tess_max_i64(density->layout.nx, density->layout.ny));
+}
+
+/* Makes the pages within the rank filter's reach of page k, where they are not. */
+static tess_status touch_around(tess_density *density, int64_t k)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = density->layout.pages_x, ny = density->layout.pages_y;
+    const int64_t around = (rank_reach(density) + DENSITY_PAGE - 1) / DENSITY_PAGE;
+    const int64_t x = k % nx, y = k / nx % ny, grid = k / (nx * ny);
+    const int64_t x_end = tess_min_i64(x + around + 1, nx);
+    const int64_t y_end = tess_min_i64(y + around + 1, ny);
+    for (int64_t j = tess_max_i64(y - around, 0); j < y_end; ++j)
+        for (int64_t i = tess_max_i64(x - around, 0); i < x_end; ++i)
+            if (!density_page_made(density, (grid * ny + j) * nx + i))
+                TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+cleanup:
+    return status;
 }
 
 /* The rank filter looks beyond the border of a page: have the pages around each. */
 static tess_status touch_neighbours(tess_density *density)
 {
     tess_status status = TESS_OK;
-    const int64_t pages = num_pages(density), nx = density->layout.pages_x,
-                  ny = density->layout.pages_y;
+    const int64_t pages = num_pages(density);
     char *held = tess_alloc_zero(pages, 1);
     if (!held) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     for (int64_t k = 0; k < pages; ++k)
         held[k] = density->page[k] != NULL;
     for (int64_t k = 0; k < pages; ++k)
-        for (int64_t d = 0; held[k] && d < 9; ++d) {
-            const int64_t i = k % nx + d % 3 - 1, j = k / nx % ny + d / 3 - 1;
-            if (i < 0 || i >= nx || j < 0 || j >= ny) continue;
-            if (!density_page_made(density, (k / (nx * ny) * ny + j) * nx + i))
-                TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-        }
+        if (held[k]) TESS_TRY(touch_around(density, k));
 cleanup:
     tess_free(held);
     return status;
@@ -422,14 +431,16 @@ static void add_variance(tess_density *density, int64_t number, const double *pa
 static void taper_page(const tess_density *density, int64_t number, double *used)
 {
     const density_layout *layout = &density->layout;
+    const double end_u = (double)(layout->nx / 2) / layout->scale_x;
+    const double end_v = (double)(layout->ny / 2) / layout->scale_y;
     const int64_t i0 = number % layout->pages_x * DENSITY_PAGE - layout->nx / 2;
     const int64_t j0 = number / layout->pages_x % layout->pages_y * DENSITY_PAGE;
     if (tess_taper_is_none(&density->opts.taper)) return;
     for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
         const double u = (double)(i0 + c % DENSITY_PAGE) / layout->scale_x;
         const double v = (double)(j0 + c / DENSITY_PAGE) / layout->scale_y;
-        used[c] =
-            density_factor(layout, used[c]) * taper_at(&density->opts.taper, u, v);
+        used[c] = density_factor(layout, used[c]) *
+                  taper_at(&density->opts.taper, u, v, end_u, end_v);
     }
 }
 
@@ -459,42 +470,19 @@ static void finish_pages(tess_density *density)
     }
 }
 
-/* A cell's factor, capped at rank_filter × the mean of the cells around it that have
- * one. */
-static double capped(const tess_density *density, int which, int64_t i, int64_t j)
-{
-    const double value = cell_value(density, which, i, j);
-    double sum = 0;
-    int count = 0;
-    for (int64_t y = j - RANK_REACH; y < j + RANK_REACH; ++y)
-        for (int64_t x = i - RANK_REACH; x < i + RANK_REACH; ++x) {
-            const double around = cell_value(density, which, x, y);
-            sum += around;
-            count += around > 0;
-        }
-    const double limit = count > 0 ? density->opts.rank_filter * sum / count : value;
-    return value < limit ? value : limit;
-}
-
 static tess_status filter_ranks(tess_density *density)
 {
     tess_status status = TESS_OK;
+    rank_filter *filter = NULL;
     double **filtered = tess_alloc_zero(num_pages(density), sizeof *filtered);
     if (!filtered) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    TESS_TRY(rank_filter_create(density->opts.rank_filter, rank_reach(density),
+                                &density->layout, density->page, &filter));
     for (int64_t k = 0; k < num_pages(density); ++k) {
-        const double *page = density->page[k];
-        if (!page) continue;
+        if (!density->page[k]) continue;
         filtered[k] = tess_alloc_zero(DENSITY_PAGE_CELLS, sizeof **filtered);
         if (!filtered[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-        const int which =
-            (int)(k / (density->layout.pages_x * density->layout.pages_y));
-        const int64_t i = k % density->layout.pages_x * DENSITY_PAGE;
-        const int64_t j =
-            k / density->layout.pages_x % density->layout.pages_y * DENSITY_PAGE;
-        for (int c = 0; c < DENSITY_PAGE_CELLS; ++c)
-            if (page[c] > 0)
-                filtered[k][c] =
-                    capped(density, which, i + c % DENSITY_PAGE, j + c / DENSITY_PAGE);
+        rank_filter_page(filter, k, filtered[k]);
     }
     for (int64_t k = 0; k < num_pages(density); ++k) {
         if (density->page[k]) finish_page(density, k, filtered[k]);
@@ -503,6 +491,7 @@ static tess_status filter_ranks(tess_density *density)
         filtered[k] = NULL;
     }
 cleanup:
+    rank_filter_destroy(filter);
     for (int64_t k = 0; filtered && k < num_pages(density); ++k)
         tess_free(filtered[k]);
     tess_free(filtered);

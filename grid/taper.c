@@ -1,4 +1,4 @@
-/* Tapers of imaging weights by the baseline's length. */
+/* Tapers of imaging weights by the baseline's length, and towards the grid's edges. */
 #include "taper.h"
 
 #include <math.h>
@@ -8,7 +8,8 @@
 bool tess_taper_is_none(const tess_taper *taper)
 {
     return !(taper->fwhm_rad > 0) && !(taper->outer_lambda > 0) &&
-           !(taper->inner_lambda > 0) && !taper->cuts;
+           !(taper->inner_lambda > 0) && !taper->cuts && !(taper->edge_lambda > 0) &&
+           !(taper->edge_tukey_lambda > 0);
 }
 
 /* The transform of a Gaussian of this FWHM, exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ.
@@ -26,7 +27,16 @@ static double transition(double x, double width)
     return x < width ? 0.5 - 0.5 * cos(TESS_PI * x / width) : 1;
 }
 
-double taper_at(const tess_taper *taper, double u, double v)
+/* The factor at a distance from an edge. */
+static double at_edge(const tess_taper *taper, double distance)
+{
+    const double inside = distance - taper->edge_lambda;
+    if (taper->edge_tukey_lambda > 0)
+        return transition(inside, taper->edge_tukey_lambda);
+    return inside < 0 ? 0 : 1;
+}
+
+double taper_at(const tess_taper *taper, double u, double v, double end_u, double end_v)
 {
     const double rho = hypot(u, v);
     const bool beyond = taper->max_lambda > 0 && rho > taper->max_lambda;
@@ -37,5 +47,7 @@ double taper_at(const tess_taper *taper, double u, double v)
         factor *= transition(taper->max_lambda - rho, taper->outer_lambda);
     if (taper->inner_lambda > 0)
         factor *= transition(rho - taper->min_lambda, taper->inner_lambda);
+    if (taper->edge_lambda > 0 || taper->edge_tukey_lambda > 0)
+        factor *= at_edge(taper, end_u - fabs(u)) * at_edge(taper, end_v - fabs(v));
     return factor;
 }

@@ -27,7 +27,8 @@ typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_wei
 
 typedef struct tess_density tess_density;
 
-/** Factors of weights by ρ = √(u² + v²); zeros: none. */
+/** Factors of weights by ρ = √(u² + v²), and by the distance from the edges of the grid
+ *  of densities; zeros: none. */
 typedef struct tess_taper {
     double fwhm_rad;     /**< of the Gaussian whose transform multiplies the weights */
     double outer_lambda; /**< weights fall from 1 to 0 over so much up to max_lambda,
@@ -35,6 +36,10 @@ typedef struct tess_taper {
     double inner_lambda; /**< weights rise from 0 at min_lambda to 1 over so much */
     bool cuts;           /**< factors of 0 below min_lambda and above max_lambda */
     double min_lambda, max_lambda; /**< max 0: none */
+    double edge_lambda;       /**< weights nearer than this to an edge of the grid of
+                                 densities are 0 */
+    double edge_tukey_lambda; /**< from there inwards they rise to 1 over so much, in u
+                                 and in v: the product of both */
 } tess_taper;
 
 /** Whether a taper changes nothing. Local. */
@@ -44,8 +49,10 @@ typedef struct tess_weight_opts {
     tess_weighting weighting;
     double robust;       /**< R of Briggs */
     double rank_filter;  /**< > 0: cap a cell's factor at so many times the mean of
-                              the occupied cells around it (16 × 16), as WSClean's
+                              the occupied cells around it, as WSClean's
                               -weighting-rank-filter does */
+    int64_t rank_cells;  /**< cells a side of this window, down to an even number; 0:
+                              16 */
     bool first_density;  /**< several weights (Stokes): W_c and f² of the first count
                               for all, as in a run of WSClean, instead of their own.
                               Where the first has no weights, Briggs leaves a weight

@@ -27,10 +27,13 @@ enum {
     OPT_SHIFT,
     OPT_WEIGHT,
     OPT_RANK_FILTER,
+    OPT_RANK_CELLS,
     OPT_DENSITY,
     OPT_TAPER,
     OPT_TUKEY,
     OPT_INNER_TUKEY,
+    OPT_EDGE,
+    OPT_EDGE_TUKEY,
     OPT_PADDING,
     OPT_SUPER_WEIGHT,
     OPT_CUT_CELLS,
@@ -101,6 +104,8 @@ static const struct argp_option image_options[] = {
      "Weighting of the visibilities (default briggs:0)", 2},
     {"weighting-rank-filter", OPT_RANK_FILTER, "X", 0,
      "Limit weights to X times their mean (default 0, off)", 2},
+    {"weighting-rank-filter-size", OPT_RANK_CELLS, "N", OPTION_HIDDEN,
+     "Cells a side that this mean is taken over (default 16)", 2},
     {"density", OPT_DENSITY, "own|first", 0,
      "Weigh each of several Stokes parameters by the density of its own visibilities, "
      "or all by that of the first listed, as WSClean does (default own)",
@@ -115,6 +120,13 @@ static const struct argp_option image_options[] = {
      "Let weights rise from 0 over so many wavelengths from the beginning of --uvrange "
      "(or 0)",
      2},
+    {"taper-edge", OPT_EDGE, "LAMBDA", OPTION_HIDDEN,
+     "Leave cells of the density out that are within so many wavelengths of the edge "
+     "of "
+     "their grid, which ends at half a wave per pixel",
+     2},
+    {"taper-edge-tukey", OPT_EDGE_TUKEY, "LAMBDA", OPTION_HIDDEN,
+     "Let weights rise from 0 over so many wavelengths from there inwards", 2},
     {"padding", OPT_PADDING, "F", OPTION_HIDDEN,
      "Cells of the density for a pixel of the image, of each side (default 1.2). The "
      "grid of visibilities is padded as the accuracy needs it, whatever this says",
@@ -296,7 +308,7 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
 
 static error_t parse_image(int key, char *arg, struct argp_state *state)
 {
-    enum { MAX_OUT = 1 << 20 };
+    enum { MAX_OUT = 1 << 20, MAX_RANK_CELLS = 1 << 16 };
     tess_image_args *args = state->input;
     tess_image_opts *opts = &args->opts;
     tess_status status = TESS_OK;
@@ -340,6 +352,17 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
     case OPT_INNER_TUKEY:
         status =
             tess_parse_number(arg, DBL_MIN, DBL_MAX, &opts->weights.taper.inner_lambda);
+        break;
+    case OPT_RANK_CELLS:
+        status = tess_parse_integer(arg, 2, MAX_RANK_CELLS, &opts->weights.rank_cells);
+        break;
+    case OPT_EDGE:
+        status =
+            tess_parse_number(arg, DBL_MIN, DBL_MAX, &opts->weights.taper.edge_lambda);
+        break;
+    case OPT_EDGE_TUKEY:
+        status = tess_parse_number(arg, DBL_MIN, DBL_MAX,
+                                   &opts->weights.taper.edge_tukey_lambda);
         break;
     case OPT_PADDING:
         status = tess_parse_number(arg, 1, 10, &opts->weights.padding);

@@ -49,6 +49,13 @@ LINES = [
     ("natural-taper", "-weight natural -taper-gaussian 60"),
     ("uniform", "-weight uniform -weighting-rank-filter 0"),
     ("rank-filter", "-weight uniform"),
+    ("rank-filter-size", "-weight uniform -weighting-rank-filter 2 -weighting-rank-filter-size 7"),
+    ("rank-filter-wide", "-weight briggs -1 -weighting-rank-filter 1.1 -weighting-rank-filter-size 150"),
+    ("rank-filter-none", "-weight uniform -weighting-rank-filter-size 1"),
+    ("rank-filter-low", "-weight uniform -weighting-rank-filter 0.5"),
+    ("natural-edge", "-weight natural -taper-edge 3000"),
+    ("edge-tukey", "-weight briggs 0 -taper-edge-tukey 15000 -weighting-rank-filter-size 20"),
+    ("edge-both", "-weight uniform -taper-edge 1500 -taper-edge-tukey 9000 -size 200 150 -super-weight 2 -pol XX,YY"),
     ("briggs", "-weight briggs 0.5 -weighting-rank-filter 0"),
     ("briggs-taper", "-weight briggs -0.5 -taper-gaussian 40 -minuv-l 200 -maxuv-l 5000 -taper-inner-tukey 300"),
     ("channels", "-weight briggs 0 -channels-out 2"),
@@ -57,6 +64,8 @@ LINES = [
     ("part", "-weight uniform -interval 2 5 -channel-range 1 3"),
     ("metres", "-weight briggs 0 -minuvw-m 300"),
 ]
+# Lines that run on one to three ranks.
+MANY_RANKS = ("rank-filter", "rank-filter-wide", "edge-tukey", "joined", "part")
 
 
 def table(suite, python, obs):
@@ -147,7 +156,7 @@ def check_peer(suite, python, obs):
         if not suite.ran(f"wsclean {name}", peer):
             continue
         wanted = table(suite, python, theirs)
-        for ranks in (1, 2, 3) if mpiexec() and name in ("rank-filter", "joined", "part") else (1,):
+        for ranks in (1, 2, 3) if mpiexec() and name in MANY_RANKS else (1,):
             launcher = [mpiexec(), "-n", str(ranks)] if ranks > 1 else []
             ran = run([*launcher, OURS, *words, suite.path("mine"), mine], 120)
             found = table(suite, python, mine) if suite.ran(f"tessera-wsclean {name}, {ranks} ranks", ran) else None

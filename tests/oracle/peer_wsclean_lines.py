@@ -66,6 +66,10 @@ def lines(mask):
         ("briggs-taper", f"{FIELD} -weight briggs 0 -pol IQ -taper-gaussian 20 -taper-inner-tukey 400 "
                          "-minuv-l 100 -niter 500 -mgain 0.8 -no-update-model-required", 1, SAME),
         ("tukey", f"{FIELD} -maxuv-l 9000 -taper-tukey 3000 -taper-inner-tukey 500 -make-psf", 1, SAME),
+        ("edge", f"{FIELD} -weight uniform -weighting-rank-filter-size 40 -taper-edge 2000 -taper-edge-tukey 9000 -make-psf",
+         1, SAME),
+        ("rank-size", f"{FIELD} -weight briggs -1 -weighting-rank-filter 1.2 -weighting-rank-filter-size 90 -pol XX,YY "
+                      "-channels-out 2 -make-psf", 1, SAME),
         ("padding", f"{FIELD} -padding 1.7 -weight briggs 0 -make-psf", 1, SAME),
         ("super", f"{FIELD} -weight uniform -super-weight 2.5 -weighting-rank-filter 0 -make-psf", 1, SAME),
         ("super-briggs", f"-size {SIZE} 300 -scale 0.001 -weight briggs 0 -super-weight 0.7 -padding 1.5 -pol IQ", 1,
@@ -261,7 +265,8 @@ def check_keywords(suite, what, mine, theirs, options):
         value = theirs[key]
         if key in OF_CHANNELS and ("-MFS-" in what or not theirs["WSCNVIS"]):
             continue
-        if key in ("WSCNVIS", "WSCVWSUM") and ("uv-l" in options or "-taper-gaussian" in options):
+        if key in ("WSCNVIS", "WSCVWSUM") and (
+                "uv-l" in options or "-taper-gaussian" in options or "-taper-edge" in options):
             continue
         if key == "WSCFIELD" and value > 1e9 or key == "WSCNITER" and "-make-psf-only" in options:
             continue

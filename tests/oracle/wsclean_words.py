@@ -30,6 +30,12 @@ TRANSLATED = [
      f"{IMAGE} --threshold 1E-3 --stokes I {UNIFORM} --field 0 {CLEAN}".replace("2asec", "1mas")),
     (f"{BASE} -make-psf -weight briggs -0.5 -weighting-rank-filter 0",
      f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
+    (f"{BASE} -weighting-rank-filter-size 24 -taper-edge 100 -taper-edge-tukey 50",
+     f"{IMAGE} --taper-edge 100 --taper-edge-tukey 50 --stokes I {UNIFORM} --weighting-rank-filter-size 24 --field 0 "
+     "--no-psf"),
+    (f"{BASE} -weighting-rank-filter-size 1 -taper-edge 0",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -weighting-rank-filter .9", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyyxxyxx", f"{IMAGE} --stokes XX,XY,YX,YY --density first {UNIFORM} --field 0 --no-psf"),

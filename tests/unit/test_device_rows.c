@@ -236,6 +236,10 @@ static void test_weights(void **state)
     compare_images(opts, true, ROUNDING);
     opts.weights.rank_filter = 1.5;
     compare_images(opts, true, ROUNDING);
+    opts.weights.rank_cells = 140;
+    opts.weights.taper.edge_tukey_lambda = 0.3 / opts.scale_rad;
+    compare_images(opts, true, ROUNDING);
+    opts.weights.taper.edge_tukey_lambda = 0;
     opts.weights.rank_filter = 0;
     opts.weights.weighting = TESS_BRIGGS;
     for (int k = 0; k < 2; ++k) {

@@ -102,6 +102,17 @@ static int cell_of(const scene *s, int vis)
     return (int)y * nx + (int)x;
 }
 
+/* What a taper makes of a cell at a distance of the corner from an edge, of one axis.
+ */
+static double edge_of(const tess_taper *taper, double distance)
+{
+    const double inside = distance - taper->edge_lambda;
+    if (taper->edge_tukey_lambda > 0 && inside < taper->edge_tukey_lambda)
+        return inside > 0 ? pow(sin(acos(0) * inside / taper->edge_tukey_lambda), 2)
+                          : 0;
+    return inside >= 0;
+}
+
 /* What a taper makes of a weight in a cell: of its corner of least u and v. */
 static double taper_of(const scene *s, const tess_taper *taper, int cell)
 {
@@ -117,6 +128,8 @@ static double taper_of(const scene *s, const tess_taper *taper, int cell)
         factor *= below > 0 ? pow(sin(acos(0) * below / taper->outer_lambda), 2) : 0;
     if (taper->inner_lambda > 0 && above < taper->inner_lambda)
         factor *= above > 0 ? pow(sin(acos(0) * above / taper->inner_lambda), 2) : 0;
+    factor *= edge_of(taper, 0.5 / scale_rad - fabs(u)) *
+              edge_of(taper, 0.5 / scale_rad - fabs(v));
     return taper->cuts && (above < 0 || below < 0) ? 0 : factor;
 }
 
@@ -260,8 +273,11 @@ static void test_tapers(void **state)
         {.outer_lambda = 60, .max_lambda = 190},
         {.inner_lambda = 30, .min_lambda = 5},
         {.cuts = true, .min_lambda = 12, .max_lambda = 140},
-        {.fwhm_rad = 3e-3, .outer_lambda = 40, .inner_lambda = 20, .max_lambda = 150}};
-    for (int k = 0; k < 5; ++k)
+        {.fwhm_rad = 3e-3, .outer_lambda = 40, .inner_lambda = 20, .max_lambda = 150},
+        {.edge_lambda = 50.1},
+        {.edge_tukey_lambda = 120},
+        {.fwhm_rad = 2e-3, .edge_lambda = 20.3, .edge_tukey_lambda = 90}};
+    for (int k = 0; k < 8; ++k)
         for (int mode = 0; mode < 12; ++mode) {
             const tess_weight_opts opts = {.weighting = (tess_weighting)(mode % 3),
                                            .first_density = mode / 3 % 2 == 1,

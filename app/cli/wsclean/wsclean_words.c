@@ -305,6 +305,23 @@ cleanup:
 
 /* ---- weights and visibilities ---- */
 
+/* WSClean limits nothing below 1, and by a window of less than two cells, which has no
+ * mean. */
+static tess_status add_rank_filter(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const bool none = number_of(line, "weighting-rank-filter-size", 16) < 2 ||
+                      number_of(line, "weighting-rank-filter", 3) < 1;
+    const char *limit = wsclean_line_value(line, "weighting-rank-filter", "3");
+    TESS_TRY(
+        wsclean_words_add(words, "--weighting-rank-filter", none ? "0" : limit, NULL));
+    if (!none)
+        TESS_TRY(add_if_given(line, "weighting-rank-filter-size",
+                              "--weighting-rank-filter-size", words));
+cleanup:
+    return status;
+}
+
 static tess_status add_weights(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
@@ -315,9 +332,7 @@ static tess_status add_weights(const wsclean_line *line, wsclean_words *words)
         strcasecmp(kind, "briggs") == 0 || strcasecmp(kind, "robust") == 0;
     if (briggs) snprintf(text, sizeof text, "briggs:%s", weight->argument[1]);
     TESS_TRY(wsclean_words_add(words, "--weight", briggs ? text : kind, NULL));
-    TESS_TRY(wsclean_words_add(words, "--weighting-rank-filter",
-                               wsclean_line_value(line, "weighting-rank-filter", "3"),
-                               NULL));
+    TESS_TRY(add_rank_filter(line, words));
 cleanup:
     return status;
 }

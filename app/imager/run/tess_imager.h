@@ -49,11 +49,11 @@ typedef struct tess_image_weights {
     tess_weighting weighting; /**< --weight, default briggs:0 */
     double robust;
     double rank_filter;           /**< --weighting-rank-filter, 0 = off (default) */
+    int64_t rank_cells;           /**< --weighting-rank-filter-size, 0: 16 */
     bool first_density;           /**< --density first; default own */
-    double padding, super_weight; /**< --padding, --super-weight; 0: 1.2, 1 */
-    tess_taper taper;    /**< --taper-gaussian …; its ends are those of --uvrange */
-    bool shared_density; /**< --mf-weighting: of all channels of an interval */
-    bool own_density;    /**< --no-mf-weighting was given */
+    double padding, super_weight; /**< 0: 1.2, 1 */
+    tess_taper taper; /**< --taper-gaussian …; its ends are those of --uvrange */
+    bool shared_density, own_density; /**< --mf-weighting, --no-mf-weighting */
 } tess_image_weights;
 
 /** What is written beside the images, and into their headers. */

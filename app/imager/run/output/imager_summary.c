@@ -125,6 +125,9 @@ static void tell_weighting(const tess_image_opts *opts)
             opts->weights.taper.fwhm_rad / TESS_RAD_PER_ASEC);
     if (opts->weights.taper.outer_lambda > 0 || opts->weights.taper.inner_lambda > 0)
         add(text, sizeof text, ", tapered at the ends of --uvrange");
+    if (opts->weights.taper.edge_lambda > 0 ||
+        opts->weights.taper.edge_tukey_lambda > 0)
+        add(text, sizeof text, ", tapered at the edges of the grid");
     tess_words_tell("weighting", "%s", text);
 }
 

@@ -213,6 +213,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
         .weighting = opts->weights.weighting,
         .robust = opts->weights.robust,
         .rank_filter = opts->weights.rank_filter,
+        .rank_cells = opts->weights.rank_cells,
         .first_density = opts->weights.first_density,
         .quantum = opts->layout.reproducible
                        ? tess_density_quantum(largest, run->info->num_vis)
