@@ -119,6 +119,10 @@ def lines(mask):
                       f"-deconvolution-channels 3 -fit-spectral-pol 3 {FIELD} -join-channels -minuv-l 50 -maxuv-l 5000 "
                       "-mgain 0.8 -multiscale -niter 0 -nmiter 0 -no-update-model-required -parallel-deconvolution 1500 "
                       "-no-reorder -taper-gaussian 40asec -weight briggs -0.25", 1, SAME),
+        # the taper determines the biases of scales
+        ("tapered-scales", f"{QUICK} {FIELD} -weight briggs -0.25 -taper-gaussian 50asec -multiscale -multiscale-scales "
+                           "0,8,16,32 -niter 3000 -mgain 0.8 -channels-out 2 -join-channels -fit-spectral-pol 2 "
+                           "-auto-threshold 3.5 -auto-mask 5 -padding 1.4 -save-source-list", 1, SAME),
         # of cubes and of Q and U with MeerKAT
         ("cube", f"-log-time -abs-mem 2 -parallel-reordering 16 -make-psf -no-dirty -no-mf-weighting "
                  f"-no-update-model-required -data-column DATA -field 0 -weight briggs 0.5 {FIELD} -channels-out 4 -niter "

@@ -43,7 +43,9 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
                                                .num_terms = join->num_terms,
                                                .num_cleaned = join->num_cleaned},
                                       .rows_are_double = is_double};
-    const double beam_rad = uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad;
+    const double beam_rad =
+        fmax(opts->weights.taper.fwhm_rad,
+             uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad);
     const struct imager_found beam = {.beam.major_rad = beam_rad,
                                       .beam.minor_rad = beam_rad,
                                       .beam_expected = beam_rad / opts->scale_rad};

@@ -52,14 +52,6 @@ cleanup:
     return status;
 }
 
-/* The beam that a fit starts from [pixels]: what the longest baseline lets expect, or
- * the taper, which WSClean takes where it is wider. */
-static double start_of(const image_files *output, const struct imager_found *found)
-{
-    const tess_image_opts *opts = output->opts;
-    return fmax(found->beam_expected, opts->weights.taper.fwhm_rad / opts->scale_rad);
-}
-
 /* Fit as WSClean does: in a box of ten times the expected beam, or as many as options
  * say, and an ellipse again in a larger one while the beam found is larger than was
  * expected. */
@@ -74,7 +66,7 @@ static tess_status fit_beam(const image_files *output, const imager_rows *psf,
     const tess_beam_choice *choice = &output->opts->clean.beam;
     const bool circular = choice->circular;
     const double beams = choice->box_beams > 0 ? choice->box_beams : BOX_BEAMS;
-    double start = start_of(output, found);
+    double start = found->beam_expected;
     int64_t side = 0;
     *beam = (tess_beam){0};
     found->beam_failure = TESS_BEAM_FEW_PIXELS;
@@ -124,14 +116,15 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
         ++first;
     if (first == num_psf) return TESS_OK;
     if (extent->uvw_max_lambda > 0)
-        found->beam_expected = 1 / (extent->uvw_max_lambda * scale_rad);
+        found->beam_expected =
+            fmax(1 / extent->uvw_max_lambda, opts->weights.taper.fwhm_rad) / scale_rad;
     if (choice->major_rad > 0) {
         note_beam(found, choice->major_rad, choice->minor_rad, choice->pa_rad);
         return TESS_OK;
     }
     TESS_TRY(fit_beam(output, &psf[first].rows, &beam, found));
     if (!(beam.major > 0) && image_is_cleaned(opts))
-        beam = (tess_beam){start_of(output, found), start_of(output, found), 0};
+        beam = (tess_beam){found->beam_expected, found->beam_expected, 0};
     note_beam(found, beam.major * scale_rad, beam.minor * scale_rad, beam.angle);
 cleanup:
     return status;

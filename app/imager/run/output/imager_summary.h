@@ -16,7 +16,8 @@ struct imager_found {
     double has_data; /**< 1: its pixels are not NaN */
     tess_fits_beam beam;
     double beam_failure;  /**< a tess_beam_failure; 0 also if no PSF was made */
-    double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect */
+    double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect, or
+                             that of the taper, which WSClean takes where it is wider */
     double peak_jy;       /**< value of largest absolute value, with its sign */
     double peak_pixel;    /**< number of its pixel, row · nx + column */
     double rms_jy;        /**< √(mean of squares) over all pixels that are not NaN */
