@@ -195,29 +195,59 @@ cleanup:
 
 /* ---- load ---- */
 
-static int64_t most_vis(const tess_grid_plan *plan, const tess_samples *like)
+/* A row has one sample at least. */
+static int64_t most_of(const tess_grid_plan *plan, const tess_samples *like,
+                       double bytes)
 {
-    /* a row has one sample at least */
-    return (int64_t)(samples_budget(plan) / bytes_of(plan, like, 1, 1));
+    return (int64_t)(bytes / bytes_of(plan, like, 1, 1));
 }
 
-/* Cut the rows into as many sets as the memory asks for. A brick of several sets has
- * sums that depend on where they are cut. */
-static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
+static int64_t most_vis(const tess_grid_plan *plan, const tess_samples *like)
+{
+    return most_of(plan, like, samples_budget(plan));
+}
+
+/* Other needs are estimated, and leave at least this share of the memory to samples. */
+static const double LEAST_SAMPLES_SHARE = 0.25;
+
+static int64_t most_beside(const tess_grid_plan *plan, const tess_samples *like,
+                           double bytes)
+{
+    const double room = (double)tess_device_room();
+    return most_of(
+        plan, like,
+        fmax(fmin(SAMPLES_SHARE * room, room - bytes), LEAST_SAMPLES_SHARE * room));
+}
+
+/* The number of sets into which the memory asks to cut the samples. A brick of several
+ * sets has sums that depend on where they are cut; and samples in the order of the data
+ * (exchange.h) may lie in another order than their rows, so that no set has them side
+ * by side. */
+static tess_status count_sets(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
     const tess_samples *host = own->host;
     const double bytes = bytes_of(plan, host, host->num_rows, host->num_vis);
     const double sets = bytes / samples_budget(plan);
-    own->num_sets = sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
+    const bool whole = plan->opts.repeatable;
+    own->num_sets = whole || sets <= 1 ? 1 : sets > 1e4 ? 10000 : (int64_t)sets + 1;
     if (own->num_sets > host->num_rows)
         own->num_sets = host->num_rows > 0 ? host->num_rows : 1;
-    if (plan->opts.repeatable && own->num_sets > 1)
+    if (whole && bytes > (double)tess_device_room())
         TESS_FAIL(TESS_ERR_ALLOC,
                   "reproducible sums want the visibilities of a pass on the GPU at "
-                  "once: %s, for which %s are left; use more ranks or, for more "
-                  "passes, less --memory",
-                  tess_mem_text(bytes), tess_mem_text(samples_budget(plan)));
+                  "once: %s, for which %s are left; use more ranks",
+                  tess_mem_text(bytes), tess_mem_text((double)tess_device_room()));
+cleanup:
+    return status;
+}
+
+/* Cut the rows into sets. */
+static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *host = own->host;
+    TESS_TRY(count_sets(plan, own));
     own->set = tess_alloc_zero(own->num_sets, sizeof *own->set);
     if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
     if (own->num_sets == 1) { /* whose samples may lie in another order than its rows */
@@ -650,6 +680,7 @@ cleanup:
 
 const tess_grid_ops tess_grid_ops_cuda = {.load = cuda_load,
                                           .most_vis = most_vis,
+                                          .most_beside = most_beside,
                                           .holds = cuda_holds,
                                           .derive = cuda_derive,
                                           .subtract = cuda_subtract,

@@ -218,9 +218,13 @@ struct tess_grid_ops {
      *  until the list is freed. */
     tess_status (*load)(const tess_grid_plan *plan, const tess_samples *samples,
                         bool skip_ignored, tess_brick_list *list);
-    /** The number of samples like these that `load` certainly has memory for. NULL:
-     *  there is no limit. */
+    /** The number of samples like these that `load` certainly has memory for before
+     *  images and planes are there. NULL, as the next one: there is no limit. */
     int64_t (*most_vis)(const tess_grid_plan *plan, const tess_samples *like);
+    /** The same once images and planes are there, beside `bytes` of other needs; or a
+     *  quarter of the memory that is left, if these are larger than they should be. */
+    int64_t (*most_beside)(const tess_grid_plan *plan, const tess_samples *like,
+                           double bytes);
     /** Whether all samples of a list that `load` has filled stay where the backend
      *  works until the list is freed, so that using it copies none of them. NULL, as
      *  the next two, without `load`. */

@@ -34,17 +34,19 @@ CASES = [
 ]
 
 
-def make_observation(suite, rows, channels=4):
+def make_observation(suite, rows, channels=4, name="obs.uvfits", flat=0):
     """Crowded towards the centre of the uv-plane; weights of several magnitudes, which
-    differ between correlations; some flagged."""
+    differ between correlations; some flagged. The first `flat` rows have little w, so that
+    most of these fall into one block of w-planes."""
     rng = np.random.default_rng(4)
     uvw = uvfits.random_tracks(rows, 900.0, 2.5, seed=8)
     uvw *= rng.uniform(0.02, 1, (rows, 1)) ** 2
+    uvw[:flat, 2] *= 1e-3
     shape = (rows, channels, 4)
     vis = 1 + 0.3 * (rng.normal(size=shape) + 1j * rng.normal(size=shape))
     weight = 10 ** rng.uniform(-2, 2, shape)
     weight[rng.uniform(size=shape) < 0.05] *= -1
-    path = suite.path("obs.uvfits")
+    path = suite.path(name)
     uvfits.write(path, uvw, 1.2e9 + 4e7 * np.arange(channels), vis, weight)
     return path
 
@@ -91,29 +93,70 @@ def check(suite, obs, label, options, layouts):
         os.remove(path)
 
 
+def device_image(suite, obs, name, devices, *options, ranks=1):
+    """A run with emulated devices of this room, and the bytes of its images' data."""
+    result = tessera("image", obs, "--size", "200,160", "--scale", "25asec", "--backend",
+                     "cuda", "--reproducible", "--weight", "natural", "--overwrite", *options,
+                     "-o", suite.path(name), ranks=ranks,
+                     env={**mpi_environment(), "TESS_EMULATED": devices})
+    images = images_of(suite, name)
+    data = {kind: data_bytes(path) for kind, path in images.items()}
+    for path in images.values():
+        os.remove(path)
+    return result, data
+
+
+def room_for(*rooms):
+    """Emulated devices that have all memory but tell of this room for samples."""
+    return ",".join(f"{10 ** 12}:{room}" for room in rooms)
+
+
 def check_small_device(suite, obs):
     """An emulated device without room for all samples: they come in passes, and one that
     cannot take the samples of a pass either says so."""
-    options = [obs, "--size", "200,160", "--scale", "25asec", "--backend", "cuda",
-               "--reproducible", "--weight", "natural", "--overwrite"]
-
-    def image(name, room, *more, ranks=1):
-        env = {**mpi_environment(), "TESS_EMULATED": f"1000000000000:{room}"}
-        return tessera("image", *options, *more, "-o", suite.path(name), env=env,
-                       ranks=ranks)
-
-    suite.ran("one pass", image("one", 10 ** 12))
-    one = {kind: data_bytes(path) for kind, path in images_of(suite, "one").items()}
+    result, one = device_image(suite, obs, "one", room_for(10 ** 12))
+    suite.ran("one pass", result)
     for ranks in (1, 2):
-        # room for an equal share of the samples per pass, and for passes that have more
-        result = image("many", 8000000 if FULL else 4000000, ranks=ranks)
+        result, many = device_image(suite, obs, "many", room_for(4000000 if FULL else 2000000),
+                                    ranks=ranks)
         suite.ran(f"passes for the device, {ranks} ranks", result)
         suite.true("there was more than one", "pass 2 of" in result.err)
-        many = {k: data_bytes(path) for k, path in images_of(suite, "many").items()}
         suite.true(f"passes for the device, {ranks} ranks: the same bytes", many == one)
-    result = image("many", 100000, "--force-passes", "1")
+    # one pass after all, but samples that are sent again for each image
+    result, one = device_image(suite, obs, "one", room_for(10 ** 12), "--niter", "5")
+    suite.ran("cleaned: samples are held", result)
+    result, many = device_image(suite, obs, "many", room_for(10 ** 7), "--niter", "5")
+    suite.ran("cleaned: samples are sent again", result)
+    suite.true("cleaned: the same bytes", many == one)
+    result, _ = device_image(suite, obs, "many", room_for(100000), "--force-passes", "1")
     suite.equal("no room: status", result.status, 4)
     suite.true("no room: says so", "at once" in result.err)
+
+
+# (label, room of the devices [bytes], options): what samples ask for and sums leave.
+SMALL_ROOMS = [
+    ("a brick or few", room_for(600000), []),
+    ("some bricks", room_for(1000000), []),
+    ("devices differ", room_for(600000, 2000000), []),
+    ("cleaned", room_for(1000000), ["--stokes", "I,Q", "--niter", "10", "--mgain", "0.6"]),
+    ("channels", room_for(600000), ["--channels-out", "2", "--niter", "5", "--join-channels"]),
+]
+
+
+def check_largest_pass(suite):
+    """Passes are uneven where most samples have little w. The largest of them fits every
+    rank's device all the same, and their number changes no bit."""
+    obs = make_observation(suite, rows=3000, name="flat.uvfits", flat=2500)
+    for label, devices, options in SMALL_ROOMS:
+        options = ["--force-block-planes", "2", *options]
+        result, one = device_image(suite, obs, "one", room_for(10 ** 12), *options)
+        suite.ran(f"{label}: one pass", result)
+        suite.true(f"{label}: there was one", "pass 2 of" not in result.err)
+        for ranks in (1, 2, 3, 4):
+            result, many = device_image(suite, obs, "many", devices, *options, ranks=ranks)
+            suite.ran(f"{label}: passes, {ranks} ranks", result)
+            suite.true(f"{label}: {ranks} ranks: the same bytes", many == one)
+            suite.true(f"{label}: {ranks} ranks: there were several", "pass 2 of" in result.err)
 
 
 def main():
@@ -123,6 +166,7 @@ def main():
     obs = make_observation(suite, rows=6000 if FULL else 3000)
     if "TESS_EMULATED" in os.environ:
         check_small_device(suite, obs)
+        check_largest_pass(suite)
     for k, (label, options) in enumerate(CASES):
         check(suite, obs, label, options, LARGE if FULL else FAST if k < 3 else FAST[2:])
     # Without room for the data in memory they are read in passes; the image is the same.

@@ -6,6 +6,7 @@
 #include "imager_job.h"
 #include "imager_passes.h"
 #include "imager_window.h"
+#include "pass_cuts.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -157,8 +158,15 @@ typedef struct block_load {
     int64_t *bricks;      /* [num_blocks] */
     double *sample_bytes; /* [num_blocks] */
     double num_vis;
-    double least_shares; /* least number of passes that the backend asks for */
 } block_load;
+
+/* Memory that a rank needs for the samples of a brick [bytes]. */
+static double brick_bytes(const tess_brick_list *owned, int64_t k, double vis_bytes)
+{
+    const int64_t runs = owned->first_run[k + 1] - owned->first_run[k];
+    return vis_bytes * (double)owned->num_vis[k] +
+           (PART_BYTES + 2 * sizeof(tess_run)) * (double)runs;
+}
 
 static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
                            double vis_bytes, block_load *load)
@@ -174,9 +182,7 @@ static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
     load->num_vis = imager_count_blocks(job, owned, load->bricks);
     for (int64_t k = 0; k < owned->num_bricks; ++k) {
         const int64_t block = owned->key[k] / per_block;
-        const int64_t runs = owned->first_run[k + 1] - owned->first_run[k];
-        load->sample_bytes[block] += vis_bytes * (double)owned->num_vis[k] +
-                                     (PART_BYTES + 2 * sizeof(tess_run)) * (double)runs;
+        load->sample_bytes[block] += brick_bytes(owned, k, vis_bytes);
     }
     TESS_TRY(
         tess_comm_allreduce_i64(imager_team(job), load->bricks, num_blocks, TESS_MAX));
@@ -227,8 +233,7 @@ static void passes_with(const imager_job *job, const block_load *load,
     for (int k = 0; k < passes->num_windows; ++k) {
         const double bytes =
             bytes_in(job, load, imager_passes_window(job, passes, k)) * SHARE_SPREAD;
-        const double shares =
-            forced > 0 ? forced : fmax(load->least_shares, ceil(bytes / left));
+        const double shares = forced > 0 ? forced : fmax(1, ceil(bytes / left));
         passes->num_shares[k] =
             left > 0 && shares < MOST_SHARES ? (int)shares : MOST_SHARES;
         passes->num_reads += passes->num_shares[k];
@@ -272,6 +277,50 @@ static void choose(const imager_job *job, const block_load *load,
     passes->too_large = true;
 }
 
+/* Cuts passes so that all of a pass's samples, which are like `limited`, fit this
+ * rank's device beside their sums, and `left` bytes of its memory. Collective. */
+static tess_status cut_for_device(const imager_job *job, const tess_brick_list *owned,
+                                  double vis_bytes, double left,
+                                  const tess_samples *limited, imager_passes *passes)
+{
+    tess_status status = TESS_OK;
+    const int64_t most = job->backend->grid->most_beside(
+        job->plan, limited,
+        passes->sums_bytes + (double)tess_planes_more_bytes(job->planes));
+    double *fill = tess_alloc(owned->num_bricks, sizeof *fill);
+    TESS_TRY(tess_comm_agree(imager_team(job), fill ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < owned->num_bricks; ++k) {
+        const double host = left > 0 ? brick_bytes(owned, k, vis_bytes) / left : 0;
+        fill[k] = fmax(host, (double)owned->num_vis[k] / (double)(most > 0 ? most : 1));
+    }
+    TESS_TRY(pass_cuts_make(job, owned, fill, passes));
+cleanup:
+    tess_free(fill);
+    return status;
+}
+
+imager_cut imager_passes_cut(const imager_job *job, const imager_passes *passes,
+                             int window, int64_t pass)
+{
+    const int steps = tess_steps_count(job->steps), num = passes->num_shares[window];
+    if (passes->cut) return passes->cut[pass];
+    if (passes->planes_at_once > 0 || num > steps)
+        return (imager_cut){0, steps, (int)pass, num};
+    return (imager_cut){(int)(steps * pass / num), (int)(steps * (pass + 1) / num), 0,
+                        1};
+}
+
+imager_cut imager_cut_all(const imager_job *job)
+{
+    return (imager_cut){0, tess_steps_count(job->steps), 0, 1};
+}
+
+bool imager_cut_has(const imager_cut *cut, int step, int64_t key)
+{
+    return step >= cut->first_step && step < cut->end_step &&
+           key % cut->num_shares == cut->share;
+}
+
 double imager_held_bytes(const imager_job *job, double sample_bytes, double block_bytes)
 {
     const int ranks = tess_comm_size(job->comm);
@@ -281,8 +330,8 @@ double imager_held_bytes(const imager_job *job, double sample_bytes, double bloc
 }
 
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes, int64_t most_vis,
-                                 imager_passes *passes)
+                                 double vis_bytes, double other_bytes,
+                                 const tess_samples *limited, imager_passes *passes)
 {
     tess_status status = TESS_OK;
     block_load load = {0};
@@ -292,12 +341,12 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
     TESS_TRY(tess_comm_agree(imager_team(job),
                              passes->num_shares ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(load_of(job, owned, vis_bytes, &load));
-    load.least_shares = fmax(1, ceil(SHARE_SPREAD * load.num_vis / (double)most_vis));
-    TESS_TRY(
-        tess_comm_allreduce_f64(imager_team(job), &load.least_shares, 1, TESS_MAX));
     TESS_TRY(tess_comm_allreduce_f64(imager_team(job), &room, 1, TESS_MAX));
     const imager_sums_size size = imager_sums_size_of(job, load.bricks, load.num_vis);
     choose(job, &load, &size, -room, passes);
+    if (limited && job->layout->forced.passes == 0)
+        TESS_TRY(cut_for_device(job, owned, vis_bytes, -room - passes->sums_bytes,
+                                limited, passes));
     if (passes->too_large && tess_comm_rank(imager_team(job)) == 0)
         tess_log_warn(
             "a rank may use %s, but images, sums of one w-plane and samples of "
@@ -313,5 +362,7 @@ cleanup:
 void imager_passes_free(imager_passes *passes)
 {
     tess_free(passes->num_shares);
+    tess_free(passes->cut);
     passes->num_shares = NULL;
+    passes->cut = NULL;
 }

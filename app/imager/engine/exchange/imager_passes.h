@@ -31,6 +31,12 @@ tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
 tess_status imager_owned_bricks(const imager_job *job, const tess_brick_list *counted,
                                 tess_brick_list *owned);
 
+/** The bricks that a pass takes: of those of the w-steps [first_step, end_step), every
+ * num_shares-th one, from brick `share` on. */
+typedef struct imager_cut {
+    int first_step, end_step, share, num_shares;
+} imager_cut;
+
 /** Passes over data that do not fit into memory. For each of several windows of
  * w-planes, each pass takes a share of the bricks. */
 typedef struct imager_passes {
@@ -39,6 +45,8 @@ typedef struct imager_passes {
     int num_windows;    /**< windows of planes; 1 if planes_at_once is 0 */
     int *num_shares;    /**< [num_windows] passes of each window; owned */
     int num_reads;      /**< passes in all */
+    imager_cut *cut;    /**< [num_reads] the bricks of each pass where a device limits
+                             its samples, or NULL; owned */
     double sums_bytes, sample_bytes; /**< largest amounts on a rank at a time */
     bool too_large;                  /**< even these passes do not fit into memory */
 } imager_passes;
@@ -50,12 +58,21 @@ double imager_held_bytes(const imager_job *job, double sample_bytes,
                          double block_bytes);
 
 /** Choose the fewest passes with which samples of `vis_bytes` each and brick sums fit
- * beside `other_bytes`, and in which no rank has more than `most_vis` samples. Free
+ * beside `other_bytes`, and in which every rank's backend has room for the samples,
+ * which are like `limited`, at once. If `limited` is NULL, any number will do. Free
  * with imager_passes_free(). Collective. */
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes, int64_t most_vis,
-                                 imager_passes *passes);
+                                 double vis_bytes, double other_bytes,
+                                 const tess_samples *limited, imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
+
+/** The cut of a pass, and the one that takes all bricks. Local. */
+imager_cut imager_passes_cut(const imager_job *job, const imager_passes *passes,
+                             int window, int64_t pass);
+imager_cut imager_cut_all(const imager_job *job);
+
+/** Whether a cut has a brick of this w-step. Local. */
+bool imager_cut_has(const imager_cut *cut, int step, int64_t key);
 
 /** The planes of a window; count 0: all. Local. */
 tess_plane_window imager_passes_window(const imager_job *job,

@@ -66,6 +66,11 @@ tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
                                     bool last, const tess_samples *samples,
                                     const tess_brick_list *bricks, bool psf);
 
+/** Whether this rank's device has room for the sums of its bricks, which it holds a
+ * w-window at a time. Local. */
+bool tess_steps_sums_fit(const tess_steps *steps, const tess_brick_list *bricks,
+                         int num_pol);
+
 /** Whether the images hold all planes of a window. Local. */
 bool tess_steps_window_done(const tess_steps *steps, tess_plane_window window);
 

@@ -46,6 +46,13 @@ static double held_bytes(const tess_steps *steps, const tess_brick_list *bricks,
     return most;
 }
 
+bool tess_steps_sums_fit(const tess_steps *steps, const tess_brick_list *bricks,
+                         int num_pol)
+{
+    return held_bytes(steps, bricks, num_pol, steps->num_groups > 1) <=
+           room_of(steps, bricks);
+}
+
 tess_status steps_choose_parts(tess_steps *steps, const tess_brick_list *bricks,
                                int num_pol, bool all, bool *in_parts)
 {

@@ -494,7 +494,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
         job, own, work->vis_bytes + (subtracts(job) ? residual : 0),
         imager_held_bytes(job, work->cached ? held : work->block_bytes,
                           work->cached ? 0 : work->read_bytes),
-        INT64_MAX, &passes));
+        NULL, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
     *planes = passes.planes_at_once;

@@ -123,16 +123,44 @@ cleanup:
 
 /* ---- samples ---- */
 
-/* Whether data may have to be read more than once. Collective. */
+/* Whether data may have to be read more than once. Samples that are sorted in place are
+ * all on the device from then on. Collective. */
 static tess_status goes_over(const imager_job *job, const sample_sets *data, bool *over)
 {
-    const int ranks = tess_comm_size(job->comm);
-    const double share =
-        (double)data->num_vis * (ranks > 1 ? VISSET_UNEVEN : 1) / ranks;
+    const tess_samples *limited = visset_limited(job, data);
     int64_t here = !data->in_memory || job->layout->forced.passes > 1 ||
-                   share > (double)visset_most_vis(job, data);
+                   (limited && tess_comm_size(job->comm) == 1 &&
+                    data->num_vis > job->backend->grid->most_vis(job->plan, limited));
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
     *over = here != 0;
+    return status;
+}
+
+/* Decides once more whether the data are gone over, now that the bricks are known: with
+ * --reproducible all samples of a pass must fit the device beside their sums.
+ * `in_place` becomes false if they are. Collective. */
+static tess_status look_again(visset *set, bool *in_place)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    tess_brick_list owned = {0};
+    imager_passes passes = {0};
+    if (set->over || !visset_limited(job, set->data)) return TESS_OK;
+    if (*in_place) {
+        set->over = !tess_steps_sums_fit(job->steps, &set->own_bricks, job->num_images);
+    } else {
+        TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
+        TESS_TRY(visset_choose_passes(set, false, &owned, &passes));
+        set->over = passes.num_reads > 1;
+    }
+    if (!set->over || !*in_place) goto cleanup;
+    /* the samples have been sorted on the device; now they are counted on the host */
+    *in_place = false;
+    tess_brick_list_free(&set->own_bricks);
+    TESS_TRY(imager_count_bricks(job, set->data, false, &set->own_bricks));
+cleanup:
+    imager_passes_free(&passes);
+    tess_brick_list_free(&owned);
     return status;
 }
 
@@ -221,12 +249,13 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(job, data, &set->over));
-    const bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
+    bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     status = imager_job_partition(job, &set->own_bricks, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(look_again(set, &in_place));
     imager_job_log(job);
     TESS_TRY(visset_keeper_begin(job));
     if (job->layout->reproducible) {

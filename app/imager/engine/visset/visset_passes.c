@@ -11,29 +11,17 @@
 #include "tess_mem.h"
 #include "visset_private.h"
 
-/* The bricks of one pass. They touch its window of planes; of these, a pass takes a
- * range of w-steps or, if there are fewer steps than passes, every n-th brick. Bricks
- * are left out if all their planes were done before the run was resumed, unless later
- * images need them. */
+/* The bricks of one pass. They touch its window of planes; of these, a pass takes its
+ * cut. Bricks are left out if all their planes were done before the run was resumed,
+ * unless later images need them. */
 typedef struct pass_filter {
     const imager_job *job;
     tess_plane_window window;
+    imager_cut cut;
     int num_passes;     /* number of passes of the window */
     imager_place place; /* number of the pass, and the first set that it takes */
     bool with_done;     /* bricks whose planes are done take part, too */
 } pass_filter;
-
-static bool by_steps(const pass_filter *filter)
-{
-    return filter->window.count == 0 &&
-           tess_steps_count(filter->job->steps) >= filter->num_passes;
-}
-
-static int pass_first_step(const pass_filter *filter, int64_t pass)
-{
-    const int steps = tess_steps_count(filter->job->steps);
-    return (int)(steps * pass / filter->num_passes);
-}
 
 static bool in_pass(const void *context, int64_t key)
 {
@@ -44,10 +32,7 @@ static bool in_pass(const void *context, int64_t key)
     if ((!filter->with_done && tess_steps_block_done(steps, block)) ||
         !tess_steps_block_in(steps, block, filter->window))
         return false;
-    if (!by_steps(filter)) return key % filter->num_passes == filter->place.share;
-    const int step = tess_steps_of_block(steps, block);
-    return step >= pass_first_step(filter, filter->place.share) &&
-           step < pass_first_step(filter, filter->place.share + 1);
+    return imager_cut_has(&filter->cut, tess_steps_of_block(steps, block), key);
 }
 
 /* Reads, weights and sends the data of one pass; the first pass adds to the sums. */
@@ -151,6 +136,7 @@ static tess_status take_all(visset *set, int64_t first_set, tess_samples **sampl
     const imager_job *job = set->job;
     const sample_sets *data = set->data;
     const pass_filter all = {.job = job,
+                             .cut = imager_cut_all(job),
                              .num_passes = 1,
                              .place = {.next_set = first_set},
                              .with_done = !set->single && !set->over};
@@ -222,6 +208,8 @@ static pass_filter filter_at(const visset *set, const imager_passes *passes,
     const int window = (int)place->window;
     return (pass_filter){.job = set->job,
                          .window = imager_passes_window(set->job, passes, window),
+                         .cut =
+                             imager_passes_cut(set->job, passes, window, place->share),
                          .num_passes = passes->num_shares[window],
                          .place = *place,
                          .with_done = set->spool != NULL};
@@ -229,14 +217,11 @@ static pass_filter filter_at(const visset *set, const imager_passes *passes,
 
 static pass_work work_of(const pass_filter *filter)
 {
-    const bool whole = by_steps(filter),
-               last = filter->place.share == filter->num_passes - 1;
-    return (pass_work){
-        .window = filter->window,
-        .first_step = whole ? pass_first_step(filter, filter->place.share) : 0,
-        .end_step = whole ? pass_first_step(filter, filter->place.share + 1)
-                          : tess_steps_count(filter->job->steps),
-        .last = last || (whole && filter->window.count == 0)};
+    const imager_cut *cut = &filter->cut;
+    return (pass_work){.window = filter->window,
+                       .first_step = cut->first_step,
+                       .end_step = cut->end_step,
+                       .last = cut->share == cut->num_shares - 1};
 }
 
 /* Collects the samples of a pass. Collective. */
@@ -328,9 +313,7 @@ cleanup:
     return status;
 }
 
-/* Chooses the passes over the data with the bricks `owned` by this rank, perhaps with
- * residuals beside the samples. Collective. */
-static tess_status choose_passes(const visset *set, bool with_residuals,
+tess_status visset_choose_passes(const visset *set, bool with_residuals,
                                  const tess_brick_list *owned, imager_passes *passes)
 {
     const imager_job *job = set->job;
@@ -340,7 +323,7 @@ static tess_status choose_passes(const visset *set, bool with_residuals,
     if (with_residuals)
         vis_bytes += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
     return imager_passes_choose(job, owned, vis_bytes, held_bytes(job, data),
-                                visset_most_vis(job, data), passes);
+                                visset_limited(job, data), passes);
 }
 
 tess_status visset_go_over(visset *set, const visset_request *request)
@@ -353,9 +336,11 @@ tess_status visset_go_over(visset *set, const visset_request *request)
     imager_passes passes = {0};
     imager_place from;
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(choose_passes(set, request->less_model, &owned, &passes));
+    TESS_TRY(visset_choose_passes(set, request->less_model, &owned, &passes));
     TESS_TRY(find_place(job, data, &owned, &passes, set->exchange, &set->sums, &from));
     if (passes.num_reads == 1) {
+        /* earlier images of the set have left their samples */
+        if (from.next_set == 0) begin_pass(job, set->exchange, &from);
         TESS_TRY(take_all(set, from.next_set, &samples, &bricks));
         TESS_TRY(visset_grid(set, request, samples, bricks));
         goto cleanup;
@@ -413,7 +398,7 @@ tess_status visset_spool(visset *set)
         data->scratch, data->in_memory ? &data->cached : &data->block, &set->spool);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(choose_passes(set, true, &owned, &set->passes));
+    TESS_TRY(visset_choose_passes(set, true, &owned, &set->passes));
     for (; place.window < passes->num_windows; next_pass(passes, &place)) {
         TESS_TRY(collect_pass(set, passes, &owned, &place, &samples, &bricks));
         double mark = tess_time_now();

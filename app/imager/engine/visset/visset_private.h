@@ -8,10 +8,6 @@
 #include "visset.h"
 #include "visset_keeper.h"
 
-/* A rank has at most this many times the mean number of samples, because ranks do not
- * own equally many. */
-static const double VISSET_UNEVEN = 1.3;
-
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
  * instead. */
 typedef struct visset_view {
@@ -30,9 +26,9 @@ tess_status visset_view_make(visset *set, const visset_request *request,
                              double other_bytes, visset_view *view);
 void visset_view_free(visset_view *view); /**< Local. */
 
-/** Number of samples that the backend can take at a time, all samples of a brick
- * together. Local. */
-int64_t visset_most_vis(const imager_job *job, const sample_sets *data);
+/** Samples like those that the backend must take at once, all samples of a brick
+ * together, as far as it has room for them; NULL: it takes any number. Local. */
+const tess_samples *visset_limited(const imager_job *job, const sample_sets *data);
 
 /** Memory that is held beside brick sums, with samples in memory [bytes]. Local. */
 double visset_other_bytes(const visset *set, const tess_samples *samples,
@@ -52,6 +48,11 @@ tess_status visset_send(visset *set);
  * memory allows. Collective. */
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks);
+
+/** Choose the passes over the data with the bricks `owned` by this rank, perhaps with
+ * residuals beside the samples. Collective. */
+tess_status visset_choose_passes(const visset *set, bool with_residuals,
+                                 const tess_brick_list *owned, imager_passes *passes);
 
 /** Go over the data in passes, and grid the samples of each pass. Collective. */
 tess_status visset_go_over(visset *set, const visset_request *request);

@@ -9,11 +9,10 @@
 #include "residual.h"
 #include "tess_mem.h"
 
-int64_t visset_most_vis(const imager_job *job, const sample_sets *data)
+const tess_samples *visset_limited(const imager_job *job, const sample_sets *data)
 {
-    const tess_samples *like = data->in_memory ? &data->cached : &data->block;
-    if (!job->layout->reproducible || !job->backend->grid->most_vis) return INT64_MAX;
-    return job->backend->grid->most_vis(job->plan, like);
+    if (!job->layout->reproducible || !job->backend->grid->most_vis) return NULL;
+    return data->in_memory ? &data->cached : &data->block;
 }
 
 /* With --reproducible, a brick that several ranks may share is cut into parts whose
