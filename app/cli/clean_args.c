@@ -39,6 +39,7 @@ enum {
     OPT_BEAM_SIZE,
     OPT_BEAM_SHAPE,
     OPT_CIRCULAR_BEAM,
+    OPT_THEORETIC_BEAM,
     OPT_BEAM_BOX,
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
@@ -123,6 +124,10 @@ static const struct argp_option clean_options[] = {
      "Restore with this beam, like 8asec,6asec,30deg", 0},
     {"circular-beam", OPT_CIRCULAR_BEAM, NULL, OPTION_HIDDEN,
      "Restore with a circular beam, which is fitted to the PSF", 0},
+    {"theoretic-beam", OPT_THEORETIC_BEAM, NULL, OPTION_HIDDEN,
+     "Restore with a circular beam that is not fitted: as wide as the longest baseline "
+     "lets expect, or as --taper-gaussian",
+     0},
     {"beam-fitting-size", OPT_BEAM_BOX, "F", OPTION_HIDDEN,
      "Fit the beam in a box of F times the beam that is expected (default 10)", 0},
     {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
@@ -316,6 +321,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_BEAM_SIZE, take_beam_size, .offset = AT(beam)},
     {OPT_BEAM_SHAPE, take_beam_shape, .offset = AT(beam)},
     {OPT_CIRCULAR_BEAM, tess_take_flag, .offset = AT(beam.circular)},
+    {OPT_THEORETIC_BEAM, tess_take_flag, .offset = AT(beam.theoretic)},
     {OPT_BEAM_BOX, tess_take_number, .offset = AT(beam.box_beams), .min = LEAST,
      .max = DBL_MAX},
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
@@ -352,10 +358,10 @@ static void set_defaults(struct argp_state *state, tess_clean_choice *choice)
 /* The option's name when it says how to clean, and is of no use without --niter. */
 static const char *needs_niter(int key)
 {
-    static const int others[] = {OPT_NITER,           OPT_BEAM_SIZE,  OPT_BEAM_SHAPE,
-                                 OPT_CIRCULAR_BEAM,   OPT_NO_DIRTY,   OPT_MF_WEIGHTING,
-                                 OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL, OPT_MODEL_COLUMN,
-                                 OPT_BEAM_BOX};
+    static const int others[] = {
+        OPT_NITER,        OPT_BEAM_SIZE,    OPT_BEAM_SHAPE,      OPT_CIRCULAR_BEAM,
+        OPT_NO_DIRTY,     OPT_MF_WEIGHTING, OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL,
+        OPT_MODEL_COLUMN, OPT_BEAM_BOX,     OPT_THEORETIC_BEAM};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
         if (key == others[k]) return NULL;
     const struct argp_option *option = clean_options;

@@ -157,6 +157,10 @@ def lines(mask):
                   "-fit-spectral-pol 2 -weight briggs -0.5 -data-column DATA -join-channels -minuv-l 200 "
                   "-no-update-model-required -beam-fitting-size 1.25 -pol i -save-source-list", 1, SAME),
         ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
+        ("theoretic", f"{FIELD} -weight natural -taper-gaussian 50 -channels-out 2 -theoretic-beam -make-psf "
+                      "-visibility-weighting-mode normal", 1, SAME),
+        ("theoretic-clean", f"{FIELD} -weight briggs 0 -niter 300 -mgain 0.8 -channels-out 2 -join-channels "
+                            "-theoretic-beam -no-update-model-required", 1, SAME),
         ("shape", f"{FIELD} -weight natural -niter 300 -mgain 0.8 -beam-shape 60 40 30deg "
                   "-no-update-model-required", 1, SAME),
     ]

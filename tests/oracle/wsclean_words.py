@@ -36,6 +36,8 @@ TRANSLATED = [
     (f"{BASE} -weighting-rank-filter-size 1 -taper-edge 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
     (f"{BASE} -weighting-rank-filter .9", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -theoretic-beam -visibility-weighting-mode normal -local-rms-strength 1.0",
+     f"{IMAGE} --theoretic-beam --stokes I {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol yyyxxyxx", f"{IMAGE} --stokes XX,XY,YX,YY --density first {UNIFORM} --field 0 --no-psf"),

@@ -58,18 +58,26 @@ cleanup:
     return status;
 }
 
+/* Whether two words are the same number, or else the same word. */
+static bool is_same(const char *word, const char *other)
+{
+    double a, b;
+    const bool numbers = tess_parse_number(word, -DBL_MAX, DBL_MAX, &a) == TESS_OK &&
+                         tess_parse_number(other, -DBL_MAX, DBL_MAX, &b) == TESS_OK;
+    tess_error_clear();
+    return numbers ? !(a < b || a > b) : strcasecmp(word, other) == 0;
+}
+
 /* Refuses an option that is not there. */
 static tess_status check_way(const char *word, const wsclean_option *option,
                              char **argument)
 {
     tess_status status = TESS_OK;
-    double value = 0;
     if (option->way == WSCLEAN_REFUSED)
         TESS_FAIL(TESS_ERR_USAGE, "%s: not supported: %s", word, option->remark);
     if (option->way != WSCLEAN_ONLY) return TESS_OK;
-    TESS_TRY(tess_parse_number(argument[0], -DBL_MAX, DBL_MAX, &value));
-    if (value < option->only || value > option->only)
-        TESS_FAIL(TESS_ERR_USAGE, "%s %s: only %g is supported: %s", word, argument[0],
+    if (!is_same(argument[0], option->only))
+        TESS_FAIL(TESS_ERR_USAGE, "%s %s: only %s is supported: %s", word, argument[0],
                   option->only, option->remark);
 cleanup:
     return status;

@@ -118,8 +118,8 @@ const wsclean_option wsclean_options[] = {
             "the density counts the data's weights; leave it out"),
     BECOMES("store-imaging-weights", NULL, "--store-imaging-weights",
             "when images are made; of all polarisations", 0),
-    REFUSED("visibility-weighting-mode", "MODE",
-            "weights are taken as they are stored; leave it out"),
+    ONLY("visibility-weighting-mode", "MODE", "normal",
+         "weights are taken as they are stored"),
     REFUSED(
         "no-normalize-for-weighting", NULL,
         "images are in Jy/beam; leave it out (the sum of weights is in the header)"),
@@ -216,7 +216,7 @@ const wsclean_option wsclean_options[] = {
             WSCLEAN_CLEAN),
     BECOMES("local-rms-method", "KIND", "--local-rms --local-rms-method %1", NULL,
             WSCLEAN_CLEAN),
-    ONLY("local-rms-strength", "F", 1, "the search is on residual / local rms"),
+    ONLY("local-rms-strength", "F", "1", "the search is on residual / local rms"),
     REFUSED("local-rms-image", "FILE", "the local rms is measured; use -local-rms"),
     BECOMES("multiscale", NULL, "--multiscale", NULL, WSCLEAN_CLEAN),
     BECOMES("multiscale-scales", "LIST", "--multiscale-scales %1", "pixels",
@@ -289,7 +289,7 @@ const wsclean_option wsclean_options[] = {
     IGNORED("elliptical-beam", NULL, "the default"),
     IGNORED("fit-beam", NULL, "the default"),
     REFUSED("no-fit-beam", NULL, "the beam is fitted to the PSF; use -beam-shape"),
-    REFUSED("theoretic-beam", NULL, "the beam is fitted to the PSF; use -beam-size"),
+    BECOMES("theoretic-beam", NULL, "--theoretic-beam", NULL, 0),
     BECOMES("beam-fitting-size", "F", "--beam-fitting-size %1", NULL, 0),
     CHOICE("restore", "RESIDUAL MODEL IMAGE",
            "tessera restore RESIDUAL MODEL -o IMAGE --overwrite",
@@ -495,7 +495,7 @@ void wsclean_print_manual(FILE *out)
             print_becomes(out, option);
             fputc('`', out);
         } else if (option->way == WSCLEAN_ONLY)
-            fprintf(out, "not needed where it is %g, else refused", option->only);
+            fprintf(out, "not needed where it is %s, else refused", option->only);
         else
             fputs(option->way == WSCLEAN_IGNORED ? "not needed" : "refused", out);
         fputs(" | ", out);

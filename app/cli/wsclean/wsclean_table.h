@@ -12,7 +12,7 @@ typedef enum wsclean_way {
     WSCLEAN_BECOMES, /**< the options of `becomes`, with the arguments put in */
     WSCLEAN_CHOICE,  /**< several options together decide what it becomes */
     WSCLEAN_IGNORED, /**< it is not needed here */
-    WSCLEAN_ONLY,    /**< ignored where its number is that of `only`, else refused */
+    WSCLEAN_ONLY,    /**< ignored where its argument is that of `only`, else refused */
     WSCLEAN_REFUSED
 } wsclean_way;
 
@@ -38,7 +38,7 @@ typedef struct wsclean_option {
     const char *remark;  /**< for the manual; why it is ignored or refused, and what to
                             do  instead; or NULL */
     int where;           /**< flags */
-    double only;         /**< of WSCLEAN_ONLY */
+    const char *only;    /**< of WSCLEAN_ONLY: a number, or a word */
 } wsclean_option;
 
 /** All options, in the order of the manual. */

@@ -17,6 +17,7 @@ typedef struct tess_beam_choice {
     double major_rad, minor_rad; /**< --beam-size, --beam-shape (FWHM) */
     double pa_rad;               /**< from North through East */
     bool circular;               /**< --circular-beam */
+    bool theoretic;              /**< --theoretic-beam, not fitted */
     double box_beams;            /**< --beam-fitting-size; 0: 10 */
 } tess_beam_choice;
 

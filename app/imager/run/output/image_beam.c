@@ -122,6 +122,11 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
         note_beam(found, choice->major_rad, choice->minor_rad, choice->pa_rad);
         return TESS_OK;
     }
+    if (choice->theoretic && found->beam_expected > 0) {
+        const double width_rad = found->beam_expected * scale_rad;
+        note_beam(found, width_rad, width_rad, 0);
+        return TESS_OK;
+    }
     TESS_TRY(fit_beam(output, &psf[first].rows, &beam, found));
     if (!(beam.major > 0) && image_is_cleaned(opts))
         beam = (tess_beam){found->beam_expected, found->beam_expected, 0};

@@ -10,10 +10,10 @@
 #include "output_table.h"
 
 /** Find the beam of the first of these PSFs that has weights, and note it in `found`:
- *  the beam of --beam-size or --beam-shape, or else the one that is fitted, made
- *  circular by --circular-beam. Images that are cleaned need a beam: where none can be
- *  fitted it is a circular one, as wide as the longest baseline lets expect, and
- *  found->beam_failure says why. Collective. */
+ *  the beam of --beam-size or --beam-shape, the expected one of --theoretic-beam, or
+ *  else the one that is fitted, made circular by --circular-beam. Images that are
+ * cleaned need a beam: where none can be fitted it is a circular one, as wide as the
+ * longest baseline lets expect, and found->beam_failure says why. Collective. */
 tess_status image_beam_find(const image_files *output, const imager_product *psf,
                             int num_psf, const imager_extent *extent,
                             struct imager_found *found);
