@@ -104,6 +104,10 @@ static int spawn(char **words, int output, pid_t *pid)
     sigfillset(&signals);
     posix_spawnattr_setsigdefault(&how, &signals);
     sigemptyset(&signals);
+    /* a launcher sends these to all processes of a job, so that they save their state
+     */
+    sigaddset(&signals, SIGUSR1);
+    sigaddset(&signals, SIGUSR2);
     posix_spawnattr_setsigmask(&how, &signals);
     posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
     if (!failed) failed = posix_spawn(pid, words[0], &files, &how, words, environment);

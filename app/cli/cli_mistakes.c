@@ -276,9 +276,10 @@ tess_status cli_check_dashes(const struct argp *argp, int argc, char **argv)
 {
     tess_status status = TESS_OK;
     for (int k = 1; k < argc && strcmp(argv[k], "--") != 0; ++k) {
+        if (argv[k][0] != '-' || argv[k][1] == '-') continue;
         const char *word = argv[k] + 1;
         const size_t length = strcspn(word, "=");
-        if (argv[k][0] != '-' || word[0] == '-' || length < 2) continue;
+        if (length < 2) continue;
         if (search_for(argp, word, length).exact)
             TESS_TRY(
                 cli_explain_mistake(argp, argv[k], k + 1 < argc ? argv[k + 1] : NULL));

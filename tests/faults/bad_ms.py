@@ -334,6 +334,18 @@ def check_open_files(sets):
         suite.equal(f"{files} open files: left", os.listdir(folder), [])
 
 
+def check_user_signals(sets):
+    """SIGUSR1 to all processes of a job does not end the one that checks a set."""
+    suite, script = sets.suite, sets.suite.path("check.sh")
+    with open(script, "w") as out:
+        out.write("#!/bin/sh\necho 0 WEIGHT\nkill -USR1 $$\nkill -USR2 $$\necho done\n")
+    os.chmod(script, 0o755)
+    os.environ["TESS_MS_CHECK"] = script
+    suite.ran("signals while a set is checked",
+              tessera("image", sets.good, *IMAGE, "-o", suite.path("signals")))
+    del os.environ["TESS_MS_CHECK"]
+
+
 def check_variables(sets):
     """casacore replaces variables in names, as a shell does. No other folder is touched."""
     suite, name = sets.suite, "a${TESS_BIN}.ms"
@@ -378,7 +390,7 @@ def main():
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
                  check_stopped_images, check_failing_reads, check_two_writers, check_variables,
-                 check_open_files, check_closed_streams, check_failing_disk):
+                 check_open_files, check_closed_streams, check_user_signals, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()

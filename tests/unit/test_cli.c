@@ -156,6 +156,20 @@ static void mistakes_are_named(void **state)
     assert_wrong(f, "small --config", "--config");
 }
 
+/* Nothing behind the end of an empty word is read, which sanitizers would tell. */
+static void words_may_be_empty(void **state)
+{
+    fixture *f = *state;
+    char *empty = tess_strdup("");
+    char small[] = "small", scale[] = "--scale";
+    char *argv[] = {small, scale, empty, NULL};
+    assert_non_null(empty);
+    assert_int_equal(tess_cli_parse(f->comm, &argp, 3, argv, &f->args, &f->cli),
+                     TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_error_message(), "--scale: ''"));
+    tess_free(empty);
+}
+
 static void mistakes_are_explained(void **state)
 {
     fixture *f = *state;
@@ -167,7 +181,8 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small --SCALE 2deg a", "did you mean --scale?");
     assert_wrong(f, "small --uv_range :1 a", "did you mean --uvrange?");
     assert_wrong(f, "small --uvmin 30 a", "did you mean --uvrange 30:?");
-    assert_wrong(f, "small -s 3 a", "did you mean one of --scale, --subtract-column, --spw?");
+    assert_wrong(f, "small -s 3 a",
+                 "did you mean one of --scale, --subtract-column, --spw?");
     assert_wrong(f, "small --s 3 a", "it may be --scale, --subtract-column, --spw");
     assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
     assert_wrong(f, "small --qlot a", "unknown option");
@@ -314,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(groups_get_their_values, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
+        cmocka_unit_test_setup_teardown(words_may_be_empty, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),
         cmocka_unit_test_setup_teardown(help_shows_what_users_need, start, finish),
         cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
