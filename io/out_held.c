@@ -123,9 +123,11 @@ tess_status tess_held_publish(tess_comm *comm, tess_held_files *held)
     tess_status status = TESS_OK;
     const bool root = tess_comm_rank(comm) == 0;
     TESS_TRY(tess_comm_agree(comm, synchronise_all(held)));
-    tess_out_hold_signals();
-    /* nobody names files before all ranks hold signals: what has ended one ends all */
+    /* nobody names files before all ranks hold signals: what has ended one ends all;
+     * a signal still ends the rank that names them while it waits for the others */
+    if (!root) tess_out_hold_signals();
     status = tess_comm_agree(comm, TESS_OK);
+    if (root) tess_out_hold_signals();
     if (status == TESS_OK)
         status = tess_comm_agree(comm, root ? publish_all(held) : TESS_OK);
     if (status != TESS_OK || !held->last) tess_out_release_signals();

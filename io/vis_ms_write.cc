@@ -678,9 +678,13 @@ tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
 tess_status finish(tess_vis_writer *writer)
 {
     Writer &state = *static_cast<Writer *>(writer->state);
-    tess_out_hold_signals(); /* for good, unless the run makes more */
+    const bool root = tess_comm_rank(state.comm) == 0;
+    /* for good, unless the run makes more; a signal still ends the rank that writes
+     * while it waits for the others */
+    if (!root) tess_out_hold_signals();
     tess_status status = tess_comm_agree(state.comm, TESS_OK);
-    if (status == TESS_OK && tess_comm_rank(state.comm) == 0)
+    if (root) tess_out_hold_signals();
+    if (status == TESS_OK && root)
         status = guarded(TESS_ERR_IO, state.path.c_str(), unwritable,
                          [&] { finish_on_root(state); });
     status = tess_comm_agree(state.comm, status);

@@ -537,8 +537,11 @@ tess_status uvfits_finish(tess_vis_writer *writer)
     tess_status status = TESS_OK;
     uvfits_output *output = writer->state;
     TESS_TRY(tess_comm_agree(writer->comm, flush(output)));
-    tess_out_hold_signals(); /* for good: the set is all that its run makes */
+    /* for good: the set is all that its run makes. A signal still ends the rank that
+     * names it while it waits for the others. */
+    if (!output->is_maker) tess_out_hold_signals();
     TESS_TRY(tess_comm_agree(writer->comm, TESS_OK));
+    tess_out_hold_signals();
     if (output->is_maker)
         status =
             tess_out_file_publish(output->temporary, output->path, output->overwrite);
