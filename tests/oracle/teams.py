@@ -152,6 +152,15 @@ def check_choice(suite, obs):
     _, result = run(suite, "4 teams of 3 ranks", obs, "--force-teams", "4", ranks=3,
                     status=2)
     suite.true("said why", "does not divide 3 ranks" in result.err)
+    for label, options, why in [
+            ("one output", [], "there is one output, so"),
+            ("one density", ["--channels-out", "3", "--mf-weighting", "--weight", "uniform"],
+             "all channels share their density, so")]:
+        result = tessera("image", obs, "--size", "60", "--scale", "60asec", *options, "--force-teams", "3",
+                         "-o", suite.path("together"), ranks=3)
+        suite.ran(f"teams for {label}", result, 2)
+        suite.equal(f"teams for {label}: one line", len(result.errors()), 1)
+        suite.true(f"teams for {label}: said why", why in result.err)
 
 
 def main():

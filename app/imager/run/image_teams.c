@@ -29,15 +29,30 @@ cleanup:
     return status;
 }
 
-/* Whether teams are possible, because no step needs all ranks for every output. A
- * checkpoint keeps the sets of channels that are cleaned together for all ranks, and
- * devices are connected for all ranks. */
-static bool teams_are_possible(const image_run *run, bool kept)
+/* Why all ranks work together on every channel that is cleaned with others, or NULL. A
+ * checkpoint keeps the sets of these channels for all ranks, and devices are connected
+ * for all ranks. */
+static const char *joined_together(const image_run *run, bool kept)
 {
-    if (run->outputs.num == 1 || run->checkpoint.sums_wait) return false;
-    if (image_joins_channels(run->opts))
-        return kept && !run->opts->checkpoint.folder && !run->job.backend->start;
-    return !run->opts->weights.shared_density && (kept || !image_subtracts_early(run));
+    if (run->opts->checkpoint.folder)
+        return "channels that are cleaned together have a checkpoint";
+    if (run->job.backend->start)
+        return "channels that are cleaned together are on a GPU";
+    return kept ? NULL
+                : "data of channels that are cleaned together are streamed or on "
+                  "scratch";
+}
+
+/* Why all ranks work together on every output, or NULL. */
+static const char *why_together(const image_run *run, bool kept)
+{
+    if (run->outputs.num == 1) return "there is one output";
+    if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
+    if (image_joins_channels(run->opts)) return joined_together(run, kept);
+    if (run->opts->weights.shared_density) return "all channels share their density";
+    if (!kept && image_subtracts_early(run))
+        return "a model of other pixels is subtracted from data that are streamed";
+    return NULL;
 }
 
 static imager_teams_need teams_need(const image_run *run, bool kept)
@@ -51,7 +66,7 @@ static imager_teams_need teams_need(const image_run *run, bool kept)
         .row_bytes = IMAGE_ROW_BYTES * (double)run->outputs.num_channels *
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
-        .possible = teams_are_possible(run, kept),
+        .together = why_together(run, kept),
         .joined = image_joins_channels(run->opts),
         .checkpoints = run->opts->checkpoint.folder != NULL};
 }

@@ -135,17 +135,9 @@ static tess_status check_forced(const imager_job *job, const imager_teams_need *
     if (forced > 0 && ranks % forced != 0)
         TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d does not divide %d ranks", forced,
                   ranks);
-    if (forced > 1 && !need->possible && need->joined)
-        TESS_FAIL(
-            TESS_ERR_USAGE,
-            "--force-teams: channels that are cleaned together have a checkpoint, "
-            "a GPU or scratch: there all ranks work together");
-    if (forced > 1 && !need->possible)
-        TESS_FAIL(
-            TESS_ERR_USAGE,
-            "--force-teams: a model of other pixels is subtracted from data that are "
-            "streamed, or a checkpoint has part of an output: there all ranks work "
-            "together");
+    if (forced > 1 && need->together)
+        TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d: %s, so all ranks work together",
+                  forced, need->together);
 cleanup:
     return status;
 }
@@ -189,7 +181,7 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
     *num = 1;
     TESS_TRY(check_forced(job, need));
     if (forced > 0) *num = forced;
-    if (forced > 0 || !need->possible || !need->kept || job->backend->start)
+    if (forced > 0 || need->together || !need->kept || job->backend->start)
         return TESS_OK;
     order = tess_alloc(need->outputs->num_channels, sizeof *order);
     if (!order) TESS_FAIL(TESS_ERR_ALLOC, "channels of teams");

@@ -28,11 +28,12 @@ typedef struct imager_teams_need {
     int64_t first_output; /**< the first output that is to be made; those before it are
                              done */
     double vis_bytes,
-        row_bytes;    /**< bytes of a sample, and of a row for each of its samples */
-    bool kept;        /**< samples are kept in memory */
-    bool possible;    /**< no step of an output needs all ranks */
-    bool joined;      /**< channels are cleaned together, by all ranks */
-    bool checkpoints; /**< checkpoints are written */
+        row_bytes; /**< bytes of a sample, and of a row for each of its samples */
+    bool kept;     /**< samples are kept in memory */
+    const char *together; /**< why all ranks work on every output, or NULL: a step of it
+                               does not need all of them */
+    bool joined;          /**< channels are cleaned together, by all ranks */
+    bool checkpoints;     /**< checkpoints are written */
 } imager_teams_need;
 
 /** Choose the number of teams for the planned job, whose communicator has all ranks:
