@@ -187,7 +187,8 @@ static const struct argp_option image_options[] = {
     {"wsclean-files", OPT_WSCLEAN_FILES, NULL, OPTION_HIDDEN,
      "Write the files that WSClean writes: the PSF of the first Stokes parameter "
      "alone, "
-     "as NAME-psf.fits, and without --niter each dirty image also as NAME-image.fits",
+     "as NAME-psf.fits, without --niter each dirty image also as NAME-image.fits, and "
+     "with --horizon-mask NAME-horizon-mask.fits",
      5},
     {"dirty-as-image", OPT_DIRTY_AS_IMAGE, NULL, OPTION_HIDDEN,
      "Without --niter: write each dirty image as NAME-image.fits alone, as WSClean "

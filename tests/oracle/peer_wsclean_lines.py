@@ -17,8 +17,8 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, mpiexec, offset_radec, peak_error, read_image,
-                 run, simulate, skip, wcs_difference, write_sky)
+from e2e import (ASEC, BIN, Suite, casacore_python, fits_module, have_ms, mpiexec, offset_radec, peak_error,
+                 read_image, run, simulate, skip, wcs_difference, write_sky)
 from peer_wsclean_cleaned import largest_nearby, write_mask
 
 RA, DEC, SIZE, SCALE = 60.0, -30.0, 320, 4.0
@@ -111,7 +111,7 @@ def lines(mask):
         # of a survey with the LWA
         ("lwa", f"{FIELD} -niter 3000 -threshold 0.05 -weight natural -multiscale -multiscale-scale-bias 0.9 -mgain 0.6 "
                 "-nonegative -joinpolarizations -pol xx,yy -channelrange 1 3 -no-update-model-required", 1, SAME),
-        # of solar images with the OVRO-LWA, whose mask WSClean also writes
+        # of solar images with the OVRO-LWA
         ("ovro", f"-mem 4 -no-reorder -no-dirty -no-update-model-required -horizon-mask 5deg {FIELD} -weight briggs 0 "
                  "-minuv-l 10 -auto-threshold 3 -niter 3000 -mgain 0.8 -beam-fitting-size 2 -pol I", 1, SAME),
         # of snapshots with LOFAR
@@ -295,12 +295,41 @@ def check_line(suite, name, options, sets, limits, exact=EXACT):
     if not (suite.ran(f"wsclean {name}", peer) and suite.ran(f"tessera-wsclean {name}", mine)):
         return
     theirs, ours = images(suite, "peer-" + name), images(suite, name)
-    theirs.discard("-horizon-mask.fits")
     suite.equal(f"{name}: files", sorted(k for k in ours if not MORE.search(k)), sorted(theirs))
+    if "-horizon-mask.fits" in theirs & ours:
+        theirs.discard("-horizon-mask.fits")
+        check_mask(suite, name)
     for file in sorted(theirs & ours):
         check_file(suite, name, file, limits)
         headers = [read_image(suite.path(prefix + name + file))[1] for prefix in ("", "peer-")]
         check_keywords(suite, name + file[:-len(".fits")], *headers, options)
+
+
+def check_mask(suite, name):
+    """WSClean's mask has no position and no frequency."""
+    mine, theirs = (read_image(suite.path(prefix + name + "-horizon-mask.fits"))[0] for prefix in ("", "peer-"))
+    suite.true(f"{name}: the same mask near the horizon, of {mine.size} pixels {(mine != 0).sum():.0f}",
+               np.array_equal(mine, theirs))
+
+
+def check_horizon(suite, mask):
+    """An image of half of the sky by baselines of some wavelengths, with the mask of the user, and none, on one rank
+    and three."""
+    obs = simulate(suite.path("wide.ms"), suite.path("sky.csv"), layout="meerkat", ra=f"{RA}deg", dec=f"{DEC}deg",
+                   duration="10min", freq="8MHz", width="100kHz", channels=2, extra=("--antennas", "30"))
+    wide = f"-size {SIZE} {SIZE} -scale 0.2deg -weight natural -niter 5 -mgain 0.8 -no-update-model-required"
+    line = f"{wide} -horizon-mask 48deg"
+    check_line(suite, "horizon", line, [obs], OTHER_RESIDUAL)
+    with fits_module().open(suite.path("horizon-dirty.fits")) as hdus:
+        data = np.zeros_like(hdus[0].data)
+        data[..., 20:250, 100:310] = 1
+        fits_module().writeto(mask, data, hdus[0].header, overwrite=True)
+    check_line(suite, "horizon-masked", f"{line} -fits-mask {mask} -pol XX,YY -channels-out 2", [obs], OTHER_RESIDUAL)
+    several = [mpiexec(), "-n", "3", OURS] if mpiexec() else [OURS]
+    ran = run([*several, "-quiet", *f"{EXACT} {line} -name".split(), suite.path("ranks"), obs], 300)
+    if suite.ran("a mask of three ranks", ran):
+        mine, one = (read_image(suite.path(f"{name}-horizon-mask.fits"))[0] for name in ("ranks", "horizon"))
+        suite.true("three ranks: the same mask", 0 < mine.sum() < mine.size and np.array_equal(mine, one))
 
 
 def check_file(suite, name, file, limits):
@@ -429,6 +458,7 @@ def main():
     check_prediction(suite, sets[0], "peer-polkat", "-pol IQUV -channels-out 2")
     check_line(suite, "whole", f"{FIELD} -data-column DATA -weight briggs 0 -make-psf", sets[:1], SAME)
     check_subtracted(suite, sets[0])
+    check_horizon(suite, suite.path("wide.fits"))
     check_restoring(suite)
     check_cross_hands(suite, sets[0])
     # of another set: WSClean leaves cross-hands as they were where the model has Stokes I alone

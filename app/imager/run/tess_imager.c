@@ -8,6 +8,7 @@
 
 #include "channel_mean.h"
 #include "clean_inputs.h"
+#include "horizon_mask.h"
 #include "device_share.h"
 #include "image_backlog.h"
 #include "image_cubes.h"
@@ -399,6 +400,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     keep_cubes(&run);
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
+    TESS_TRY(horizon_mask_write(&run));
     TESS_TRY(image_outputs(&run));
     if (image_writes_columns(&own)) TESS_TRY(imager_checkpoint_images(&run.checkpoint));
     if (own.clean.update_model) TESS_TRY(update_model(&run));

@@ -141,6 +141,8 @@ static tess_status check_all(const image_files *output)
     const tess_image_opts *opts = output->opts;
     if (opts->beside.used_options)
         TESS_TRY(check_one(output, options_name(output), opts->overwrite));
+    if (image_has_horizon_mask(opts))
+        TESS_TRY(check_one(output, image_horizon_name(opts), opts->overwrite));
     for (int64_t t = 0; t < opts->intervals_out; ++t) {
         if (opts->beside.cube) TESS_TRY(check_cubes(output, t));
         for (int64_t c = opts->channels_out > 1 ? -1 : 0; c < opts->channels_out; ++c)

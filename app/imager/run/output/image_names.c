@@ -40,6 +40,18 @@ char *image_cube_name(const image_files *output, int64_t interval, const char *k
     return path;
 }
 
+bool image_has_horizon_mask(const tess_image_opts *opts)
+{
+    return opts->output && opts->beside.as_wsclean && image_is_cleaned(opts) &&
+           opts->clean.horizon_rad > 0;
+}
+
+char *image_horizon_name(const tess_image_opts *opts)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s-horizon-mask.fits", opts->output) < 0 ? NULL : path;
+}
+
 /* NAME[-tNNNN][-NNNN|-MFS][-POL]-KIND.SUFFIX, as WSClean names its images. */
 char *image_path(const image_files *output, int64_t interval, int64_t channel,
                  const tess_pol *pol, const char *kind, const char *suffix)
