@@ -30,6 +30,9 @@ CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
          (2, 1, ["--accuracy", "1e-8"]), (1, 1, ["--channels-out", "4", "--no-psf"]),
          (1, 1, ["--intervals-out", "4"]), (1, 1, ["--force-passes", "3"]),
          (2, 1, ["--memory", "400MiB", "--force-passes", "2"])]
+# With cleaning. A team that cleans a channel by itself has more of its images on each rank.
+CLEANED = [(2, []), (1, ["--channels-out", "4"]),
+           (4, ["--channels-out", "4", "--force-teams", "4"])]
 # With --subtract of a model of this many pixels: that of the image, whose plan it then
 # shares, or of others.
 SIZE, OTHER_SIZE, SCALE_ASEC = 1600, 2000, 0.6
@@ -54,6 +57,18 @@ def predicted(text):
     memory = float(re.search(r"memory a rank about (\d+) MiB", text).group(1))
     line = re.search(r"time +about [^:]*: (.*)", text).group(1)
     return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
+
+
+def check_cleaned(suite, options):
+    """What cleaning keeps is counted."""
+    for ranks, more in CLEANED:
+        if ranks > 1 and not mpiexec():
+            continue
+        label = f"{ranks} x cleaned {' '.join(more)}"
+        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "50",
+                                               "--nmiter", "2", *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
 
 
 def check_subtracted(suite, obs, all_hands, pixels):
@@ -91,6 +106,20 @@ def check_measured(suite, options):
     suite.true("small runs have the same plan with and without", len(set(grids[:5])) == 1)
     suite.true("costs are kept in two files",
                len([f for f in os.listdir(cache) if f.endswith(".json")]) == 2)
+    if mpiexec():
+        check_teams(suite, options, cache)
+
+
+def check_teams(suite, options, cache):
+    """A small run forms its teams by the built-in costs, so its plan does."""
+    teams = []
+    for calibration in ("on", "off"):
+        with environment(TESS_CALIBRATION=calibration, TESS_CACHE_DIR=cache):
+            planned = tessera("plan", *options, "--channels-out", "4", "--niter", "50", "--threads",
+                              1, ranks=2)
+        if suite.ran(f"plan of channels, calibration {calibration}", planned):
+            teams.append(re.search(r"outputs +(.*)", planned.out).group(1))
+    suite.equal("teams with and without measured costs", len(set(teams)), 1)
 
 
 def check_passes(suite, options):
@@ -270,6 +299,7 @@ def main():
         for ranks in (1, 2) if mpiexec() else (1,):
             check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
                          MATRIX_LIMITS)
+    check_cleaned(suite, options)
     check_subtracted(suite, obs, all_hands, pixels)
     check_passes(suite, options)
     check_limits(suite, options)

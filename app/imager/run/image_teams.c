@@ -158,6 +158,8 @@ tess_status image_form_teams(image_run *run, bool kept)
     run->job.ranks.num_teams = num;
     run->job.ranks.fft_ranks = 0;
     status = imager_job_share(&run->job);
+    /* a team that cleans by itself has the images of its output on fewer ranks */
+    if (status == TESS_OK && !need.joined) status = count_cleaning(run);
     if (status == TESS_OK && run->mode != DATA_CACHED)
         status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));

@@ -116,10 +116,9 @@ static void print_memory(const image_run *run, const imager_job *job,
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (image_is_cleaned(run->opts))
-        printf(
-            "cleaning      %.0f MiB more a rank; the time is that of dirty images, and "
-            "a major iteration takes about as long\n",
-            job->memory.clean_bytes / (1 << 20));
+        printf("cleaning      %.0f MiB of these; the time is that of dirty images, and "
+               "a major iteration takes about as long\n",
+               job->memory.clean_bytes / (1 << 20));
 }
 
 static void print_costs(const image_run *run, const imager_job *job)
@@ -290,6 +289,17 @@ cleanup:
     return status;
 }
 
+/* Forms the teams as the run will, which decides by the costs of its plan and not by
+ * those that were measured for the estimate. Collective. */
+static tess_status form_teams(image_run *run, const tess_costs *costs, bool kept)
+{
+    const tess_costs measured = run->job.plan->costs;
+    run->job.plan->costs = *costs;
+    const tess_status status = image_form_teams(run, kept);
+    run->job.plan->costs = measured;
+    return status;
+}
+
 /* The steps of tess_imager_image up to the partition of the work. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
@@ -322,7 +332,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     if (run.holds.together && !opts->scratch)
         TESS_TRY(image_check_kept(&run, kept, "cleaning channels together"));
     TESS_TRY(estimate_early(&run, &costs, kept, &early));
-    TESS_TRY(image_form_teams(&run, kept));
+    TESS_TRY(form_teams(&run, &costs, kept));
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
     add_early(&early, kept, &estimate);
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);

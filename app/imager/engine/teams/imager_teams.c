@@ -108,7 +108,7 @@ static double seconds_of_joined(const imager_job *job, const imager_teams_need *
 }
 
 /* Whether there is memory for the samples of a rank (those of its team's largest
- * output, sent and received) and for the team's images. */
+ * output, sent and received), and for the images that its team makes and cleans. */
 static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
 {
     const output_table *outputs = need->outputs;
@@ -123,7 +123,10 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
     const double rounds =
         need->joined ? ceil((double)outputs->num_channels / teams) : 0;
     const double samples = bytes * (2 * all / ranks + (2 + rounds) * largest / members);
-    return imager_base_bytes(job) + samples + imager_team_bytes(job, members) <
+    /* the base has what cleaning takes if all ranks clean an output */
+    const double cleaning = need->joined ? 0 : (teams - 1) * job->memory.clean_bytes;
+    return imager_base_bytes(job) + samples + cleaning +
+               imager_team_bytes(job, members) <
            MEMORY_SHARE * (double)job->memory.rank_bytes;
 }
 
