@@ -1,4 +1,4 @@
-/* What is built from the communicator's primitives, whichever library is below. */
+/* Functions that are built from the communicator's primitives, with MPI and without. */
 #include "tess_comm.h"
 
 #include <string.h>
@@ -9,14 +9,14 @@ int tess_comm_blame(tess_comm *comm, tess_status status, int *exit_status)
 {
     enum { INNOCENT = INT32_MAX };
     comm = tess_comm_last(comm);
-    /* own failures first; a rank that only heard of one is blamed when none admits
-     * it */
+    /* a rank with a failure of its own comes first; if there is none, a rank that knows
+     * a failure from others is named */
     int64_t first = status == TESS_OK         ? INNOCENT
                     : status == TESS_ERR_PEER ? INNOCENT / 2 + tess_comm_rank(comm)
                                               : tess_comm_rank(comm);
     *exit_status = tess_status_exit(status);
-    /* A failed rank that ends the job for want of patience does so in here, and never
-     * comes to what follows: then nobody else gets to print a message. */
+    /* A failed rank whose patience is over ends the job inside this call. It never
+     * reaches the next lines, so no other rank can print a message. */
     (void)tess_comm_agree(comm, status);
     if (tess_comm_allreduce_i64(comm, &first, 1, TESS_MIN) != TESS_OK)
         return status == TESS_OK ? -1 : tess_comm_rank(comm);

@@ -1,5 +1,5 @@
-/* What ranks do about failures: all ranks agree on the status of a step, and a rank that
- * has failed waits for the others for a limited time only, because the work of the
+/* What ranks do about failures: all ranks agree on the status of a step, and a rank
+ * that has failed waits for the others for a limited time only, because the work of the
  * others may take hours. */
 #define _GNU_SOURCE
 #include "comm_mpi.h"

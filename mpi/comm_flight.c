@@ -9,7 +9,7 @@
 
 /* ---- memory that a node's ranks share ---- */
 
-/* What the MPI library may want beside the memory that it is asked for. */
+/* Memory that the MPI library may need beside the memory that it is asked for. */
 enum { MARGIN_BYTES = 16 << 20 };
 
 struct tess_window {
@@ -17,10 +17,11 @@ struct tess_window {
     MPI_Win handle; /* MPI_WIN_NULL: `own` is this rank's alone */
     char *own;
     int64_t bytes;
-    char **of_rank; /* [size] memory of each rank of this node; NULL: of others */
+    char **of_rank; /* [size] memory of each rank of this node; NULL for ranks of other
+                       nodes */
 };
 
-/* Whether this rank may map so many bytes more. */
+/* Whether this rank may map this number of bytes in addition. */
 static bool can_map(size_t bytes)
 {
     void *there = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -30,15 +31,15 @@ static bool can_map(size_t bytes)
     return true;
 }
 
-/* Of all windows that this rank has parts of in shared memory: its parts. */
+/* Bytes of this rank's parts of all windows in shared memory. */
 static int64_t shared_bytes;
 
-/* Whether shared memory of so many bytes for each of some ranks of a node is worth
- * asking for. Where the file system behind it, or a rank's address space, is too small,
- * MPI libraries complain aloud and may leave some ranks with it and others without;
- * where it gets full later, ranks crash. It takes memory for what is written to only:
- * that all ranks here may have windows like this one, and what there is may be written
- * to, is reckoned with. */
+/* Whether it makes sense to ask for shared memory of `bytes` bytes for each of `ranks`
+ * ranks of a node. If the file system behind it, or the address space of a rank, is too
+ * small, MPI libraries print complaints, and some ranks may get shared memory while
+ * others do not. If the file system becomes full later, ranks crash: it holds only the
+ * pages that are written to. So this function assumes that all ranks here make such
+ * windows, and that all memory of the existing windows is written to. */
 static bool has_room(int64_t bytes, int ranks)
 {
     struct statvfs info;
@@ -46,12 +47,12 @@ static bool has_room(int64_t bytes, int ranks)
     const double wanted =
         1.25 * (double)(bytes + shared_bytes) * comm_ranks_here() + MARGIN_BYTES;
     if (!can_map((size_t)mapped)) return false;
-    if (statvfs("/dev/shm", &info) != 0) return true; /* not behind it here */
+    if (statvfs("/dev/shm", &info) != 0) return true; /* /dev/shm does not exist here */
     return (double)info.f_bavail * (double)info.f_frsize > wanted;
 }
 
-/* This node's ranks ask for their parts of shared memory; handle MPI_WIN_NULL where
- * they do not get it. Collective. */
+/* The ranks of this node ask for their parts of shared memory. If they do not get them,
+ * the handle is MPI_WIN_NULL. Collective. */
 static tess_status allocate_shared(tess_window *window)
 {
     tess_status status = TESS_OK;
@@ -77,7 +78,7 @@ cleanup:
     return status;
 }
 
-/* Where the others' parts are. Local. */
+/* Finds the parts of the other ranks of this node. Local. */
 static tess_status find_parts(tess_window *window)
 {
     tess_status status = TESS_OK;
@@ -172,31 +173,32 @@ cleanup:
 
 /* ---- flights ---- */
 
-/* What a rank tells another of what it has for it. */
+/* What a rank tells another rank about the bytes that it sends to it. */
 typedef struct notice {
-    int64_t bytes, at;      /* in the sender's window, or -1: comes as a message */
-    int64_t sends_messages; /* the sender, to anybody */
+    int64_t bytes,
+        at; /* `at`: place in the sender's window, or -1: the bytes come as a message */
+    int64_t sends_messages; /* whether the sender sends messages to any rank */
 } notice;
 
 enum { NOTICE_LENGTH = sizeof(notice) / sizeof(int64_t) };
 
-/* How far a flight is. */
+/* The stages of a flight. */
 typedef enum flight_stage {
     GROUNDED,
-    STARTED, /* notices are on their way */
-    SETTLED  /* messages are, if there are any */
+    STARTED, /* the notices are on their way */
+    SETTLED  /* the messages are on their way, if there are any */
 } flight_stage;
 
 struct tess_flight {
     tess_comm *comm;
     flight_stage stage;
-    notice *tell, *told; /* [size] to each rank, and by each */
-    char **part;         /* [size] where what it sent is */
+    notice *tell, *told; /* [size] notices to each rank, and from each rank */
+    char **part;         /* [size] where the bytes from each rank are */
     MPI_Request notices;
-    MPI_Request *request; /* of all messages, both ways */
+    MPI_Request *request; /* of all messages that are sent or received */
     int num_requests;
-    char *recv; /* messages, by rank */
-    /* the caller's */
+    char *recv; /* received messages, in the order of ranks */
+    /* borrowed from the caller */
     const tess_window *window;
     const char *send;
     const int64_t *send_at, *send_bytes;
@@ -252,7 +254,7 @@ static bool reads_in_place(const tess_window *window, const char *from, int k)
            from < window->own + window->bytes;
 }
 
-/* What each rank gets, and where it is. */
+/* Writes the notices: the number of bytes that each rank gets, and their place. */
 static void write_notices(tess_flight *flight)
 {
     const char *from = flight->send;
@@ -271,7 +273,7 @@ static void write_notices(tess_flight *flight)
         flight->tell[k].sends_messages = messages;
 }
 
-/* Room for what comes as messages. */
+/* Allocates memory for the bytes that come as messages. */
 static tess_status make_room(tess_flight *flight)
 {
     tess_status status = TESS_OK;
@@ -367,7 +369,7 @@ cleanup:
     return status;
 }
 
-/* What the notices say. */
+/* Reads the notices. */
 static bool read_notices(tess_flight *flight)
 {
     int64_t messages = 0;
@@ -410,7 +412,7 @@ void tess_flight_progress(tess_flight *flight)
     comm_account(start, 0);
 }
 
-/* Every message has come and gone. */
+/* All messages have been sent and received. */
 static tess_status wait_for_messages(tess_flight *flight)
 {
     tess_status status = tess_flight_settle(flight);

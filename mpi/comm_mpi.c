@@ -14,10 +14,11 @@
  * another one; for tests, of all nodes. */
 static int ranks_here = 1;
 
-/* Ranks on a node for tests of what depends on it: so many neighbours are one. */
+/* Environment variable for tests of what depends on nodes: its value is the number of
+ * neighbouring ranks that count as one node. */
 static const char *const NODE_RANKS = "TESS_NODE_RANKS";
 
-/* Number nodes from 0, given each rank's own number for its node. */
+/* Numbers the nodes from 0, given the number that each rank has for its node. */
 static void number_nodes(tess_comm *comm)
 {
     int *node = comm->node;
@@ -36,7 +37,7 @@ static void number_nodes(tess_comm *comm)
     }
 }
 
-/* Who is on which node, given a number for this rank's own. Collective. */
+/* Finds the node of each rank, given a number for the node of this rank. Collective. */
 static tess_status find_nodes(int own_node, tess_comm *comm)
 {
     tess_status status = TESS_OK;
@@ -171,8 +172,8 @@ cleanup:
     return status;
 }
 
-/* Libraries say more than their name and version: behind a comma, or in further lines.
- */
+/* Some libraries add further text to their name and version, behind a comma or in
+ * further lines. */
 void tess_comm_library(char *text, size_t size)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";

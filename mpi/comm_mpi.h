@@ -10,7 +10,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* One message or one element count handed to MPI at most; MPI counts are int. */
+/* Largest message, or count of elements, that is handed to MPI at a time, because MPI's
+ * counts are int. */
 enum { CHUNK = 1 << 29 };
 
 enum { TAG_ALLTOALL = 17, TAG_END };
@@ -47,8 +48,8 @@ int comm_ranks_here(void);
 /** Make comm->inside and comm->across. Collective. */
 tess_status comm_split_by_nodes(tess_comm *comm);
 
-/** What was written to the window before is seen by those that read it after; NULL is
- *  fine. Local. */
+/** Make what was written to the window before this call visible to ranks that read it
+ * after the call; NULL is fine. Local. */
 tess_status comm_window_sync(const tess_window *window);
 
 /** Wait for requests; a rank that has failed (tess_comm_note) ends the job instead when

@@ -10,7 +10,7 @@
 #include "tess_device.h"
 #include "tess_mem.h"
 
-/* What is used of the library. */
+/* The functions of the library that are used. */
 struct nccl_library {
     void *handle;
     decltype(&ncclGetUniqueId) get_unique_id;
@@ -33,10 +33,10 @@ struct nccl_ranks {
     void *buffer;   /* that is sent from */
     void *received; /* what came, before it goes to its rows */
     int64_t received_bytes;
-    tess_status pending; /* a failure of which the others do not know */
+    tess_status pending; /* a failure that other ranks do not know yet */
 };
 
-/* A library lives in a process once. */
+/* A process loads the library once. */
 static nccl_library library;
 
 #define TESS_NCCL(call)                                                                \
@@ -53,7 +53,7 @@ template <typename function> static bool find(const char *name, function *out)
     return *out != NULL;
 }
 
-/* Is it there, with all that is used? */
+/* Whether the library is there, with all functions that are used. */
 static bool open_library(void)
 {
     if (library.handle) return true;
@@ -73,7 +73,8 @@ static bool open_library(void)
     return false;
 }
 
-/* Do all ranks have the library, and a device each? Collective. */
+/* Whether all ranks have the library, and each rank has a device of its own.
+ * Collective. */
 static tess_status may_connect(tess_comm *comm, bool *may)
 {
     tess_status status = TESS_OK;
@@ -133,7 +134,7 @@ cleanup:
     return status;
 }
 
-/* The first use makes the connections, for tenths of a second. */
+/* The first use connects the devices, which takes tenths of a second. */
 static tess_status first_sum(nccl_ranks *made)
 {
     tess_status status = TESS_OK;
@@ -155,8 +156,8 @@ cleanup:
     return status;
 }
 
-/* Where a sum failed or the device is lost, other ranks may wait for this one on their
- * devices: an orderly end could wait for them in turn. */
+/* If a sum failed or the device is lost, other ranks may wait for this rank on their
+ * devices. An orderly end of NCCL could then wait for these ranks for ever. */
 static bool is_sound(const nccl_ranks *ranks)
 {
     if (ranks->failed) return false;
@@ -207,7 +208,7 @@ cleanup:
 
 /* ---- exchange ---- */
 
-/* Everything goes through one stream: the buffer is free when it is filled. */
+/* All work is in one stream, so the buffer is free when it is filled again. */
 static tess_status buffer(void *state, void **buffer_out)
 {
     *buffer_out = ((nccl_ranks *)state)->buffer;
@@ -268,8 +269,8 @@ cleanup:
     return status;
 }
 
-/* All ranks return alike: a failure to enqueue is for the next exchange to tell, or
- * `arrive`. */
+/* All ranks return the same status: the next exchange, or `arrive`, reports a failure
+ * to enqueue. */
 static tess_status exchange(void *state, tess_status status,
                             const tess_device_part *send, const tess_device_rows *take)
 {

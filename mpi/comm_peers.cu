@@ -13,7 +13,7 @@
 
 enum { THREADS = 256, BLOCKS = 132 * 8 };
 
-/* Halves of the memory from which ranks send in turn. */
+/* Ranks send in turn from the two halves of a buffer. */
 enum { HALVES = 2 };
 
 struct peers {
@@ -26,17 +26,18 @@ struct peers {
     /* exchanges */
     int64_t room;        /* bytes of a half; 0: none */
     int half;            /* that is sent next */
-    bool sent[HALVES];   /* since the last time that all ranks were known to be idle */
+    bool sent[HALVES];   /* since all ranks were last known to be idle */
     cudaStream_t copies; /* of what comes */
     cudaEvent_t *filled; /* [size][HALVES] the rank has filled that half */
     cudaEvent_t
         *emptied;  /* [size][HALVES] the rank has taken its parts of those halves */
     int64_t *told; /* [size + 1][1 + size] what ranks tell: status, places of parts */
-    tess_status pending; /* a failure of which the others do not know */
+    tess_status pending; /* a failure that other ranks do not know yet */
 };
 
-/* This rank's array, which is not of the pool, as that cannot be lent. It may be given
- * back only when no other rank has it open, of which the next create can be sure. */
+/* Memory for this rank's array. It does not come from the pool, because memory of the
+ * pool cannot be shared with other processes. It may be freed only when no other rank
+ * has opened it, and the next create makes sure of that. */
 static struct {
     void *memory;
     int64_t bytes;
@@ -110,7 +111,7 @@ static void destroy(void *state)
     tess_free(with);
 }
 
-/* Are all ranks on one node? Collective. */
+/* Whether all ranks are on one node. Collective. */
 static tess_status on_one_node(tess_comm *comm, bool *one)
 {
     tess_status status = TESS_OK;
@@ -146,8 +147,8 @@ cleanup:
     return status;
 }
 
-/* Whether a trial succeeded everywhere; what failed is another way's to do. Collective.
- */
+/* Whether a trial succeeded on all ranks. If it failed, another way is tried.
+ * Collective. */
 static tess_status everywhere(tess_comm *comm, tess_status trial, bool *good)
 {
     tess_status status = TESS_OK;
@@ -203,7 +204,7 @@ cleanup:
     return status;
 }
 
-/* What exchanges need, and whether it can be had. Collective. */
+/* Makes what exchanges need, and finds whether that is possible. Collective. */
 static tess_status try_exchange(peers *with, bool *good)
 {
     tess_status status = TESS_OK;
@@ -227,7 +228,7 @@ cleanup:
     return status;
 }
 
-/* Connect, and see whether that can be done. Collective. */
+/* Connects the devices, and finds whether that is possible. Collective. */
 static tess_status try_peers(peers *with, bool *good)
 {
     tess_status status = TESS_OK;
@@ -289,7 +290,7 @@ cleanup:
     return status;
 }
 
-/* Put this rank's array where the others read it; waits. */
+/* Copies this rank's array to where the others read it, and waits for the copy. */
 static tess_status lend(const void *values, int64_t bytes)
 {
     tess_status status = TESS_OK;
@@ -300,7 +301,7 @@ cleanup:
     return status;
 }
 
-/* Wait until nobody takes parts of an exchange any more. Collective. */
+/* Waits until no rank takes parts of an exchange any more. Collective. */
 static tess_status idle(peers *with)
 {
     tess_status status = TESS_OK;
@@ -335,8 +336,8 @@ cleanup:
 
 /* ---- exchange ---- */
 
-/* A half is filled again when all have taken their parts of it. The exchange of the
- * other half came in between, so that they have told when. */
+/* A half is filled again when all ranks have taken their parts of it. The ranks have
+ * told this in the exchange of the other half, which came in between. */
 static tess_status buffer(void *state, void **buffer_out)
 {
     tess_status status = TESS_OK;
@@ -401,8 +402,8 @@ cleanup:
     return status;
 }
 
-/* All ranks return alike: a failure to enqueue is for the next exchange to tell, or
- * `arrive`. */
+/* All ranks return the same status: the next exchange, or `arrive`, reports a failure
+ * to enqueue. */
 static tess_status exchange(void *state, tess_status status,
                             const tess_device_part *send, const tess_device_rows *take)
 {

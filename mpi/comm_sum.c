@@ -12,11 +12,11 @@
  * cache. */
 enum { SLICES_BYTES = 1 << 20, SLICE_SETS = 2 };
 
-/* Shares of which the memory is worth asking for: that takes a dozen collective calls.
- */
+/* Smallest share for which shared memory is asked for, because that takes a dozen
+ * collective calls. */
 enum { SHARED_FROM_BYTES = 1 << 20 };
 
-/* A sum in the making. */
+/* The state of a sum. */
 typedef struct scatter {
     tess_comm *comm;
     const char *values;

@@ -4,7 +4,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* What this build has, in order of preference. */
+/* The ways that this build has, the preferred one first. */
 static const struct {
     unsigned bit;
     const device_comm_way *way;

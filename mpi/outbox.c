@@ -3,7 +3,8 @@
 
 #include "tess_mem.h"
 
-/* Windows are made anew when they are too small: so much larger at least. */
+/* A window that is too small is replaced by one that is larger by at least this factor.
+ */
 static const double GROWTH = 1.5;
 enum { LEAST_BYTES = 64 };
 
@@ -71,7 +72,8 @@ tess_status tess_outbox_room(tess_outbox *box, int64_t bytes, void **room)
 {
     tess_status status = TESS_OK;
     tess_flight_finish(box->flight, NULL);
-    /* nobody leaves this before all have come, and so have done with what was there */
+    /* no rank passes this call before all ranks have reached it, so all have read the
+     * earlier messages */
     TESS_TRY(tess_comm_allreduce_i64(box->comm, &bytes, 1, TESS_MAX));
     if (!box->window || bytes > box->bytes) {
         const int64_t grown = (int64_t)(GROWTH * (double)box->bytes);

@@ -44,7 +44,7 @@ int tess_partition_divisor(int ranks, int limit)
     return best;
 }
 
-/* Most work of a rank, in pieces, when so many ranks share each. */
+/* The largest load of a rank, in pieces, if `sharers` ranks share each piece. */
 static double largest_load(int ranks, int pieces, int sharers)
 {
     const int groups = ranks / sharers;
@@ -108,7 +108,7 @@ cleanup:
     return status;
 }
 
-/* Of what grows with a brick's visibilities [s]. */
+/* The part of the cost that grows with the visibilities of a brick [s]. */
 static double cost_of_vis(const tess_partition_opts *opts, const brick_count *brick)
 {
     return opts->cost_vis_s * (double)brick->num_vis +

@@ -16,7 +16,7 @@ static int from_environment(const char *name)
     return value >= 1 && value <= 65536 ? (int)value : 0;
 }
 
-/* Cores' worth of time that the control group may use, 0 when unlimited. */
+/* Number of cores whose time the control group may use; 0: unlimited. */
 static double group_cores(void)
 {
     double quota = 0, period = 0;
