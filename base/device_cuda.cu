@@ -13,14 +13,15 @@
 #include "tess_mem.h"
 #include "tess_numa.h"
 
-/* A ring of 4 × 16 MiB: 16 MiB take 0.3 ms on a link of 55 GB/s, long against the cost of a
- * copy's launch, and pinning 64 MiB takes about 20 ms. */
+/* The ring has 4 × 16 MiB. On a link of 55 GB/s, 16 MiB take 0.3 ms, which is long
+ * against the launch of a copy. To pin 64 MiB takes about 20 ms. */
 enum { RING_BUFFERS = 4 };
 static const int64_t RING_BYTES = 16 << 20;
 
-/* Copies up to this lie one after the other in a pinned buffer. So a table of some kB does
- * not take a buffer of the ring, whose former copy the stream may still have to do; and the
- * driver, which would wait for the stream with more than 64 kB, does not stage it. */
+/* Copies of at most this size lie one after the other in a pinned buffer. So a table of
+ * some kB does not take a buffer of the ring, and does not wait until the stream has
+ * done the buffer's earlier copy. The driver would stage such a copy from pageable
+ * memory itself, and would wait for the stream if it has more than 64 kB. */
 static const int64_t SMALL_BYTES = 2 << 20;
 enum { TABLE_BUFFERS = 2 };
 static const int64_t TABLE_BYTES = 8 << 20;
@@ -32,32 +33,33 @@ enum { LEAST_COMPUTE_MAJOR = 8, MOST_DEVICES = 64 };
  * work space and the pool's rounding. */
 static const double MEMORY_SHARE = 0.92;
 
-/* The process's device. CUDA keeps such a state per process as well: a device is not
- * something a caller could have two of. */
+/* The device of the process. CUDA keeps its state per process, too, so no caller could
+ * have two devices. */
 static struct {
     bool started;
     int number;
-    cudaStream_t stream, copies; /* copies: of staged uploads, beside what `stream` does */
-    cudaEvent_t allocated;       /* in `stream`: memory taken so far is there */
+    cudaStream_t stream, copies; /* `copies`: for staged uploads, beside `stream` */
+    cudaEvent_t allocated;       /* in `stream`, behind all allocations so far */
     cudaMemPool_t pool;
     int64_t allowed;            /* bytes that all ranks with this device may take */
     int64_t limit;              /* bytes this process may take */
-    int64_t outside;            /* bytes that are not the pool's */
+    int64_t outside;            /* bytes that do not come from the pool */
     char *ring[RING_BUFFERS];   /* pinned */
     cudaEvent_t ring_free[RING_BUFFERS];
     int next_buffer, threads;
-    /* of copies by tess_device_upload_staged and tess_device_fetch: when the one of each
-     * buffer began and was done, when the work on what it uploaded began and was done */
+    /* for the copy of each buffer by tess_device_upload_staged or tess_device_fetch:
+     * when it began and ended, and when the work on the uploaded bytes began and ended
+     */
     cudaEvent_t began[RING_BUFFERS], copied[RING_BUFFERS];
     cudaEvent_t work_began[RING_BUFFERS], worked[RING_BUFFERS];
     bool timed[RING_BUFFERS], worked_on[RING_BUFFERS];
-    const void *target[RING_BUFFERS]; /* device memory that it was uploaded to */
+    const void *target[RING_BUFFERS]; /* device memory to which the buffer was uploaded */
     int last_staged;
     int fetched_first, num_fetched; /* buffers that tess_device_fetch fills */
     double link_busy_s, device_busy_s;
 } device;
 
-/* Small copies lie here until the stream has done them. */
+/* Buffers of small copies, in which the bytes stay until the stream has copied them. */
 static struct {
     char *buffer[TABLE_BUFFERS]; /* pinned */
     cudaEvent_t done[TABLE_BUFFERS];
@@ -71,7 +73,8 @@ static struct {
     int last;
 } turn;
 
-/* Numbers of the visible devices that will do; none without a driver. */
+/* Lists the numbers of the visible devices that can be used, and returns how many there
+ * are; 0 if there is no driver. */
 static int list_devices(int number[MOST_DEVICES])
 {
     int count = 0, usable = 0, major = 0;
@@ -213,8 +216,8 @@ int64_t tess_device_room(void)
     size_t free_bytes = 0, total_bytes = 0;
     const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
     const int64_t reserved = pool_attribute(cudaMemPoolAttrReservedMemCurrent);
-    /* Nobody asks a working device in vain. One that is lost shall not be taken for a full
-     * one: what is done with it next says what happened. */
+    /* A working device always answers. A lost device must not look like a full one: the
+     * next call that uses it reports the failure. */
     if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) {
         (void)cudaGetLastError();
         return device.limit;
@@ -234,8 +237,8 @@ int64_t tess_device_held(void)
     return pool_attribute(cudaMemPoolAttrUsedMemHigh) + device.outside;
 }
 
-/* What the pool has of the driver and nobody uses. To ask the driver takes longer than to
- * take memory from the pool. */
+/* Memory that the pool has got from the driver and that is not in use. To ask the
+ * driver takes longer than to take memory from the pool. */
 static int64_t spare_bytes(void)
 {
     const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
@@ -317,7 +320,8 @@ static int take_buffer(void)
     return k;
 }
 
-/* Room for a small copy; waits until the copies that were there are done. */
+/* Finds room for a small copy. The call waits until the earlier copies in that place
+ * are done. */
 static tess_status take_table(int64_t bytes, char **room)
 {
     tess_status status = TESS_OK;
@@ -383,7 +387,7 @@ cleanup:
     return status;
 }
 
-/* A copy between a buffer and the device, timed. */
+/* Enqueues a copy between a buffer and the device, and measures its time. */
 static tess_status copy_timed(int k, void *to, const void *from, int64_t bytes,
                               cudaMemcpyKind kind, cudaStream_t stream)
 {
@@ -414,8 +418,8 @@ cleanup:
     return status;
 }
 
-/* Copies that follow wait until `to` may be written: it was taken in order of the other
- * stream, and work on what was there before may still go on. */
+/* Lets later copies wait until `to` may be written: the other stream has allocated it,
+ * and work on its earlier content may still go on. */
 static tess_status copies_wait_for(const void *to)
 {
     tess_status status = TESS_OK;
@@ -485,7 +489,7 @@ void tess_device_busy(double *link_s, double *device_s)
 
 /* ---- other copies ---- */
 
-/* While one buffer is emptied by threads, the next ones are on their way. */
+/* While threads empty one buffer, the next ones are on their way. */
 tess_status tess_device_download(void *to, const void *from, int64_t bytes)
 {
     tess_status status = TESS_OK;

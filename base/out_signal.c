@@ -16,8 +16,8 @@
 #include "out_name.h"
 #include "tess_out_file.h"
 
-/* More files than a run has at a time: of each of 8 polarisations at most 16 images,
- * previews and corrected images, and maps of spectra. */
+/* More files than a run has at a time. Each of 8 polarisations has at most 16 images,
+ * previews, corrected images and maps of spectra. */
 enum { MAX_FILES = 512, MAX_DEPTH = 8, MAX_PASSES = 100 };
 enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
 

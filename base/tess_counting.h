@@ -14,9 +14,10 @@ static inline int64_t tess_share_first(int64_t count, int thread, int num_thread
     return count * thread / num_threads;
 }
 
-/** Turn counts [num_threads][digits] into places: where the first element of a digit in
- * a thread's share goes. Places follow the digits, and for each digit the threads, so
- * the sort is stable. Returns the number of elements. */
+/** Turn counts [num_threads][digits] into places: places[t][d] is where the first
+ * element of digit d in the share of thread t goes. Places are in the order of digits,
+ * and those of one digit in the order of threads, so the sort is stable. Returns the
+ * number of elements. */
 static inline int64_t tess_counts_to_places(int64_t *counts, int64_t digits,
                                             int num_threads)
 {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-/* So many threads copy 50 GB/s, which is what the link to a GPU moves. */
+/* This number of threads copies 50 GB/s, which is the rate of the link to a GPU. */
 enum { MOST_MOVERS = 16 };
 
 int tess_device_movers(int threads)
