@@ -25,8 +25,8 @@ struct tess_density {
 };
 
 /* WSClean rounds the sides of its padded image up to a multiple of four, and its grid
- * of weights has the size of that image. With -super-weight it has so many times fewer
- * cells a side, an even number. */
+ * of weights has the size of that image. With -super-weight F, it divides the number of
+ * cells of a side by F and rounds it to an even number. */
 static int64_t weight_grid_size(int64_t pixels, const tess_weight_opts *opts)
 {
     const double padding = opts->padding > 0 ? opts->padding : WEIGHT_GRID_PADDING;

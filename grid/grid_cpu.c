@@ -14,7 +14,7 @@ static size_t value_bytes(const tess_grid_plan *plan)
     return plan->is_double ? 2 * sizeof(double) : 2 * sizeof(float);
 }
 
-/* Of what a brick touches, what is wanted. */
+/* Finds the planes that are wanted, among those that a brick touches. */
 static void planes_stored(const tess_brick_sums *sums, tess_brick_sum *sum)
 {
     int32_t first = sum->touched_first, end = first + sum->touched_planes;

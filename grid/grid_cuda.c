@@ -496,8 +496,8 @@ static tess_status cuda_subtract(const tess_subtraction *what,
 
 /* ---- brick sums ---- */
 
-/* Of the room that there is, what sums may take: the rest is for lists of bricks, the
- * points of w-projection, pieces of other ranks and what a pool rounds up. */
+/* Share of the free memory that sums may take. The rest is for lists of bricks, points
+ * of w-projection, pieces of other ranks, and what a pool rounds up. */
 static const double SUMS_SHARE = 0.8;
 
 /* Complex values of one plane of a brick, of all polarisations. */

@@ -150,7 +150,8 @@ static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int 
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
 
-/* Cells of a grid along an axis of so many pixels; a footprint must not meet itself. */
+/* Number of cells of a grid along an axis of `pixels` pixels. There are at least as
+ * many that a footprint does not meet itself. */
 static int64_t cells_for(int64_t pixels, double padding)
 {
     const int64_t cells = (int64_t)ceil(padding * (double)(pixels + MARGIN));

@@ -191,8 +191,8 @@ cleanup:
 
 /* ---- stable parallel radix sort ---- */
 
-/* Bits of a digit: few, so that places stay in cache; or all there are, if so many runs
- * are sorted that the places of all threads are few beside them. */
+/* Bits of a digit. They are few, so that places stay in cache. All bits form one digit
+ * if there are far more runs than places of all threads. */
 enum { DIGIT_BITS = 11, MOST_BITS = 18 };
 
 /* Keys are counted from the smallest: those of one of many ranks need fewer bits. */
@@ -358,8 +358,8 @@ cleanup:
 
 /* ---- counting alone ---- */
 
-/* Counters of all keys are faster than sorting while there are so many of them for a
- * sample at most. */
+/* Counters of all keys are faster than sorting if there are at most this many keys for
+ * each sample. */
 enum { KEYS_PER_SAMPLE = 2 };
 
 /* What a brick has. */

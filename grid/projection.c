@@ -87,8 +87,9 @@ static double offset_error(const tess_grid_plan *plan, int oversampling)
     return TESS_PI * sqrt(2.0) / 6 / oversampling / plan->projection->padding;
 }
 
-/* Of N planes, for w spread evenly: squares of distances that are even in √w are twice
- * those of distances even in w. */
+/* The error of `num_planes` planes, for w that are spread evenly. Mean squares of
+ * distances in w are twice as large if planes are even in √w as if they are even in w.
+ */
 static double plane_error(const tess_grid_plan *plan, int num_planes)
 {
     const tess_projection *projection = plan->projection;
@@ -98,7 +99,7 @@ static double plane_error(const tess_grid_plan *plan, int num_planes)
            plan->opts.w_max_lambda * projection->nm1_spread / (num_planes - 1);
 }
 
-/* Of offsets and planes together. */
+/* The error of offsets and planes together. */
 static double layout_error(const tess_grid_plan *plan, const tess_gcf_layout *layout)
 {
     return hypot(offset_error(plan, layout->oversampling),
@@ -347,7 +348,7 @@ const tess_gcf *tess_projection_table(const tess_grid_plan *plan)
 
 /* ---- a user's kernels ---- */
 
-/* A grid of so many cells has the kernels' field. */
+/* Finds the number of cells of a grid that has the field of the kernels. */
 static tess_status fit_axis(double field, double scale_rad, int64_t pixels,
                             int64_t *cells)
 {

@@ -15,8 +15,8 @@ namespace
 
 enum { THREADS = 256, LANES = 32 };
 
-/* Of the device memory there is, what points may take, and how many of them at a time:
- * more do not run faster. */
+/* Share of the device memory that points may take, and the largest number of points at
+ * a time. More points are not faster. */
 const double POINTS_SHARE = 0.5;
 const int64_t MOST_POINTS = (int64_t)1 << 25;
 
@@ -178,8 +178,8 @@ cleanup:
 
 /* ---- points ---- */
 
-/* Of rows [row, row + num_rows), a channel each: the line that a tile's brick begins at
- * plus 1, or 0. */
+/* Rows [row, row + num_rows). For each row and channel it has the line at which the
+ * brick of a tile begins, plus 1, or 0. */
 struct batch {
     view v;
     int64_t row, num_rows;

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Of one core of a present server, 2.5 to 4 GHz with AVX2; measured on runs of 2 to 30
- * million visibilities. A vector update (load, FMA and store of 32 bytes) takes
+/* Costs of one core of a present server, 2.5 to 4 GHz with AVX2, measured on runs of 2
+ * to 30 million visibilities. A vector update (load, FMA and store of 32 bytes) takes
  * 0.9 ns: VECTORS of them make one line of a kernel of support w. */
 #define SINGLE_VECTORS(w)  ((2 * (w) + 7) / 8)
 #define DOUBLE_VECTORS(w)  ((2 * (w) + 3) / 4)

@@ -34,7 +34,7 @@ typedef struct tess_costs {
     /* of all the threads together */
     double touch_bytes_s; /**< bytes of new memory that are got in a second */
     double copy_bytes_s;  /**< bytes that are read and written in a second */
-    /** so many threads saturate memory; more do not help; 0: unknown */
+    /** fewest threads that saturate memory; 0: unknown */
     int enough_threads[TESS_NUM_TRAFFIC];
 } tess_costs;
 

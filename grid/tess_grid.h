@@ -141,7 +141,7 @@ typedef struct tess_brick_sums {
     tess_brick_sum *brick; /**< [num_bricks] */
     void *data;            /**< the arena, in memory of the backend's */
     int64_t num_values;    /**< complex values in the arena */
-    int64_t capacity;      /**< so many there is room for; backend cpu */
+    int64_t capacity;      /**< number of values for which there is room; backend cpu */
     int num_pol;
     int32_t window_first, window_planes; /**< in: planes wanted; 0: all. Backend cpu */
     tess_brick_arena *spare;     /**< in: taken for the arena, or freed when it is too

@@ -48,11 +48,11 @@ bool tess_taper_is_none(const tess_taper *taper);
 typedef struct tess_weight_opts {
     tess_weighting weighting;
     double robust;       /**< R of Briggs */
-    double rank_filter;  /**< > 0: cap a cell's factor at so many times the mean of
-                              the occupied cells around it, as WSClean's
+    double rank_filter;  /**< > 0: limit the factor of a cell to this many times the
+                              mean of the occupied cells around it, as WSClean's
                               -weighting-rank-filter does */
-    int64_t rank_cells;  /**< cells a side of this window, down to an even number; 0:
-                              16 */
+    int64_t rank_cells;  /**< side of this window in cells, rounded down to an even
+                              number; 0: 16 */
     bool first_density;  /**< several weights (Stokes): W_c and f² of the first count
                               for all, as in a run of WSClean, instead of their own.
                               Where the first has no weights, Briggs leaves a weight
@@ -65,8 +65,8 @@ typedef struct tess_weight_opts {
     tess_taper taper;    /**< natural weights have a density for its sake */
 } tess_weight_opts;
 
-/** The smallest quantum, a power of two, for so many weights up to `largest`: 2e-19 of
- *  their largest possible sum. */
+/** The smallest quantum, a power of two, for sums of `num_vis` weights up to `largest`:
+ * 2e-19 of their largest possible sum. */
 double tess_density_quantum(double largest, int64_t num_vis);
 
 /** An empty density of samples with `num_weight` weights each. Local. */

@@ -127,7 +127,8 @@ __global__ void pick_chunks_kernel(const cuda_chunk *from, const brick_part *par
     out[k] = chunk;
 }
 
-/* A block a brick, a thread every so many of its values. Limit: memory. */
+/* A block adds a brick; each of its threads adds every THREADS-th value. Limit: memory.
+ */
 template <typename R>
 __global__ void add_rest_kernel(cuda_args args, const brick_rest *rest,
                                 const void *extra)

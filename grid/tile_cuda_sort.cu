@@ -158,7 +158,7 @@ struct run_counts {
     }
 };
 
-/* Of each sub-tile: its key and how many visibilities come before it. */
+/* A sub-tile: its key, and the number of visibilities before it. */
 struct sub_tile {
     int64_t key, vis;
 };
@@ -601,7 +601,7 @@ cleanup:
 void tile_cuda_list_free(tile_cuda_list *list)
 {
     if (list->work) {
-        (void)cudaDeviceSynchronize(); /* whoever still uses them */
+        (void)cudaDeviceSynchronize(); /* work that still uses the memory */
         (void)cudaFree(list->work->run);
         (void)cudaFree(list->work->memory);
     }

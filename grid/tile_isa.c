@@ -28,17 +28,16 @@ enum { MAX_SUMS = 12 }; /* of 16 */
 #endif
 
 enum {
-    MAX_PLANES = 4,   /* of a group, worked on together */
-    PLACED = 256,     /* samples placed together: a vector loop over runs */
-    FEW = 256,        /* samples sorted together without work memory */
-    PART = 64,        /* samples whose taps are held together: about L1 */
-    WHOLE = 16,       /* samples whose taps are worked out together, at most */
-    RUNS_AHEAD = 12,  /* runs whose samples are prefetched */
-    PLANE_SLOTS = 16, /* of a sort key */
-    SLOT_BITS = 12,   /* of positions seen last: as many as samples sorted together */
-    PROBED_SHARE =
-        16, /* 1 in so many samples is looked at for another at its position */
-    WORTH_SHARE = 16, /* and all are if 1 in so many of those has one */
+    MAX_PLANES = 4,    /* of a group, worked on together */
+    PLACED = 256,      /* samples placed together: a vector loop over runs */
+    FEW = 256,         /* samples sorted together without work memory */
+    PART = 64,         /* samples whose taps are held together: about L1 */
+    WHOLE = 16,        /* samples whose taps are worked out together, at most */
+    RUNS_AHEAD = 12,   /* runs whose samples are prefetched */
+    PLANE_SLOTS = 16,  /* of a sort key */
+    SLOT_BITS = 12,    /* of positions seen last: as many as samples sorted together */
+    PROBED_SHARE = 16, /* 1 sample in this many is tested */
+    WORTH_SHARE = 16,  /* all are, if 1 in this many has an equal one */
     FEWEST_PROBED = 4,
     SAME = 0x8000, /* at the position of the sample before it in the order */
     NO_SAMPLE = 0xffff,
@@ -115,7 +114,8 @@ static inline void sincos_double(double turns, double *sine, double *cosine)
     tess_sincos_turns(turns, sine, cosine);
 }
 
-/* Planes of which a kernel's lines, so many vectors each, fit into the registers. */
+/* Number of planes whose lines of a kernel, of `vectors` vectors each, fit into the
+ * registers. */
 static inline __attribute__((always_inline)) int planes_at_once(const int vectors)
 {
     return MAX_SUMS / vectors > MAX_PLANES ? MAX_PLANES

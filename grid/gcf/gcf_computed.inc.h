@@ -23,7 +23,7 @@ INLINE NAME(formula) NAME(formula_of)(const gcf_job *job, const gcf_place *at)
                            .ripple = (REAL)of->ripple};
 }
 
-/* Of a footprint's first tap, the distance from the point along an axis [cells]. */
+/* The distance of a footprint's first tap from the point, along an axis [cells]. */
 INLINE REAL NAME(first_tap)(const gcf_job *job, const gcf_place *at, int offset,
                             bool flip)
 {

@@ -30,7 +30,7 @@ static const uint32_t GCF_FLIP_U = 1u << GCF_KERNEL_BITS,
 
 /** How a strategy wants its points. */
 struct gcf_cuda_order {
-    int tile_u, tile_v; /**< by tile of so many cells, in lines; 0: not by tile */
+    int tile_u, tile_v; /**< cells of the tiles that sort points; 0: not by tile */
     bool meeting;       /**< a tile lists all points whose footprints meet it, not just
                              those that start in it */
     bool by_kernel;     /**< and then by plane, offsets and flips, so that those that
@@ -199,9 +199,9 @@ static tess_status gcf_take(int64_t count, const char *what, T **memory)
 
 enum { GCF_MOST_THREADS = 512, GCF_FEW_BLOCKS = 4, GCF_MANY_BLOCKS = 8 };
 
-/** What a kernel is compiled for: blocks of MOST threads (ANY: up to so many),
- * registers for so many of them on a multiprocessor; 0: as the compiler likes, which 1
- * is not. */
+/** Launch bounds of a kernel. Blocks have MOST threads; with ANY they have at most
+ * MOST. BLOCKS blocks have registers on a multiprocessor at a time; 0: the compiler
+ * chooses, which differs from 1. */
 template <int MOST, int BLOCKS = 0, bool ANY = false> struct gcf_bounds {
     static constexpr int most = MOST, blocks = BLOCKS;
     static constexpr bool any = ANY;
@@ -347,7 +347,7 @@ __device__ inline gcf_either_view<R> gcf_view_either(const gcf_cuda_job &job,
     return view;
 }
 
-/** A tap so many values from the first. */
+/** The tap that lies `at` values behind the first one. */
 template <typename R>
 __device__ inline typename cuda_complex<R>::type gcf_tap_of(const void *first,
                                                             int is_single, int64_t at)

@@ -78,7 +78,7 @@ __device__ inline typename cuda_complex<R>::type value_of(const formula<R> &of, 
     return out;
 }
 
-/* Of a footprint's first tap, the distance from the visibility along an axis [cells].
+/* The distance of a footprint's first tap from the visibility, along an axis [cells].
  */
 __device__ inline double first_tap(const gcf_cuda_job &job, int support,
                                    uint32_t kernel, int shift, uint32_t flip)

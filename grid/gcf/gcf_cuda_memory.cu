@@ -57,7 +57,8 @@ cleanup:
     return status;
 }
 
-/* Rows to or from the device; managed memory is nobody else's meanwhile. */
+/* Copies rows to or from the device. No other code uses the managed memory meanwhile.
+ */
 tess_status copy_rows(bool up, bool managed, char *there, char *here, int64_t stride,
                       int64_t bytes, int64_t count)
 {

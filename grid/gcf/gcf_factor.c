@@ -195,7 +195,8 @@ static int narrow(const tess_gcf *gcf, int plane, const parts *of, double total,
     return skip;
 }
 
-/* First of a term's samples that is 0, if it is so many cells wide on either side. */
+/* The first sample of a term that is 0, if the term is `half` cells wide on either
+ * side. */
 static int end_of(const tess_gcf *gcf, int plane, const parts *of, int half)
 {
     return half < gcf->plane[plane].support / 2 ? half * gcf->layout.oversampling

@@ -29,7 +29,7 @@ static int full_offset(const tess_gcf *gcf, int offset, bool flip)
     return flip ? gcf->layout.oversampling - offset : offset;
 }
 
-/* Bytes of a factor's split taps over so many lines or cells, wherever they start, for
+/* Bytes of a factor's split taps over `cells` lines or cells, wherever they start, for
  * any number of lanes. */
 static int64_t split_bytes(const tess_gcf_plan *plan, int64_t cells)
 {
@@ -72,7 +72,7 @@ static int64_t term_step(const tess_gcf_plan *plan, int plane)
     return gcf->layout.oversampling * gcf_factor_line(gcf->plane[plane].support);
 }
 
-/* Of a product's split column, in whole blocks of lanes. */
+/* Bytes of a product's split column, in whole blocks of lanes. */
 static int64_t column_bytes(const gcf_product *product, int64_t lanes, int64_t bytes)
 {
     const int64_t begin = product->line / lanes;

@@ -25,7 +25,7 @@
 enum {
     TILE = 64,                   /* cells along each axis, or twice as many, … */
     MOST_BUFFER_BYTES = 1 << 20, /* … as long as buffers stay in cache */
-    PIECES_A_THREAD = 8,         /* so many, at least, are worth handing out */
+    PIECES_A_THREAD = 8,         /* fewest pieces for each thread */
     PAYS = 4,                    /* cells of footprints for each cell of a buffer */
     PAYS_WELL = 16,
     FEW_TAPS_BYTES = 1 << 19, /* tables that stay in cache in any order */
@@ -588,7 +588,8 @@ static bool buffer_pays(const tess_gcf_plan *plan, const gcf_place *place,
     return work >= PAYS * around->lines * around->cells;
 }
 
-/* Points directly to or from the grid, which nobody else adds to meanwhile. */
+/* Grids or degrids points directly on the grid, to which no other thread adds
+ * meanwhile. */
 static void do_sparse_piece(gcf_job *job, const tess_gcf_cells *cells,
                             gcf_function *function)
 {

@@ -106,7 +106,7 @@ static int64_t reach(const tess_gcf_opts *opts, double w_lambda)
            opts->taper_support / 2 + MARGIN;
 }
 
-/* Of a plane that is at least so wide. */
+/* The number of samples of a plane that is at least `support` cells wide. */
 static int64_t samples_of(const tess_gcf_opts *opts, double w_lambda, int support)
 {
     const int64_t cells = 2 * reach(opts, w_lambda);

@@ -80,9 +80,9 @@ typedef enum tess_gcf_sort {
 typedef struct tess_gcf_probes {
     tess_gcf_atomics atomics; /**< gridding: scatter, warp, window, coarse; atomic */
     tess_gcf_sort sort;       /**< strategies by tile */
-    double tile_factor; /**< gridding, tiled: tiles of less than so many times the mean
-                             number of points (of tiles that have any) are added to
-                             the grid atomically */
+    double tile_factor; /**< gridding, tiled: tiles that have fewer points than this
+                           factor times the mean (of tiles that have any) are added to
+                           the grid atomically */
     int narrow;        /**< gridding, tiled on a GPU: kernels of up to so many cells are
                             added atomically, as `warp` does; 0: those, or all of few
                             points, that are faster so, unless other ways of tiles are

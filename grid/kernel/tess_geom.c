@@ -94,11 +94,11 @@ double tess_geom_fft_slowness(int64_t n)
     return by_power_of_two[exponent[0] < POWERS ? exponent[0] : POWERS - 1] * others;
 }
 
-/* Lengths up to so many times the least are looked at: more cells are also more memory.
- */
+/* Lengths up to this factor times the least length are considered, because more cells
+ * need more memory. */
 static const double LONGEST = 1.08;
-/* Of a plane's time, what does not depend on the factors of its length: values are
- * moved. */
+/* Share of a plane's time in which values are moved. It does not depend on the factors
+ * of the plane's length. */
 static const double MOVING = 0.4;
 
 int64_t tess_geom_fft_size(int64_t n)

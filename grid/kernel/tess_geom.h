@@ -76,8 +76,8 @@ int64_t tess_geom_smooth_size(int64_t n);
  * and primes other than two take more operations. */
 double tess_geom_fft_slowness(int64_t n);
 
-/** Length of a transform of n values or a little more: smooth as well, the next such or
- *  up to 8 % longer, with the least work in a plane of so many lines. */
+/** Length of a transform of n or a few more values: the next smooth number, or one that
+ * is up to 8 % larger, for which a square plane takes the least work. */
 int64_t tess_geom_fft_size(int64_t n);
 
 #endif
