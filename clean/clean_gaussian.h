@@ -22,7 +22,7 @@ clean_widths clean_widths_of(double major_px, double minor_px, double angle_rad)
 /** Square of the area of the ellipse, major² · minor²; 0 where it has no width. */
 double clean_widths_determinant(const clean_widths *widths);
 
-/** Of widths whose determinant is above 0. */
+/** The exponent of a Gaussian of these widths, whose determinant is above 0. */
 clean_exponent clean_exponent_of(const clean_widths *widths);
 
 #endif

@@ -15,8 +15,8 @@ static const double CENTRED = 1e-7;
  * of σ pixels depends on its place by 2 exp(−2π²σ²), here 1e-6. */
 static const double LEAST_WIDTH = 2;
 
-/* Along an axis points are so many σ apart, at most a pixel, and reach so far from the
- * middle. */
+/* The distance of points along an axis [σ], which is at most a pixel, and the distance
+ * of the farthest point from the middle [σ]. */
 static const double STEP = 1.2, FARTHEST = 4.8;
 
 /* Gaussians end where they are this much of their height. */

@@ -60,12 +60,12 @@ typedef struct line_set {
     int64_t stride;    /* distance of lines: row_count and padding (padded_rows) */
 } line_set;
 
-/** Work memory of a slot: at least so many bytes, contents undefined, or NULL. It stays
- *  the planes'. Local. */
+/** Work memory of a slot, of at least `bytes` bytes, with undefined contents; NULL if
+ * memory is short. The planes own it. Local. */
 void *planes_cpu_work(tess_planes *planes, work_slot slot, int64_t bytes);
 
-/** A set of so many slabs without lines. Free it with planes_cpu_lines_free(). Local.
- */
+/** Make a set of `num_slabs` slabs without lines. Free it with planes_cpu_lines_free().
+ * Local. */
 tess_status planes_cpu_lines_create(int num_slabs, line_set *set);
 void planes_cpu_lines_free(line_set *set);
 

@@ -66,9 +66,9 @@ static tess_status grow_once(device_array *array, int64_t bytes, int64_t most,
     return device_array_grow(array, bytes, what);
 }
 
-/* Grows an array by half at least. This serves devices that share the memory of one
- * image, and shall not need more of it than planes do: a few steps lead from the first
- * plane to the largest. */
+/* Grows an array by half at least, so that a few steps lead from the first plane to the
+ * largest one. Devices that share the memory of one image use this, because they must
+ * not need more memory than planes do. */
 static tess_status grow_by_half(device_array *array, int64_t bytes, int64_t most,
                                 const char *what)
 {

@@ -358,10 +358,10 @@ cleanup:
     return status;
 }
 
-/* What became of writing on the rank that fared worst: TESS_ERR_IO on all ranks where
- * one could not write, so that all of them know whether to try again. No agreement: a
- * rank without room shall not lose patience with others that still write. `own` has set
- * errno. Collective. */
+/* Finds the worst outcome of writing over all ranks. It is TESS_ERR_IO on all ranks if
+ * one of them could not write, so all ranks know whether to try again. This is no
+ * tess_comm_agree(), because a rank without room must not lose patience with ranks that
+ * still write. `own` has set errno. Collective. */
 static tess_status settle(tess_comm *comm, tess_status own, int64_t *outcome)
 {
     tess_status status = TESS_OK;

@@ -14,12 +14,12 @@
 
 static const char FIRST_LINE[] = CHECKPOINT_TEXT_BEGINS "3\n";
 
-/* No run comes to so many checkpoints, and their names hold this number. */
+/* No run writes this many checkpoints, and their names have room for this number. */
 static const int64_t MOST_GENERATIONS = INT64_C(100000000000000000);
 /* No file is larger; sums of two such sizes do not overflow. */
 static const int64_t MOST_BYTES = INT64_C(1) << 60;
 
-/* Of 8-byte words, by multiplication. */
+/* Extends a checksum by these bytes. It multiplies words of 8 bytes. */
 uint64_t checkpoint_checksum(uint64_t sum, const void *data, int64_t bytes)
 {
     const char *at = data;
@@ -110,7 +110,7 @@ static bool take_number(reader *in, int64_t least, int64_t most, int64_t *number
     return true;
 }
 
-/* So many hexadecimal digits, at most 16. */
+/* Reads `count` hexadecimal digits, at most 16. */
 static bool take_digits(reader *in, int count, uint64_t *number)
 {
     static const char digits[] = "0123456789abcdef";
@@ -131,7 +131,7 @@ static bool take_checksum(reader *in, uint64_t *sum)
     return take_digits(in, 16, sum);
 }
 
-/* Of a sum of weights. */
+/* Reads a sum of weights. */
 static bool take_weight(reader *in, double *weight)
 {
     char *end;
@@ -142,7 +142,7 @@ static bool take_weight(reader *in, double *weight)
     return true;
 }
 
-/* So many characters, as a string of their own: NULL without memory. */
+/* Reads `length` characters into a new string; NULL if memory is short. */
 static char *take_text(reader *in, int64_t length)
 {
     char *text = tess_alloc_zero(length + 1, 1);

@@ -122,8 +122,8 @@ cleanup:
     return status;
 }
 
-/* Rank 0: nobody else may write the file while this run does, where the file system
- * can tell. */
+/* Locks the file on rank 0, so that no other run writes it meanwhile. Not all file
+ * systems can lock files. */
 static tess_status lock(int fd, const char *path)
 {
     tess_status status = TESS_OK;

@@ -8,8 +8,8 @@
 
 #include "tess_fits.h"
 
-/** Of one plane. All are doubles, so that ranks can sum arrays of them: one rank has a
- *  plane's, and the others zeros. */
+/** What is known of one plane. All members are doubles, so that ranks can sum arrays of
+ * them: one rank fills in a plane, and the others have zeros. */
 typedef struct fits_plane {
     double written;                   /**< 1 */
     double beam_deg[3];               /**< BMAJ, BMIN, BPA; 0: there is none */

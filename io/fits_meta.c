@@ -84,8 +84,9 @@ cleanup:
     return status;
 }
 
-/* Of the first plane. Without a table its width is the axis's step; frequencies that
- * are listed in a table have no step, but neighbours. */
+/* Finds frequency and width of the first plane. Without a table, the width is the step
+ * of the axis. Frequencies in a table have no step, so the neighbouring frequency gives
+ * the width. */
 static tess_status take_frequency(const tess_fits_model *image, tess_image_meta *meta)
 {
     tess_status status = TESS_OK;

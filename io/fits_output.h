@@ -49,8 +49,8 @@ void fits_output_clear(fits_output *file);
 /** Open the file, if this rank has not done so. TESS_ERR_IO. Local. */
 tess_status fits_output_open(fits_output *file);
 
-/** Write a slab to the open file by at most so many threads, and add it to sum and
- *  range. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+/** Write a slab to the open file by at most `threads` threads, and add it to sum and
+ * range. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
 tess_status fits_output_write(fits_output *file, const fits_slab *slab, int threads);
 
 /** Sum and range over the ranks. Collective. */

@@ -40,13 +40,13 @@ using casacore::TableLock;
 namespace
 {
 
-/* Columns up to this size are read as a whole, of larger ones so many cells all over.
- */
+/* Columns up to this size are read as a whole. Of larger columns, this number of cells
+ * is read, which are spread over the column. */
 const int64_t WHOLE_BYTES = 4 << 20;
 const rownr_t NUM_SAMPLES = 16;
 
-/* So many cells are read one by one at most: small ones take microseconds each, however
- * few bytes they have. */
+/* Largest number of cells that are read one by one: a cell takes microseconds, however
+ * few bytes it has. */
 const rownr_t WHOLE_CELLS = 1 << 13;
 
 /* Whether the address sanitizer takes terabytes of addresses. */
@@ -69,7 +69,7 @@ void say(const std::string &text)
 {
     const std::string line = text + "\n";
     if (write(STDOUT_FILENO, line.data(), line.size()) < 0)
-        _exit(1); /* nobody listens */
+        _exit(1); /* the process that started this one has ended */
 }
 
 /* Whether MAX_BYTES is what bounds this process, and not a limit of the user's. */

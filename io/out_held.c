@@ -123,8 +123,9 @@ tess_status tess_held_publish(tess_comm *comm, tess_held_files *held)
     tess_status status = TESS_OK;
     const bool root = tess_comm_rank(comm) == 0;
     TESS_TRY(tess_comm_agree(comm, synchronise_all(held)));
-    /* nobody names files before all ranks hold signals: what has ended one ends all;
-     * a signal still ends the rank that names them while it waits for the others */
+    /* No rank names files before all ranks hold signals, because a signal that ends one
+     * rank ends all. The rank that names them waits for the others, and a signal still
+     * ends it meanwhile. */
     if (!root) tess_out_hold_signals();
     status = tess_comm_agree(comm, TESS_OK);
     if (root) tess_out_hold_signals();

@@ -56,7 +56,7 @@ void tess_source_band_flux(const tess_source_spectrum *spectrum, double freq_hz,
         flux_jy[s] = sum[s];
 }
 
-/* ---- power series in x, cut behind so many terms ---- */
+/* ---- power series in x, cut behind `num` terms ---- */
 
 typedef struct series {
     int num;
@@ -106,7 +106,7 @@ static series logarithm(double ratio, int num)
     return made;
 }
 
-/* Of Stokes I over what it is at the reference frequency. */
+/* The logarithm of Stokes I over its value at the reference frequency. */
 static series log_spectrum(const tess_source_spectrum *spectrum, double ratio, int num)
 {
     const series natural = logarithm(ratio, num);

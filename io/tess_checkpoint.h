@@ -50,7 +50,7 @@ typedef struct tess_checkpoint_state {
     int64_t
         num_mean; /**< means of channels that have begun, and rows of major cycles */
     double mean_weight[TESS_CHECKPOINT_MEANS];
-    int64_t num_cycle;   /**< of these: the last so many are rows of major cycles */
+    int64_t num_cycle;   /**< the last num_cycle of these are rows of major cycles */
     void *cycle;         /**< [cycle_bytes] state of major cycles; owned */
     int64_t cycle_bytes; /**< 0: an image is not being cleaned */
     char *identity;      /**< of the run: lines of text; owned */
@@ -63,7 +63,7 @@ typedef struct tess_checkpoint_state {
 typedef struct tess_checkpoint_own {
     tess_status (*move)(void *context, tess_mover *mover);
     void *context;
-    int64_t bytes; /**< out: so many were written */
+    int64_t bytes; /**< out: number of bytes that were written */
 } tess_checkpoint_own;
 
 /** TESS_ERR_IO when a file that tessera did not make has a name in the folder that

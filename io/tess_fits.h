@@ -177,8 +177,8 @@ tess_status tess_fits_begin(tess_comm *comm, const char *path, bool overwrite,
                             const tess_image_meta *meta, const tess_fits_rows *rows,
                             tess_fits_writing **writing);
 
-/** Write this rank's pixels, by at most so many threads. tess_fits_end tells of errors.
- *  Local, to be called once, by any thread. */
+/** Write this rank's pixels, by at most `threads` threads. tess_fits_end reports
+ * errors. Local, to be called once, by any thread. */
 void tess_fits_put(tess_fits_writing *writing, int threads);
 
 /** Complete the file, which waits in `held` from now on. A plane of a cube needs no

@@ -126,7 +126,8 @@ tess_status tess_vis_check(const char *const *paths, int num_paths,
     for (int k = 0; k < num_paths; ++k)
         if (find_format(paths[k], &format) == TESS_OK && format->check)
             checked[count++] = paths[k];
-    tess_error_clear(); /* what cannot be opened is said by whoever opens it */
+    tess_error_clear(); /* the function that opens the file reports why it cannot be
+                           opened */
     if (count > 0) TESS_TRY(tess_vis_format_ms.check(checked, count, select));
 cleanup:
     tess_free(checked);

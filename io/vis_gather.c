@@ -141,7 +141,8 @@ tess_status vis_gather(tess_comm *comm, const tess_vis_block *block,
         end = group_end(bytes, first, num_ranks);
         const int64_t send = rank >= first && rank < end ? own : 0;
         TESS_TRY(tess_comm_gatherv(comm, message, send, 0, &received, group_bytes));
-        /* after a failure the others' messages are still taken, so that nobody hangs */
+        /* after a failure, the messages of the other ranks are still received, so that
+         * no rank hangs */
         if (rank == 0 && sunk == TESS_OK)
             sunk =
                 sink_messages(received, group_bytes, num_ranks, carried, sink, context);

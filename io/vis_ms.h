@@ -35,8 +35,8 @@
 namespace tess_ms
 {
 
-/* All columns of so many rows are read before those of the next rows, while casacore
- * still has the rows in memory. A thread of a team takes fewer rows at a time. */
+/* Number of rows of which all columns are read before the next rows, while casacore
+ * still has them in memory. A thread of a team takes fewer rows at a time. */
 enum { ROWS_AT_ONCE = 8192, TEAM_ROWS_AT_ONCE = 1024 };
 
 using casacore::Array;

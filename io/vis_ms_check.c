@@ -20,8 +20,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* So long the process may say nothing. A column is read in milliseconds; a disk that
- * takes longer than this is as bad as none. */
+/* Longest time without a message of the process. A column is read in milliseconds, and
+ * a disk that takes longer than this is as bad as none. */
 enum { PATIENCE_S = 120 };
 
 /* Longest name of a column that is told to it. */

@@ -6,8 +6,8 @@
 
 #include "info.h"
 #include "tess_cli.h"
-#include "tess_subcommands.h"
 #include "tess_log.h"
+#include "tess_subcommands.h"
 #include "tess_vis.h"
 
 static const char doc[] =
@@ -88,8 +88,8 @@ static bool is_small(const tess_vis_meta *meta)
     return samples <= few;
 }
 
-/* Opens the observation with its samples if `info` shall count flags, and without them
- * otherwise. A set without a data column can be described, too. */
+/* Opens the observation. It reads the samples only if `info` has to count flags, so a
+ * set without a data column can be described, too. */
 static tess_status open_set(const info_args *args, bool *flags,
                             tess_vis_reader **reader)
 {

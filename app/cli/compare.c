@@ -60,7 +60,8 @@ static double distance(const tess_fits_axis *axis, double a, double b)
     return fabs(turn > 0 ? remainder(a - b, turn) : a - b);
 }
 
-/* Of axis `k` of the first two, whose other one is the latitude of a longitude. */
+/* Whether axis `k`, one of the first two, differs. The other one of them is the
+ * latitude of a longitude. */
 static bool place_differs(const image_pair *pair, int k)
 {
     const tess_fits_axis *a = &pair->a.axis[k], *b = &pair->b.axis[k];

@@ -127,7 +127,7 @@ static bool wants_origin(int argc, char **argv)
     return false;
 }
 
-/* For so long a rank that has failed waits for the others [s]. */
+/* Longest time that a failed rank waits for the other ranks [s]. */
 static const double PATIENCE_S = 5;
 
 /* What the blamed rank knows, for the rank that prints. */

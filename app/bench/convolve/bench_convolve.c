@@ -165,7 +165,7 @@ cleanup:
     return status;
 }
 
-/* The literal sum takes so long that one frame is enough, without one that warms up. */
+/* The literal sum takes long, so one frame is enough, and no frame warms up. */
 static tess_status literal(bench_run *run)
 {
     tess_status status = TESS_OK;

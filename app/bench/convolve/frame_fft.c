@@ -16,7 +16,8 @@
 /* Columns that are transformed together: a cache line of complex values. */
 enum { BATCH = 8 };
 
-/* Plans are for so many frames, which decides how long FFTW looks for the best one. */
+/* Number of frames for which FFTW makes its plans: it decides how long FFTW looks for
+ * the best plan. */
 enum { FRAMES = 100 };
 
 enum { ROW_FORWARD, COLUMN_FORWARD, COLUMN_BACK, ROW_BACK, NUM_FFTS };

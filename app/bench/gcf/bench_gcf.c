@@ -395,7 +395,7 @@ cleanup:
 
 /* ---- a case ---- */
 
-/* Of every strategy, run after run. */
+/* The times of all runs of every strategy. */
 typedef struct times {
     double *sort_s, *seconds, *copy_s,
         *cells_s; /* [num_strategies][runs], in one allocation */

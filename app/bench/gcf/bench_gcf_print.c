@@ -62,7 +62,7 @@ static void case_columns(printer *out, const tess_bench_gcf_case *what, int k,
            tess_bench_gcf_precision_name[what->is_double]);
 }
 
-/* Of what cannot be read, nothing. */
+/* Prints a reading; nothing if it is not available. */
 static void reading(printer *out, const char *name, double value)
 {
     char text[32] = "";
