@@ -6,9 +6,9 @@
 
 #include "tess_const.h"
 
-/* The power of a uniform aperture with a cosine taper falls to one half at so many half
- * widths (Condon and Ransom 2016, Essential Radio Astronomy, section 3.2.5; Mauch et
- * al. 2020, ApJ 888, 61, equations 3 and 4). */
+/* The power of a uniform aperture with a cosine taper falls to one half at this number
+ * of half widths (Condon and Ransom 2016, Essential Radio Astronomy, section 3.2.5;
+ * Mauch et al. 2020, ApJ 888, 61, equations 3 and 4). */
 #define HALF_POWER 1.18896478
 
 static double mixed(double a, double b, double share)

@@ -12,14 +12,15 @@
  * and a map to 1e-4 of the peak. */
 enum { PROFILE_STEPS = 128, PROFILE_MOST = 1 << 16, MAP_STEPS = 32, MAP_MOST = 2048 };
 
-/* A map is the mean of a formula over at most so many groups of channels: the spread of
- * frequencies within a group changes a beam by 1e-5. */
+/* A map is the mean of a formula over at most this number of groups of channels. The
+ * spread of frequencies within a group changes a beam by 1e-5. */
 enum { MOST_GROUPS = 128 };
 
-/* The map of a formula reaches to so many half widths, beyond the second null. */
+/* The map of a formula reaches to this number of half widths, beyond the second null.
+ */
 static const double MAP_REACH = 6;
 
-/* Parallactic angles are rounded to so many parts of a circle. */
+/* Parallactic angles are rounded to this number of parts of a circle. */
 enum { ANGLES = 720 };
 
 struct tess_beam_mean {

@@ -410,8 +410,8 @@ static json_t *rank_stages(const entry *e)
     return stages;
 }
 
-/* Name and share of the time of the busiest; null where nothing was streamed, or nobody
- * told that it was busy. */
+/* Name of the busiest part, and the share of the time that it was busy; null if nothing
+ * was streamed, or no part was ever busy. */
 static json_t *busiest_object(const tess_streaming *s)
 {
     static const char *const name[] = {"readers", "link", "device"};

@@ -35,11 +35,11 @@ typedef tess_status tess_image_taker(void *context, const tess_image_product *pr
 
 /** When to save what has been done, to continue from there. */
 typedef struct tess_checkpoint_opts {
-    const char *folder;   /**< --checkpoint DIR that all ranks see; NULL: nowhere */
-    double every_s;       /**< --checkpoint-every, 0 = only when stopped */
-    double max_time_s;    /**< --max-time: end before so long after the start;
-                               0 = before the batch job's end */
-    bool resume;          /**< --resume */
+    const char *folder; /**< --checkpoint DIR that all ranks see; NULL: nowhere */
+    double every_s;     /**< --checkpoint-every, 0 = only when stopped */
+    double max_time_s; /**< --max-time: end before this time after the start; 0 = before
+                          the batch job's end */
+    bool resume;       /**< --resume */
     const char *identity; /**< lines "name = value" of options and inputs: a checkpoint
                                is continued only when they are the same */
 } tess_checkpoint_opts;

@@ -8,7 +8,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Rows are read and written by threads in parts of at least so many bytes. */
+/* Threads read and write rows in parts of at least this size. */
 static const int64_t PART_BYTES = 256 << 10;
 
 /* ---- memory ---- */

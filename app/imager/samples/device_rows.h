@@ -12,14 +12,16 @@
 /** How the rows of one segment of one observation are decoded. */
 typedef struct device_recipe {
     raw_recipe raw;
-    const tess_recipe *of; /**< whose it is; NULL: nobody's yet */
+    const tess_recipe *of; /**< the recipe of which this is a copy; NULL: none yet */
 } device_recipe;
 
-/** Can a block go to the device as it is? `rows` says what it is. Nothing may be left
- *  out by time or channel, and a row must fit into a buffer. Local. */
+/** Whether a block can be copied to the device as it is. `rows` describes it then. No
+ * row or channel may be left out by time or channel, and a row must fit into a buffer.
+ * Local. */
 bool device_rows_fit(const tess_source *source, int64_t span, tess_source_rows *rows);
 
-/** Device memory for samples of so many rows, and while they are sorted. Local. */
+/** Device memory for the samples of `num_rows` rows, with what sorting them needs
+ * [bytes]. Local. */
 double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t num_vis,
                             bool weighted);
 

@@ -7,8 +7,8 @@
 #define TESS_RAW_DEVICE_H
 
 #include "tess_profile.h"
-#include "tess_vis.h"
 #include "tess_tile_cuda.h"
+#include "tess_vis.h"
 #include "uv_range.h"
 
 #ifdef __cplusplus
@@ -57,7 +57,7 @@ typedef struct raw_mixing {
 typedef struct raw_sums {
     unsigned long long ignored[TESS_NUM_IGNORED];
     unsigned long long good;   /**< samples with a weight in any polarisation */
-    unsigned long long unlike; /**< those whose polarisations' weights differ */
+    unsigned long long unlike; /**< samples whose polarisations differ in weight */
     unsigned long long w_min_bits, w_max_bits, uvw2_max_bits; /**< wavelengths */
     unsigned long long beyond_bits; /**< uv_range_reach of samples beyond the grid */
     unsigned long long weight_max_bits, vis_max_bits; /**< vis: of a part, no sign */

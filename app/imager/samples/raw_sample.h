@@ -53,7 +53,7 @@ RAW_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
 #endif
 }
 
-/** Of channel `chan` of a row, as prepare.c, prepare_row. */
+/** The place of channel `chan` of a row; the same as in prepare_row() of prepare.c. */
 RAW_FUNCTION raw_place raw_place_of(const raw_recipe *recipe, const raw_row *at,
                                     int64_t chan)
 {

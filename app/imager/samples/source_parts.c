@@ -20,7 +20,7 @@ static void explain_part(const tess_source *source, const part *p, const tess_po
     tess_pol_explain(pol, num_pol, segment->corr, segment->num_corr, text, size);
 }
 
-/* Of several parts, those that lack a correlation are left out. */
+/* Warns that parts are left out because they lack a correlation. */
 static void warn_left_out(const tess_source *source, const tess_pol *pol, int num_pol)
 {
     char why[256];

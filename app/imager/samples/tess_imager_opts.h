@@ -20,7 +20,7 @@ typedef enum tess_w_mode {
 /** Polarisations of a run, and images of all kinds that it makes of an output. */
 enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 7 * TESS_MAX_POL };
 
-/** Of the time steps, counted from 0. */
+/** The time steps that are selected, counted from 0. */
 typedef enum tess_time_steps {
     TESS_ALL_STEPS,
     TESS_EVEN_STEPS,
@@ -57,9 +57,8 @@ typedef struct tess_selection {
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
 
-/** Of several devices: each makes whole images, which are summed; or they share
- * w-planes.
- */
+/** How several devices share the work: each makes whole images, which are summed; or
+ * they share w-planes. */
 typedef enum tess_device_planes {
     TESS_WHOLE_IMAGES = 1,
     TESS_SHARED_PLANES

@@ -80,7 +80,7 @@ struct tess_exchange {
     bool with_data;
     int threads;
     int64_t round_bytes;
-    int64_t window_from; /* a window is used from so many bytes to send on */
+    int64_t window_from; /* a window is used if this number of bytes or more is sent */
     tess_window *window; /* window of this rank, or NULL */
     round_flight flying[ROUNDS_FLYING]; /* round k is flying[k % ROUNDS_FLYING] */
     int64_t num_started; /* rounds that have been started since the exchange was made */

@@ -11,9 +11,9 @@
  * have been counted, two passes or more go over data that do not fit into memory. */
 enum { LEAST_READS_AGAIN = 2 };
 
-/* Decides whether a scratch file is faster for the next times than the observations,
- * from which reading the first set took so long. The disk is measured with the set,
- * which took `write_s` to write. */
+/* Decides whether the next passes read a scratch file or the observations. Reading the
+ * first set took `source_s`. The disk is measured with this set, and writing the set
+ * took `write_s`. */
 static tess_status weigh_spool(sample_sets *data, double source_s, double write_s)
 {
     tess_status status = TESS_OK;

@@ -27,15 +27,16 @@ static inline double imager_pixel(const imager_rows *rows, int64_t k)
 /** Pixels [first, first + count) in double precision. */
 void imager_pixels(const imager_rows *rows, int64_t first, int64_t count, double *out);
 
-/** sum[k] += weight · pixel k of all rows, by at most so many threads. Local. */
+/** sum[k] += weight · pixel k of all rows, by at most `threads` threads. Local. */
 void imager_rows_add(const imager_rows *rows, double weight, int threads, double *sum);
 
-/** sum[k] += weight · value[k], for so many pixels, by at most so many threads. Local.
- */
+/** sum[k] += weight · value[k] for `pixels` pixels, by at most `threads` threads.
+ * Local. */
 void imager_rows_add_values(const double *value, int64_t pixels, double weight,
                             int threads, double *sum);
 
-/** All pixels in single precision, by at most so many threads. Local. */
+/** Write all pixels in single precision to `out`, by at most `threads` threads. Local.
+ */
 void imager_rows_to_single(const imager_rows *rows, int threads, float *out);
 
 /** Rows of zeros, in double precision. TESS_ERR_ALLOC. Local. */

@@ -108,7 +108,8 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(to->comm, status));
-    /* those of earlier runs are gone: what has the name now is somebody else's */
+    /* the files of earlier runs have been removed: a file that has the name now is not
+     * tessera's */
     TESS_TRY(tess_fits_write(to->comm, path, false, &meta,
                              &(tess_fits_rows){.row_first = rows->row_first,
                                                .num_rows = rows->num_rows,

@@ -27,9 +27,9 @@ typedef struct output_table {
     int64_t rows_seen;
 } output_table;
 
-/** Divide channels, and the times of the selection, into so many output channels and
- * intervals. Channels of one frequency stay together. TESS_ERR_USAGE: there are too few
- * of them. Collective. */
+/** Divide channels, and the times of the selection, into `num_channels` output channels
+ * and `num_intervals` intervals. Channels of one frequency stay together.
+ * TESS_ERR_USAGE: there are too few of them. Collective. */
 tess_status output_table_create(tess_comm *comm, tess_source *source,
                                 const tess_selection *selection, int64_t num_channels,
                                 int64_t num_intervals, output_table *outputs);

@@ -96,7 +96,7 @@ static void note_rate(double amount, moment start, int threads, double *rate)
     *rate = fmax(*rate, amount / wall);
 }
 
-/* Raises a rate to that which so many threads reach. */
+/* Raises `*rate` to the rate that `threads` threads reach, if that is higher. */
 typedef tess_status traffic_rate(const traffic_memory *memory, int threads,
                                  double *rate);
 

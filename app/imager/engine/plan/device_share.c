@@ -24,7 +24,7 @@ static const double OTHER_BYTES = 1e9;
  * constant part of a device's memory for sharing. */
 static const int64_t EXCHANGE_BYTES = 256 << 20, LEAST_PART = 256;
 
-/* Images of so many bytes are summed by NCCL if devices cannot read each other's
+/* Images of this size or more are summed by NCCL if devices cannot read each other's
  * memory. The host's memory sums about 1.5 GB/s; connecting the devices by NCCL takes
  * 0.5 s. */
 static const double NCCL_BYTES = 1e9;

@@ -77,10 +77,10 @@ static int choose_groups(const imager_job *job, int ranks)
                                   wanted < limit ? wanted : (limit > 1 ? limit : 1));
 }
 
-/* The number of ranks that share a plane: 1 while there are planes for all ranks in
- * every step, else so many that all are equally busy; more if images or planes would
- * not fit otherwise. Images that groups of ranks have summed by themselves depend on
- * the number of groups, so that there is one group with --reproducible. */
+/* The number of ranks that share a plane. It is 1 while there are planes for all ranks
+ * in every step. Otherwise it is the number with which all ranks are equally busy, or
+ * more if images or planes would not fit. With --reproducible there is one group,
+ * because sums of images over groups of ranks depend on the number of groups. */
 static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
 {
     if (job->layout->forced.fft_ranks > 0) return job->layout->forced.fft_ranks;
@@ -228,7 +228,7 @@ void imager_job_part_free(imager_job_part *part)
     *part = (imager_job_part){0};
 }
 
-/* No brick has so many visibilities. */
+/* More visibilities than any brick has. */
 static const int64_t WHOLE_BRICK = (int64_t)1 << 48;
 
 int64_t imager_part_vis(const imager_job *job)
@@ -237,9 +237,10 @@ int64_t imager_part_vis(const imager_job *job)
     return job->plan->chunk * TESS_CHUNKS_PER_PIECE;
 }
 
-/* A run costs as much as so many visibilities: its row may be anywhere in memory, and
- * its batch is not full. Gridding 29 million MeerKAT visibilities, support 5, took 77
- * ns for each, 220 ns for each run, and .3 ns for each byte of brick sums. */
+/* A run costs as much as this number of visibilities, because its row may be anywhere
+ * in memory, and its batch is not full. Gridding 29 million MeerKAT visibilities,
+ * support 5, took 77 ns for each, 220 ns for each run, and .3 ns for each byte of brick
+ * sums. */
 static const double VIS_OF_RUN = 2.8;
 
 /* Time that a brick takes beside its visibilities, with its cells in new memory [s]. */

@@ -83,7 +83,7 @@ static int64_t vis_bytes(const tess_samples *samples, int num_pol)
     return num_pol * (samples->is_double ? 16 : 8);
 }
 
-/* Makes room for so many samples. Local. */
+/* Makes room for `num_vis` samples. Local. */
 static tess_status reserve_samples(const residual_walk *walk, int64_t num_vis)
 {
     tess_status status = TESS_OK;

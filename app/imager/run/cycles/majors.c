@@ -14,8 +14,8 @@
 #include "tess_mem.h"
 #include "tess_words.h"
 
-/* Cleaning has stalled if so many major iterations in a row do not begin with a smaller
- * peak. */
+/* Cleaning has stalled if this number of major iterations in a row do not begin with a
+ * smaller peak. */
 enum { MOST_STALLED = 3 };
 
 /* ---- set-up ---- */

@@ -96,8 +96,8 @@ static bool has_mask(const image_run *run)
     return run->opts->clean.fits_mask || run->opts->clean.casa_mask;
 }
 
-/* Takes pixels near the horizon out of a mask: those whose angle from the phase centre
- * is at least a right angle less the one that is asked for. */
+/* Takes pixels near the horizon out of a mask: pixels whose angle from the phase centre
+ * is at least 90 degrees less the angle of --horizon-mask. */
 static void leave_horizon(const image_run *run, int64_t row_first, int64_t num_rows,
                           uint8_t *mask)
 {

@@ -123,7 +123,7 @@ static void keep_times(predicted_batch *batch, const predicted_block *from,
         batch->row_time[k] = block->time_mjd_s[batch->block_row[k]];
 }
 
-/* Room for so many rows. Local. */
+/* Makes room for `num_rows` rows. Local. */
 static tess_status reserve_rows(const predict_run *run, int64_t num_rows,
                                 predicted_batch *batch)
 {

@@ -50,8 +50,9 @@ tess_status image_cubes_open(const image_files *output, int64_t first, int64_t e
 tess_status image_cubes_write(const image_files *output, int k,
                               const tess_image_product *product);
 
-/** Unfinished cubes of a run with checkpoints stay when it is stopped, after so many
- *  outputs have been made before; `identity`: of the checkpoints. Local. */
+/** Keep the unfinished cubes of a run with checkpoints when it is stopped.
+ * `outputs_done` outputs were made before; `identity` is that of the checkpoints.
+ * Local. */
 void image_cubes_keep(image_cubes *cubes, const char *identity, int64_t outputs_done);
 
 /** Do the outputs [first, end) complete the cubes of an interval? Local. */

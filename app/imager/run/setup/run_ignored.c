@@ -16,7 +16,7 @@ typedef struct visibility_counts {
     double beyond_uv_lambda;
 } visibility_counts;
 
-/* Of all ranks. Collective. */
+/* Counts the visibilities of all ranks. Collective. */
 static tess_status count_visibilities(const image_run *run, visibility_counts *counts)
 {
     tess_status status = TESS_OK;

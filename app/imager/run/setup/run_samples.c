@@ -53,7 +53,7 @@ static double samples_bytes(const image_run *run, double num_rows, double num_vi
            IMAGE_ROW_BYTES * num_rows;
 }
 
-/* Whether so many bytes fit on every rank. Collective. */
+/* Finds whether `bytes` bytes fit into the memory of every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits)
 {
     int64_t here = bytes < IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;

@@ -10,7 +10,7 @@
  * Collective. */
 tess_status image_subtract_early(image_run *run, tess_samples *samples);
 
-/** Whether so many bytes fit on every rank. Collective. */
+/** Find whether `bytes` bytes fit into the memory of every rank. Collective. */
 tess_status image_fits_all(const image_run *run, double bytes, bool *fits);
 
 /** Memory of a rank when all samples are kept [bytes]: with several outputs, the
