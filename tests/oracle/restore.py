@@ -384,6 +384,9 @@ def check_bad(suite, made):
             suite.true(f"{what}, {ranks} ranks: one line says so: {result.errors()}",
                        len(result.errors()) == 1 and words in result.errors()[0])
             suite.true(f"{what}, {ranks} ranks: no file", not os.path.exists(out))
+    swapped = tessera("restore", model, residual, "-o", suite.path("swapped.fits"), "--beam-size", "20asec")
+    suite.ran("residual and model in the wrong order", swapped)
+    suite.true("both units are warned of", "taken as Jy/beam" in swapped.err and "taken as Jy/pixel" in swapped.err)
     before = read_image(model)[0]
     suite.equal("an output that is there", tessera("restore", residual, model, "-o", small).status, 3)
     suite.equal("an output that is the model", tessera("restore", residual, model, "-o", model, "--overwrite").status, 3)

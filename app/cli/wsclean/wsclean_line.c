@@ -83,6 +83,20 @@ cleanup:
     return status;
 }
 
+/* Refuses an option among the values of another one, which then lacks a value. */
+static tess_status check_values(char **word, const wsclean_option *option, int num)
+{
+    tess_status status = TESS_OK;
+    for (int k = 1; k <= num; ++k)
+        if (word[k][0] == '-' && wsclean_find(word[k]))
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "%s: needs %d value%s (%s%s), and %s is an option", word[0], num,
+                      num == 1 ? "" : "s", option->arguments,
+                      num > wsclean_num_arguments(option) ? " R" : "", word[k]);
+cleanup:
+    return status;
+}
+
 tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
 {
     tess_status status = TESS_OK;
@@ -97,6 +111,7 @@ tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
             TESS_FAIL(TESS_ERR_USAGE, "%s: needs %d value%s (%s%s)", argv[k], behind,
                       behind == 1 ? "" : "s", option->arguments,
                       behind > wsclean_num_arguments(option) ? " R" : "");
+        TESS_TRY(check_values(argv + k, option, behind));
         TESS_TRY(check_way(argv[k], option, argv + k + 1));
         TESS_TRY(add(line, option, argv + k + 1));
     }

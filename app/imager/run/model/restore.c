@@ -209,11 +209,23 @@ cleanup:
     return status;
 }
 
+/* Warns that the header of an image has another unit than its values are taken in: a
+ * residual and a model may have been given in the wrong order. */
+static void warn_of_unit(const canvas *to, const tess_fits_model *image,
+                         const char *other, const char *taken)
+{
+    if (tess_comm_rank(to->comm) == 0 && strcasecmp(image->unit, other) == 0)
+        tess_log_warn("%s: its unit is %s; its values are taken as %s", image->path,
+                      image->unit, taken);
+}
+
 /* Local. */
 static tess_status open_image(const char *path, const canvas *to, restored_model *model)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_fits_open(path, &model->image));
+    warn_of_unit(to, &to->pixels, "Jy/pixel", "Jy/beam");
+    warn_of_unit(to, &model->image, "Jy/beam", "Jy/pixel");
     TESS_TRY(pixel_places_check(&model->image, &to->pixels, "the residual"));
     TESS_TRY(check_planes(to, &model->image));
 cleanup:
