@@ -172,6 +172,10 @@ def main():
     # Without room for the data in memory they are read in passes; the image is the same.
     small = ["--weight", "briggs:0", *CUT]
     check(suite, obs, "streamed", small, [(2, ["--memory", "4MB"])])
+    # One pass is enough where most of them are ignored; each cycle makes it anew.
+    long = make_observation(suite, rows=20000, channels=8, name="long.uvfits")
+    check(suite, long, "streamed at once", ["--weight", "natural", "--niter", "5"],
+          [(ranks, ["--memory", "4MB", "--force-passes", "1"]) for ranks in (1, 2)])
     # Nor does it matter how many planes are held at a time.
     windows = [(1, ["--force-plane-window", "3"]), (2, ["--force-plane-window", "1"])]
     for cut in ([], CUT):
