@@ -169,7 +169,11 @@ REFUSED = [
     (f"{BASE} -weight briggs -niter 1", "-weight: needs 2 values (KIND R), and -niter is an option"),
     (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
     (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
-    (BASE, "no observation given"),
+    (BASE, "no observation given; put a MeasurementSet behind the options (see"),
+    (f"{BASE} -weight briggs x.ms", "no observation given; put a MeasurementSet behind the options (-weight has taken "
+                                    "'x.ms' as its value)"),
+    ("-scale 2asec -size 64 ./x.ms", "no observation given; put a MeasurementSet behind the options (-size has taken "
+                                     "'./x.ms' as its value)"),
     (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
     ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
     ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),

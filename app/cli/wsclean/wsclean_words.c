@@ -493,6 +493,16 @@ cleanup:
 static tess_status check_obs(const wsclean_line *line)
 {
     tess_status status = TESS_OK;
+    const wsclean_given *last =
+        line->num_given > 0 ? &line->given[line->num_given - 1] : NULL;
+    const char *taken = last && last->option->arguments ? line->obs[-1] : NULL;
+    /* an option whose value was forgotten takes the name of the observation */
+    if (line->num_obs == 0 && taken &&
+        (isalpha((unsigned char)*taken) || strchr(taken, '/')))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "no observation given; put a MeasurementSet behind the options (-%s "
+                  "has taken '%s' as its value)",
+                  last->option->name, taken);
     if (line->num_obs == 0)
         TESS_FAIL(TESS_ERR_USAGE,
                   "no observation given; put a MeasurementSet behind the options");
