@@ -8,8 +8,8 @@
 
 #include "channel_mean.h"
 #include "clean_inputs.h"
-#include "horizon_mask.h"
 #include "device_share.h"
+#include "horizon_mask.h"
 #include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_joined.h"
@@ -400,8 +400,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     keep_cubes(&run);
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
-    TESS_TRY(horizon_mask_write(&run));
     TESS_TRY(image_outputs(&run));
+    TESS_TRY(horizon_mask_write(&run));
     if (image_writes_columns(&own)) TESS_TRY(imager_checkpoint_images(&run.checkpoint));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
     if (own.beside.weights) TESS_TRY(imaging_weights_store(&run));

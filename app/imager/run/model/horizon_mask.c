@@ -1,4 +1,4 @@
-/* Writes the mask that keeps components from the horizon, before images are made. */
+/* Writes the mask that keeps components from the horizon, when all images are there. */
 #include "horizon_mask.h"
 
 #include <stdlib.h>

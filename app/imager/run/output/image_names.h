@@ -38,11 +38,11 @@ char *image_map_name(const image_files *output, int64_t interval, int pol, int k
  * with those of the first. Its name is NAME[-tNNNN][-NNNN]-sources.txt, as image_path.
  * Local. */
 bool image_has_sources(const tess_image_opts *opts, int64_t channel);
+char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
+
 /** Whether NAME-horizon-mask.fits is written, and its name. Local. */
 bool image_has_horizon_mask(const tess_image_opts *opts);
 char *image_horizon_name(const tess_image_opts *opts);
-
-char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);
 
 /** An image that is made of those of a kind by the primary beam. */
 typedef struct image_corrected {
