@@ -1,8 +1,9 @@
-/* Memory bandwidth of this machine on so many cores: a[i] = b[i] + s c[i] over arrays
- * much larger than the caches, each thread on arrays of its own that it has touched
- * first, as ranks and their threads are. Prints one line of JSON: GB/s of the three
- * arrays as the program sees them (24 bytes an element; the cache's reading of what it is
- * about to overwrite is not counted), best of the rounds, as in McCalpin's STREAM.
+/* Memory bandwidth of this machine on a number of cores: a[i] = b[i] + s c[i] over
+ * arrays much larger than the caches, each thread on arrays of its own that it has
+ * touched first, as ranks and their threads are. Prints one line of JSON: GB/s of the
+ * three arrays as the program sees them (24 bytes an element; the cache's reading of
+ * what it is about to overwrite is not counted), best of the rounds, as in McCalpin's
+ * STREAM.
  *
  * usage: triad THREADS [MIB]     arrays of MIB a thread, default 64
  *                                compile with: cc -O3 -march=native -pthread triad.c */
@@ -31,7 +32,8 @@ static double now(void)
 static void triad(double *restrict a, const double *restrict b,
                   const double *restrict c, long count)
 {
-    for (long i = 0; i < count; ++i) a[i] = b[i] + 3.0 * c[i];
+    for (long i = 0; i < count; ++i)
+        a[i] = b[i] + 3.0 * c[i];
 }
 
 static void *work(void *argument)
@@ -39,7 +41,8 @@ static void *work(void *argument)
     job *mine = argument;
     double *a = malloc(3 * (size_t)mine->count * sizeof *a);
     mine->failed = a == NULL;
-    for (long i = 0; a && i < 3 * mine->count; ++i) a[i] = (double)(i % 7);
+    for (long i = 0; a && i < 3 * mine->count; ++i)
+        a[i] = (double)(i % 7);
     for (int round = 0; round < ROUNDS; ++round) {
         pthread_barrier_wait(mine->together);
         mine->begin_s[round] = now();
@@ -94,6 +97,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "triad: no memory for 3 arrays of %ld MiB a thread\n", mib);
         return 1;
     }
-    printf("{\"threads\": %d, \"gb_per_s\": %.4g}\n", threads, best_rate(jobs, threads));
+    printf("{\"threads\": %d, \"gb_per_s\": %.4g}\n", threads,
+           best_rate(jobs, threads));
     return 0;
 }

@@ -49,7 +49,7 @@ bool tess_device_present(void)
     return getenv("TESS_EMULATED") != NULL;
 }
 
-/* Of a list, the text of the device that a rank takes. */
+/* The text of a rank's device in a list of devices. */
 static const char *text_of(const char *list, int local_rank)
 {
     int count = 1;
@@ -62,7 +62,7 @@ static const char *text_of(const char *list, int local_rank)
 
 /* ---- failures ---- */
 
-/* The log of this rank, NULL when nobody asked for one. */
+/* Opens the log of this rank; NULL if the environment names none. */
 static FILE *open_log(const char *suffix)
 {
     const char *prefix = getenv("TESS_EMULATED_LOG");

@@ -436,7 +436,8 @@ static void test_each_fails(void **state)
     assert_int_equal(exit_status, tess_status_exit(TESS_ERR_PEER));
 }
 
-/* One rank is to receive more than any machine has; it alone knows, nobody hangs. */
+/* One rank would receive more than the memory of any machine. Only this rank knows, and
+ * no rank hangs. */
 static void test_out_of_memory(void **state)
 {
     int64_t counts[MOST_RANKS] = {0};

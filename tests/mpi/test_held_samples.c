@@ -142,7 +142,7 @@ static void residuals(const scene *s, double accuracy, int first, int count,
                      TESS_OK);
 }
 
-/* Of any rank: one whose bricks are others' has nothing to sort. */
+/* The largest number of sorts of any rank. A rank without bricks sorts nothing. */
 static int64_t most_sorts(const struct counted *of)
 {
     int64_t most = of->sorts;

@@ -176,7 +176,7 @@ static void column_of_all_ranks_arrives(void **state)
     check_set("DATA", 1.0F);
 }
 
-/* Only rank 0 sees these go wrong; the others hear of it and nobody waits. */
+/* Only rank 0 sees these failures. The other ranks are told, and no rank hangs. */
 static void failures_reach_all_ranks(void **state)
 {
     (void)state;

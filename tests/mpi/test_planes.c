@@ -377,7 +377,6 @@ static void test_all_divisors(void **state)
     free(planes);
 }
 
-/* Nobody has a piece of some planes: their images are zero. */
 /* Devices that exchange pieces and lines by themselves, eight lines in a round or all.
  */
 static void test_linked_devices(void **state)
@@ -403,6 +402,7 @@ static void test_linked_devices(void **state)
     free(planes);
 }
 
+/* No rank has a piece of some planes, so the images of these planes are zero. */
 static void test_no_pieces(void **state)
 {
     const set_up is = {true, true, size, 1, false, NULL};

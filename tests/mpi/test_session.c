@@ -23,7 +23,7 @@
 
 enum { POINTS = 7 };
 
-/* Of single precision, in sums of another order: see mpi.visset. */
+/* Relative rounding of sums in single precision whose order differs; see mpi.visset. */
 static const double ROUNDING = 1e-5;
 
 static tess_comm *world;
@@ -596,7 +596,8 @@ static void test_parts_of_ranks(void **state)
 
 /* ---- data that do not fit into memory ---- */
 
-/* Of a rank: more than images take, less than samples of the long observation. */
+/* Memory of a rank: more than images take, less than the samples of the long
+ * observation. */
 enum { MEMORY_KB = 400 };
 
 /* Images from scratch are those of samples in memory: of several outputs, polarisations

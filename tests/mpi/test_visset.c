@@ -278,8 +278,8 @@ static int files_on_scratch(void)
     return count;
 }
 
-/* Two cycles of a set whose passes are on scratch, and whether it had so many; what one
- * rank makes of samples in memory. */
+/* Compares two cycles of a set whose passes are on scratch with one rank that has all
+ * samples in memory, and checks that the set had several passes. */
 static void compare_spooled(const scene *all, tess_comm *self,
                             const tess_layout *layout, double accuracy)
 {

@@ -50,8 +50,8 @@ static double norm(int64_t count, const double *a)
     return sqrt(sum);
 }
 
-/* Of an image of these visibilities: real parts of w V, of variance w², add up in
- * random phase. */
+/* Expected L2 norm of an image of these visibilities. The real parts of w V, of
+ * variance w², add up in random phase. */
 static double expected_norm(const scene *s, int64_t pixels)
 {
     double sum = 0, sum2 = 0;

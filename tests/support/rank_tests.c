@@ -1,5 +1,5 @@
-/* cmocka tells nobody of a failure before all of its tests have run, so that each test
- * is a group of its own here. */
+/* cmocka reports a failure only when all tests of a group have run, so each test is a
+ * group of its own here. */
 #include "rank_tests.h"
 
 #include <setjmp.h>

@@ -135,7 +135,7 @@ static void test_round_trip(void **state)
     assert_int_equal(in.num_cycle, 1);
     assert_int_equal(in.cycle_bytes, CYCLE);
     assert_memory_equal(in.cycle, out.cycle, CYCLE);
-    /* rows 5 to 7, of which the last is nobody's */
+    /* rows 5 to 7; no rank has the last one */
     assert_int_equal(tess_checkpoint_add_sums(folder, &in, 1, &three, rows), TESS_OK);
     for (int k = 0; k < 2 * NX; ++k)
         assert_true(rows[k] == -100 - (float)(2 * NX + k));
@@ -289,7 +289,7 @@ static void test_unfinished(void **state)
     assert_int_equal(access(folder, F_OK), -1);
 }
 
-/* Of a size that is no multiple of a word, and a number. */
+/* Values whose size is no multiple of a word, and a number. */
 typedef struct own_values {
     char text[11];
     int64_t number;
@@ -387,8 +387,8 @@ static void expect_file(const char *path, const char *text)
     assert_string_equal(found, text);
 }
 
-/* A folder that has files of others is used, and they stay: those whose names are not
- * quite those that tessera gives, and those of a temporary file's name. */
+/* A folder with files that tessera did not make is used, and they stay. Their names are
+ * almost those that tessera gives, or those of temporary files. */
 static void test_others(void **state)
 {
     static const char *const names[] = {"checkpoint.pt",

@@ -84,8 +84,8 @@ static void spoil(const char *path, const sample *s)
 
 /* ---- images ---- */
 
-/* The images, so many, and counts of both ways; `streamed` says whether the device
- * takes rows. */
+/* Compares the `num` images and the counts of both ways. `streamed` says whether the
+ * device takes rows. */
 static void compare_all(tess_image_opts opts, bool streamed, int num, double rounding)
 {
     static pictures made[2];

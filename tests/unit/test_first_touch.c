@@ -34,7 +34,7 @@ static const tess_backend *cpu(void)
     return backend;
 }
 
-/* Of this thread, while two images of zeros are made. */
+/* Page faults of this thread while two images of zeros are made. */
 static int64_t faults_of_images(int threads)
 {
     tess_comm *comm = NULL;
@@ -92,7 +92,8 @@ static int64_t faults_of_samples(int threads)
     tess_samples samples = {.num_pol = 1, .num_weight = 1, .inv_lambda = inv_lambda};
     const int64_t before = own_faults();
     assert_int_equal(
-        tess_prepare_block(&recipe, &block, threads, &samples, NULL, &profile), TESS_OK);
+        tess_prepare_block(&recipe, &block, threads, &samples, NULL, &profile),
+        TESS_OK);
     const int64_t faults = own_faults() - before;
     assert_int_equal(samples.num_rows, ROWS);
     tess_samples_free(&samples);

@@ -90,7 +90,7 @@ static void visibilities_may_have_any_size(void **state)
         tess_gcf_destroy(table[k]);
 }
 
-/* Of three planes the middle one is no sum of a few products. */
+/* Three planes, of which the middle one is no sum of a few products. */
 static void mixed_kernel(const void *context, int plane, double x, double y,
                          double value[2])
 {

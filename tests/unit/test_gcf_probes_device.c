@@ -187,7 +187,8 @@ static void sparse_tiles_go_by_atomics(void **state)
     with_scene(2, try_sparse);
 }
 
-/* Kernels of up to so many cells, and all others by tile: a scene has some of each. */
+/* Narrow kernels are added atomically, and all others by tile. A scene has some of
+ * each. */
 static void try_narrow(tess_gcf *const table[2], const scene *s)
 {
     way of = {TESS_GCF_TILED, false, false, {.narrow = -1}};

@@ -1,4 +1,4 @@
-/* Of how many planes the sums are held at a time. */
+/* Tests the number of planes whose sums are held at a time. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>

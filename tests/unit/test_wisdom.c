@@ -18,7 +18,7 @@
 
 #include "tess_fft.h"
 
-/* So many lines of this length are worth measuring. */
+/* FFTW measures plans for this number of lines of this length. */
 enum { LENGTH = 105, MANY = 1000000 };
 
 static char home[] = "/tmp/tess-wisdom-XXXXXX";

@@ -78,7 +78,7 @@ struct simt_index {
     unsigned x, y, z;
 };
 
-/** Of the thread that runs. */
+/** Indices of the thread that runs. */
 extern simt_index threadIdx, blockIdx, blockDim, gridDim;
 
 /** Run `body` for all threads of all blocks. */

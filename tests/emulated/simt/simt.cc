@@ -139,8 +139,8 @@ void resume(int t)
     __sanitizer_finish_switch_fiber(block.fake_stack, nullptr, nullptr);
 }
 
-/* Of a warp's lanes that wait for others, those whose partners have all come; lanes
- * that have ended need not. */
+/* The waiting lanes of a warp of which all partners wait, too. Lanes that have ended do
+ * not count. */
 unsigned complete_lanes(int first)
 {
     unsigned waiting = 0, ended = 0, complete = 0;
