@@ -8,7 +8,7 @@
 #include "clean_spectrum.h"
 #include "tess_clean.h"
 
-/** What the search looks at. */
+/** The images in which the search looks for peaks. */
 typedef enum clean_search {
     CLEAN_MEAN,   /**< Σ share · value, with its sign */
     CLEAN_ROOTS,  /**< mean over channels of the root over polarisations; with the sign

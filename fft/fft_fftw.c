@@ -109,8 +109,8 @@ static bool make_plan(tess_fft *fft, int length, int sign, unsigned flags, void 
     return fft->plan || fft->plan_single;
 }
 
-/* What this process has measured is known to FFTW, what others have is in the file:
- * only when neither helps is it worth measuring, and writing the file anew. */
+/* FFTW knows what this process has measured, and the file has what other processes have
+ * measured. A plan is measured, and the file written again, only if neither has it. */
 static void find_plan(tess_fft *fft, int length, int sign, int64_t lines, void *line,
                       void *out)
 {

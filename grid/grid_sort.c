@@ -38,7 +38,7 @@ static bool ignored(const tess_samples *samples, int64_t k)
 /* Channels whose keys are worked out together. */
 enum { KEYS = 256 };
 
-/* Where a thread's runs go. */
+/* The array into which a thread writes its runs. */
 typedef struct run_sink {
     tess_run *run;
     int64_t count;
@@ -362,7 +362,7 @@ cleanup:
  * each sample. */
 enum { KEYS_PER_SAMPLE = 2 };
 
-/* What a brick has. */
+/* Numbers of visibilities and runs of a brick. */
 typedef struct counter {
     int64_t num_vis, num_runs;
 } counter;

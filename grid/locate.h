@@ -18,7 +18,7 @@ typedef struct tess_row_scale {
     bool conjugate;
 } tess_row_scale;
 
-/** Do visibilities have such a phase? */
+/** Whether visibilities have such a phase. */
 static inline bool tess_has_phase(const tess_grid_plan *plan)
 {
     const tess_geom *geom = &plan->geom;

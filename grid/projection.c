@@ -148,7 +148,7 @@ static double table_bytes(const tess_grid_plan *plan, const tess_gcf_opts *opts)
     return cells * half * half * (plan->is_double ? 16 : 8);
 }
 
-/* What planes may add to the error of offsets. */
+/* The error that planes may have beside the error of offsets. */
 static double planes_share(const tess_grid_plan *plan, double offsets)
 {
     const double all = SHARE * plan->opts.accuracy;
@@ -213,7 +213,7 @@ cleanup:
 
 /* ---- errors that are too large ---- */
 
-/* What makes the larger part of the error smaller. */
+/* Advice that makes the larger part of the error smaller. */
 static const char *advice_of(const tess_grid_plan *plan, const tess_gcf_layout *layout)
 {
     const bool few_planes = plane_error(plan, layout->num_planes) >

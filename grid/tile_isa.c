@@ -44,7 +44,7 @@ enum {
     KEYS = TESS_TILE * TESS_TILE * PLANE_SLOTS
 };
 
-/* Where a job has got to. */
+/* The position that a job has reached. */
 typedef struct cursor {
     const tess_run *run;
     int32_t done;                /* samples of the run */

@@ -91,7 +91,7 @@ static inline void NAME(block_divide)(char *work, int64_t capacity, NAME(block) 
     block->order = block->key + capacity;
 }
 
-/* Is there anything to grid in this sample? */
+/* Whether this sample has a value or a weight to grid. */
 static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
 {
     const REAL *weight = (const REAL *)samples->weight + sample * samples->num_weight;
@@ -239,7 +239,7 @@ static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
 
 /* ---- samples at one position: redundant baselines, rows that come twice ---- */
 
-/* Are all kernel values of two samples the same? Then the sum of their values is
+/* Whether all kernel values of two samples are equal. If so, the sum of their values is
  * gridded in place of both, and one is degridded for both. */
 static inline bool NAME(same_position)(const NAME(block) *block, bool has_w, int a, int b)
 {

@@ -335,7 +335,7 @@ cleanup:;
 
 /* ---- writing ---- */
 
-/* What became of writing, the worst last. */
+/* Outcomes of writing, the worst one last. */
 enum { WRITTEN, NO_ROOM, UNWRITABLE, FAILED };
 
 static int64_t outcome_of(tess_status status)

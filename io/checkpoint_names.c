@@ -48,7 +48,7 @@ cleanup:
 
 typedef enum file_kind { FOREIGN, TEXT, RANK } file_kind;
 
-/* What the name of a file tells. */
+/* The parts of a file's name. */
 typedef struct file_name {
     file_kind kind;
     checkpoint_age age; /* of a text */

@@ -139,7 +139,7 @@ cleanup:
 
 /* ---- values ---- */
 
-/* Are its mirror images those of an even plane? */
+/* Whether the mirror images of the plane are equal to it. */
 static bool is_even(int64_t half, const double *whole, double largest)
 {
     const int64_t side = 2 * half - 1, middle = half - 1;

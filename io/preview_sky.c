@@ -387,8 +387,8 @@ static bool add_inside(const graticule *sky, bool across, double value, double a
     return add_label(layout, &made, axes);
 }
 
-/* How well labels from `first` on stand apart: distances to the nearest, up to one
- * beyond which more is no better. */
+/* The distances of the labels from `first` on to the nearest other label, up to a
+ * distance beyond which more is no better. */
 static double room_between(const preview_layout *layout, const preview_axes *axes,
                            int first)
 {

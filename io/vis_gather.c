@@ -8,7 +8,8 @@
 
 enum { ALIGNMENT = 64, NUM_PARTS = 7 };
 
-/* What rank 0 may hold of others' blocks at a time. A larger block travels alone. */
+/* Largest size of the blocks of other ranks that rank 0 holds at a time. A larger block
+ * travels alone. */
 static const int64_t max_group_bytes = INT64_C(256) << 20;
 
 typedef struct header {

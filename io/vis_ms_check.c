@@ -67,7 +67,8 @@ typedef struct child {
     int from; /* what it writes */
 } child;
 
-/* What a launcher tells its ranks: the process is none of them. */
+/* Whether a launcher tells its ranks something by this environment variable. The child
+ * process is no rank. */
 static bool is_of_launcher(const char *variable)
 {
     static const char *const prefixes[] = {"OMPI_", "PMIX_", "PMI_",  "PRTE_",
@@ -139,7 +140,7 @@ static bool start(const char *program, const char *column, const char *const *pa
     return failed == 0;
 }
 
-/* What it has said. */
+/* The messages of the process. */
 typedef struct report {
     char line[300]; /* the last whole line */
     char next[300]; /* and what of one has come */
@@ -182,7 +183,8 @@ static void listen_to(const child *process, report *heard)
     }
 }
 
-/* How it ended; -1 where the host program has somebody else wait for its children. */
+/* The exit status of the process; -1 if the host program waits for its children itself.
+ */
 static int end_of(const child *process)
 {
     int how = -1;

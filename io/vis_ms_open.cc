@@ -397,7 +397,7 @@ bool spw_selected(const tess_vis_select &select, int spw)
                                             spw) != select.spw + select.num_spw;
 }
 
-/* What rows cover in time. */
+/* The time that rows cover. */
 struct Times {
     double first = HUGE_VAL, last = -HUGE_VAL;
     std::vector<double> intervals;

@@ -16,7 +16,7 @@ extern "C" {
  *  within the error asked for. */
 double gcf_cuda_factor_error(const tess_gcf *gcf, double error);
 
-/** Is there a strategy of this name for a GPU, in this direction? */
+/** Whether there is a strategy of this name for a GPU, in this direction. */
 bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid);
 
 /** Name of the device that was taken, of letters, digits and '-' alone; "" without. */

@@ -344,7 +344,7 @@ int shape_of(const gcf_cuda_job &job)
     return job.table.max_support > WIDE ? 1 : 6;
 }
 
-/* What is asked about tiles is about tiles alone. */
+/* Questions about tiles are answered for tiles only. */
 bool by_cost(const gcf_cuda_job &job)
 {
     const tess_gcf_probes &p = *job.host.probes;
@@ -365,8 +365,9 @@ int narrow_of(const gcf_cuda_job &job)
     return job.is_double ? 0 : cells / job.num_pol / TESS_GCF_STEP * TESS_GCF_STEP;
 }
 
-/* Is all done by a warp a point before lists would be sorted? Tiles win as soon as
- * there are any: those of one to three points take half as long as atomic additions. */
+/* Whether each point is gridded by a warp, before lists would be sorted. Tiles are
+ * faster as soon as there are any: those of one to three points take half as long as
+ * atomic additions. */
 bool are_few(const gcf_cuda_job &job)
 {
     const double cell_ps = job.is_double ? 15 : 6.5, sorting_ps = 300e6;

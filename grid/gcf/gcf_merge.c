@@ -9,7 +9,7 @@
 #include "gcf_table.h"
 #include "tess_mem.h"
 
-/* What points must share. */
+/* The values that points must share to be merged. */
 typedef struct merge_key {
     int32_t u, v;
     uint16_t plane;

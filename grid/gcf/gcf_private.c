@@ -21,7 +21,7 @@ static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
                        grids + (size_t)(t * values + first) * bytes, 2 * (end - first));
 }
 
-/* What the threads have done. */
+/* Work that the threads have done. */
 typedef struct work_done {
     int64_t left_out, point_cells;
     double busy_s; /* summed over threads */

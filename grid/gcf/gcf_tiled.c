@@ -406,7 +406,7 @@ cleanup:
 
 /* ---- a piece ---- */
 
-/* What points of a tile are sorted by. */
+/* The key by which the points of a tile are sorted. */
 typedef struct sorting {
     const tess_gcf_plan *plan;
     int64_t side; /* of tiles: a power of two */
@@ -576,7 +576,7 @@ static void copy_from_grid(const gcf_job *job, const box *around,
                    (size_t)around->cells * bytes);
 }
 
-/* Is a buffer worth its way to the grid, or from there? */
+/* Whether it is faster to use a buffer that is added to the grid or filled from it. */
 static bool buffer_pays(const tess_gcf_plan *plan, const gcf_place *place,
                         int64_t count, const box *around)
 {
@@ -618,8 +618,9 @@ static void widen_to_blocks(box *around)
     around->cells += cells;
 }
 
-/* Are a tile's points added to the grid itself, block by block? They are few, and
- * blocks do not leave the grid. Pieces of a tile would wait for each other. */
+/* Whether a tile's points are added to the grid itself, block by block. This is so if
+ * they are few and the blocks do not leave the grid. Pieces of a tile would wait for
+ * each other. */
 static bool goes_direct(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                         const piece *which, const gcf_job *job)
 {
@@ -728,7 +729,8 @@ static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *p
     *count = done;
 }
 
-/* Are taps and cells in cache as they are? One thread then has nothing to sort for. */
+/* Whether taps and cells stay in cache without sorting. One thread then need not sort.
+ */
 static bool is_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
                      const tess_gcf_cells *cells)
 {
