@@ -86,10 +86,27 @@ read_options() {
         shift
     done
     image=("$@")
+    refuse_own_options
     local number
     for number in "${gpus:-1}" "${within:-1}" "$most_nodes" "${nodes:-1}" "${tasks:-1}" \
         "${threads:-1}" "${memory:-1}" "${minutes:-1}" "${cores:-1}" "${node_memory:-1}"; do
         [[ $number =~ ^[1-9][0-9]*$ ]] || job_fail "'$number' is not a positive number"
+    done
+}
+
+# Refuses options of this script behind a word that is none, like a misspelt one: they
+# would go to tessera image.
+refuse_own_options() {
+    local word
+    for word in ${image[@]+"${image[@]}"}; do
+        case $word in
+        --) return 0 ;;
+        --scheduler | --array | --gpus | --within | --most-nodes | --nodes | --tasks | \
+            --cores | --node-memory | --partition | --time | --extra | --dry-run)
+            job_fail "$word of submit.sh comes behind '${image[0]}', which begins what is" \
+                "for tessera image; options of submit.sh come first"
+            ;;
+        esac
     done
 }
 

@@ -152,6 +152,10 @@ def check_missing(suite, env, obs):
         for word in everything:
             suite.equal(f"submit.sh, {label}: {word} is missing", word in lines[0],
                         word in missing)
+    result = bash(suite, alone, os.path.join(JOBS, "submit.sh"), "--schduler", *node[1:], obs)
+    suite.equal("submit.sh, a misspelt option: status", result.returncode, 2)
+    suite.true(f"submit.sh, a misspelt option is named: {result.stdout}",
+               "--cores of submit.sh comes behind '--schduler'" in result.stdout)
 
 
 def check_threads(suite, env, obs):
