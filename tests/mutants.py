@@ -363,7 +363,7 @@ TABLE = [Mutant(*entry) for entry in [
      "partition->split_first[k] = num_vis[at];",
      "partition->split_first[k] = num_vis[at] / 2;",
      "mpi.partition.np3"),
-    ("piece-of-65536", "app/imager/engine/exchange/exchange_parcels.c",
+    ("piece-of-65536", "app/imager/engine/exchange/exchange_message.h",
      "enum { MOST_OF_PIECE = UINT16_MAX };",
      "enum { MOST_OF_PIECE = 1 << 20 };",
      "mpi.exchange.np2"),

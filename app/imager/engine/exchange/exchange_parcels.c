@@ -1,65 +1,12 @@
-/* Packs the rows of a round into messages, and unpacks messages into rows. */
+/* Cuts the rows of a round into parcels, and packs these into messages to their owners.
+ */
 #include <string.h>
 
-#include "exchange_parcels.h"
+#include "exchange_message.h"
 #include "tess_mem.h"
 
 /* Bytes that are packed between two looks at the round in flight. */
 enum { PROGRESS_BYTES = 256 << 10 };
-
-/* Threads share a round only if it has more rows than this. */
-enum { ROWS_PER_THREAD = 16 };
-
-/* A message is a round_count, headers, pieces, then visibilities and weights of all
- * parcels, so that values arrive in the form in which they are kept. For a sample of 12
- * bytes, in runs of three and parcels of ten, that is 19 bytes. */
-typedef struct parcel_header {
-    double uvw_m[3];
-    int32_t chan, count, num_pieces, unused;
-} parcel_header;
-
-/* A piece in a message: 48 bits of the brick's key, and its number of samples. */
-typedef struct packed_piece {
-    uint32_t brick_low;
-    uint16_t brick_high, count;
-} packed_piece;
-
-enum { MOST_OF_PIECE = UINT16_MAX };
-
-/* Bytes of a sample's visibilities and of its weights; 0 without data. */
-typedef struct sample_bytes {
-    int64_t vis, weight;
-} sample_bytes;
-
-static sample_bytes bytes_of_sample(const tess_exchange *exchange)
-{
-    const tess_samples *samples = &exchange->samples;
-    const int64_t element = samples->is_double ? 8 : 4;
-    if (!exchange->with_data) return (sample_bytes){0, 0};
-    return (sample_bytes){2 * element * samples->num_pol,
-                          element * samples->num_weight};
-}
-
-/* Where the parts of a message begin. */
-typedef struct message_parts {
-    int64_t header, piece, vis, weight, end;
-} message_parts;
-
-static message_parts parts_of(const tess_exchange *exchange, const round_count *count)
-{
-    const sample_bytes each = bytes_of_sample(exchange);
-    message_parts parts = {.header = sizeof *count};
-    parts.piece = parts.header + count->parcels * (int64_t)sizeof(parcel_header);
-    parts.vis = parts.piece + count->pieces * (int64_t)sizeof(packed_piece);
-    parts.weight = parts.vis + count->samples * each.vis;
-    parts.end = parts.weight + count->samples * each.weight;
-    return parts;
-}
-
-static int64_t message_bytes(const tess_exchange *exchange, const round_count *count)
-{
-    return count->parcels == 0 ? 0 : parts_of(exchange, count).end;
-}
 
 int64_t exchange_row_bytes(const tess_exchange *exchange, int64_t count)
 {
@@ -225,49 +172,6 @@ cleanup:
     return status;
 }
 
-static round_count received_so_far(const tess_exchange *exchange)
-{
-    return (round_count){exchange->samples.num_rows, exchange->bricks.num_runs,
-                         exchange->samples.num_vis};
-}
-
-static void arrived(tess_exchange *exchange, const round_count *count)
-{
-    exchange->samples.num_rows += count->parcels;
-    exchange->bricks.num_runs += count->pieces;
-    exchange->samples.num_vis += count->samples;
-}
-
-static void add_count(round_count *to, const round_count *count)
-{
-    to->parcels += count->parcels;
-    to->pieces += count->pieces;
-    to->samples += count->samples;
-}
-
-/* Makes a row of a parcel. `at`: the place of the row and of its samples. */
-static void put_row(tess_exchange *exchange, const round_count *at,
-                    const parcel_header *header)
-{
-    tess_samples *samples = &exchange->samples;
-    memcpy(samples->uvw_m + 3 * at->parcels, header->uvw_m, sizeof header->uvw_m);
-    samples->chan_base[at->parcels] = header->chan;
-    samples->num_chan[at->parcels] = header->count;
-    samples->vis_first[at->parcels] = at->samples;
-}
-
-/* Makes a run of a piece of the parcel that begins at its sample `done`. */
-static void put_run(tess_exchange *exchange, const round_count *at, int32_t chan,
-                    int32_t done, const piece *item, int source)
-{
-    exchange->bricks.run[at->pieces] = (tess_run){.brick = item->brick,
-                                                  .first = at->samples + done,
-                                                  .row = (int32_t)at->parcels,
-                                                  .chan = chan + done,
-                                                  .count = item->count,
-                                                  .source = source};
-}
-
 /* Replaces the counts of each thread for each rank by those of the threads before it.
  * Returns their sums. */
 static void number_parcels(tess_exchange *exchange, int threads, round_count *total)
@@ -414,12 +318,6 @@ static parcel_header header_of(const round_rows *rows, const parcel *item)
     return header;
 }
 
-static round_count plus(round_count a, const round_count *b)
-{
-    add_count(&a, b);
-    return a;
-}
-
 /* Puts a parcel into the message of its rank behind what comes `before` it there, or to
  * its place if it stays on this rank. */
 static void pack_parcel(tess_exchange *exchange, const round_rows *rows,
@@ -553,122 +451,6 @@ tess_status exchange_pack(tess_exchange *exchange, const round_rows *rows,
         pack_share(exchange, rows, &exchange->share[t], &places, t == 0);
 cleanup:
     free_places(&places);
-    return status;
-}
-
-/* ---- unpacking ---- */
-
-/* Parcels [first, end) of a message, which one thread unpacks. The first parcel is put
- * at `at`. */
-typedef struct landing {
-    const char *header, *piece; /* the first parcel's */
-    int64_t first, end;
-    round_count at;
-} landing;
-
-static void count_parcels(const landing *part, round_count *count)
-{
-    *count = (round_count){.parcels = part->end - part->first};
-    for (int64_t k = 0; k < count->parcels; ++k) {
-        parcel_header header;
-        memcpy(&header, part->header + k * (int64_t)sizeof header, sizeof header);
-        count->pieces += header.num_pieces;
-        count->samples += header.count;
-    }
-}
-
-static void take_parcels(tess_exchange *exchange, const landing *part, int source)
-{
-    round_count at = part->at;
-    const char *from = part->piece;
-    for (int64_t k = 0; k < part->end - part->first; ++k) {
-        parcel_header header;
-        memcpy(&header, part->header + k * (int64_t)sizeof header, sizeof header);
-        put_row(exchange, &at, &header);
-        for (int32_t p = 0, done = 0; p < header.num_pieces; ++p) {
-            packed_piece packed;
-            memcpy(&packed, from, sizeof packed);
-            from += sizeof packed;
-            const piece item = {.brick =
-                                    (int64_t)packed.brick_high << 32 | packed.brick_low,
-                                .count = packed.count};
-            put_run(exchange, &at, header.chan, done, &item, source);
-            done += item.count;
-            ++at.pieces;
-        }
-        ++at.parcels;
-        at.samples += header.count;
-    }
-}
-
-/* Copies bytes; threads share them. */
-static void copy_values(char *to, const char *from, int64_t bytes, int threads)
-{
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; ++t) {
-        const int64_t first = bytes * t / threads, end = bytes * (t + 1) / threads;
-        memcpy(to + first, from + first, (size_t)(end - first));
-    }
-}
-
-/* The part of a message's parcels that thread t of `threads` unpacks. */
-static landing landing_of(const char *header, int64_t parcels, int t, int threads)
-{
-    const int64_t first = parcels * t / threads;
-    return (landing){.header = header + first * (int64_t)sizeof(parcel_header),
-                     .first = first,
-                     .end = parcels * (t + 1) / threads};
-}
-
-/* Finds what the shares of a message before each thread's share hold, in
- * exchange->share[t].count[source]. */
-static void count_before(tess_exchange *exchange, const char *header, int64_t parcels,
-                         int source, int threads)
-{
-    round_count before = {0};
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-    for (int t = 0; t < threads; ++t) {
-        const landing part = landing_of(header, parcels, t, threads);
-        if (threads > 1) count_parcels(&part, &exchange->share[t].count[source]);
-    }
-    for (int t = 0; t < threads; ++t) {
-        const round_count here = exchange->share[t].count[source];
-        exchange->share[t].count[source] = before;
-        if (threads > 1) add_count(&before, &here);
-    }
-}
-
-tess_status exchange_unpack(tess_exchange *exchange, const char *message, int source,
-                            round_count *received)
-{
-    tess_status status = TESS_OK;
-    round_count count;
-    const sample_bytes each = bytes_of_sample(exchange);
-    const round_count at = received_so_far(exchange);
-    memcpy(&count, message, sizeof count);
-    TESS_TRY(exchange_reserve(exchange, &count));
-    const int64_t most = 1 + count.parcels / ROWS_PER_THREAD;
-    const int threads = most < exchange->threads ? (int)most : exchange->threads;
-    const message_parts parts = parts_of(exchange, &count);
-    const char *header = message + parts.header;
-    count_before(exchange, header, count.parcels, source, threads);
-#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
-    for (int t = 0; t < threads; ++t) {
-        landing part = landing_of(header, count.parcels, t, threads);
-        const round_count *skip = &exchange->share[t].count[source];
-        part.piece =
-            message + parts.piece + skip->pieces * (int64_t)sizeof(packed_piece);
-        part.at = plus(at, skip);
-        take_parcels(exchange, &part, source);
-    }
-    copy_values((char *)exchange->samples.vis + at.samples * each.vis,
-                message + parts.vis, count.samples * each.vis, threads);
-    copy_values((char *)exchange->samples.weight + at.samples * each.weight,
-                message + parts.weight, count.samples * each.weight, threads);
-    arrived(exchange, &count);
-    *received = count;
-    tess_exchange_progress(exchange);
-cleanup:
     return status;
 }
 
