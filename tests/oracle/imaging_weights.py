@@ -11,7 +11,8 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, BIN, C_M_S, Suite, casacore_python, have_ms, mpiexec, run, simulate, tessera, write_sky)
+from e2e import (ASEC, BIN, C_M_S, Suite, casacore_python, have_ms, mpiexec, read_image, run, simulate, tessera,
+                 write_sky)
 
 SIZE, SCALE, ROUNDING = 200, 6.0, 1e-6
 OURS = os.path.join(os.path.dirname(BIN), "tessera-wsclean")
@@ -171,6 +172,42 @@ def check_peer(suite, python, obs):
                 suite.below(f"{name}, {ranks} ranks: difference from WSClean's", difference(factors, reference), ROUNDING)
 
 
+# Weights of 0, NaN, and flags of one correlation.
+EMPTY = """
+import sys
+import numpy as np
+import casacore.tables as ct
+rng = np.random.default_rng(4)
+main = ct.table(sys.argv[1], readonly=False, ack=False)
+weight, flag, data = (main.getcol(name) for name in ("WEIGHT_SPECTRUM", "FLAG", "DATA"))
+weight[rng.uniform(size=weight.shape[:2]) < .1] = 0
+weight[..., 3][rng.uniform(size=weight.shape[:2]) < .1] = 0
+flag[..., 1][rng.uniform(size=flag.shape[:2]) < .1] = True
+data[rng.uniform(size=data.shape[:2]) < .1] = np.nan
+for name, column in (("WEIGHT_SPECTRUM", weight), ("FLAG", flag), ("DATA", data)):
+    main.putcol(name, column)
+"""
+
+
+def check_counts(suite, python, obs):
+    """WSClean's keywords of the visibilities that are left of flags, weights of 0 and NaN. Its WSCENVIS is that of the
+    first polarisation in all."""
+    spoiled = copy(suite, obs, "counted")
+    if not suite.ran("weights of 0", run([python, "-c", EMPTY, spoiled], 60)):
+        return
+    for name, options, parts in (("counts", "-weight natural", ("",)), ("counts-pol", "-weight briggs 0 -pol XX,YY",
+                                                                         ("-XX", "-YY"))):
+        words = f"-quiet -no-small-inversion -use-wgridder -reorder -make-psf {FIELD} {options} -name".split()
+        if not all(suite.ran(f"{os.path.basename(program)} {name}", run([program, *words, suite.path(to), spoiled], 120))
+                   for program, to in (("wsclean", "theirs"), (OURS, "mine"))):
+            continue
+        for part in parts:
+            theirs, mine = (read_image(suite.path(f"{to}{part}-dirty.fits"))[1] for to in ("theirs", "mine"))
+            suite.true(f"{name}{part}: some are left out", 0 < mine["WSCNVIS"] < 7000)
+            for key in ("WSCNVIS", "WSCVWSUM", "WSCIMGWG") + (("WSCENVIS",) if part != "-YY" else ()):
+                suite.below(f"{name}{part}: {key}", abs(mine[key] / theirs[key] - 1), ROUNDING)
+
+
 def check_kept(suite, python, obs):
     """A second run leaves what it does not select; each image's samples have its own factors."""
     parts = copy(suite, obs, "parts")
@@ -230,6 +267,7 @@ def main():
             check_kept(suite, python, obs)
             if shutil.which("wsclean"):
                 check_peer(suite, python, obs)
+                check_counts(suite, python, obs)
             else:
                 suite.skipped("WSClean is not installed")
     suite.finish()
