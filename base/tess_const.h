@@ -14,4 +14,14 @@
 #define TESS_SECONDS_PER_DAY    86400.0
 #define TESS_MJD_ZERO_JD        2400000.5 /* Julian date of MJD 0 */
 
+/* 25 times the distance of the Moon. Longer baselines are damaged data: they would be
+ * more cells from the middle of a grid than a double counts. They are treated as if
+ * they were not finite. */
+#define TESS_LONGEST_BASELINE_M 1e10
+/* false for NaN, too */
+#define TESS_IS_BASELINE(uvw_m)                                                        \
+    (fabs((uvw_m)[0]) <= TESS_LONGEST_BASELINE_M &&                                    \
+     fabs((uvw_m)[1]) <= TESS_LONGEST_BASELINE_M &&                                    \
+     fabs((uvw_m)[2]) <= TESS_LONGEST_BASELINE_M)
+
 #endif

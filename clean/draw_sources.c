@@ -56,8 +56,10 @@ static void draw_point(const drawing *to, double x0, double y0, double flux_jy)
 {
     double along_x[2 * REACH], along_y[2 * REACH];
     const int64_t nx = to->images->nx;
+    /* places far away, or nowhere, have no pixel that an integer counts */
+    if (!(x0 > -REACH - 1 && x0 < (double)nx + REACH)) return;
+    if (!(y0 > (double)to->first - REACH - 1 && y0 < (double)to->end + REACH)) return;
     const int64_t first_y = (int64_t)floor(y0) - REACH + 1;
-    if (first_y >= to->end || first_y + 2 * REACH <= to->first) return;
     const int64_t first_x = sinc_values(x0, along_x);
     sinc_values(y0, along_y);
     for (int j = 0; j < 2 * REACH; ++j) {

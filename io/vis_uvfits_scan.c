@@ -103,7 +103,8 @@ static tess_status count_in_span(group_scan *scan, int64_t key, double time_s,
     if (time_s < span->time_min_s) span->time_min_s = time_s;
     if (time_s > span->time_max_s && isfinite(time_s)) span->time_max_s = time_s;
     if (length_m > 0 && length_m < span->uvw_min_m) span->uvw_min_m = length_m;
-    if (length_m > span->uvw_max_m && isfinite(length_m)) span->uvw_max_m = length_m;
+    if (length_m > span->uvw_max_m && length_m <= TESS_LONGEST_BASELINE_M)
+        span->uvw_max_m = length_m;
 cleanup:
     return status;
 }

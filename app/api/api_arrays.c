@@ -307,7 +307,7 @@ static bool place_row(array_run *run, int64_t row, double uvw_m[3])
     tess_samples *samples = &run->samples;
     const double sign_w = run->opts->negate_w ? -1 : 1;
     load_uvw(vis, row, uvw_m);
-    const bool finite = isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+    const bool finite = TESS_IS_BASELINE(uvw_m);
     samples->num_chan[row] = (int32_t)vis->num_chan;
     samples->vis_first[row] = row * vis->num_chan;
     samples->uvw_m[3 * row] = finite ? run->l.sign * uvw_m[run->l.uvw] : 0;

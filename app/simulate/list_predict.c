@@ -9,6 +9,7 @@
 #include "sim_predict.h"
 #include "sim_rows.h"
 #include "sim_sky.h"
+#include "tess_const.h"
 #include "tess_log.h"
 
 typedef struct list_run {
@@ -101,7 +102,7 @@ static void tell_work(const list_run *run)
 
 static bool has_finite_uvw(const double *uvw_m)
 {
-    return isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+    return TESS_IS_BASELINE(uvw_m);
 }
 
 /* Visibilities of rows without finite uvw become 0; false when others are not finite.

@@ -185,6 +185,16 @@ def check_contents(faults):
     bad("all weights Inf", 3, "image", write("inf", weight=np.inf), *IMAGE)
     bad("all uvw NaN", 3, "image", write("uvw", uvw=faults.uvw * np.nan), *IMAGE)
     bad("all uvw Inf", 3, "image", write("uvwinf", uvw=faults.uvw * 0 + np.inf), *IMAGE)
+    bad("all uvw absurd", 3, "image", write("absurd", uvw=faults.uvw * 0 + 1e37), *IMAGE,
+        says="not finite")
+    uvw = faults.uvw.copy()
+    uvw[3] = 1e37
+    model = uvfits.write_model(faults.suite.path("absurd.fits"), np.ones((64, 64)), 60 * ASEC)
+    for command in (["predict", write("one", uvw=uvw), "--model", model, "-o",
+                     faults.suite.path("one-predicted.uvfits")],
+                    ["image", faults.suite.path("one.uvfits"), *IMAGE, "-o",
+                     faults.suite.path("one-image")]):
+        faults.suite.ran(f"{command[0]} with one absurd row", tessera(*command))
     bad("all baselines too long", 2, "image", faults.valid, "--size", "16", "--scale",
         "5deg")
     bad("image larger than the half-sky", 2, "image", faults.valid, "--size", "512",

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_sincos.h"
 
@@ -57,7 +58,7 @@ void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
 
 static bool all_finite(const double uvw_m[3])
 {
-    return isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]);
+    return TESS_IS_BASELINE(uvw_m);
 }
 
 /* Good sample of one polarisation: its value and weight; else the reason. */

@@ -101,8 +101,7 @@ RAW_FUNCTION bool raw_position_of(const raw_recipe *recipe, const unsigned char 
         for (int k = 0; k < 3; ++k)
             out->uvw_m[i] += recipe->rotation[i][k] * uvw_m[k];
     }
-    if (isfinite(out->uvw_m[0]) && isfinite(out->uvw_m[1]) && isfinite(out->uvw_m[2]))
-        return true;
+    if (TESS_IS_BASELINE(out->uvw_m)) return true;
     out->uvw_m[0] = out->uvw_m[1] = out->uvw_m[2] = 0;
     return false;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "run_samples.h"
+#include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -62,8 +63,7 @@ static bool row_counts(const tess_recipe *recipe, const tess_vis_block *block,
                        int64_t row, double uvw_m[3])
 {
     tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
-    return isfinite(uvw_m[0]) && isfinite(uvw_m[1]) && isfinite(uvw_m[2]) &&
-           block->antenna1[row] != block->antenna2[row];
+    return TESS_IS_BASELINE(uvw_m) && block->antenna1[row] != block->antenna2[row];
 }
 
 /* ---- densities ---- */
