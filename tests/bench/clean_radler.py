@@ -31,7 +31,7 @@ def main():
     print("CSV program,side,threads,iterations,total_s,transforms,transform_s,list_s", flush=True)
     for _ in range(repeat):
         begin = time.time()
-        count = peer_radler.radler(dirty, psf, True, thread_count=args.threads)[0]
+        (count,) = peer_radler.radler(dirty, psf, multiscale=True, thread_count=args.threads)[0]
         print(f"CSV radler,{side},{args.threads},{count},{time.time() - begin:.3f},,,", flush=True)
         report = scene.run(WORK, dirty, psf, niter=100000, mgain=.8, beam=peer_radler.BEAM,
                            multiscale=1, threads=args.threads)[0][0]

@@ -66,7 +66,7 @@ def check_completion(suite, env):
               'echo "${{COMPREPLY[@]}}"')
     path = os.path.join(ROOT, "app", "cli", "completion", "tessera.bash")
     for words, at, expected in (("im", 1, "image"), ("image --wei", 2,
-                                "--weight --weighting-rank-filter"),
+                                "--weight --weighting-rank-filter --weighting-rank-filter-size"),
                                 ("image --force-pw", 2, "--force-pw")):
         result = run(["bash", "-c", script.format(words, at), "bash", path], 60, env=env)
         suite.equal(f"completion of 'tessera {words}'", result.out.strip(), expected)
