@@ -239,12 +239,19 @@ def type_of(ms):
         return f.readline().rstrip("\n")
 
 
+def can_trace(suite, call):
+    """Whether strace may trace a system call here; counts what is skipped if not."""
+    probe = ["strace", "-qq", "-o", os.devnull, "-e", f"trace={call}", "true"]
+    if shutil.which("strace") and run(probe, 60).status == 0:
+        return True
+    suite.skipped("no strace, or it may not trace")
+    return False
+
+
 def check_failing_reads(sets):
     """A disk that fails once while casacore reads again what it has written of a new set."""
     suite = sets.suite
-    probe = ["strace", "-qq", "-o", os.devnull, "-e", "trace=read", "true"]
-    if not shutil.which("strace") or run(probe, 60).status != 0:
-        suite.skipped("no strace, or it may not trace")
+    if not can_trace(suite, "read"):
         return
     sky = write_sky(suite.path("reads.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
     log, new = suite.path("reads.log"), suite.path("reads.ms")
@@ -365,9 +372,7 @@ def check_variables(sets):
 def check_failing_disk(sets):
     """A disk that fails when casacore closes a set, where no exception reaches a caller."""
     suite = sets.suite
-    probe = ["strace", "-qq", "-o", os.devnull, "-e", "trace=rename", "true"]
-    if not shutil.which("strace") or run(probe, 60).status != 0:
-        suite.skipped("no strace, or it may not trace")
+    if not can_trace(suite, "rename"):
         return
     sky = write_sky(suite.path("failing.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
     ms = simulate(suite.path("failing.ms"), sky, duration="2min", integration="20s", channels=2)

@@ -88,7 +88,9 @@ def stop_in_dirty_image(suite, obs, ranks):
                "--niter", "60", "--nmiter", "2", "--force-block-planes", "1", "--threads", "1"]
     good, whole = suite.image("wide", *options)
     prefix, folder = suite.path("dirty"), suite.path("dirty-stops")
-    for stops in (8,) if FEW and good else (8, 12) if good else ():
+    if not good:
+        return
+    for stops in (8,) if FEW else (8, 12):
         for more in [], ["--scratch", suite.work, "--force-passes", "3"]:
             what = f"{stops} stops in the dirty image, {' '.join(more[:1])} {ranks} ranks"
             remove(prefix, folder)
