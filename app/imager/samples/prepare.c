@@ -56,11 +56,6 @@ void tess_rotation_phase(const tess_recipe *recipe, const double uvw_m[3],
     tess_sincos_turns(path_m * inv_lambda, im, re);
 }
 
-static bool all_finite(const double uvw_m[3])
-{
-    return TESS_IS_BASELINE(uvw_m);
-}
-
 /* Good sample of one polarisation: its value and weight; else the reason. */
 typedef struct mixed {
     double re, im, weight;
@@ -389,7 +384,7 @@ static int64_t prepare_any(const block_work *work, int64_t row,
     if (!tess_recipe_wants(recipe, time)) return 0;
     begin_row(recipe, chans, &place, at, work->samples);
     if (work->row_time) work->row_time[at] = time;
-    if (!all_finite(place.uvw_m)) {
+    if (!TESS_IS_BASELINE(place.uvw_m)) {
         ignored[TESS_IGNORED_NOT_FINITE] += chans;
         return 0;
     }
@@ -448,7 +443,7 @@ tess_status tess_prepare_positions(const tess_recipe *recipe,
         const int64_t at = samples->num_rows;
         double *uvw_m = samples->uvw_m + 3 * at;
         tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
-        if (!all_finite(uvw_m)) continue;
+        if (!TESS_IS_BASELINE(uvw_m)) continue;
         samples->chan_base[at] = recipe->chan_base;
         samples->num_chan[at] = (int32_t)chans;
         samples->vis_first[at] = samples->num_vis;
