@@ -29,4 +29,13 @@ static inline int tess_omp_threads(void)
 #endif
 }
 
+/** Give back the threads that OpenMP keeps for this thread's next team, which then
+ * takes new ones. */
+static inline void tess_omp_release_threads(void)
+{
+#ifdef _OPENMP
+    omp_pause_resource_all(omp_pause_hard);
+#endif
+}
+
 #endif

@@ -119,6 +119,13 @@ tess_status tess_error_call_end(tess_status status)
     return status;
 }
 
+tess_status tess_error_call_refuse(tess_status status, const char *message)
+{
+    snprintf(call_record.message, sizeof call_record.message, "%s", message);
+    call_record.origin[0] = '\0';
+    return status;
+}
+
 const char *tess_last_error(void)
 {
     return call_record.message;

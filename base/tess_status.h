@@ -40,6 +40,10 @@ void tess_error_clear(void);
 void tess_error_call_begin(void);
 tess_status tess_error_call_end(tess_status status);
 
+/** A call that does not begin: keeps the message for tess_last_error(), without a lock,
+ * and returns `status`. */
+tess_status tess_error_call_refuse(tess_status status, const char *message);
+
 #define TESS_FAIL(code, ...)                                                           \
     do {                                                                               \
         status = tess_error_record((code), __FILE__, __LINE__, __func__, __VA_ARGS__); \

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_calls.h"
 #include "tess_const.h"
 #include "tess_gridder.h"
 #include "tess_log.h"
@@ -677,11 +678,11 @@ static void give_rows(const array_run *run)
 tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis *vis,
                               const tess_array_image *dirty, tess_array_report *report)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     const double begin = tess_time_now();
     double largest;
     array_run run = {.opts = opts, .vis = vis, .image = *dirty, .forward = true};
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     TESS_TRY(start(&run));
     if (run.report.num_vis == 0) {
         clear_image(&run);
@@ -693,17 +694,17 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
     lap(&run, &run.report.correct_s);
 cleanup:
     finish(&run, begin, report);
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 tess_status tess_dirty_to_vis(const tess_array_opts *opts,
                               const tess_array_image *dirty, const tess_array_vis *vis,
                               tess_array_report *report)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     const double begin = tess_time_now();
     array_run run = {.opts = opts, .vis = vis, .image = *dirty, .image_scale = 1};
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     TESS_TRY(start(&run));
     if (run.report.num_vis > 0) {
         TESS_TRY(read_image(&run));
@@ -715,5 +716,5 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
     lap(&run, &run.report.correct_s);
 cleanup:
     finish(&run, begin, report);
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api_calls.h"
 #include "api_options.h"
-#include "tess_subcommands.h"
 #include "tess_mem.h"
+#include "tess_subcommands.h"
 #include "tessera/tess_command.h"
 
 /* A predicted segment and what its description points to. */
@@ -168,9 +169,9 @@ tess_status tess_command_create(const char *name, tess_command **command)
     static const tess_command known[] = {{.name = "predict", .run = run_predict},
                                          {.name = "simulate", .run = run_simulate},
                                          {.name = "info", .run = run_info}};
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     const tess_command *found = NULL;
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
         if (name && strcmp(name, known[k].name) == 0) found = &known[k];
     if (!found)
@@ -181,13 +182,15 @@ tess_status tess_command_create(const char *name, tess_command **command)
     *made = *found;
     *command = made;
 cleanup:
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 tess_status tess_command_set(tess_command *command, const char *name, const char *value)
 {
-    tess_error_call_begin();
-    return tess_error_call_end(api_options_set(&command->options, name, value));
+    tess_status status = api_call_begin();
+    if (status != TESS_OK) return status;
+    status = api_options_set(&command->options, name, value);
+    return api_call_end(status);
 }
 
 void tess_command_model(tess_command *command, const tess_model *model)
@@ -197,10 +200,10 @@ void tess_command_model(tess_command *command, const tess_model *model)
 
 tess_status tess_command_run(tess_command *command)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     tess_comm *comm = NULL;
     api_texts argv = {0};
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     api_turn_begin();
     forget_results(command);
     TESS_TRY(tess_comm_self(&comm));
@@ -211,7 +214,7 @@ cleanup:
     api_texts_free(&argv);
     tess_comm_free(comm);
     api_turn_end();
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 const char *tess_command_text(const tess_command *command)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api_calls.h"
 #include "api_options.h"
 #include "tess_fits.h"
 #include "tess_image_args.h"
@@ -45,13 +46,13 @@ static void forget_images(tess_image *image)
 
 tess_status tess_image_create(tess_image **image)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = api_call_begin();
+    if (status != TESS_OK) return status;
     tess_image *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "imager");
     *image = made;
 cleanup:
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 void tess_image_destroy(tess_image *image)
@@ -65,8 +66,10 @@ void tess_image_destroy(tess_image *image)
 
 tess_status tess_image_set(tess_image *image, const char *name, const char *value)
 {
-    tess_error_call_begin();
-    return tess_error_call_end(api_options_set(&image->options, name, value));
+    tess_status status = api_call_begin();
+    if (status != TESS_OK) return status;
+    status = api_options_set(&image->options, name, value);
+    return api_call_end(status);
 }
 
 void tess_image_subtract(tess_image *image, const tess_model *model)
@@ -146,13 +149,13 @@ cleanup:
 
 tess_status tess_image_run(tess_image *image)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     tess_comm *comm = NULL;
     tess_profile profile;
     tess_image_args args = {.in_memory = true};
     api_texts argv = {0};
     tess_fits_pixels pixels;
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     api_turn_begin();
     forget_images(image);
     tess_profile_start(&profile);
@@ -177,7 +180,7 @@ cleanup:
     api_texts_free(&argv);
     tess_comm_free(comm);
     api_turn_end();
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 int64_t tess_image_count(const tess_image *image)

@@ -3,27 +3,12 @@
 #define _GNU_SOURCE
 #include "api_options.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
-
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-
-void api_turn_begin(void)
-{
-    pthread_mutex_lock(&turn);
-}
-
-void api_turn_end(void)
-{
-    tess_log_start(0, TESS_LOG_QUIET);
-    pthread_mutex_unlock(&turn);
-}
 
 static tess_status add_text(api_texts *list, const char *text)
 {

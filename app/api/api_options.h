@@ -1,6 +1,6 @@
 /** @file api_options.h  (private to app/api/)
  *  What the library's calls with options share: the options, the arguments that they
- *  become, a model in the caller's memory, and whose turn it is to run.
+ *  become, and a model in the caller's memory.
  */
 #ifndef TESS_API_OPTIONS_H
 #define TESS_API_OPTIONS_H
@@ -40,11 +40,5 @@ void api_options_free(api_options *options);
  *  0. TESS_ERR_USAGE: sizes or scale are out of range. */
 tess_status api_model_pixels(const tess_model *model, double scale_rad,
                              tess_fits_pixels *pixels);
-
-/** The log's level and file are the process's, so runs take turns. */
-void api_turn_begin(void);
-
-/** Also makes the log quiet again. */
-void api_turn_end(void);
 
 #endif

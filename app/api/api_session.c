@@ -1,7 +1,10 @@
 /* Sessions within a program: the options of `tessera image`, and images of open
  * observations in the caller's arrays. */
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "api_calls.h"
 #include "api_options.h"
 #include "tess_image_args.h"
 #include "tess_imager_session.h"
@@ -15,7 +18,68 @@ struct tess_session {
     tess_image_args args; /* while it is open */
     imager_session *open; /* or NULL */
     tess_session_info info;
+    pid_t process; /* that created it */
+    pthread_mutex_t lock;
+    pthread_cond_t left; /* signals that a call has ended */
+    int num_calls;       /* calls that have begun and not ended */
+    bool ending;         /* no other call begins its work */
 };
+
+/* ---- calls of several threads ---- */
+
+/* Begins a call. A child of the process would read through the file positions that it
+ * shares with it, and has none of its threads. Followed by leave() if it succeeds. */
+static tess_status enter(tess_session *session)
+{
+    tess_status status = api_call_begin();
+    if (status != TESS_OK) return status;
+    if (session->process != getpid())
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "the session belongs to process %lld, which this one was forked from; "
+            "open a session in this process",
+            (long long)session->process);
+    pthread_mutex_lock(&session->lock);
+    ++session->num_calls;
+    pthread_mutex_unlock(&session->lock);
+cleanup:
+    return status == TESS_OK ? status : api_call_end(status);
+}
+
+static tess_status leave(tess_session *session, tess_status status)
+{
+    status = api_call_end(status);
+    pthread_mutex_lock(&session->lock);
+    --session->num_calls;
+    pthread_cond_broadcast(&session->left);
+    pthread_mutex_unlock(&session->lock);
+    return status;
+}
+
+/* Waits for the calls of other threads. Those that wait for their turn find that the
+ * session ends. */
+static void wait_for_calls(tess_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    session->ending = true;
+    while (session->num_calls > 0)
+        pthread_cond_wait(&session->left, &session->lock);
+    pthread_mutex_unlock(&session->lock);
+}
+
+/* TESS_ERR_USAGE once another thread is about to destroy the session. */
+static tess_status check_stays(tess_session *session)
+{
+    tess_status status = TESS_OK;
+    pthread_mutex_lock(&session->lock);
+    const bool ending = session->ending;
+    pthread_mutex_unlock(&session->lock);
+    if (ending) TESS_FAIL(TESS_ERR_USAGE, "the session is closed by another thread");
+cleanup:
+    return status;
+}
+
+/* ---- opening and closing ---- */
 
 /* A session of these ranks, which owns `comm` from here on, also when this fails.
  * Collective. */
@@ -28,6 +92,9 @@ static tess_status create(tess_comm *comm, tess_session **session)
             tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__, "session");
     TESS_TRY(tess_comm_agree(comm, status));
     made->comm = comm;
+    made->process = getpid();
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->left, NULL);
     *session = made;
     made = NULL;
     comm = NULL;
@@ -39,27 +106,27 @@ cleanup:
 
 tess_status tess_session_create(tess_session **session)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     tess_comm *comm;
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     TESS_TRY(tess_comm_self(&comm));
     TESS_TRY(create(comm, session));
 cleanup:
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
 tess_status tess_session_create_mpi(int64_t comm, tess_session **session)
 {
-    tess_status status = TESS_OK;
+    tess_status status = api_call_begin();
     tess_comm *ranks;
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     TESS_TRY(tess_comm_of(comm, &ranks));
     TESS_TRY(create(ranks, session));
 cleanup:
-    return tess_error_call_end(status);
+    return api_call_end(status);
 }
 
-static void close(tess_session *session)
+static void close_all(tess_session *session)
 {
     imager_session_close(session->open);
     session->open = NULL;
@@ -68,8 +135,12 @@ static void close(tess_session *session)
 
 void tess_session_destroy(tess_session *session)
 {
-    if (!session) return;
-    close(session);
+    /* a child has a copy of the session's memory and nothing else of it */
+    if (!session || session->process != getpid()) return;
+    wait_for_calls(session);
+    close_all(session);
+    pthread_cond_destroy(&session->left);
+    pthread_mutex_destroy(&session->lock);
     tess_comm_free(session->comm);
     api_options_free(&session->options);
     tess_free(session);
@@ -77,8 +148,10 @@ void tess_session_destroy(tess_session *session)
 
 tess_status tess_session_set(tess_session *session, const char *name, const char *value)
 {
-    tess_error_call_begin();
-    return tess_error_call_end(api_options_set(&session->options, name, value));
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    status = api_options_set(&session->options, name, value);
+    return leave(session, status);
 }
 
 static void fill_info(tess_session *session)
@@ -141,10 +214,11 @@ cleanup:
 
 tess_status tess_session_open(tess_session *session)
 {
-    tess_status status = TESS_OK;
+    tess_status status = enter(session);
     api_texts argv = {0};
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     api_turn_begin();
+    TESS_TRY(tess_comm_agree(session->comm, check_stays(session)));
     if (session->open) TESS_FAIL(TESS_ERR_USAGE, "the session is open already");
     session->args = (tess_image_args){.in_memory = true};
     tess_profile_start(&session->profile);
@@ -157,10 +231,10 @@ tess_status tess_session_open(tess_session *session)
                                  &session->open));
     fill_info(session);
 cleanup:
-    if (status != TESS_OK && !session->open) close(session);
+    if (status != TESS_OK && !session->open) close_all(session);
     api_texts_free(&argv);
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 const tess_session_info *tess_session_info_of(const tess_session *session)
@@ -174,9 +248,10 @@ const char *tess_session_polarisation(const tess_session *session, int pol)
     return imager_session_facts_of(session->open)->pol[pol];
 }
 
-static tess_status check_open(const tess_session *session)
+static tess_status check_open(tess_session *session)
 {
     tess_status status = TESS_OK;
+    TESS_TRY(check_stays(session));
     if (!session->open)
         TESS_FAIL(TESS_ERR_USAGE, "the session is not open; call tess_session_open()");
 cleanup:
@@ -187,10 +262,10 @@ tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                                     int64_t channel, int pol,
                                     tess_session_weights *weights)
 {
-    tess_status status = TESS_OK;
+    tess_status status = enter(session);
     double sum[2 * TESS_MAX_POL];
     const tess_session_info *info = &session->info;
-    tess_error_call_begin();
+    if (status != TESS_OK) return status;
     TESS_TRY(check_open(session));
     if (interval < 0 || interval >= info->num_intervals || channel < 0 ||
         channel >= info->num_channels || pol < 0 || pol >= info->num_pol)
@@ -202,20 +277,20 @@ tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                            &weights->num_vis);
     weights->sum = sum[pol];
 cleanup:
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 tess_status tess_session_image(tess_session *session, int64_t interval, int64_t channel,
                                const double *model, double *image, double *psf)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(imager_session_image(session->open, interval, channel, model, image, psf));
 cleanup:
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 /* ---- predictions ---- */
@@ -279,8 +354,8 @@ tess_status tess_session_image_file(tess_session *session, int64_t interval,
                                     int64_t channel, const tess_model_file *model,
                                     double *image, double *psf)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
@@ -289,15 +364,15 @@ tess_status tess_session_image_file(tess_session *session, int64_t interval,
         imager_session_image_file(session->open, interval, channel, &file, image, psf));
 cleanup:
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 tess_status tess_session_read_model(tess_session *session, int64_t interval,
                                     int64_t channel, const tess_model_file *model_file,
                                     double *model)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model_file)));
@@ -305,7 +380,7 @@ tess_status tess_session_read_model(tess_session *session, int64_t interval,
     TESS_TRY(imager_session_read_file(session->open, interval, channel, &file, model));
 cleanup:
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 /* Predictions of an array, or else of a file. Collective. */
@@ -332,22 +407,22 @@ tess_status tess_session_predict(tess_session *session, int64_t interval,
                                  int64_t channel, const double *model,
                                  tess_predictions **predictions)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(predict(session, interval, channel, model, NULL, predictions));
 cleanup:
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 tess_status tess_session_predict_file(tess_session *session, int64_t interval,
                                       int64_t channel, const tess_model_file *model,
                                       tess_predictions **predictions)
 {
-    tess_status status = TESS_OK;
-    tess_error_call_begin();
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
@@ -355,7 +430,7 @@ tess_status tess_session_predict_file(tess_session *session, int64_t interval,
     TESS_TRY(predict(session, interval, channel, NULL, &file, predictions));
 cleanup:
     api_turn_end();
-    return tess_error_call_end(status);
+    return leave(session, status);
 }
 
 int64_t tess_predictions_count(const tess_predictions *predictions)

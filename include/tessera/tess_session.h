@@ -24,7 +24,9 @@
  * all: with the reason on the rank that failed, and TESS_ERR_PEER on the others.
  *
  *  Sessions in several threads wait for one another, because the log is the process's;
- *  sessions of several ranks belong in one thread, the one that may call MPI.
+ *  sessions of several ranks belong in one thread, the one that may call MPI. A session
+ *  belongs to the process that created it: in a process that is forked from it, calls
+ *  return TESS_ERR_USAGE, and tess_session_destroy() does nothing.
  */
 #ifndef TESS_SESSION_H
 #define TESS_SESSION_H
@@ -193,7 +195,9 @@ TESS_API const tess_predicted *tess_predictions_get(const tess_predictions *pred
 TESS_API void
 tess_predictions_destroy(tess_predictions *predictions); /**< NULL is fine. */
 
-/** NULL is fine. Collective. */
+/** Waits for a call of the session that another thread is in. Calls that wait for their
+ *  turn then return TESS_ERR_USAGE, and none may begin any more. NULL is fine.
+ *  Collective. */
 TESS_API void tess_session_destroy(tess_session *session);
 
 #ifdef __cplusplus

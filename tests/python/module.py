@@ -6,6 +6,8 @@ With TESS_TEST_INSTALLED=1 the module, and its library, are those that are insta
 this Python looks.
 """
 import os
+import select
+import signal
 import sys
 
 import numpy as np
@@ -35,6 +37,27 @@ def environment(**more):
     if not INSTALLED:
         env["PYTHONPATH"] = SOURCE
     return env
+
+
+def in_child(work, seconds=60):
+    """What `work` returns, as text, or the exception that it raises, in a child of this
+    process; "hangs" when there is none after so many seconds, "" after a crash."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            text = str(work())
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+        os.write(write, text.encode())
+        os._exit(0)
+    os.close(write)
+    ended = select.select([read], [], [], seconds)[0]
+    text = os.read(read, 65536).decode() if ended else "hangs"
+    os.close(read)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return text
 
 
 class Geometry:

@@ -4,10 +4,11 @@ reads them anew, bit by bit with reproducible=True; outputs, polarisations, erro
 import gc
 import os
 import pathlib
+import threading
 
 import numpy as np
 
-import module  # noqa: F401, finds tessera
+from module import in_child
 from e2e import Suite, simulate, write_sky
 import tessera
 import uvfits
@@ -291,7 +292,27 @@ def check_errors(suite, obs):
              ("an unknown option", ValueError, "bogus",
               lambda: tessera.Session(obs, bogus=3, **OPTIONS)),
              ("too little memory", MemoryError, "memory",
-              lambda: tessera.Session(obs, memory="1MB", **OPTIONS))]
+              lambda: tessera.Session(obs, memory="1MB", **OPTIONS)),
+             ("a channel beyond the integers of C", ValueError, "64 bits",
+              lambda: session.dirty(channel=2**64)),
+             ("an interval beyond them", ValueError, "64 bits",
+              lambda: session.psf(interval=-2**63 - 1)),
+             ("a polarisation beyond them", ValueError, "32 bits",
+              lambda: session.weights(polarisation=2**32)),
+             ("a number of terms beyond them", ValueError, "32 bits",
+              lambda: session.residual(obs, fit_spectral_pol=2**32 + 1)),
+             ("half a channel", TypeError, "whole",
+              lambda: session.predict(np.zeros(SHAPE), channel=.5)),
+             ("a channel before the first", ValueError, "channel -1",
+              lambda: session.dirty(channel=-1)),
+             ("a NUL in a path", ValueError, "NUL",
+              lambda: tessera.Session(obs + "\0.ms", **OPTIONS)),
+             ("a NUL in an option", ValueError, "NUL",
+              lambda: tessera.Session(obs, weight="natural\0x", **OPTIONS)),
+             ("a NUL in the name of an option", ValueError, "NUL",
+              lambda: tessera.Session(obs, **{"no_psf\0x": True}, **OPTIONS)),
+             ("a NUL in a model", ValueError, "NUL",
+              lambda: session.read_model("a\0b"))]
     for what, kind, word, call in cases:
         try:
             call()
@@ -309,6 +330,66 @@ def check_errors(suite, obs):
         suite.true("a closed session: no exception", False)
     except ValueError as error:
         suite.true(f"a closed session: {error}", "closed" in str(error))
+
+
+def check_threads(suite, obs):
+    """A session that is closed in a thread ends the calls of others, one way or the other."""
+    expected = tessera.Session(obs, **OPTIONS).dirty()
+    for turn in range(3):
+        session, images, ends = tessera.Session(obs, **OPTIONS), [], []
+        begun = threading.Event()
+
+        def work():
+            try:
+                while True:
+                    images.append(session.dirty())
+                    begun.set()
+            except ValueError as error:
+                ends.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        begun.wait(60)
+        session.close()
+        count = len(images)
+        for thread in threads:
+            thread.join(60)
+        suite.true(f"closed beside calls: {ends}", len(ends) == 3 and
+                   all("closed" in end for end in ends) and len(images) <= count + 3 and
+                   all(np.allclose(image, expected, atol=1e-4) for image in images))
+
+
+def check_fork(suite, obs):
+    """A child of a process with threads makes images; the session is its parent's."""
+    session = tessera.Session(obs, **OPTIONS)
+    expected = session.dirty()
+    image = dict(OPTIONS, no_psf=True)
+
+    def same():
+        return np.allclose(tessera.image(obs, **image).dirty.data, expected, atol=1e-4)
+
+    suite.equal("an image of a child", in_child(same), "True")
+    for what, call in (("a call", session.dirty), ("another", session.weights)):
+        text = in_child(call)
+        suite.true(f"{what} in a child: {text}", text.startswith("UsageError") and
+                   "forked" in text)
+    suite.equal("closed in a child", in_child(session.close), "None")
+    suite.true("the parent's session goes on", np.allclose(session.dirty(), expected, atol=1e-4))
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            session.dirty()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    texts = [in_child(same) for _ in range(4)]
+    stop.set()
+    thread.join()
+    suite.true(f"a child beside a call: {texts}", all(
+        text == "True" or text.startswith("ResourceError") and "forked" in text
+        for text in texts))
 
 
 def check_several(suite, obs):
@@ -342,6 +423,8 @@ def main():
         pol="XX,XY,YX,YY", start="2026-01-02T03:00:00"))
     check_errors(suite, obs)
     check_several(suite, obs)
+    check_threads(suite, obs)
+    check_fork(suite, obs)
     suite.finish()
 
 

@@ -17,7 +17,7 @@ from contextlib import redirect_stdout
 
 import numpy as np
 
-from module import Geometry
+from module import Geometry, in_child
 from e2e import C_M_S, FULL, Suite  # noqa: E402  (module.py knows where it is)
 import tessera
 from tessera import wgridder
@@ -286,6 +286,14 @@ def changed(array, place, value):
     return out
 
 
+def check_fork(suite):
+    """A child grids as its parent does, which has threads."""
+    args = small(nthreads=2)
+    expected = wgridder.vis2dirty(**args)
+    same = in_child(lambda: np.array_equal(wgridder.vis2dirty(**args), expected))
+    suite.equal("two threads in a child of a process with two threads", same, "True")
+
+
 def check_errors(suite):
     a, b = wgridder.vis2dirty, wgridder.dirty2vis
     vis, uvw, freq = small()["vis"], small()["uvw"], small()["freq"]
@@ -320,6 +328,15 @@ def check_errors(suite):
     raises(suite, "pixels of size 0", a, small(pixsize_x=0), ValueError, "pixels")
     raises(suite, "a centre outside the sky", a, small(center_y=1.5), ValueError, "centre")
     raises(suite, "−1 threads", a, small(nthreads=-1), ValueError, "threads")
+    for name in ("nthreads", "npix_x", "npix_y"):
+        raises(suite, f"{name} beyond the integers of C", a, small(**{name: 2**32}),
+               ValueError, name, "32 bits")
+        raises(suite, f"{name} that is not whole", a, small(**{name: 1.5}), TypeError, name)
+    raises(suite, "pixels fewer than 0", a, small(npix_x=-64), ValueError, "-64 x 32")
+    raises(suite, "a centre that is not a number", a, small(center_x=np.nan), ValueError,
+           "centre")
+    raises(suite, "vis of another byte order", a, small(vis=vis.astype(">c8")), TypeError,
+           "vis")
     raises(suite, "a negative frequency", a, small(freq=changed(freq, 2, -1e9)), ValueError,
            "channel 2")
     raises(suite, "NaN in uvw", a, small(uvw=changed(uvw, (3, 1), np.nan)), ValueError,
@@ -599,6 +616,7 @@ def main():
     check_empty(suite)
     check_switches(suite)
     check_threads(suite)
+    check_fork(suite)
     check_names(suite)
     check_older(suite)
     check_pfb(suite)

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+import os
+from typing import Any
 
 from ._find import load
 from ._version import VERSION
@@ -198,3 +201,42 @@ def check(status: int) -> None:
     if status != _OK:
         message = library.tess_last_error().decode(errors="replace")
         raise _ERRORS.get(status, Error)(message)
+
+
+# What ctypes would cut without a word: integers to their last bits, texts at a NUL.
+
+
+def whole(name: str, value: Any, bits: int = 64) -> int:
+    """A whole number for a signed integer of the library.
+
+    Raises
+    ------
+    ArrayTypeError : it is no whole number
+    UsageError : the library's type does not hold it
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, float) and value.is_integer()):
+            raise ArrayTypeError(f"{name}: {value!r} is no whole number") from None
+        number = int(value)
+    if not -2**(bits - 1) <= number < 2**(bits - 1):
+        raise UsageError(f"{name}: {number} does not fit into an integer of {bits} bits")
+    return number
+
+
+def text(name: str, value: Any) -> bytes:
+    """A str, bytes or path for a string of the library.
+
+    Raises
+    ------
+    UsageError : it has a character that C strings or file names cannot have
+    """
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeError:
+        raise UsageError(f"{name}: {value!r} has a character that file names cannot "
+                         "have") from None
+    if b"\0" in encoded:
+        raise UsageError(f"{name}: {value!r} has a NUL character")
+    return encoded

@@ -45,8 +45,9 @@ class Call:
         lib.check(create(ctypes.byref(self.handle)))
 
     def set(self, name: str, value: Optional[str] = None) -> None:
-        lib.check(self._set(self.handle, name.encode(),
-                            None if value is None else os.fsencode(value)))
+        option = lib.text("the name of an option", name)
+        lib.check(self._set(self.handle, option,
+                            None if value is None else lib.text(name, value)))
 
     def set_all(self, options: dict[str, Any]) -> None:
         """Options as Python names them; None and False leave one out."""
@@ -87,7 +88,7 @@ def model_of(pixels: Any, scale: Optional[Angle], call: Call) -> lib.Model:
     model.is_double = real is np.float64
     model.pixel = array.ctypes.data
     if scale is not None:
-        model.scale = str(text_of("scale", scale)).encode()
+        model.scale = lib.text("scale", str(text_of("scale", scale)))
     call.hold(model)
     return model
 

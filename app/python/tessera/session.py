@@ -1,10 +1,12 @@
 """Observations that stay open: images of them less one model after another."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import threading
 from types import TracebackType
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +52,12 @@ class _Predicted:
 
 
 def _file_of(model: Any, num_terms: int) -> lib.ModelFile:
-    return lib.ModelFile(os.fsencode(model), int(num_terms))
+    return lib.ModelFile(lib.text("model", model),
+                         lib.whole("fit_spectral_pol", num_terms, 32))
+
+
+def _output_of(interval: int, channel: int) -> tuple[int, int]:
+    return lib.whole("interval", interval), lib.whole("channel", channel)
 
 
 class Session:
@@ -66,6 +73,9 @@ class Session:
     sessions have one. Images are float64 arrays of shape (ny, nx), or
     (polarisations, ny, nx) with several `stokes`: row 0 is South, column 0 East. They are
     NaN beyond the horizon, and everywhere where an output has no visibilities.
+
+    Calls of several threads take turns. A session belongs to the process that opened it:
+    a process that is forked from it, as by multiprocessing, opens one of its own.
 
     Attributes
     ----------
@@ -84,6 +94,7 @@ class Session:
                  size: Union[int, str, Sequence[int]], scale: Angle,
                  **options: Option) -> None:
         library = lib.library
+        self._lock, self._process = threading.RLock(), os.getpid()
         self._call: Optional[Call] = Call(library.tess_session_create,
                                           library.tess_session_set,
                                           library.tess_session_destroy)
@@ -105,19 +116,27 @@ class Session:
         planes = (info.num_pol,) if info.num_pol > 1 else ()
         self.shape: tuple[int, ...] = planes + (info.ny, info.nx)
 
-    @property
-    def _handle(self) -> ctypes.c_void_p:
-        if self._call is None:
-            raise lib.UsageError("the session is closed")
-        return self._call.handle
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[ctypes.c_void_p]:
+        """The handle for a call, during which no other thread closes the session."""
+        if os.getpid() != self._process:
+            raise lib.UsageError(
+                f"the session belongs to process {self._process}, which this one was "
+                "forked from; open a session in this process")
+        with self._lock:
+            call = self._call
+            if call is None:
+                raise lib.UsageError("the session is closed")
+            yield call.handle
 
     def _image(self, channel: int, interval: int, model: Optional[npt.NDArray[np.float64]],
                with_psf: bool) -> list[npt.NDArray[np.float64]]:
         images = [np.empty(self.shape) for _ in range(1 + with_psf)]
-        lib.check(lib.library.tess_session_image(
-            self._handle, interval, channel,
-            None if model is None else model.ctypes.data, images[0].ctypes.data,
-            images[1].ctypes.data if with_psf else None))
+        output = _output_of(interval, channel)
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_image(
+                handle, *output, None if model is None else model.ctypes.data,
+                images[0].ctypes.data, images[1].ctypes.data if with_psf else None))
         return images
 
     def _pixels(self, model: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -160,10 +179,10 @@ class Session:
         """
         if is_path(model):
             image = np.empty(self.shape)
-            file = _file_of(model, fit_spectral_pol)
-            lib.check(lib.library.tess_session_image_file(
-                self._handle, interval, channel, ctypes.byref(file), image.ctypes.data,
-                None))
+            file, output = _file_of(model, fit_spectral_pol), _output_of(interval, channel)
+            with self._turn() as handle:
+                lib.check(lib.library.tess_session_image_file(
+                    handle, *output, ctypes.byref(file), image.ctypes.data, None))
             return image
         return self._image(channel, interval, self._array(model, fit_spectral_pol),
                            False)[0]
@@ -189,17 +208,17 @@ class Session:
         positions of all rows once more. They are kept for the next calls, as are, for
         models that are arrays, the plan and the planes of prediction.
         """
-        predicted = _Predicted()
+        predicted, output = _Predicted(), _output_of(interval, channel)
         if is_path(model):
             file = _file_of(model, fit_spectral_pol)
-            lib.check(lib.library.tess_session_predict_file(
-                self._handle, interval, channel, ctypes.byref(file),
-                ctypes.byref(predicted.handle)))
+            with self._turn() as handle:
+                lib.check(lib.library.tess_session_predict_file(
+                    handle, *output, ctypes.byref(file), ctypes.byref(predicted.handle)))
         else:
             pixels = self._array(model, fit_spectral_pol)
-            lib.check(lib.library.tess_session_predict(
-                self._handle, interval, channel, pixels.ctypes.data,
-                ctypes.byref(predicted.handle)))
+            with self._turn() as handle:
+                lib.check(lib.library.tess_session_predict(
+                    handle, *output, pixels.ctypes.data, ctypes.byref(predicted.handle)))
         count = lib.library.tess_predictions_count(predicted.handle)
         return Predictions(
             Prediction(predicted,
@@ -217,20 +236,32 @@ class Session:
         through the model's channels. Pixels that are not finite become 0.
         """
         pixels, file = np.empty(self.shape), _file_of(model, fit_spectral_pol)
-        lib.check(lib.library.tess_session_read_model(
-            self._handle, interval, channel, ctypes.byref(file), pixels.ctypes.data))
+        output = _output_of(interval, channel)
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_read_model(
+                handle, *output, ctypes.byref(file), pixels.ctypes.data))
         return pixels
 
     def weights(self, channel: int = 0, interval: int = 0, polarisation: int = 0) -> Weights:
         """What an output is made of, for one of its polarisations."""
         made = lib.SessionWeights()
-        lib.check(lib.library.tess_session_weights_of(self._handle, interval, channel,
-                                                      polarisation, ctypes.byref(made)))
+        output = _output_of(interval, channel)
+        pol = lib.whole("polarisation", polarisation, 32)
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_weights_of(handle, *output, pol,
+                                                          ctypes.byref(made)))
         return Weights(made)
 
     def close(self) -> None:
-        """Give the visibilities up. The session cannot be used after it."""
-        self._call = None
+        """Give the visibilities up. The session cannot be used after it.
+
+        A call that another thread is in ends first; calls that wait for it are refused.
+        """
+        if os.getpid() != self._process:  # the lock may be held by a thread of the parent
+            self._call = None
+            return
+        with self._lock:
+            self._call = None
 
     def __enter__(self) -> Session:
         return self

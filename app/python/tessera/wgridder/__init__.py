@@ -59,6 +59,7 @@ Mask = npt.NDArray[Any]
 # Finer accuracies need a double-precision grid; those below the rounding of single-precision
 # results are refused.
 _SINGLE_ACCURACY, _SINGLE_ROUNDING = 1e-5, 1e-7
+_MOST_PIXELS = 1 << 20  # along an axis
 
 _REPORT: Optional[dict[str, Any]] = None
 
@@ -97,7 +98,7 @@ def _opts(shape: tuple[int, ...], pixsize_x: float, pixsize_y: float, center_x: 
     opts.double_grid = bool(double_precision_accumulation) or (
         is_single and _SINGLE_ROUNDING <= opts.accuracy < _SINGLE_ACCURACY)
     opts.padding_min, opts.padding_max = float(sigma_min), float(sigma_max)
-    opts.threads = int(nthreads)
+    opts.threads = lib.whole("nthreads", nthreads, 32)
     return opts
 
 
@@ -113,6 +114,14 @@ def _positions(uvw: Any, freq: Any) -> tuple[Positions, Positions]:
     return uvw, freq
 
 
+def _size_of(npix_x: int, npix_y: int) -> tuple[int, ...]:
+    size = lib.whole("npix_x", npix_x, 32), lib.whole("npix_y", npix_y, 32)
+    if not 0 <= min(size) <= max(size) <= _MOST_PIXELS:
+        raise lib.UsageError(f"an image of {size[0]} x {size[1]} pixels; each must be 1 to "
+                             f"{_MOST_PIXELS}")
+    return size
+
+
 def _optional(array: Any, name: str, shape: tuple[int, ...],
               dtype: npt.DTypeLike) -> Optional[npt.NDArray[Any]]:
     if array is None:
@@ -124,7 +133,7 @@ def _optional(array: Any, name: str, shape: tuple[int, ...],
         raise lib.UsageError(f"{name} has shape {given.shape}, not {shape}")
     if given.dtype != dtype:
         raise lib.ArrayTypeError(f"{name} has type {given.dtype}, not {np.dtype(dtype)}")
-    return given
+    return given if given.flags.aligned else given.copy()
 
 
 def _vis_struct(uvw: Positions, freq: Positions, vis: ComplexArray,
@@ -156,12 +165,17 @@ def _output(array: Any, name: str, shape: tuple[int, ...],
             dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """The caller's output array, checked, or a new one."""
     if array is None:
-        return np.empty(shape, dtype)
+        try:
+            return np.empty(shape, dtype)
+        except MemoryError as error:
+            raise lib.ResourceError(f"{name}: {error}") from None
     if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != dtype:
         raise lib.UsageError(f"{name} must be an array of shape {shape} and type "
                          f"{np.dtype(dtype)}")
     if not array.flags.writeable:
         raise lib.UsageError(f"{name} is read-only")
+    if not array.flags.aligned:
+        raise lib.UsageError(f"{name} does not lie at a multiple of its type's size")
     return array
 
 
@@ -258,11 +272,11 @@ def vis2dirty(*, uvw: Positions, freq: Positions, vis: ComplexArray,
     if vis.dtype not in (np.complex64, np.complex128):
         raise lib.ArrayTypeError(f"vis has type {vis.dtype}, not complex64 or complex128")
     shape = (uvw.shape[0], freq.shape[0])
-    _optional(vis, "vis", shape, vis.dtype)
+    vis = np.asarray(_optional(vis, "vis", shape, vis.dtype))
     real = np.float64 if vis.dtype == np.complex128 else np.float32
     wgt = _optional(wgt, "wgt", shape, real)
     mask = _optional(mask, "mask", shape, np.uint8)
-    size: tuple[int, ...] = (int(npix_x), int(npix_y))
+    size = _size_of(npix_x, npix_y)
     if isinstance(dirty, np.ndarray) and dirty.ndim == 2:
         size = tuple(given or found for given, found in zip(size, dirty.shape))
     dirty = _output(dirty, "dirty", size, real)

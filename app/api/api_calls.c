@@ -1,0 +1,66 @@
+/* Calls of the library begin and end here. A process that was forked has only the
+ * thread that forked it: threads of OpenMP are given back before, and made again by
+ * whoever needs them. */
+#include "api_calls.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "tess_log.h"
+#include "tess_omp.h"
+
+/* State of the process, as forks are. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int num_calls; /* calls that have begun and not ended */
+static bool is_lost;         /* forked while another thread was in a call */
+
+/* OpenMP keeps the threads of a team for the next one. In a child they would be waited
+ * for, but do not exist. */
+static void before_fork(void)
+{
+    tess_omp_release_threads();
+}
+
+/* A call that another thread was in does not go on in the child. */
+static void in_child(void)
+{
+    is_lost = is_lost || atomic_load(&num_calls) > 0;
+}
+
+/* When the library is loaded: another package may use the same threads of OpenMP before
+ * the first call. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(before_fork, NULL, in_child);
+}
+
+tess_status api_call_begin(void)
+{
+    if (is_lost)
+        return tess_error_call_refuse(
+            TESS_ERR_RESOURCE,
+            "this process was forked while another thread was in a call of tessera; "
+            "fork before that call or after it, or start processes without fork "
+            "(multiprocessing's \"spawn\")");
+    atomic_fetch_add(&num_calls, 1);
+    tess_error_call_begin();
+    return TESS_OK;
+}
+
+tess_status api_call_end(tess_status status)
+{
+    atomic_fetch_sub(&num_calls, 1);
+    return tess_error_call_end(status);
+}
+
+void api_turn_begin(void)
+{
+    pthread_mutex_lock(&turn);
+}
+
+void api_turn_end(void)
+{
+    tess_log_start(0, TESS_LOG_QUIET);
+    pthread_mutex_unlock(&turn);
+}
