@@ -1,6 +1,8 @@
 /* The imager within a program: the options of `tessera image`, and its images in
  * memory. */
+#define _GNU_SOURCE
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "tess_image_args.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_profile_report.h"
 #include "tess_real.h"
 #include "tessera/tess_images.h"
 
@@ -147,6 +148,24 @@ cleanup:
     return status;
 }
 
+/* What SIGUSR1 and SIGTERM do is the caller's: a run with checkpoints, which they stop,
+ * borrows them. */
+typedef struct borrowed_signals {
+    struct sigaction user, terminate;
+} borrowed_signals;
+
+static void borrow_signals(borrowed_signals *before)
+{
+    sigaction(SIGUSR1, NULL, &before->user);
+    sigaction(SIGTERM, NULL, &before->terminate);
+}
+
+static void give_signals_back(const borrowed_signals *before)
+{
+    sigaction(SIGUSR1, &before->user, NULL);
+    sigaction(SIGTERM, &before->terminate, NULL);
+}
+
 tess_status tess_image_run(tess_image *image)
 {
     tess_status status = api_call_begin();
@@ -155,8 +174,10 @@ tess_status tess_image_run(tess_image *image)
     tess_image_args args = {.in_memory = true};
     api_texts argv = {0};
     tess_fits_pixels pixels;
+    borrowed_signals signals;
     if (status != TESS_OK) return status;
     api_turn_begin();
+    borrow_signals(&signals);
     forget_images(image);
     tess_profile_start(&profile);
     TESS_TRY(tess_comm_self(&comm));
@@ -171,11 +192,10 @@ tess_status tess_image_run(tess_image *image)
     }
     args.opts.take = take;
     args.opts.take_context = image;
-    TESS_TRY(tess_imager_image(comm, &args.opts, &profile));
-    if (args.profile)
-        TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));
+    TESS_TRY(tess_image_args_run(comm, &args, &profile));
 cleanup:
     if (status != TESS_OK) forget_images(image);
+    if (args.opts.checkpoint.folder) give_signals_back(&signals);
     tess_image_args_free(&args);
     api_texts_free(&argv);
     tess_comm_free(comm);

@@ -33,6 +33,11 @@ typedef struct tess_image_args {
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                                   char **argv, tess_image_args *args);
 
+/** Make the images, with checkpoints, and the files --profile and --trace. Errors:
+ * those of tess_imager_image(). Collective. */
+tess_status tess_image_args_run(tess_comm *comm, tess_image_args *args,
+                                tess_profile *profile);
+
 void tess_image_args_free(tess_image_args *args);
 
 #endif

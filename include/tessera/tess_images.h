@@ -63,8 +63,10 @@ TESS_API tess_status tess_image_create(tess_image **image);
  *  "channels-out", see tessera image --help); `value` is NULL for a switch ("no-psf").
  *  "obs" adds an observation. A name given again replaces the earlier value. Files are
  *  only written with "output". "log" is "quiet" (the default), "info" or "debug": what
- *  is shown on stderr. Names and values are checked by tess_image_run(). Errors:
- *  TESS_ERR_ALLOC. */
+ *  is shown on stderr. Names and values are checked by tess_image_run(). With
+ *  "checkpoint", SIGUSR1, SIGTERM and "max-time" end a run with TESS_ERR_STOPPED, and
+ *  "resume" continues it: images of outputs that were finished before are in the files
+ *  of "output", not among those of tess_image_get(). Errors: TESS_ERR_ALLOC. */
 TESS_API tess_status tess_image_set(tess_image *image, const char *name,
                                     const char *value);
 

@@ -2,7 +2,9 @@
 """tessera.image(): the same pixels and headers as the program's files, errors as
 exceptions, lifetime of the arrays."""
 import gc
+import json
 import os
+import signal
 import sys
 
 import numpy as np
@@ -177,7 +179,14 @@ def check_errors(suite, obs):
              ("a log of another kind", ValueError, "loud", dict(log="loud")),
              ("a model of one axis", ValueError, "shape", dict(subtract=np.zeros(64))),
              ("a model of text", OSError, "none", dict(subtract="none.fits")),
-             ("a complex model", TypeError, "complex", dict(subtract=np.ones((64, 64), "c8")))]
+             ("a complex model", TypeError, "complex", dict(subtract=np.ones((64, 64), "c8"))),
+             ("a NUL in an option", ValueError, "NUL", dict(weight="natural\0x")),
+             ("a NUL in a name", ValueError, "NUL", dict(obs=obs + "\0b")),
+             ("more channels than integers", ValueError, "channels-out",
+              dict(channels_out=2**64 + 1)),
+             ("a scale that is not a number", ValueError, "scale", dict(scale=np.nan)),
+             ("a mask that is not a number", ValueError, "auto-mask",
+              dict(niter=3, auto_mask=np.nan))]
     for what, kind, word, changes in cases:
         options = {**dict(obs=obs, size=64, scale="12asec"), **changes}
         try:
@@ -188,6 +197,33 @@ def check_errors(suite, obs):
                        isinstance(error, tessera.Error))
     again = tessera.image(obs, size=64, scale="12asec")
     suite.true("an error leaves nothing behind", len(again) == 2)
+
+
+def check_checkpoint(suite, obs):
+    """A run with checkpoints stops where it is asked to, and goes on from there."""
+    options = dict(size=64, scale="12asec", niter=20, mgain=.5, reproducible=True)
+    expected = tessera.image(obs, **options)
+    signals = []
+    before = signal.signal(signal.SIGTERM, lambda *_: signals.append(True))
+    folder = suite.path("checkpoints")
+    plain = tessera.image(obs, checkpoint=folder, **options)
+    suite.true("with checkpoints", len(plain) == len(expected) and all(
+        np.array_equal(a.data, b.data) for a, b in zip(plain, expected)))
+    try:
+        tessera.image(obs, checkpoint=folder, max_time="0.001", **options)
+        suite.true("a run that may not last: no exception", False)
+    except tessera.Error as error:
+        suite.true(f"a run that may not last: {error}", "resume" in str(error))
+    again = tessera.image(obs, checkpoint=folder, resume=True, **options)
+    suite.true("resumed", len(again) == len(expected) and all(
+        np.array_equal(a.data, b.data) for a, b in zip(again, expected)))
+    os.kill(os.getpid(), signal.SIGTERM)
+    suite.true("SIGTERM is the caller's again", signals == [True])
+    signal.signal(signal.SIGTERM, before)
+    trace = suite.path("trace.json")
+    tessera.image(obs, size=64, scale="12asec", trace=trace)
+    with open(trace) as file:
+        suite.true("a trace", len(json.load(file)) > 0)
 
 
 def check_lifetime(suite, obs):
@@ -239,6 +275,7 @@ def main():
     check_forms(suite, obs)
     check_subtract(suite, obs)
     check_errors(suite, obs)
+    check_checkpoint(suite, obs)
     check_lifetime(suite, obs)
     check_quiet(suite, obs)
     check_example(suite)

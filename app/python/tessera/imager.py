@@ -200,6 +200,10 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
         spw="0,2", uvrange="1k:20k", center="12:30:49.4,+12:23:28", threads=2,
         memory="8GB", w="none", no_psf=True, niter=100000, auto_threshold=3, auto_mask=5,
         multiscale=True, ...
+        With checkpoint="FOLDER", SIGTERM, SIGUSR1 and max_time="1h" end the run with an
+        Error, and the same call with resume=True continues it. Images of output channels
+        and intervals that were finished before are in the files of output="NAME", not in
+        the list.
         With output="NAME" (and overwrite=True, preview=True) the program's files are
         written too. log="info" shows progress on stderr.
 

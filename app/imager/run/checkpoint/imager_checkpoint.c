@@ -346,6 +346,13 @@ static tess_status find(imager_checkpoint *checkpoint, const tess_image_opts *im
                   opts->folder);
     if (state->generation > 0) {
         TESS_TRY(compare_identity(image, state));
+        if (state->outputs_done > 0 && !image->output)
+            TESS_FAIL(
+                TESS_ERR_INPUT,
+                "%s: the checkpoint counts %lld finished outputs, whose images only "
+                "the earlier run had in its memory; begin again with --overwrite, "
+                "or name an --output that keeps them",
+                opts->folder, (long long)state->outputs_done);
         checkpoint->resumed = true;
         tess_checkpoint_tidy(checkpoint->comm, opts->folder, state);
         checkpoint->sums_wait = state->num_done > 0;
