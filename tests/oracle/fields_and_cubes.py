@@ -406,6 +406,53 @@ def check_polarisation(suite):
                 sum_of(-1j * one["XY"][0], one["XY"][1]))
 
 
+def joint(sets, value_of):
+    """The direct sum over several sets, of (uvw, frequencies, values, weights) each."""
+    sums = [uvfits.direct_dirty(s.uvw, s.freq, *value_of(s), NX, NY, SCALE) for s in sets]
+    weights = [value_of(s)[1].sum() for s in sets]
+    return sum(image * weight for image, weight in zip(sums, weights)) / sum(weights)
+
+
+def first_corr(s):
+    return s.vis[..., 0].astype("c16"), s.weight[..., 0].astype("f8")
+
+
+def check_single_hands(suite):
+    """XX in one set and YY in another: an image of each from its own set, Stokes I from
+    both, with a line that says so."""
+    xx = Samples(suite, "hand-xx", rows=480, corrs=1)
+    yy = Samples(suite, "hand-yy", rows=480, corrs=1, seed=2, corr_first=-6)
+    expected = {"XX": joint([xx], first_corr), "YY": joint([yy], first_corr),
+                "I": joint([xx, yy], first_corr)}
+    for ranks in RANKS:
+        for asked, warnings in (("XX,YY", ["hand-xx.uvfits: 480 rows are left out of some",
+                                           "hand-yy.uvfits: 480 rows are left out of some"]),
+                                ("I", ["stands for Stokes I"])):
+            what = f"--stokes {asked}, {ranks} ranks"
+            prefix = suite.path(f"hands{ranks}")
+            result = tessera("image", xx.path, yy.path, *IMAGE, "--stokes", asked, "-q",
+                             "--overwrite", "-o", prefix, ranks=ranks)
+            lines = [line for line in result.err.splitlines() if "warning: " in line]
+            if not suite.ran(what, result):
+                continue
+            suite.true(f"{what}: {lines}", len(lines) == len(warnings) and all(
+                word in line for word, line in zip(warnings, lines)))
+            for name in asked.split(","):
+                pol = f"-{name}" if "," in asked else ""
+                compare(suite, f"{what}: {name}", f"{prefix}{pol}-dirty.fits", expected[name])
+    result = tessera("image", xx.path, yy.path, *IMAGE, "--stokes", "IQ", "-q", "-o",
+                     suite.path("hands-Q"))
+    suite.ran("Stokes Q of them", result, 2)
+    suite.true(f"Stokes Q of them: {result.err}", "no spectral window has what Q takes" in
+               result.err and result.err.count("\n") == 1)
+    ran, prefix = suite.image("hands-joined", xx.path, yy.path, *IMAGE, "--stokes", "XX,YY",
+                              "--channels-out", "2", "--join-channels", "--niter", "20")
+    if ran:
+        for name in ("XX", "YY"):
+            image = read_image(f"{prefix}-MFS-{name}-residual.fits")[0]
+            suite.true(f"joined channels, {name}", np.isfinite(image).all())
+
+
 def imaging_weights(s, weight, density_weight, robust):
     """Briggs weights by the definition in grid/tess_weight.h, or uniform (robust None)."""
     nx, ny = (4 * int(np.ceil(np.ceil(1.2 * n) / 4)) for n in (NX, NY))
@@ -553,7 +600,8 @@ def main():
     suite = Suite("fields_and_cubes")
     for check in (check_channels, check_no_data, check_file_names, check_frequencies, check_odd_sizes,
                   check_all_sky, check_intervals, check_fields, check_mosaic,
-                  check_centres, check_polarisation, check_density, check_bad_samples,
+                  check_centres, check_polarisation, check_single_hands,
+                  check_density, check_bad_samples,
                   check_subtract, check_headers):
         check(suite)
     suite.finish()

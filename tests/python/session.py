@@ -273,6 +273,18 @@ def check_two_observations(suite, obs, other):
                     np.linalg.norm(single[k].vis), 2e-4)
 
 
+def check_single_hands(suite, sky):
+    """XX in one observation and YY in the other: each is predicted what it has."""
+    sets = [simulate(suite.path(pol + ".uvfits"), sky, duration="4min", integration="60s", pol=pol)
+            for pol in ("XX", "YY")]
+    model = points(np.random.default_rng(9), *SHAPE)
+    session = tessera.Session(sets, **OPTIONS)
+    found = session.predict(model)
+    suite.equal("correlations of each", [p.correlations for p in found], [("XX",), ("YY",)])
+    suite.true("rows of each", all(p.vis.shape == found[0].vis.shape for p in found) and
+               all(np.allclose(p.vis, found[0].vis, atol=1e-3) and p.vis.any() for p in found))
+
+
 def check_errors(suite, obs):
     session = tessera.Session(obs, reproducible=True, **OPTIONS)
     cases = [("a model of another shape", ValueError, "shape",
@@ -421,6 +433,7 @@ def main():
     check_two_observations(suite, obs, simulate(
         suite.path("other.uvfits"), sky, duration="4min", integration="60s",
         pol="XX,XY,YX,YY", start="2026-01-02T03:00:00"))
+    check_single_hands(suite, sky)
     check_errors(suite, obs)
     check_several(suite, obs)
     check_threads(suite, obs)

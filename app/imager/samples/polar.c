@@ -123,6 +123,20 @@ tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num
     return (tess_pol_mix){0};
 }
 
+tess_pol_mix tess_pol_hand_of(const tess_pol *pol, const tess_corr *corr, int num_corr)
+{
+    static const tess_corr hands[][2] = {{XX, YY}, {RR, LL}};
+    if (pol->code != STOKES_I) return (tess_pol_mix){0};
+    for (size_t k = 0; k < sizeof hands / sizeof *hands; ++k) {
+        const int a = find(corr, num_corr, hands[k][0]);
+        const int b = find(corr, num_corr, hands[k][1]);
+        if ((a < 0) != (b < 0))
+            return (tess_pol_mix){
+                .num = 1, .index = {a < 0 ? b : a, 0}, .coefficient = {1, 0}};
+    }
+    return (tess_pol_mix){0};
+}
+
 /* ---- what cannot be made ---- */
 
 /* Distinct codes in the order in which they were found. */

@@ -11,26 +11,73 @@
 
 /* ---- what is made of each part ---- */
 
+static const tess_vis_segment *segment_of(const tess_source *source, const part *p)
+{
+    return &tess_vis_reader_meta(source->reader[p->obs])->segment[p->segment];
+}
+
 /* Which of the images a part cannot make, and why; empty when it makes all. */
 static void explain_part(const tess_source *source, const part *p, const tess_pol *pol,
                          int num_pol, char *text, size_t size)
 {
-    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
-    const tess_vis_segment *segment = &meta->segment[p->segment];
+    const tess_vis_segment *segment = segment_of(source, p);
     tess_pol_explain(pol, num_pol, segment->corr, segment->num_corr, text, size);
 }
 
-/* Warns that parts are left out because they lack a correlation. */
+/* Whether no part has both hands of Stokes I, but some have the one and some the other
+ * (Hamaker, Bregman and Sault 1996: of an unpolarised source each is I). */
+static bool has_single_hands(const tess_source *source)
+{
+    const tess_pol stokes_i = {.code = 1};
+    tess_corr all[2 * TESS_MAX_CORR];
+    int count = 0;
+    const int room = (int)(sizeof all / sizeof *all);
+    for (int k = 0; k < source->num_parts; ++k) {
+        const tess_vis_segment *segment = segment_of(source, &source->parts[k]);
+        if (tess_pol_mix_of(&stokes_i, segment->corr, segment->num_corr).num > 0)
+            return false;
+        for (int c = 0; c < segment->num_corr; ++c) {
+            bool known = false;
+            for (int j = 0; j < count; ++j)
+                known = known || all[j] == segment->corr[c];
+            if (!known && count < room) all[count++] = segment->corr[c];
+        }
+    }
+    return tess_pol_mix_of(&stokes_i, all, count).num == 2;
+}
+
+/* What image a part makes of its correlations. */
+static tess_pol_mix mix_of_part(const tess_source *source, const part *p,
+                                const tess_pol *pol)
+{
+    const tess_vis_segment *segment = segment_of(source, p);
+    return p->single_hand && pol->code == 1
+               ? tess_pol_hand_of(pol, segment->corr, segment->num_corr)
+               : tess_pol_mix_of(pol, segment->corr, segment->num_corr);
+}
+
+/* Warns of the images that parts are left out of because they lack a correlation. */
 static void warn_left_out(const tess_source *source, const tess_pol *pol, int num_pol)
 {
     char why[256];
+    const char *path = tess_vis_reader_meta(source->reader[0])->path;
+    if (source->parts[0].single_hand && tess_pol_has(pol, num_pol, 1))
+        tess_log_warn(
+            "%s: each spectral window has one parallel hand only, which stands "
+            "for Stokes I as of sources without polarisation",
+            path);
     for (int k = 0; k < source->num_parts; ++k) {
         const part *p = &source->parts[k];
-        if (p->usable) continue;
-        explain_part(source, p, pol, num_pol, why, sizeof why);
-        tess_log_warn("%s: %lld rows are left out: %s",
+        tess_pol lost[2 * TESS_MAX_POL];
+        int count = 0;
+        for (int j = 0; j < num_pol; ++j)
+            if (p->recipe.mix[j].num == 0) lost[count++] = pol[j];
+        if (count == 0) continue;
+        explain_part(source, p, lost, count, why, sizeof why);
+        tess_log_warn("%s: %lld rows are left out%s: %s",
                       tess_vis_reader_meta(source->reader[p->obs])->path,
-                      (long long)p->num_rows, why);
+                      (long long)p->num_rows,
+                      count < num_pol ? " of some of the images" : "", why);
     }
 }
 
@@ -43,12 +90,13 @@ static void turn_recipe(const tess_source *source, tess_recipe *recipe)
     memcpy(recipe->turn, source->info.turn, sizeof recipe->turn);
 }
 
+/* Returns whether the part makes any of the images. */
 static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int num_pol,
                         double uv_limit)
 {
     const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
-    const tess_vis_segment *segment = &meta->segment[p->segment];
     const tess_selection *s = &source->selection;
+    bool makes_any = false;
     tess_recipe *recipe = &p->recipe;
     *recipe = (tess_recipe){.num_pol = num_pol,
                             .shared_weight = source->num_weight == 1,
@@ -66,10 +114,34 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
     }
     if (s->shift.given) turn_recipe(source, recipe);
     for (int k = 0; k < num_pol; ++k) {
-        recipe->mix[k] = tess_pol_mix_of(&pol[k], segment->corr, segment->num_corr);
-        if (recipe->mix[k].num == 0) return false;
+        recipe->mix[k] = mix_of_part(source, p, &pol[k]);
+        makes_any = makes_any || recipe->mix[k].num > 0;
     }
-    return true;
+    return makes_any;
+}
+
+/* TESS_ERR_USAGE for an image that no part makes. */
+static tess_status check_all_made(const tess_source *source, const tess_pol *pol,
+                                  int num_pol)
+{
+    tess_status status = TESS_OK;
+    const part *first = &source->parts[0];
+    for (int k = 0; k < num_pol; ++k) {
+        char name[8], why[256];
+        bool made = false;
+        for (int j = 0; j < source->num_parts; ++j)
+            made = made || source->parts[j].recipe.mix[k].num > 0;
+        if (made) continue;
+        const char *path = tess_vis_reader_meta(source->reader[first->obs])->path;
+        explain_part(source, first, pol, num_pol, why, sizeof why);
+        tess_pol_name(&pol[k], name);
+        if (source->num_parts > 1)
+            TESS_FAIL(TESS_ERR_USAGE, "%s: no spectral window has what %s takes: %s",
+                      path, name, why);
+        TESS_FAIL(TESS_ERR_USAGE, "%s: %s", path, why);
+    }
+cleanup:
+    return status;
 }
 
 /* Rows that are decoded where they lie in the file come in blocks that a core's caches
@@ -123,23 +195,22 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
                               int64_t block_bytes)
 {
     tess_status status = TESS_OK;
-    int usable = 0;
     source->num_pol = num_pol;
+    const bool single_hands = tess_pol_has(pol, num_pol, 1) && has_single_hands(source);
     source->num_weight = num_pol > 1 ? num_pol : 1;
     source->is_double = is_double;
     source->threads = threads;
     for (int k = 0; k < source->num_parts; ++k) {
         part *p = &source->parts[k];
-        p->usable = make_recipe(source, p, pol, num_pol, uv_limit_lambda);
-        usable += p->usable;
+        p->single_hand = single_hands;
+        /* positions are those of all rows, whatever correlations these have */
+        p->usable = make_recipe(source, p, pol, num_pol, uv_limit_lambda) ||
+                    source->selection.positions_only;
     }
-    if (usable == 0) {
-        char why[256];
-        explain_part(source, &source->parts[0], pol, num_pol, why, sizeof why);
-        TESS_FAIL(TESS_ERR_USAGE, "%s: %s",
-                  tess_vis_reader_meta(source->reader[0])->path, why);
+    if (!source->selection.positions_only) {
+        TESS_TRY(check_all_made(source, pol, num_pol));
+        if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
     }
-    if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
     source->block_bytes = block_bytes;
     TESS_TRY(source_make_spans(source));
 cleanup:

@@ -14,7 +14,8 @@ typedef struct part {
     int64_t num_rows, num_chan;
     int64_t chan_base;
     tess_recipe recipe;
-    bool usable; /* has the correlations asked for */
+    bool usable;      /* makes some of the images asked for */
+    bool single_hand; /* Stokes I is made of one parallel hand, here as in all parts */
 } part;
 
 /** A block of a part that this rank reads. */

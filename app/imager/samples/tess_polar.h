@@ -46,6 +46,11 @@ typedef struct tess_pol_mix {
 
 tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr);
 
+/** Stokes I of correlations that hold one parallel hand of XX and YY, or of RR and LL:
+ *  it stands for I, as of sources without polarisation. num is 0 for all others. Local.
+ */
+tess_pol_mix tess_pol_hand_of(const tess_pol *pol, const tess_corr *corr, int num_corr);
+
 /** Which of these images correlations cannot make, and what they lack, as in "U, V
  *  cannot be made from XX,YY: XY,YX are missing; --stokes IQ can be". Empty when all
  *  can be made. Local. */
