@@ -436,7 +436,7 @@ static tess_status place_planes(tess_grid_plan *plan)
         TESS_FAIL(
             TESS_ERR_RESOURCE,
             "w of up to %.3g wavelengths would need %d w-planes in this field; make "
-            "the image smaller",
+            "the image smaller, or leave out longer baselines (--maxuvw-m)",
             opts->w_max_lambda, plan->num_planes);
     /* the footprint of the smallest w starts at plane 0: its first plane lies at most
      * W/2 below it */

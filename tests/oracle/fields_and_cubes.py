@@ -7,6 +7,7 @@ Everything is compared with direct sums over the same samples, at --accuracy 1e-
 import glob
 import json
 import os
+import re
 import shutil
 
 import numpy as np
@@ -453,6 +454,48 @@ def check_single_hands(suite):
             suite.true(f"joined channels, {name}", np.isfinite(image).all())
 
 
+def check_far_row(suite):
+    """Planes between a row of w = 3e9 m and all others cost nothing, on any number of
+    ranks; a line tells of them."""
+    def change(s):
+        s.uvw[7, 2] = 3e9
+    s = Samples(suite, "far-row", rows=300, channels=1, change=change)
+    value = s.dirty()
+    model = np.zeros((NY, NX))
+    model[20, 31], model[40, 12] = 2.0, -0.7
+    path = uvfits.write_model(suite.path("far-model.fits"), model, SCALE)
+    s.i = s.i - uvfits.direct_predict(s.uvw, s.freq, model, SCALE)
+    residual = s.dirty()
+    cases = [(1, []), (1, ["--force-plane-window", "9"]), (1, ["--force-passes", "2"]),
+             (1, ["--reproducible"]), *[(ranks, []) for ranks in RANKS[1:]]]
+    for ranks, options in cases:
+        what = f"a row far out, {ranks} ranks {' '.join(options)}"
+        prefix = suite.path("far")
+        result = tessera("image", s.path, *IMAGE, *options, "-q", "--overwrite", "-o", prefix,
+                         ranks=ranks)
+        if suite.ran(what, result):
+            compare(suite, what, prefix + "-dirty.fits", value, 2 * LIMIT)
+            suite.true(f"{what}: {result.err}", "w-planes: |w| of some rows" in result.err and
+                       "--maxuvw-m" in result.err)
+    ran, prefix = suite.image("far-residual", s.path, *IMAGE, "--subtract", path)
+    if ran:
+        compare(suite, "residual with a row far out", prefix + "-dirty.fits", residual,
+                4 * LIMIT)
+    result = tessera("plan", s.path, *IMAGE)
+    suite.ran("plan with a row far out", result)
+    found = re.search(r"time +about ([\d.e+-]+) s", result.out)
+    suite.true(f"its time: {result.out}", found and float(found[1]) < 10)
+
+    def spread(s):
+        s.uvw[:, 2] = np.linspace(0, 3e9, 300)
+    s = Samples(suite, "far-rows", rows=300, channels=1, change=spread)
+    result = tessera("plan", s.path, "--size", "18000", "--scale", "0.2asec", "-q")
+    suite.ran("plan with all rows far out", result)
+    suite.true(f"it takes hours: {result.err}", re.search(
+        r"warning: the transforms of \d+ w-planes take about [\d.e+]+ hours, because .w. "
+        r"reaches 1e\+10 wavelengths.*--maxuvw-m", result.err))
+
+
 def imaging_weights(s, weight, density_weight, robust):
     """Briggs weights by the definition in grid/tess_weight.h, or uniform (robust None)."""
     nx, ny = (4 * int(np.ceil(np.ceil(1.2 * n) / 4)) for n in (NX, NY))
@@ -600,7 +643,7 @@ def main():
     suite = Suite("fields_and_cubes")
     for check in (check_channels, check_no_data, check_file_names, check_frequencies, check_odd_sizes,
                   check_all_sky, check_intervals, check_fields, check_mosaic,
-                  check_centres, check_polarisation, check_single_hands,
+                  check_centres, check_polarisation, check_single_hands, check_far_row,
                   check_density, check_bad_samples,
                   check_subtract, check_headers):
         check(suite)

@@ -335,6 +335,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(form_teams(&run, &costs, kept));
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
     add_early(&early, kept, &estimate);
+    imager_job_warn_of_w(&run.job);
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:

@@ -212,8 +212,10 @@ static double bytes_in(const imager_job *job, const block_load *load,
                        tess_plane_window window)
 {
     double bytes = 0;
-    for (int64_t b = 0; b < job->plan->num_blocks; ++b)
-        if (tess_steps_block_in(job->steps, b, window)) bytes += load->sample_bytes[b];
+    int64_t first, end;
+    tess_steps_blocks_in(job->steps, window, &first, &end);
+    for (int64_t b = first; b < end; ++b)
+        bytes += load->sample_bytes[b];
     return bytes;
 }
 
@@ -231,8 +233,11 @@ static void passes_with(const imager_job *job, const block_load *load,
     passes->sample_bytes = 0;
     passes->num_reads = 0;
     for (int k = 0; k < passes->num_windows; ++k) {
-        const double bytes =
-            bytes_in(job, load, imager_passes_window(job, passes, k)) * SHARE_SPREAD;
+        const tess_plane_window window = imager_passes_window(job, passes, k);
+        const bool is_end = k == 0 || k == passes->num_windows - 1;
+        const double bytes = bytes_in(job, load, window) * SHARE_SPREAD;
+        passes->num_shares[k] = 0;
+        if (!is_end && !tess_steps_window_touched(job->steps, window)) continue;
         const double shares = forced > 0 ? forced : fmax(1, ceil(bytes / left));
         passes->num_shares[k] =
             left > 0 && shares < MOST_SHARES ? (int)shares : MOST_SHARES;
@@ -250,6 +255,18 @@ static bool by_planes(const imager_job *job)
            job->plan->num_planes > 1 && job->layout->forced.plane_window >= 0;
 }
 
+/* A plan may have so many planes, most of them without values, that not each number of
+ * planes at a time can be tried: these are the smallest, and those that make up to as
+ * many windows. */
+enum { MOST_TRIED = 1024 };
+
+static bool is_tried(int planes, int at_once)
+{
+    if (planes <= 2 * MOST_TRIED || at_once <= MOST_TRIED) return true;
+    const int windows = (planes + at_once - 1) / at_once;
+    return windows <= MOST_TRIED && at_once == (planes + windows - 1) / windows;
+}
+
 /* The fewest passes over data; of several choices with as few, the one with the sums of
  * most planes. */
 static void choose(const imager_job *job, const block_load *load,
@@ -260,6 +277,7 @@ static void choose(const imager_job *job, const block_load *load,
     int best = -1, fewest = 0;
     for (int k = 0; k <= most && forced == 0; ++k) {
         const int at_once = k == 0 ? 0 : most + 1 - k;
+        if (k > 0 && !is_tried(most + 1, at_once)) continue;
         passes_with(job, load, size, at_once, room - imager_window_bytes(size, at_once),
                     passes);
         if (passes->too_large || (best >= 0 && passes->num_reads >= fewest)) continue;

@@ -265,13 +265,13 @@ static void note_balance(imager_job *job)
 
 /* Makes planes and steps for the partition. Collective. */
 static tess_status set_up_steps(imager_job *job, const tess_planes_opts *opts,
-                                tess_planes **planes, tess_steps **steps)
+                                const tess_brick_list *bricks, tess_planes **planes,
+                                tess_steps **steps)
 {
     tess_status status = TESS_OK;
     TESS_TRY(set_up_planes(job, opts, planes));
-    status = tess_steps_create(imager_team(job), job->plan, job->partition,
-                               job->ranks.num_groups, *planes, job->profile, steps);
-    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(tess_steps_create(imager_team(job), job->plan, job->partition, bricks,
+                               job->ranks.num_groups, *planes, job->profile, steps));
 cleanup:
     return status;
 }
@@ -305,9 +305,10 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
                                job->slab_line));
     planes.slab_line = model.slab_line = job->slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
-    TESS_TRY(set_up_steps(job, &planes, &job->planes, &job->steps));
+    TESS_TRY(set_up_steps(job, &planes, bricks, &job->planes, &job->steps));
     if (forward && job->model.is_shared)
-        TESS_TRY(set_up_steps(job, &model, &job->model.planes, &job->model.steps));
+        TESS_TRY(
+            set_up_steps(job, &model, bricks, &job->model.planes, &job->model.steps));
 cleanup:
     return status;
 }

@@ -88,6 +88,54 @@ static void log_shares(const imager_job *job, int ranks)
                         tess_device_comm_text(job->devices));
 }
 
+/* Transforms that take longer than this are told of before they begin [s]. */
+static const double LONG_S = 3600;
+/* Share of the grid's lines that bricks cover, which costs of planes ask for. */
+static const double LINES_COVERED = 0.7;
+/* A plan of many planes, of which so few have visibilities, is told of: some rows lie
+ * far from all others. Few baselines of sound data may leave planes empty, too, but
+ * have no plan of so many. */
+enum { MANY = 10000, SPARSE = 16 };
+
+static double transforms_s(const imager_job *job, int64_t planes)
+{
+    const tess_grid_plan *plan = job->plan;
+    const double outputs =
+        job->ranks.num_outputs > 1
+            ? (double)job->ranks.num_outputs / fmax(1, job->ranks.num_teams)
+            : 1;
+    const double images = (double)planes * job->num_images * outputs;
+    const double ranks = tess_comm_size(imager_team(job));
+    if (job->backend->start) return tess_grid_device_cost_plane(plan) * images / ranks;
+    return tess_grid_cost_plane(plan, LINES_COVERED) * images /
+           (ranks * job->layout->threads);
+}
+
+/* What may be done about a large |w|: a prediction is of all rows. */
+static const char *advice_on_w(const imager_job *job)
+{
+    return job->worst_pixel ? "" : "; --maxuvw-m leaves out longer baselines";
+}
+
+void imager_job_warn_of_w(const imager_job *job)
+{
+    const tess_grid_plan *plan = job->plan;
+    const int64_t planes = tess_steps_touched(job->steps);
+    const double seconds = transforms_s(job, planes), w = job->extent.w_max_lambda;
+    if (tess_comm_rank(job->comm) != 0 || !plan->opts.do_w) return;
+    if (seconds > LONG_S)
+        tess_log_warn(
+            "the transforms of %lld w-planes take about %.2g hours, because |w| "
+            "reaches %.3g wavelengths; fewer pixels or a coarser --accuracy "
+            "take less time%s",
+            (long long)planes, seconds / 3600, w, advice_on_w(job));
+    else if (plan->num_planes > MANY && plan->num_planes / SPARSE > planes)
+        tess_log_warn(
+            "visibilities lie in %lld of %d w-planes: |w| of some rows reaches "
+            "%.3g wavelengths, far from all others, as of damaged rows%s",
+            (long long)planes, plan->num_planes, w, advice_on_w(job));
+}
+
 void imager_job_log(imager_job *job)
 {
     char text[512];
@@ -99,6 +147,7 @@ void imager_job_log(imager_job *job)
     warn_of_error(job);
     log_outputs(job, ranks);
     log_shares(job, ranks);
+    imager_job_warn_of_w(job);
     snprintf(job->profile->plan, sizeof job->profile->plan,
              "%s; %d teams, %d w-groups, FFT groups of %d ranks", text,
              job->ranks.num_teams > 1 ? job->ranks.num_teams : 1, job->ranks.num_groups,

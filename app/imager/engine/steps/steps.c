@@ -7,37 +7,100 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
+/* Finds the blocks in which any rank has bricks: occupied[num_blocks]. Collective. */
+static tess_status find_occupied(tess_comm *comm, const tess_grid_plan *plan,
+                                 const tess_brick_list *own, int64_t *occupied)
+{
+    for (int64_t k = 0; k < own->num_bricks; ++k)
+        occupied[own->key[k] / (plan->tiles_u * plan->tiles_v)] = 1;
+    return tess_comm_allreduce_i64(comm, occupied, plan->num_blocks, TESS_MAX);
+}
+
+/* Numbers the steps: each group of ranks walks through its blocks that have bricks.
+ * next[num_groups] is zero. */
+static void number_steps(tess_steps *steps, const int64_t *occupied, int *next)
+{
+    for (int b = 0; b < steps->plan->num_blocks; ++b) {
+        steps->step_of_block[b] = -1;
+        if (!occupied[b]) continue;
+        const int group = tess_partition_group(steps->partition, b);
+        const int step = next[group]++;
+        steps->step_of_block[b] = step;
+        if (step + 1 > steps->num_steps) steps->num_steps = step + 1;
+    }
+}
+
+static tess_status list_blocks(tess_steps *steps)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = (int64_t)steps->num_steps * steps->num_groups;
+    steps->block_of = tess_alloc(count, sizeof *steps->block_of);
+    if (!steps->block_of) TESS_FAIL(TESS_ERR_ALLOC, "w-steps");
+    for (int64_t k = 0; k < count; ++k)
+        steps->block_of[k] = -1;
+    for (int b = 0; b < steps->plan->num_blocks; ++b) {
+        const int64_t step = steps->step_of_block[b];
+        if (step < 0) continue;
+        steps->block_of[step * steps->num_groups +
+                        tess_partition_group(steps->partition, b)] = b;
+    }
+cleanup:
+    return status;
+}
+
 tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
-                              const tess_partition *partition, int num_groups,
+                              const tess_partition *partition,
+                              const tess_brick_list *own, int num_groups,
                               tess_planes *planes, tess_profile *profile,
                               tess_steps **steps_out)
 {
     tess_status status = TESS_OK;
-    int *next = NULL;
+    int *next = tess_alloc_zero(num_groups, sizeof *next);
+    int64_t *occupied = tess_alloc_zero(plan->num_blocks, sizeof *occupied);
     tess_steps *steps = tess_alloc_zero(1, sizeof *steps);
-    if (!steps) TESS_FAIL(TESS_ERR_ALLOC, "w-steps");
-    steps->comm = comm;
-    steps->plan = plan;
-    steps->partition = partition;
-    steps->planes = planes;
-    steps->profile = profile;
-    steps->num_groups = num_groups;
-    steps->step_of_block = tess_alloc(plan->num_blocks, sizeof *steps->step_of_block);
-    steps->plane_done = tess_alloc_zero(plan->num_planes, 1);
-    next = tess_alloc_zero(num_groups, sizeof *next);
-    if (!steps->step_of_block || !steps->plane_done || !next)
-        TESS_FAIL(TESS_ERR_ALLOC, "w-steps");
-    for (int b = 0; b < plan->num_blocks; ++b) {
-        const int step = next[tess_partition_group(partition, b)]++;
-        steps->step_of_block[b] = step;
-        if (step + 1 > steps->num_steps) steps->num_steps = step + 1;
+    if (steps) {
+        *steps = (tess_steps){.comm = comm,
+                              .plan = plan,
+                              .partition = partition,
+                              .planes = planes,
+                              .profile = profile,
+                              .num_groups = num_groups};
+        steps->step_of_block =
+            tess_alloc(plan->num_blocks, sizeof *steps->step_of_block);
+        steps->plane_done = tess_alloc_zero(plan->num_planes, 1);
     }
+    const bool ready =
+        next && occupied && steps && steps->step_of_block && steps->plane_done;
+    TESS_TRY(tess_comm_agree(comm, ready ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(find_occupied(comm, plan, own, occupied));
+    number_steps(steps, occupied, next);
+    TESS_TRY(tess_comm_agree(comm, list_blocks(steps)));
     *steps_out = steps;
     steps = NULL;
 cleanup:
     tess_free(next);
+    tess_free(occupied);
     tess_steps_destroy(steps);
     return status;
+}
+
+int64_t tess_steps_touched(const tess_steps *steps)
+{
+    int64_t count = 0, next = 0;
+    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
+        int64_t first, end;
+        if (steps->step_of_block[b] < 0) continue;
+        steps_planes_of_block(steps->plan, b, &first, &end);
+        if (first < next) first = next;
+        if (end > first) count += end - first;
+        next = end;
+    }
+    return count;
+}
+
+int64_t steps_block_of(const tess_steps *steps, int step, int group)
+{
+    return steps->block_of[(int64_t)step * steps->num_groups + group];
 }
 
 void steps_free_live(tess_steps *steps)
@@ -61,6 +124,7 @@ void tess_steps_destroy(tess_steps *steps)
     steps_free_spare(steps);
     tess_free(steps->live);
     tess_free(steps->step_of_block);
+    tess_free(steps->block_of);
     tess_free(steps->plane_done);
     tess_free(steps->piece);
     tess_free(steps);
@@ -93,6 +157,26 @@ void steps_blocks_of_plane(const tess_grid_plan *plan, int64_t plane, int64_t *f
     if (*first >= *end) *first = *end - 1;
 }
 
+void tess_steps_blocks_in(const tess_steps *steps, tess_plane_window window,
+                          int64_t *first, int64_t *end)
+{
+    int64_t unused;
+    *first = 0;
+    *end = steps->plan->num_blocks;
+    if (window.count == 0) return;
+    steps_blocks_of_plane(steps->plan, window.first, first, &unused);
+    steps_blocks_of_plane(steps->plan, window.first + window.count - 1, &unused, end);
+}
+
+bool tess_steps_window_touched(const tess_steps *steps, tess_plane_window window)
+{
+    int64_t first, end;
+    tess_steps_blocks_in(steps, window, &first, &end);
+    for (int64_t b = first; b < end; ++b)
+        if (steps->step_of_block[b] >= 0) return true;
+    return false;
+}
+
 void steps_planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *first,
                            int64_t *end)
 {
@@ -104,7 +188,7 @@ void steps_planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *f
 int steps_last_of_plane(const tess_steps *steps, int64_t plane)
 {
     int64_t first, end;
-    int last = 0;
+    int last = -1;
     steps_blocks_of_plane(steps->plan, plane, &first, &end);
     for (int64_t b = first; b < end; ++b)
         if (steps->step_of_block[b] > last) last = steps->step_of_block[b];
@@ -279,27 +363,49 @@ cleanup:
     return status;
 }
 
+/* Marks those planes from `first` on, touched[count], in which this rank has values. */
+static void mark_touched(const tess_steps *steps, int64_t first, int64_t count,
+                         int64_t *touched)
+{
+    for (int64_t k = 0; k < steps->num_live; ++k)
+        for (int64_t b = 0; b < steps->live[k].sums.num_bricks; ++b) {
+            const tess_brick_sum *sum = &steps->live[k].sums.brick[b];
+            const int64_t from = sum->plane_first - first;
+            for (int64_t p = from < 0 ? 0 : from; p < from + sum->num_planes; ++p) {
+                if (p >= count) break;
+                touched[p] = 1;
+            }
+        }
+}
+
+/* Finds in which of the wanted planes any rank has values: touched[count], zero before.
+ * Neighbouring planes are looked for together. Collective. */
+static tess_status find_touched(tess_steps *steps, const int64_t *wanted, int64_t count,
+                                int64_t *touched)
+{
+    for (int64_t k = 0, end; k < count; k = end) {
+        end = k + 1;
+        while (end < count && wanted[end] == wanted[end - 1] + 1)
+            ++end;
+        mark_touched(steps, wanted[k], end - k, touched + k);
+    }
+    return tess_comm_allreduce_i64(steps->comm, touched, count, TESS_MAX);
+}
+
 /* Lists those of the wanted planes in which any rank has values, for every
  * polarisation. */
 static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
                                int num_pol, plane_pol *list, int64_t *num_listed)
 {
     tess_status status = TESS_OK;
-    int64_t *touched = tess_alloc_zero(steps->plan->num_planes, sizeof *touched);
+    int64_t *touched = tess_alloc_zero(count, sizeof *touched);
     TESS_TRY(tess_comm_agree(steps->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < steps->num_live; ++k)
-        for (int64_t b = 0; b < steps->live[k].sums.num_bricks; ++b) {
-            const tess_brick_sum *sum = &steps->live[k].sums.brick[b];
-            for (int32_t p = 0; p < sum->num_planes; ++p)
-                touched[sum->plane_first + p] = 1;
-        }
-    TESS_TRY(tess_comm_allreduce_i64(steps->comm, touched, steps->plan->num_planes,
-                                     TESS_MAX));
+    TESS_TRY(find_touched(steps, wanted, count, touched));
     *num_listed = 0;
     for (int64_t k = 0; k < count; ++k)
         for (int pol = 0; pol < num_pol; ++pol) {
             if (steps->done && *done_of(steps, wanted[k], pol) == '1') continue;
-            if (touched[wanted[k]])
+            if (touched[k])
                 list[(*num_listed)++] = (plane_pol){wanted[k], pol};
             else if (steps->done && !steps->in_parts) /* the plane has no values */
                 *done_of(steps, wanted[k], pol) = '1';

@@ -18,8 +18,11 @@
 
 typedef struct tess_steps tess_steps;
 
+/** The steps of the blocks in which a rank has bricks: `own` are those of this rank, of
+ * which the partition was made. TESS_ERR_ALLOC. Collective. */
 tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
-                              const tess_partition *partition, int num_groups,
+                              const tess_partition *partition,
+                              const tess_brick_list *own, int num_groups,
                               tess_planes *planes, tess_profile *profile,
                               tess_steps **steps);
 void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
@@ -29,7 +32,10 @@ void tess_steps_restart(tess_steps *steps);
 
 int tess_steps_count(const tess_steps *steps); /**< Local. */
 
-/** The step in which a block is worked on. Local. */
+/** Number of planes that bricks of these blocks may touch, of num_planes. Local. */
+int64_t tess_steps_touched(const tess_steps *steps);
+
+/** The step in which a block is worked on; -1 of a block without bricks. Local. */
 int tess_steps_of_block(const tess_steps *steps, int64_t block);
 
 /** The w-planes whose sums are held at a time. If count is 0, these are all planes. */
@@ -40,6 +46,13 @@ typedef struct tess_plane_window {
 /** Whether bricks of a block touch a window of planes. Local. */
 bool tess_steps_block_in(const tess_steps *steps, int64_t block,
                          tess_plane_window window);
+
+/** Blocks [*first, *end) whose bricks may touch a window of planes. Local. */
+void tess_steps_blocks_in(const tess_steps *steps, tess_plane_window window,
+                          int64_t *first, int64_t *end);
+
+/** Whether any rank has bricks of blocks that touch a window of planes. Local. */
+bool tess_steps_window_touched(const tess_steps *steps, tess_plane_window window);
 
 /** Grid this rank's bricks of steps [first, end); then, with `transform`, add the
  * completed planes to the images. Image k is polarisation k of the samples, and PSFs

@@ -3,14 +3,22 @@
 
 #include "tess_mem.h"
 
+/* A plane that is complete after a step is one of those that a block of this step may
+ * touch. */
 int64_t steps_planes_complete(tess_steps *steps, int step, int64_t *planes)
 {
     int64_t count = 0;
-    for (int64_t p = 0; p < steps->plan->num_planes; ++p)
-        if (!steps->plane_done[p] && steps_last_of_plane(steps, p) <= step) {
-            planes[count++] = p;
-            steps->plane_done[p] = 1;
-        }
+    for (int g = 0; g < steps->num_groups; ++g) {
+        const int64_t block = steps_block_of(steps, step, g);
+        int64_t first, end;
+        if (block < 0) continue;
+        steps_planes_of_block(steps->plan, block, &first, &end);
+        for (int64_t p = first; p < end; ++p)
+            if (!steps->plane_done[p] && steps_last_of_plane(steps, p) <= step) {
+                planes[count++] = p;
+                steps->plane_done[p] = 1;
+            }
+    }
     return count;
 }
 
@@ -37,10 +45,12 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     for (int step = first; step < end; ++step) {
         TESS_TRY(tess_steps_look(steps));
-        for (int64_t b = 0; b < plan->num_blocks && status == TESS_OK; ++b)
-            if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
+        for (int g = 0; g < steps->num_groups && status == TESS_OK; ++g) {
+            const int64_t b = steps_block_of(steps, step, g);
+            if (b >= 0 && !tess_steps_block_done(steps, b))
                 status =
                     grid_block(steps, b, (tess_plane_window){0}, samples, bricks, psf);
+        }
         TESS_TRY(tess_comm_agree(steps->comm, status));
         tess_profile_sent(steps->profile, TESS_STAGE_GRID);
         if (!transform_now) continue;
@@ -59,8 +69,10 @@ static tess_status grid_window(tess_steps *steps, tess_plane_window window,
                                const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
-    for (int64_t b = 0; b < steps->plan->num_blocks; ++b)
-        if (tess_steps_block_in(steps, b, window) && !tess_steps_block_done(steps, b))
+    int64_t first, end;
+    tess_steps_blocks_in(steps, window, &first, &end);
+    for (int64_t b = first; b < end; ++b)
+        if (steps->step_of_block[b] >= 0 && !tess_steps_block_done(steps, b))
             TESS_TRY(grid_block(steps, b, window, samples, bricks, psf));
 cleanup:
     return status;
@@ -100,8 +112,10 @@ tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
     for (tess_plane_window window = {0, planes_at_once}; window.first < planes;
          window.first += planes_at_once) {
         if (window.count > planes - window.first) window.count = planes - window.first;
+        if (!tess_steps_window_touched(steps, window)) continue;
         TESS_TRY(tess_steps_image_window(steps, window, true, samples, bricks, psf));
     }
 cleanup:
+    steps_free_spare(steps);
     return status;
 }

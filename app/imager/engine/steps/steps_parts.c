@@ -84,9 +84,9 @@ static void next_part(const tess_steps *steps, int step, const tess_brick_list *
 {
     const double room = room_of(steps, bricks);
     const int64_t done = part->end;
-    for (int64_t b = part->block; b < steps->plan->num_blocks; ++b) {
-        if (steps->step_of_block[b] != step || tess_steps_block_done(steps, b))
-            continue;
+    for (int g = 0; g < steps->num_groups; ++g) {
+        const int64_t b = steps_block_of(steps, step, g);
+        if (b < part->block || tess_steps_block_done(steps, b)) continue;
         *part = steps_whole_block(steps, bricks, b);
         if (part->first < done) part->first = done;
         if (part->first >= part->end) continue;
@@ -114,8 +114,9 @@ static tess_status take_part(const tess_steps *steps, int step,
 static int64_t planes_of_step(const tess_steps *steps, int step, int64_t *planes)
 {
     int64_t count = 0, next = 0, first, end;
-    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
-        if (steps->step_of_block[b] != step) continue;
+    for (int g = 0; g < steps->num_groups; ++g) {
+        const int64_t b = steps_block_of(steps, step, g);
+        if (b < 0) continue;
         steps_planes_of_block(steps->plan, b, &first, &end);
         for (next = first > next ? first : next; next < end; ++next)
             planes[count++] = next;

@@ -12,8 +12,9 @@
 static int64_t planes_needed(tess_steps *steps, int step, int64_t *needed)
 {
     int64_t count = 0, first, end;
-    for (int64_t b = 0; b < steps->plan->num_blocks; ++b) {
-        if (steps->step_of_block[b] != step) continue;
+    for (int g = 0; g < steps->num_groups; ++g) {
+        const int64_t b = steps_block_of(steps, step, g);
+        if (b < 0) continue;
         steps_planes_of_block(steps->plan, b, &first, &end);
         for (int64_t p = first; p < end; ++p)
             if (!steps->plane_done[p]) {
@@ -29,6 +30,7 @@ static tess_status lay_out_block(tess_steps *steps, int64_t block,
                                  tess_plane_window window, const tess_samples *samples,
                                  const tess_brick_list *bricks)
 {
+    if (steps->step_of_block[block] < 0) return TESS_OK;
     for (int64_t k = 0; k < steps->num_live; ++k)
         if (steps->live[k].block == block) return TESS_OK;
     const steps_part all = steps_whole_block(steps, bricks, block);
@@ -107,9 +109,10 @@ static tess_status predict_window(tess_steps *steps, tess_plane_window window,
                                   int64_t *planes)
 {
     tess_status status = TESS_OK;
-    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b)
-        if (tess_steps_block_in(steps, b, window))
-            status = lay_out_block(steps, b, window, samples, bricks);
+    int64_t block, block_end;
+    tess_steps_blocks_in(steps, window, &block, &block_end);
+    for (; block < block_end && status == TESS_OK; ++block)
+        status = lay_out_block(steps, block, window, samples, bricks);
     TESS_TRY(tess_comm_agree(steps->comm, status));
     for (int64_t k = 0; k < window.count; ++k)
         planes[k] = window.first + k;
@@ -139,6 +142,7 @@ tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
         const int64_t left = planes - first;
         const tess_plane_window window = {
             first, left < planes_at_once ? left : planes_at_once};
+        if (!tess_steps_window_touched(steps, window)) continue;
         TESS_TRY(predict_window(steps, window, samples, bricks, wanted));
     }
 cleanup:

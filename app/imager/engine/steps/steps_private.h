@@ -21,7 +21,9 @@ struct tess_steps {
     tess_planes *planes;
     tess_profile *profile;
     int num_groups, num_steps;
-    int *step_of_block; /**< [num_blocks] step in which each block is worked on */
+    int *step_of_block; /**< [num_blocks] step in which each block is worked on; -1:
+                             none, because no rank has bricks in it */
+    int64_t *block_of;  /**< [num_steps][num_groups] these blocks, or -1 */
     steps_live *live;
     int64_t num_live, capacity_live;
     tess_brick_arena spare; /**< memory of the largest block of the last window */
@@ -50,7 +52,10 @@ void steps_planes_of_block(const tess_grid_plan *plan, int64_t block, int64_t *f
 void steps_blocks_of_plane(const tess_grid_plan *plan, int64_t plane, int64_t *first,
                            int64_t *end);
 
-/** The last step that has bricks which touch a plane. Local. */
+/** The block that a group of ranks works on in a step, or -1. Local. */
+int64_t steps_block_of(const tess_steps *steps, int step, int group);
+
+/** The last step that has bricks which touch a plane; -1: there is none. Local. */
 int steps_last_of_plane(const tess_steps *steps, int64_t plane);
 
 /** All bricks of a block in the list. Local. */

@@ -298,9 +298,10 @@ static tess_status take_step(const residual_walk *walk, int step, int64_t *plane
     status = steps_lay_out_step(model, step, &like, walk->bricks, planes, &count);
     TESS_TRY(tess_comm_agree(steps->comm, status));
     TESS_TRY(steps_transform_planes(model, planes, count, like.num_pol, false));
-    for (int64_t b = 0; b < steps->plan->num_blocks && status == TESS_OK; ++b)
-        if (steps->step_of_block[b] == step && !tess_steps_block_done(steps, b))
-            status = work_on_block(walk, b);
+    for (int g = 0; g < steps->num_groups && status == TESS_OK; ++g) {
+        const int64_t b = steps_block_of(steps, step, g);
+        if (b >= 0 && !tess_steps_block_done(steps, b)) status = work_on_block(walk, b);
+    }
     steps_free_step(model, step);
     TESS_TRY(tess_comm_agree(steps->comm, status));
     tess_profile_sent(steps->profile, TESS_STAGE_GRID);

@@ -83,6 +83,14 @@ cleanup:
     return status;
 }
 
+/* Whether any rank has visibilities in planes [first, end). */
+static bool has_load(const imager_job *job, const plane_load *load, int first, int end)
+{
+    for (int p = first; p < end && p < job->plan->num_planes; ++p)
+        if (load->total[p] > 0) return true;
+    return false;
+}
+
 /* Bytes of each block's sums, of all images, in planes [first, end). */
 static void load_blocks(const imager_job *job, const tess_brick_list *own, int first,
                         int end, plane_load *load)
@@ -123,6 +131,7 @@ static double sums_by_planes(const imager_job *job, const tess_brick_list *own,
     double most = 0, spare = 0;
     for (int first = 0; first < end; first += planes) {
         double held = 0, largest = 0, left = spare;
+        if (!has_load(job, load, first, first + planes)) continue;
         load_blocks(job, own, first, first + planes, load);
         for (int b = 0; b < job->plan->num_blocks; ++b) {
             if (load->block[b] == 0) continue;
@@ -312,8 +321,23 @@ typedef struct grid_load {
     double sums;   /* bytes of brick sums that are held at a time */
     double pieces; /* bytes of parts of these on their way to the planes */
     double lines;  /* share of the grid's lines that bricks cover */
+    double planes; /* planes that have visibilities */
+    int sets;      /* sets of these whose sums are held at a time */
     bool one_node; /* all ranks of the team are on one node */
 } grid_load;
+
+/* Counts the planes that have visibilities, and their sets of this number of planes; 0:
+ * one set. */
+static void count_planes(const imager_job *job, const plane_load *load, int at_once,
+                         grid_load *grid)
+{
+    const int planes = job->plan->num_planes;
+    grid->sets = at_once > 0 ? 0 : 1;
+    for (int p = 0; p < planes; ++p)
+        grid->planes += load->total[p] > 0;
+    for (int p = 0; at_once > 0 && p < planes; p += at_once)
+        grid->sets += has_load(job, load, p, p + at_once);
+}
 
 /* Bytes of an image on this rank. */
 static double image_bytes(const imager_job *job)
@@ -404,22 +428,23 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
 
 /* Time that the device of each rank takes, instead of threads. */
 static void estimate_device_time(const imager_job *job, const imager_workload *work,
-                                 imager_estimate *estimate)
+                                 double planes, imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const double ranks = tess_comm_size(job->comm);
     const double outputs = (double)work->num_outputs;
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
-    const double planes = (double)plan->num_planes * job->num_images;
+    const double transforms = planes * job->num_images;
     double *s = estimate->seconds;
     s[TESS_STAGE_SORT] = 0; /* the time is counted with gridding */
     s[TESS_STAGE_GRID] = tess_grid_device_cost_vis(plan) * (double)work->num_vis;
-    s[TESS_STAGE_FFT] = tess_grid_device_cost_plane(plan) * planes * outputs / ranks;
+    s[TESS_STAGE_FFT] =
+        tess_grid_device_cost_plane(plan) * transforms * outputs / ranks;
     s[TESS_STAGE_CORRECT] = DEVICE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 
 static void estimate_time(const imager_job *job, const imager_workload *work,
-                          double lines, double new_sums, int sets,
+                          const grid_load *load, double new_sums,
                           imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
@@ -433,8 +458,8 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     int64_t split;
     tess_partition_balance(job->partition, &largest, &mean, &split);
     const double outputs = (double)work->num_outputs;
-    const double per_plane = tess_grid_cost_plane(plan, lines);
-    const double batches = ceil((double)plan->num_planes * job->num_images * f / ranks);
+    const double per_plane = tess_grid_cost_plane(plan, load->lines);
+    const double batches = ceil(load->planes * job->num_images * f / ranks);
     s[TESS_STAGE_READ] = work->num_reads * work->file_bytes / READ_BYTES_PER_S;
     if (work->num_densities > 0)
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;
@@ -447,11 +472,11 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     }
     s[TESS_STAGE_GRID] =
         (largest / threads + new_sums / costs->touch_bytes_s +
-         (sets - 1) * imager_set_s(job, (double)work->num_vis / ranks)) *
+         (load->sets - 1) * imager_set_s(job, (double)work->num_vis / ranks)) *
         both * outputs;
     s[TESS_STAGE_FFT] = batches * per_plane * both * outputs / (f * threads);
     s[TESS_STAGE_CORRECT] = costs->correct_s * share * outputs;
-    if (job->backend->start) estimate_device_time(job, work, estimate);
+    if (job->backend->start) estimate_device_time(job, work, load->planes, estimate);
     s[TESS_STAGE_WRITE] = WRITE_PIXEL_S * pixels * job->num_images * outputs / ranks;
 }
 
@@ -568,14 +593,14 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     if (in_turn > 1 && planes == 0) sums = all;
     if (planes > 0) sums = sums_by_planes(job, &own, planes, &load);
     if (several) model = passes_load(job, sums, in_turn);
-    const int sets = planes > 0 ? (job->plan->num_planes + planes - 1) / planes : 1;
+    count_planes(job, &load, planes, &grid);
     TESS_TRY(on_one_node(job, &grid.one_node));
     grid.sums = sums;
     grid.pieces = pieces_bytes(job, &load, planes);
     grid.lines = lines;
     estimate_parts(job, &found, &grid, &model, estimate);
     estimate->peak = peak_bytes(job, &found, &grid, &model, estimate);
-    estimate_time(job, &found, lines, sets > 1 ? sums : all, sets, estimate);
+    estimate_time(job, &found, &grid, grid.sets > 1 ? sums : all, estimate);
     TESS_TRY(largest_of_all(job->comm, estimate));
 cleanup:
     free_load(&load);

@@ -363,11 +363,15 @@ cleanup:
 
 /* ---- passes on scratch ---- */
 
-/* Takes the next pass, in the same window of planes or the first of the next one. */
+/* Takes the next pass, in the same window of planes or the first of the next one that
+ * has passes. */
 static void next_pass(const imager_passes *passes, imager_place *place)
 {
     if (++place->share < passes->num_shares[place->window]) return;
-    *place = (imager_place){.window = place->window + 1};
+    do
+        *place = (imager_place){.window = place->window + 1};
+    while (place->window < passes->num_windows &&
+           passes->num_shares[place->window] == 0);
 }
 
 /* Frees what collects passes, once all of them are on scratch. Collective. */
