@@ -3,7 +3,8 @@
 
 Memory is promised within 15 %, and what --memory allows is kept to, or said to be too little.
 Seconds are shown and never judged: they depend on the machine and on what else it does.
---full goes over a matrix of ranks, polarisations, outputs and limits.
+The fast tier takes a few cases of each kind; --full takes all of them, and goes over a matrix of
+ranks, polarisations, outputs and limits.
 """
 import contextlib
 import json
@@ -23,29 +24,32 @@ LIMIT = 0.15
 LEAST_MIB = 100
 # Memory that MPI and other libraries of a rank reserve beside: in steps of this.
 ROOM_MIB = 16
-CASES = [(1, 2, []), (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
-         (3, 1, ["--force-fft-ranks", "3"]), (1, 1, ["--stokes", "IQUV"]),
-         (1, 1, ["--accuracy", "1e-7"]),
+CASES = [(1, 2, []), (3, 1, ["--force-fft-ranks", "3"]), (1, 1, ["--stokes", "IQUV"]),
          (1, 1, ["--memory", "240MiB", "--force-passes", "2"]),
          (2, 1, ["--accuracy", "1e-8"]), (1, 1, ["--channels-out", "4", "--no-psf"]),
-         (1, 1, ["--intervals-out", "4"]), (1, 1, ["--force-passes", "3"]),
+         (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
+         (1, 1, ["--accuracy", "1e-7"]), (1, 1, ["--intervals-out", "4"]),
+         (1, 1, ["--force-passes", "3"]),
          (2, 1, ["--memory", "400MiB", "--force-passes", "2"])]
 # With cleaning. A team that cleans a channel by itself has more of its images on each rank.
-CLEANED = [(2, []), (1, ["--channels-out", "4"]),
-           (4, ["--channels-out", "4", "--force-teams", "4"])]
+CLEANED = [(4, ["--channels-out", "4", "--force-teams", "4"]), (2, []),
+           (1, ["--channels-out", "4"])]
 # With --subtract of a model of this many pixels: that of the image, whose plan it then
 # shares, or of others.
 SIZE, OTHER_SIZE, SCALE_ASEC = 1600, 2000, 0.6
-SUBTRACTED = [(1, SIZE, []), (1, SIZE, ["--no-psf", "--force-batch", "-1"]),
-              (2, SIZE, ["--stokes", "IQUV"]), (1, SIZE, ["--force-passes", "2"]),
+SUBTRACTED = [(2, SIZE, ["--stokes", "IQUV"]),
               (2, SIZE, ["--memory", "400MiB", "--force-passes", "2"]),
+              (1, SIZE, ["--no-psf", "--force-batch", "-1"]), (2, OTHER_SIZE, []),
+              (1, SIZE, []), (1, SIZE, ["--force-passes", "2"]),
               (1, SIZE, ["--memory", "240MiB"]), (2, SIZE, ["--channels-out", "4"]),
-              (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"]),
-              (2, OTHER_SIZE, [])]
+              (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"])]
 # Cases that get this share of the memory that they use without a limit.
-LIMITED = [(1, ["--channels-out", "4"], 0.8), (3, ["--channels-out", "4"], 0.9),
+LIMITED = [(3, ["--channels-out", "4"], 0.9),
            (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
+           (1, ["--channels-out", "4"], 0.8),
            (2, ["--stokes", "IQUV", "--intervals-out", "4"], 0.6)]
+# How many of the cases above the fast tier takes, of those at the front.
+FAST = {"cases": 6, "cleaned": 1, "subtracted": 4, "limited": 2}
 MATRIX = [(ranks, ["--stokes", stokes, *outputs])
           for ranks in (1, 2, 3, 4) for stokes in ("I", "IQUV", "XX,YY")
           for outputs in ([], ["--channels-out", "4"], ["--intervals-out", "4"])]
@@ -59,9 +63,14 @@ def predicted(text):
     return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
 
 
+def taken(kind, cases):
+    """The cases of a kind that this tier takes."""
+    return cases if FULL else cases[:FAST[kind]]
+
+
 def check_cleaned(suite, options):
     """What cleaning keeps is counted."""
-    for ranks, more in CLEANED:
+    for ranks, more in taken("cleaned", CLEANED):
         if ranks > 1 and not mpiexec():
             continue
         label = f"{ranks} x cleaned {' '.join(more)}"
@@ -74,7 +83,7 @@ def check_cleaned(suite, options):
 def check_subtracted(suite, obs, all_hands, pixels):
     """A model, its sums and what is subtracted from are counted."""
     scale_rad = np.deg2rad(SCALE_ASEC / 3600)
-    for ranks, size, more in SUBTRACTED:
+    for ranks, size, more in taken("subtracted", SUBTRACTED):
         if ranks > 1 and not mpiexec():
             continue
         image = np.zeros((size, size))
@@ -270,7 +279,7 @@ def main():
     obs, all_hands = (observe("uvfits", pol) for pol in ("XX,YY", "XX,XY,YX,YY"))
     pixels = ["--size", str(SIZE), "--scale", f"{SCALE_ASEC}asec"]
     options = [obs, *pixels]
-    for ranks, threads, more in CASES:
+    for ranks, threads, more in taken("cases", CASES):
         if ranks > 1 and not mpiexec():
             continue
         of = all_hands if "IQUV" in more else obs
@@ -285,7 +294,7 @@ def main():
                    "costs         built in" in planned.out)
         suite.true(f"{label}: seconds of the main stages",
                    all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
-    cases = [(ranks, more, [limit]) for ranks, more, limit in LIMITED]
+    cases = [(ranks, more, [limit]) for ranks, more, limit in taken("limited", LIMITED)]
     if FULL:
         cases += [(ranks, more, MATRIX_LIMITS) for ranks, more in MATRIX]
         cases += [(ranks, ["--w", "projection", "--oversampling", "8"], MATRIX_LIMITS)
