@@ -73,13 +73,13 @@ static bool is_axis(const char *ctype, const char *name)
 /* The linear axis of this number in the header. */
 static uvfits_axis axis_of(fitsfile *fits, int number, int64_t length, int64_t stride)
 {
-    /* A reference pixel of 0 or none is 1: writers that leave it out mean so. */
-    const double crpix = numbered(fits, "CRPIX", number, 1.0);
+    /* The defaults are those of the FITS standard 4.0, section 8.2; the reference pixel
+     * may be any number. */
     return (uvfits_axis){.length = length,
                          .stride = stride,
                          .present = true,
                          .crval = numbered(fits, "CRVAL", number, 0.0),
-                         .crpix = crpix == 0 ? 1.0 : crpix,
+                         .crpix = numbered(fits, "CRPIX", number, 0.0),
                          .cdelt = numbered(fits, "CDELT", number, 1.0)};
 }
 

@@ -347,7 +347,8 @@ static tess_status fill_correlations(const uvfits_state *state,
     if (!stokes->present) segment->corr[0] = 1;
     for (int k = 0; stokes->present && k < segment->num_corr; ++k) {
         const double code = stokes->crval + (k + 1 - stokes->crpix) * stokes->cdelt;
-        segment->corr[k] = fabs(code) < 100 ? (tess_corr)lround(code) : 0;
+        const bool is_code = fabs(code) < 100 && fabs(code - round(code)) < 1e-3;
+        segment->corr[k] = is_code ? (tess_corr)lround(code) : 0;
         if (strcmp(tess_corr_name(segment->corr[k]), "?") == 0)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: value %d of its STOKES axis is %g, which is neither I,Q,U,V "

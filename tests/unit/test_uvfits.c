@@ -358,6 +358,32 @@ static void blanks_are_no_numbers(void **state)
     }
 }
 
+/* Zero, negative, fractional and missing ones, which are 0 (FITS standard 4.0, section
+ * 8.2). */
+static void reference_pixels_may_be_anywhere(void **state)
+{
+    (void)state;
+    static const double pixels[][2] = {
+        {0, 0}, {-2, -1}, {3, 2.5}, {1, -0.25}, {NAN, NAN}};
+    for (size_t k = 0; k < sizeof pixels / sizeof *pixels; ++k) {
+        sample s = plain;
+        const double stokes = isnan(pixels[k][0]) ? 0 : pixels[k][0];
+        const double freq = isnan(pixels[k][1]) ? 0 : pixels[k][1];
+        s.crpix = pixels[k];
+        s.stokes_first = -5 - (stokes - 1);
+        make(&s, FILE_A);
+        tess_vis_reader *reader = open_ok(FILE_A, NULL);
+        const tess_vis_segment *segment = &tess_vis_reader_meta(reader)->segment[0];
+        for (int corr = 0; corr < 4; ++corr)
+            assert_int_equal(segment->corr[corr], -5 - corr);
+        for (int chan = 0; chan < s.num_chan; ++chan) {
+            const double wanted = s.freq_hz + (chan + 1 - freq) * s.step_hz;
+            assert_true(fabs(segment->freq_hz[chan] - wanted) < 1e-3);
+        }
+        tess_vis_close(reader);
+    }
+}
+
 /* Neighbouring channels are read as one run, however many there are. */
 static void runs_are_as_long_as_the_band(void **state)
 {
@@ -419,6 +445,10 @@ static void bad_files_are_refused(void **state)
     s = plain;
     s.stokes_first = 3;
     s.stokes_step = 1;
+    make(&s, FILE_A);
+    refuse(FILE_A, NULL, TESS_ERR_INPUT, "STOKES");
+    s = plain;
+    s.crpix = (const double[]){0.5, 1};
     make(&s, FILE_A);
     refuse(FILE_A, NULL, TESS_ERR_INPUT, "STOKES");
     fitsfile *fits = NULL;
@@ -641,6 +671,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(atomic_time_becomes_utc, set_up, tear_down),
         cmocka_unit_test_setup_teardown(each_date_has_its_scale, set_up, tear_down),
         cmocka_unit_test_setup_teardown(blanks_are_no_numbers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reference_pixels_may_be_anywhere, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(runs_are_as_long_as_the_band, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(bad_files_are_refused, set_up, tear_down),

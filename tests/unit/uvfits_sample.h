@@ -22,6 +22,7 @@ typedef struct sample {
     int num_sources, num_setups, num_subarrays;
     bool no_tables;
     double freq_hz, step_hz;
+    const double *crpix;      /* of STOKES and FREQ, NAN: no card; NULL: all are 1 */
     int num_places;           /* groups after which uvw repeat; 0: never */
     const char *card;         /* one more card of the primary header, or NULL */
     double second_date_scale; /* PSCAL of a DATE after the first; 0: 1 */
@@ -189,7 +190,10 @@ static void put_header(FILE *file, const sample *s, char names[16][16], int num_
         put_card(file, "CTYPE%d  = '%-8s'", k + 2, ctypes[type]);
         put_card(file, "CRVAL%d  = %20.12g", k + 2, crval[type]);
         put_card(file, "CDELT%d  = %20.12g", k + 2, cdelt[type]);
-        put_card(file, "CRPIX%d  = %20g", k + 2, 1.0);
+        double crpix = 1.0;
+        if (s->crpix && s->axes[k] == 'S') crpix = s->crpix[0];
+        if (s->crpix && s->axes[k] == 'F') crpix = s->crpix[1];
+        if (!isnan(crpix)) put_card(file, "CRPIX%d  = %20g", k + 2, crpix);
     }
     for (int k = 0; k < num_params; ++k) {
         const int occurrence = occurrence_of(names, k);
