@@ -111,19 +111,36 @@ double num_values(const IPosition &shape)
     return count;
 }
 
+/* The rows from `first` on, up to `most`, whose cells are there and have the shape of
+ * the first: tiled managers crash on ranges with others, and the ranks read none. */
+template <class T>
+rownr_t count_alike(const ArrayColumn<T> &column, rownr_t first, rownr_t most)
+{
+    const IPosition shape = column.shape(first);
+    rownr_t count = 1;
+    while (count < most && column.isDefined(first + count) &&
+           column.shape(first + count).isEqual(shape))
+        ++count;
+    return count;
+}
+
 /* Several cells at once, as the ranks read them. */
 template <class T> void read_range(const Table &table, const char *name)
 {
     const ArrayColumn<T> column(table, name);
     const rownr_t rows = table.nrow();
-    if (rows == 0 || !column.isDefined(0) || num_values(column.shape(0)) > MAX_VALUES)
-        return;
+    rownr_t first = 0;
+    while (first < rows && !column.isDefined(first))
+        ++first;
+    if (first == rows || num_values(column.shape(first)) > MAX_VALUES) return;
     const int64_t cell_bytes =
-        static_cast<int64_t>(column.shape(0).product()) * int64_t{sizeof(T)};
+        static_cast<int64_t>(column.shape(first).product()) * int64_t{sizeof(T)};
     const rownr_t fit =
         static_cast<rownr_t>(WHOLE_BYTES / std::max<int64_t>(cell_bytes, 1));
-    const rownr_t count = std::min(rows, std::max<rownr_t>(fit, 1));
-    (void)column.getColumnRange(Slicer(IPosition(1, 0), IPosition(1, count)));
+    const rownr_t most = std::min(rows - first, std::max<rownr_t>(fit, 1));
+    const rownr_t count = count_alike(column, first, most);
+    (void)column.getColumnRange(Slicer(IPosition(1, static_cast<ssize_t>(first)),
+                                       IPosition(1, static_cast<ssize_t>(count))));
 }
 
 /* Each cell by itself, since their shapes may differ. */

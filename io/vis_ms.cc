@@ -50,8 +50,27 @@ void broadcast_weight(const Float *row_weight, tess_vis_block &block)
                     row_weight[row * num_corr + corr];
 }
 
-void read_weights(View &view, const Segment &segment, const Rows &rows,
-                  tess_vis_block &block)
+/* Tiled managers crash on weights that are not there. */
+void check_row_weights(const View &view, const tess_vis_meta &meta,
+                       const Segment &segment, const Rows &rows)
+{
+    const IPosition shape(1, segment.num_corr);
+    if (view.weight.columnDesc().isFixedShape() &&
+        view.weight.shapeColumn().isEqual(shape))
+        return;
+    for (const Run &run : rows.runs())
+        for (int64_t k = run.table_row; k < run.table_row + run.num_rows; ++k) {
+            const rownr_t row = static_cast<rownr_t>(k);
+            if (!view.weight.isDefined(row) || !view.weight.shape(row).isEqual(shape))
+                MS_FAIL(TESS_ERR_INPUT,
+                        "%s: row %lld has no WEIGHT of its %d correlations; the set is "
+                        "damaged",
+                        meta.path, static_cast<long long>(k), segment.num_corr);
+        }
+}
+
+void read_weights(View &view, const tess_vis_meta &meta, const Segment &segment,
+                  const Rows &rows, tess_vis_block &block)
 {
     const Spectrum spectrum = spectrum_of(view, segment, rows);
     const IPosition cell(2, block.num_corr, block.num_chan);
@@ -61,6 +80,7 @@ void read_weights(View &view, const Segment &segment, const Rows &rows,
             array_over(block.weight, IPosition(3, cell[0], cell[1], block.num_rows)));
         return;
     }
+    check_row_weights(view, meta, segment, rows);
     view.row_weight.resize(static_cast<size_t>(block.num_rows * block.num_corr));
     rows.get(view.weight,
              array_over(view.row_weight.data(), IPosition(2, cell[0], block.num_rows)));
@@ -182,7 +202,7 @@ void read_rows(const Reader &reader, View &view, const tess_vis_meta &meta,
         rows.get(view.data, segment, vis_over(block));
     if (!reader.subtract_column.empty())
         subtract_column(view, meta, segment, rows, block);
-    read_weights(view, segment, rows, block);
+    read_weights(view, meta, segment, rows, block);
     apply_flags(view, segment, rows, block);
 }
 

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bad_input import (IMAGE, RANKS, TIMEOUT, Faults, simulation, stop_job,  # noqa: E402
                        tree_digest, wait_for)
 from e2e import (ASEC, BIN, Suite, casacore_python, have_ms, mpi_environment,  # noqa: E402
-                 mpiexec, run, simulate, skip, tessera, write_sky)
+                 mpiexec, read_image, run, simulate, skip, tessera, write_sky)
 import uvfits  # noqa: E402
 
 CHANNELS = 2
@@ -101,10 +101,30 @@ def check_contents(sets):
                       ("channels", "spectral window"), ("shape-first", "spectral window"),
                       ("shape", "row 351 has no DATA"),
                       ("shape-more", "row 351 has no DATA"),
-                      ("shape-none", "row 351 has no DATA")):
+                      ("shape-none", "row 351 has no DATA"),
+                      ("half-CORRECTED_DATA", "row 351 has no CORRECTED_DATA"),
+                      ("half-FLAG", "row 351 has no FLAG"),
+                      ("half-WEIGHT", "row 351 has no WEIGHT of")):
         broken = sets.spoilt(way)
         if broken:
             bad(f"MS with bad {way}", 3, "image", broken, *IMAGE, says=says)
+
+
+def check_half_spectra(sets):
+    """WEIGHT is the weight of rows that WEIGHT_SPECTRUM has no cell for, or one of another
+    shape: half of the weights are four times those of the set without a fault."""
+    suite = sets.suite
+    args = ["--size", "64", "--scale", "15asec", "--weight", "natural"]  # of all baselines
+
+    def sum_of_weights(name, ms, ranks):
+        good, prefix = suite.image(name, ms, *args, ranks=ranks, timeout=TIMEOUT)
+        return read_image(prefix + "-dirty.fits")[1]["SUMWT"] if good else np.nan
+    whole = sum_of_weights("whole", sets.good, 1)
+    for way in ("half-WEIGHT_SPECTRUM", "half-other"):
+        broken = sets.spoilt(way)
+        for ranks in RANKS if broken else ():
+            suite.below(f"{way}, {ranks} ranks: weights", abs(
+                sum_of_weights(way, broken, ranks) / whole - 2.5), 1e-5)
 
 
 def check_columns(sets):
@@ -393,9 +413,10 @@ def main():
         skip("built without MeasurementSets")
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
-    for part in (check_structure, check_contents, check_columns, check_counts, check_stopped,
-                 check_stopped_images, check_failing_reads, check_two_writers, check_variables,
-                 check_open_files, check_closed_streams, check_user_signals, check_failing_disk):
+    for part in (check_structure, check_contents, check_half_spectra, check_columns,
+                 check_counts, check_stopped, check_stopped_images, check_failing_reads,
+                 check_two_writers, check_variables, check_open_files, check_closed_streams,
+                 check_user_signals, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()

@@ -8,7 +8,9 @@ data, data-inf, weight (negative), weight-nan, row-weight, row-weight-nan (those
 without WEIGHT_SPECTRUM): all rows, with `-some` only rows 0, 3, 6 ...; channels (the
 window has one more than the data); shape, shape-first, shape-more, shape-none (the DATA
 of one row, the first or the middle one, has a channel less than its window, a channel
-more, or is not there); flag_row; random-N (a value, a row or a column of some table, chosen by the
+more, or is not there); half-COLUMN (tiled, with cells in the first half of the rows
+alone; half-other: WEIGHT_SPECTRUM with cells of another shape in the other half);
+flag_row; random-N (a value, a row or a column of some table, chosen by the
 number N, which is said).
 
 A script of its own because python3-casacore may belong to another interpreter than the
@@ -55,6 +57,24 @@ def spoil_shape(t, way):
             t.putcell("DATA", row, np.append(data[row], data[row][:1], axis=0))
         elif way != "shape-none":
             t.putcell("DATA", row, data[row][:-1])
+
+
+def spoil_half(t, column):
+    """A column as CASA's concat leaves it of a set that has it and one that has not."""
+    other, column = column == "other", "WEIGHT_SPECTRUM" if column == "other" else column
+    cells = t.getcol("DATA" if column == "CORRECTED_DATA" else column)
+    for name in {column, "WEIGHT_SPECTRUM"} if column == "WEIGHT" else {column}:
+        if name in t.colnames():
+            t.removecols(name)
+    kind = {"f": "float", "c": "complex", "b": "boolean"}[cells.dtype.kind]
+    t.addcols(maketabdesc(makearrcoldesc(column, cells.flat[0].item(), valuetype=kind,
+                                         ndim=cells.ndim - 1)),
+              {"TYPE": "TiledShapeStMan", "NAME": "Half",
+               "DEFAULTTILESHAPE": [*cells.shape[:0:-1], 100]})
+    half = len(cells) // 2
+    for row in range(len(cells) if other else half):
+        cell = cells[row] if row < half else cells[row][:-1]
+        t.putcell(column, row, 4 * cell if column == "WEIGHT_SPECTRUM" else cell)
 
 
 SUBTABLES = ("", "", "", "ANTENNA", "FIELD", "DATA_DESCRIPTION", "POLARIZATION",
@@ -149,6 +169,8 @@ def main(ms, way):
             values = t.getcol(column)
             values[::step] = value
             t.putcol(column, values)
+        elif way.startswith("half-"):
+            spoil_half(t, way.removeprefix("half-"))
         elif way.startswith("shape"):
             spoil_shape(t, way)
         elif way == "flag_row":
