@@ -165,6 +165,24 @@ const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader)
     return &reader->meta;
 }
 
+/* Turns u and v from the North of the file's frame to that of J2000. */
+static void turn_uvw(tess_vis_block *block, double north_rad)
+{
+    const double c = cos(north_rad), s = sin(north_rad);
+    for (int64_t row = 0; row < block->num_rows; ++row) {
+        double *uvw_m = block->uvw_m + 3 * row;
+        const double u_m = uvw_m[0], v_m = uvw_m[1];
+        uvw_m[0] = c * u_m + s * v_m;
+        uvw_m[1] = c * v_m - s * u_m;
+    }
+}
+
+/* Where v of the file's uvw points to; 0 in the frame of J2000. */
+static double north_of(const tess_vis_meta *meta)
+{
+    return meta->num_fields > 0 ? meta->field[meta->field_selected].north_rad : 0;
+}
+
 tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_first,
                           int64_t num_rows, int num_threads, tess_vis_block *block)
 {
@@ -182,12 +200,14 @@ tess_status tess_vis_read(tess_vis_reader *reader, int segment, int64_t row_firs
     if (num_rows > 0)
         TESS_TRY(reader->format->read(reader, segment, row_first, num_rows,
                                       num_threads > 0 ? num_threads : 1, block));
+    if (fabs(north_of(meta)) > 0) turn_uvw(block, north_of(meta));
 cleanup:
     return status;
 }
 
 bool tess_vis_raw_rows(const tess_vis_reader *reader, int segment, tess_vis_raw *raw)
 {
+    if (fabs(north_of(&reader->meta)) > 0) return false; /* its uvw are to be turned */
     return reader->format->raw_rows && reader->format->raw_rows(reader, segment, raw);
 }
 

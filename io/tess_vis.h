@@ -6,7 +6,9 @@
  *  correlations (a spectral window of an MS; the whole of a UVFITS file, whose IFs are
  *  then consecutive channels, or one FREQID of it). Row numbers count within a segment,
  *  in file order. Everything in a block is in the conventions of README: uvw in metres
- *  as a MeasurementSet stores them (c·UU of UVFITS), never recomputed.
+ *  as a MeasurementSet stores them (c·UU of UVFITS), never recomputed. In a file of
+ *  another frame than J2000, v points to the North of that frame (MeasurementSet
+ *  definition 2.0, UVW); such uvw are turned to the North of J2000.
  */
 #ifndef TESS_VIS_H
 #define TESS_VIS_H
@@ -50,7 +52,10 @@ typedef struct tess_vis_segment {
 typedef struct tess_vis_field {
     char name[64];
     int id;                 /**< SOURCE (UVFITS) or FIELD_ID (MS) */
-    double ra_rad, dec_rad; /**< phase centre, J2000 */
+    double ra_rad, dec_rad; /**< phase centre, J2000, whatever frame the file has */
+    double north_rad; /**< position angle in J2000 of the North of the file's frame
+                           at the phase centre: where v of the file points to */
+    char frame[16];   /**< of the file: "J2000", "B1950", "GALACTIC" */
     double pointing_rad[2]; /**< right ascension and declination that antennas point to:
                                  REFERENCE_DIR (MS), else the phase centre */
     int64_t num_rows;
@@ -67,8 +72,8 @@ typedef struct tess_vis_meta {
     char path[1024];
     char format[16]; /**< "UVFITS", "MS" */
     char telescope[64], observer[64], object[64], project[64];
-    double equinox;                          /**< 2000.0 when the file says nothing */
-    double ra_rad, dec_rad;                  /**< phase centre of the selected field */
+    double equinox;         /**< 2000.0: other directions are converted to J2000 */
+    double ra_rad, dec_rad; /**< phase centre of the selected field */
     double time_start_mjd_s, time_end_mjd_s; /**< UTC, of the selected rows */
     double integration_s;                    /**< median; 0 when unknown */
     double min_uvw_m, max_uvw_m; /**< baseline lengths; 0 when not scanned */

@@ -17,9 +17,11 @@
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -325,6 +327,41 @@ struct Reader {
         return views[0]->table;
     }
 };
+
+/** A subtable. Throws. */
+inline Table subtable(const Reader &reader, const char *name)
+{
+    if (!reader.table().keywordSet().isDefined(name))
+        MS_FAIL(TESS_ERR_INPUT, "%s: has no subtable %s; not a complete MeasurementSet",
+                reader.path.c_str(), name);
+    return reader.table().keywordSet().asTable(name, TableLock(TableLock::NoLocking));
+}
+
+/** A cell of a subtable, whose size in a damaged set may be anything. */
+template <class T>
+Array<T> cell_of(const Reader &reader, const ArrayColumn<T> &column, size_t row)
+{
+    const double most = 1 << 24; /* channels of a window, more than any has */
+    double values = 1;
+    const IPosition shape = column.shape(static_cast<rownr_t>(row));
+    for (const auto length : shape)
+        values *= static_cast<double>(length);
+    if (values > most)
+        MS_FAIL(TESS_ERR_INPUT, "%s: row %zu of %s has %.0f values; the set is damaged",
+                reader.path.c_str(), row, column.columnDesc().name().c_str(), values);
+    return column(static_cast<rownr_t>(row));
+}
+
+/** The times of the first and the last row of a field [MJD s]. */
+struct Span {
+    double first = HUGE_VAL, last = -HUGE_VAL;
+};
+
+/** Read the directions of fields and convert them to J2000, for the middle of the time
+ *  of their rows. Throws if that of the selected field cannot be converted, unless any
+ *  field will do. */
+void place_fields(const Reader &reader, const std::vector<Span> &times, bool any_field,
+                  tess_vis_meta &meta);
 
 /** casacore's number of a correlation type by its FITS code, 0 when there is none. */
 int casacore_stokes(tess_corr corr);

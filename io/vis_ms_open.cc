@@ -1,6 +1,4 @@
 /* Opening a MeasurementSet: what it holds, and which rows make a segment. */
-#include <casacore/tables/Tables/TableRecord.h>
-
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -62,29 +60,6 @@ template <class T> T *array_of(size_t count)
     return array;
 }
 
-Table subtable(const Reader &reader, const char *name)
-{
-    if (!reader.table().keywordSet().isDefined(name))
-        MS_FAIL(TESS_ERR_INPUT, "%s: has no subtable %s; not a complete MeasurementSet",
-                reader.path.c_str(), name);
-    return reader.table().keywordSet().asTable(name, TableLock(TableLock::NoLocking));
-}
-
-/* A cell of a subtable, whose size in a damaged set may be anything. */
-template <class T>
-Array<T> cell_of(const Reader &reader, const ArrayColumn<T> &column, size_t row)
-{
-    const double most = 1 << 24; /* channels of a window, more than any has */
-    double values = 1;
-    const IPosition shape = column.shape(static_cast<rownr_t>(row));
-    for (const auto length : shape)
-        values *= static_cast<double>(length);
-    if (values > most)
-        MS_FAIL(TESS_ERR_INPUT, "%s: row %zu of %s has %.0f values; the set is damaged",
-                reader.path.c_str(), row, column.columnDesc().name().c_str(), values);
-    return column(static_cast<rownr_t>(row));
-}
-
 void read_observation(const Reader &reader, tess_vis_meta &meta)
 {
     const Table table = subtable(reader, "OBSERVATION");
@@ -117,29 +92,10 @@ void read_antennas(const Reader &reader, tess_vis_meta &meta)
     }
 }
 
-/* Where antennas point: what moves the phase centre later leaves REFERENCE_DIR. */
-void read_pointing(const Reader &reader, const ArrayColumn<Double> *reference, size_t k,
-                   tess_vis_field &field)
-{
-    field.pointing_rad[0] = field.ra_rad;
-    field.pointing_rad[1] = field.dec_rad;
-    if (!reference || !reference->isDefined(k)) return;
-    const Array<Double> direction = cell_of(reader, *reference, k);
-    if (direction.nelements() < 2 || !std::isfinite(direction.data()[0]) ||
-        !std::isfinite(direction.data()[1]))
-        return;
-    field.pointing_rad[0] = direction.data()[0];
-    field.pointing_rad[1] = direction.data()[1];
-}
-
 void read_fields(const Reader &reader, tess_vis_meta &meta)
 {
     const Table table = subtable(reader, "FIELD");
     const ScalarColumn<String> name(table, "NAME");
-    const ArrayColumn<Double> phase_dir(table, "PHASE_DIR");
-    std::unique_ptr<ArrayColumn<Double>> reference;
-    if (table.tableDesc().isColumn("REFERENCE_DIR"))
-        reference.reset(new ArrayColumn<Double>(table, "REFERENCE_DIR"));
     const size_t count = table.nrow();
     meta.field = array_of<tess_vis_field>(count);
     meta.num_fields = static_cast<int>(count);
@@ -147,21 +103,7 @@ void read_fields(const Reader &reader, tess_vis_meta &meta)
         tess_vis_field &field = meta.field[k];
         field.id = static_cast<int>(k);
         copy_text(field.name, sizeof field.name, name(k));
-        /* columns after the first are the polynomial of a moving source */
-        const Array<Double> direction = cell_of(reader, phase_dir, k);
-        if (direction.nelements() < 2)
-            MS_FAIL(TESS_ERR_INPUT, "%s: field %zu has no PHASE_DIR",
-                    reader.path.c_str(), k);
-        field.ra_rad = direction.data()[0];
-        field.dec_rad = direction.data()[1];
-        read_pointing(reader, reference.get(), k, field);
     }
-    const casacore::TableRecord &keywords = phase_dir.keywordSet();
-    meta.equinox = 2000.0;
-    if (keywords.isDefined("MEASINFO") &&
-        keywords.subRecord("MEASINFO").isDefined("Ref") &&
-        keywords.subRecord("MEASINFO").asString("Ref") == "B1950")
-        meta.equinox = 1950.0;
 }
 
 std::vector<DataDescription> read_descriptions(const Reader &reader)
@@ -211,6 +153,18 @@ Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta
         }
     }
     return groups;
+}
+
+/* The times that the rows of each field cover. */
+std::vector<Span> times_of(const Groups &groups, const tess_vis_meta &meta)
+{
+    std::vector<Span> times(static_cast<size_t>(meta.num_fields));
+    for (const auto &item : groups) {
+        Span &span = times[static_cast<size_t>(item.first.second)];
+        span.first = std::min(span.first, item.second.time_min);
+        span.last = std::max(span.last, item.second.time_max);
+    }
+    return times;
 }
 
 /* "J0137+33 (0), 3C48 (1)" of the fields with rows. */
@@ -625,13 +579,13 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
         scan_rows(reader, static_cast<int>(descriptions.size()), meta);
     meta.field_selected = choose_field(meta, select);
     const tess_vis_field &field = meta.field[meta.field_selected];
-    if (!std::isfinite(field.ra_rad) || !std::isfinite(field.dec_rad))
-        MS_FAIL(TESS_ERR_INPUT, "%s: the phase centre of field %s is not a number",
-                reader.path.c_str(), field.name);
-    meta.ra_rad = field.ra_rad;
-    meta.dec_rad = field.dec_rad;
     snprintf(meta.object, sizeof meta.object, "%s", field.name);
     build_segments(reader, select, groups, descriptions, meta);
+    place_fields(reader, times_of(groups, meta), !select.field && select.any_field,
+                 meta);
+    meta.equinox = 2000.0;
+    meta.ra_rad = field.ra_rad;
+    meta.dec_rad = field.dec_rad;
     reader.uvw_only = select.uvw_only;
     reader.model_only = select.model_only || select.uvw_only;
     if (reader.model_only) return;

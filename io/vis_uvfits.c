@@ -61,6 +61,7 @@ static tess_status open_uvfits(const char *path, const tess_vis_select *select,
     TESS_TRY(uvfits_read_header(fits, state, &reader->meta));
     TESS_TRY(uvfits_read_tables(fits, state, &reader->meta));
     TESS_TRY(uvfits_scan(state, select, &reader->meta));
+    uvfits_place_fields(state, &reader->meta);
 cleanup:
     failed = 0;
     if (fits) fits_close_file(fits, &failed);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sky_frame.h"
 #include "vis_format.h"
 
 enum { UVFITS_MAX_TERMS = TESS_VIS_MAX_TERMS, UVFITS_MAX_PATH = 1024 };
@@ -78,10 +79,13 @@ typedef struct uvfits_state {
     int num_setups;
     uvfits_setup *setup; /**< ordered by id */
     int num_segments;
-    uvfits_rows *rows;    /**< [num_segments] */
-    double utc_offset_s;  /**< file time minus UTC */
-    double integration_s; /**< for rows whose INTTIM is absent or absurd */
-    bool sources_listed;  /**< there is an SU table */
+    uvfits_rows *rows;      /**< [num_segments] */
+    double utc_offset_s;    /**< file time minus UTC */
+    double integration_s;   /**< for rows whose INTTIM is absent or absurd */
+    bool sources_listed;    /**< there is an SU table */
+    sky_frame frame;        /**< of the header's position */
+    sky_frame *field_frame; /**< [num_fields] of the sources' positions */
+    int64_t frame_capacity;
 } uvfits_state;
 
 /* ---- vis_uvfits_header.c ---- */
@@ -105,11 +109,14 @@ char *uvfits_trim(char *text);
 tess_status uvfits_read_tables(fitsfile *fits, uvfits_state *state,
                                tess_vis_meta *meta);
 
-/** Add a field or an antenna. */
-tess_status uvfits_add_field(tess_vis_meta *meta, const char *name, int id,
-                             double ra_rad, double dec_rad);
+/** Add a field, whose position is in `frame`, or an antenna. */
+tess_status uvfits_add_field(uvfits_state *state, tess_vis_meta *meta, const char *name,
+                             int id, const double place_rad[2], const sky_frame *frame);
 tess_status uvfits_add_antenna(uvfits_state *state, tess_vis_meta *meta, int subarray,
                                int64_t number, const tess_vis_antenna *antenna);
+
+/** Convert the positions of all fields to J2000 for the time of the selected rows. */
+void uvfits_place_fields(const uvfits_state *state, tess_vis_meta *meta);
 
 /* ---- vis_uvfits_scan.c ---- */
 

@@ -143,6 +143,7 @@ void uvfits_release(uvfits_state *state)
     }
     tess_free(state->subarray);
     tess_free(state->setup);
+    tess_free(state->field_frame);
     tess_free(state->rows);
     tess_free(state);
 }

@@ -48,7 +48,7 @@ static double numbered(fitsfile *fits, const char *name, int64_t number,
     return uvfits_key_number(fits, key, fallback);
 }
 
-/* 2000.0, 'J2000', 'B1950'; EPOCH is the old name. */
+/* 2000.0, 'J2000', 'B1950'; EPOCH is the old name. 0: the header says nothing. */
 static double read_equinox(fitsfile *fits)
 {
     static const char *const keys[] = {"EQUINOX", "EPOCH"};
@@ -59,7 +59,19 @@ static double read_equinox(fitsfile *fits)
         const double equinox = strtod(start, NULL);
         if (equinox > 1850 && equinox < 2100) return equinox;
     }
-    return 2000.0;
+    return 0;
+}
+
+/* The frame of the header's position, and of sources whose table says nothing else. */
+static tess_status read_frame(fitsfile *fits, uvfits_state *state)
+{
+    tess_status status = TESS_OK;
+    char system[FLEN_VALUE];
+    uvfits_key_text(fits, "RADESYS", system, sizeof system);
+    if (!*system) uvfits_key_text(fits, "RADECSYS", system, sizeof system);
+    TESS_TRY(sky_frame_parse(state->path, system, read_equinox(fits), &state->frame));
+cleanup:
+    return status;
 }
 
 /* "RA" also stands for RA---SIN; a name that only begins alike does not. */
@@ -110,6 +122,10 @@ static tess_status read_axis(fitsfile *fits, const char *path, int number,
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: axis %d has length %lld and the unknown type '%s'", path, number,
                   (long long)length, ctype);
+    if (is_axis(ctype, "GLON") || is_axis(ctype, "ELON"))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its phase centre is given in %s; axes RA and DEC are read", path,
+                  ctype);
     if (axis && axis->present)
         TESS_FAIL(TESS_ERR_INPUT, "%s: there are two %s axes", path, ctype);
     if (axis) *axis = axis_of(fits, number, length, stride);
@@ -325,7 +341,8 @@ tess_status uvfits_read_header(fitsfile *fits, uvfits_state *state, tess_vis_met
     uvfits_key_text(fits, "OBSERVER", meta->observer, sizeof meta->observer);
     uvfits_key_text(fits, "OBJECT", meta->object, sizeof meta->object);
     uvfits_key_text(fits, "PROJECT", meta->project, sizeof meta->project);
-    meta->equinox = read_equinox(fits);
+    meta->equinox = 2000.0;
+    TESS_TRY(read_frame(fits, state));
     meta->num_rows_total = layout->num_groups;
     const bool has_axes = layout->ra.present && layout->dec.present;
     const double ra_deg =

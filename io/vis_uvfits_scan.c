@@ -61,7 +61,9 @@ static tess_status find_field(group_scan *scan, const unsigned char *group,
     if (field == meta->num_fields) {
         char name[64];
         snprintf(name, sizeof name, "SOURCE %d", id);
-        TESS_TRY(uvfits_add_field(meta, name, id, meta->ra_rad, meta->dec_rad));
+        const double place_rad[2] = {meta->ra_rad, meta->dec_rad};
+        TESS_TRY(uvfits_add_field(scan->state, meta, name, id, place_rad,
+                                  &scan->state->frame));
     }
     scan->last_field = field;
     *field_out = field;

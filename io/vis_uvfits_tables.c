@@ -402,8 +402,8 @@ cleanup:
 
 /* ---- sources (AIPS SU) ---- */
 
-tess_status uvfits_add_field(tess_vis_meta *meta, const char *name, int id,
-                             double ra_rad, double dec_rad)
+tess_status uvfits_add_field(uvfits_state *state, tess_vis_meta *meta, const char *name,
+                             int id, const double place_rad[2], const sky_frame *frame)
 {
     tess_status status = TESS_OK;
     const int count = meta->num_fields;
@@ -415,15 +415,45 @@ tess_status uvfits_add_field(tess_vis_meta *meta, const char *name, int id,
         tess_free(meta->field);
         meta->field = more;
     }
+    if (tess_grow((void **)&state->field_frame, &state->frame_capacity, count + 1,
+                  sizeof *state->field_frame))
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for fields");
+    state->field_frame[count] = *frame;
     tess_vis_field *field = &meta->field[count];
-    *field = (tess_vis_field){0};
+    *field =
+        (tess_vis_field){.id = id, .ra_rad = place_rad[0], .dec_rad = place_rad[1]};
     snprintf(field->name, sizeof field->name, "%s", name);
-    field->id = id;
-    field->ra_rad = ra_rad;
-    field->dec_rad = dec_rad;
-    field->pointing_rad[0] = ra_rad;
-    field->pointing_rad[1] = dec_rad;
     ++meta->num_fields;
+cleanup:
+    return status;
+}
+
+void uvfits_place_fields(const uvfits_state *state, tess_vis_meta *meta)
+{
+    const double time_mjd_s = 0.5 * (meta->time_start_mjd_s + meta->time_end_mjd_s);
+    for (int k = 0; k < meta->num_fields; ++k) {
+        tess_vis_field *field = &meta->field[k];
+        double place[2] = {field->ra_rad, field->dec_rad};
+        field->north_rad =
+            sky_frame_to_j2000(&state->field_frame[k], time_mjd_s, place);
+        sky_frame_name(&state->field_frame[k], field->frame, sizeof field->frame);
+        field->ra_rad = field->pointing_rad[0] = place[0];
+        field->dec_rad = field->pointing_rad[1] = place[1];
+    }
+    meta->ra_rad = meta->field[meta->field_selected].ra_rad;
+    meta->dec_rad = meta->field[meta->field_selected].dec_rad;
+}
+
+/* The frame of a position in SU: column EPOCH holds its equinox, or nothing of use. */
+static tess_status read_source_frame(fitsfile *fits, const uvfits_state *state,
+                                     int64_t row, sky_frame *frame)
+{
+    tess_status status = TESS_OK;
+    const int column = find_column(fits, "EPOCH");
+    const double equinox = read_number(fits, column, row, 0);
+    *frame = state->frame;
+    if (frame->system == SKY_ICRS || !(equinox > 1850 && equinox < 2100)) goto cleanup;
+    TESS_TRY(sky_frame_parse(state->path, "", equinox, frame));
 cleanup:
     return status;
 }
@@ -444,16 +474,18 @@ static tess_status read_sources(fitsfile *fits, uvfits_state *state,
     for (int64_t row = 0; row < num_rows; ++row) {
         char name[64];
         const double id = read_number(fits, id_column, row, (double)row + 1);
-        double ra_rad = meta->ra_rad, dec_rad = meta->dec_rad;
+        double place_rad[2] = {meta->ra_rad, meta->dec_rad};
+        sky_frame frame = state->frame;
         read_text(fits, name_column, row, name, sizeof name);
         if (!at_header) {
-            ra_rad = read_number(fits, ra_column, row, NAN) * TESS_RAD_PER_DEG;
-            dec_rad = read_number(fits, dec_column, row, NAN) * TESS_RAD_PER_DEG;
+            place_rad[0] = read_number(fits, ra_column, row, NAN) * TESS_RAD_PER_DEG;
+            place_rad[1] = read_number(fits, dec_column, row, NAN) * TESS_RAD_PER_DEG;
+            TESS_TRY(read_source_frame(fits, state, row, &frame));
         }
-        if (!(fabs(id) < 1e9) || !isfinite(ra_rad) || !isfinite(dec_rad))
+        if (!(fabs(id) < 1e9) || !isfinite(place_rad[0]) || !isfinite(place_rad[1]))
             TESS_FAIL(TESS_ERR_INPUT, "%s: row %lld of its SU table cannot be read",
                       state->path, (long long)row + 1);
-        TESS_TRY(uvfits_add_field(meta, name, (int)id, ra_rad, dec_rad));
+        TESS_TRY(uvfits_add_field(state, meta, name, (int)id, place_rad, &frame));
     }
     state->sources_listed = num_rows > 0;
 cleanup:
@@ -482,8 +514,10 @@ tess_status uvfits_read_tables(fitsfile *fits, uvfits_state *state, tess_vis_met
             TESS_TRY(read_sources(fits, state, meta));
     }
     if (state->num_setups == 0) TESS_TRY(default_setup(state));
+    const double header_rad[2] = {meta->ra_rad, meta->dec_rad};
     if (meta->num_fields == 0)
-        TESS_TRY(uvfits_add_field(meta, meta->object, 1, meta->ra_rad, meta->dec_rad));
+        TESS_TRY(
+            uvfits_add_field(state, meta, meta->object, 1, header_rad, &state->frame));
 cleanup:
     return status;
 }
