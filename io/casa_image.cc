@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "sky_frame.h"
 #include "tess_const.h"
 
 using namespace casacore;
@@ -56,6 +57,22 @@ double unit_rad(const Vector<String> &units, size_t k)
     return k < units.size() && units[k] == "deg" ? TESS_RAD_PER_DEG : 1.0;
 }
 
+/* The name of the frame, as FITS headers of this project have it. */
+void take_frame(const RecordInterface &direction, tess_fits_model *header)
+{
+    const String system =
+        direction.isDefined("system") ? direction.asString("system") : String("J2000");
+    double place[2] = {header->ra_rad, header->dec_rad};
+    std::memcpy(header->labelled_rad, place, sizeof place);
+    std::snprintf(header->frame, sizeof header->frame, "%s", system.c_str());
+    if (system != "ICRS") return;
+    const sky_frame icrs = {SKY_ICRS, 2000.0};
+    (void)sky_frame_to_j2000(&icrs, 0, place);
+    header->ra_rad = place[0];
+    header->dec_rad = place[1];
+    std::snprintf(header->frame, sizeof header->frame, "J2000");
+}
+
 void take_direction(const RecordInterface &coords, tess_fits_model *header)
 {
     int number = 0;
@@ -67,6 +84,7 @@ void take_direction(const RecordInterface &coords, tess_fits_model *header)
     const Vector<String> units(direction.asArrayString("units"));
     header->ra_rad = at[0] * unit_rad(units, 0);
     header->dec_rad = at[1] * unit_rad(units, 1);
+    take_frame(direction, header);
     header->crpix_x = pixel[0] + 1; /* casacore counts from 0 */
     header->crpix_y = pixel[1] + 1;
     header->scale_x_rad = step[0] * unit_rad(units, 0);

@@ -7,6 +7,7 @@
 #include <fitsio.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -78,6 +79,18 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
             array->matrix[i][j] = isnan(cd[i][j]) ? 0 : cd[i][j];
 }
 
+/* 2000.0, 'J2000', 'B1950'. */
+static void get_frame(fitsfile *fits, tess_fits_array *array, int *failed)
+{
+    char year[FLEN_VALUE] = "";
+    fits_get_text(fits, "RADECSYS", array->system, sizeof array->system, failed);
+    fits_get_text(fits, "RADESYS", array->system, sizeof array->system, failed);
+    fits_get_text(fits, "EPOCH", year, sizeof year, failed);
+    fits_get_text(fits, "EQUINOX", year, sizeof year, failed);
+    array->equinox = strtod(year + strspn(year, " JB"), NULL);
+    if (!(array->equinox > 1850 && array->equinox < 2100)) array->equinox = 0;
+}
+
 static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
 {
     array->bscale = 1;
@@ -96,6 +109,7 @@ static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
     fits_get_number(fits, "WSCVWSUM", &array->sum_weights, failed);
     fits_get_number(fits, "SUMWT", &array->sum_weights, failed);
     fits_get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
+    get_frame(fits, array, failed);
 }
 
 static tess_status check_extent(const tess_fits_array *array, int64_t file_bytes,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "sky_frame.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 
@@ -75,6 +76,55 @@ cleanup:
     return status;
 }
 
+/* The North of ICRS lies so close to that of J2000 that pixels stay where they are. */
+static void get_frame(tess_fits_model *model)
+{
+    const tess_fits_array *array = &model->array;
+    sky_frame frame;
+    double place[2] = {model->ra_rad, model->dec_rad};
+    memcpy(model->labelled_rad, place, sizeof place);
+    if (sky_frame_parse(model->path, array->system, array->equinox, &frame) !=
+        TESS_OK) {
+        tess_error_clear(); /* only those who need J2000 refuse the image */
+        snprintf(model->frame, sizeof model->frame, "%s",
+                 *array->system ? array->system : "FK4");
+        return;
+    }
+    sky_frame_name(&frame, model->frame, sizeof model->frame);
+    if (frame.system != SKY_ICRS) return;
+    (void)sky_frame_to_j2000(&frame, 0, place);
+    model->ra_rad = place[0];
+    model->dec_rad = place[1];
+    snprintf(model->frame, sizeof model->frame, "J2000");
+}
+
+tess_status tess_fits_check_j2000(const tess_fits_model *model)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(model->frame, "J2000") != 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its positions are in the frame %s (RADESYS, EQUINOX); regrid it "
+                  "to J2000",
+                  model->path, model->frame);
+cleanup:
+    return status;
+}
+
+static double apart(double ra, double dec, const double to[2])
+{
+    return hypot(remainder(ra - to[0], TESS_TWO_PI) * cos(to[1]), dec - to[1]);
+}
+
+void tess_fits_settle(tess_fits_model *model, double ra_rad, double dec_rad)
+{
+    const double place[2] = {ra_rad, dec_rad}, *labelled = model->labelled_rad;
+    if (!(apart(labelled[0], labelled[1], place) <
+          apart(model->ra_rad, model->dec_rad, place)))
+        return;
+    model->ra_rad = labelled[0];
+    model->dec_rad = labelled[1];
+}
+
 static tess_status get_stokes(tess_fits_model *model, const tess_fits_axis *axis)
 {
     tess_status status = TESS_OK;
@@ -139,6 +189,7 @@ tess_status tess_fits_open(const char *path, tess_fits_model *model_out)
     snprintf(model.unit, sizeof model.unit, "%s", model.array.unit);
     model.bitpix = model.array.bitpix;
     TESS_TRY(get_celestial(&model));
+    get_frame(&model);
     TESS_TRY(get_planes(&model));
     *model_out = model;
 cleanup:
@@ -157,6 +208,8 @@ void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
                                .stokes = {1, 2, 3, 4},
                                .ra_rad = ra_rad,
                                .dec_rad = dec_rad,
+                               .frame = "J2000",
+                               .labelled_rad = {ra_rad, dec_rad},
                                .crpix_x = (double)(pixels->nx / 2 + 1),
                                .crpix_y = (double)(pixels->ny / 2 + 1),
                                .scale_x_rad = -pixels->scale_rad,

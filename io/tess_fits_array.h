@@ -38,6 +38,8 @@ typedef struct tess_fits_array {
     double slant[2];     /**< PV2_1, PV2_2 (slant of a SIN projection) */
     double rest_freq_hz; /**< RESTFRQ, 0 when absent */
     double beam_deg[3];  /**< BMAJ, BMIN, BPA; 0 when absent */
+    char system[16];     /**< RADESYS, "" when absent */
+    double equinox;      /**< EQUINOX or EPOCH, 0 when absent */
     double sum_weights;  /**< SUMWT, or WSClean's WSCVWSUM; NAN when absent */
     int64_t data_offset; /**< bytes */
     double bscale, bzero;

@@ -345,6 +345,8 @@ static tess_status read_fits(const char *path, const double center[2], tess_sky 
     double *pixel = NULL;
     memset(&model, 0, sizeof model);
     TESS_TRY(tess_fits_open(path, &model));
+    TESS_TRY(tess_fits_check_j2000(&model));
+    tess_fits_settle(&model, center[0], center[1]);
     if (model.num_freq > 1)
         TESS_FAIL(TESS_ERR_INPUT, "%s: %d frequency planes; give an image of one", path,
                   model.num_freq);

@@ -121,6 +121,8 @@ tess_status imager_model_open(const char *path, int num_terms,
         TESS_TRY(open_file(path, num_terms, model));
     else
         tess_fits_open_pixels(pixels, ra_rad, dec_rad, &model->fits);
+    TESS_TRY(tess_fits_check_j2000(&model->fits));
+    tess_fits_settle(&model->fits, ra_rad, dec_rad);
     const tess_fits_model *fits = &model->fits;
     const double scale = fits->scale_y_rad;
     if (!(scale > 0) || !(fits->scale_x_rad < 0) ||

@@ -2,6 +2,7 @@
 #include "pixel_places.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "image_run.h"
 #include "tess_sky_place.h"
@@ -46,7 +47,13 @@ tess_status pixel_places_check(const tess_fits_model *file,
         TESS_FAIL(TESS_ERR_INPUT, "%s: it has %lld x %lld pixels, %s %lld x %lld",
                   file->path, (long long)file->nx, (long long)file->ny, what,
                   (long long)image->nx, (long long)image->ny);
-    const double offset = largest_offset(file, image);
+    if (strcmp(file->frame, image->frame) != 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its positions are in the frame %s, those of %s in %s; regrid it",
+                  file->path, file->frame, what, image->frame);
+    tess_fits_model placed = *file;
+    tess_fits_settle(&placed, image->ra_rad, image->dec_rad);
+    const double offset = largest_offset(&placed, image);
     if (!(offset <= MOST_OFFSET))
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: its pixels lie up to %.3g pixels from those of %s; give one "

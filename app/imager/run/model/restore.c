@@ -149,10 +149,12 @@ cleanup:
 }
 
 /* Local. */
-static tess_status open_residual(const tess_restore_opts *opts, canvas *to)
+static tess_status open_residual(const tess_restore_opts *opts, bool for_list,
+                                 canvas *to)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_fits_meta_read(opts->residual, &to->pixels, &to->meta));
+    if (for_list) TESS_TRY(tess_fits_check_j2000(&to->pixels)); /* as the list is */
     to->num_planes = to->pixels.num_freq * to->pixels.num_stokes;
     to->plane = tess_alloc(to->num_planes, sizeof *to->plane);
     if (!to->plane) TESS_FAIL(TESS_ERR_ALLOC, "%d planes", to->num_planes);
@@ -379,7 +381,7 @@ tess_status tess_restore(tess_comm *comm, const tess_restore_opts *opts)
     restored_model model = {0};
     TESS_TRY(check_output(comm, &opts->job, opts->job.output, inputs, 2));
     TESS_TRY(is_list(comm, opts->model, &model.is_list));
-    TESS_TRY(tess_comm_agree(comm, open_residual(opts, &to)));
+    TESS_TRY(tess_comm_agree(comm, open_residual(opts, model.is_list, &to)));
     TESS_TRY(model.is_list
                  ? drawn_list_read(comm, opts->model, &to.meta, &model.drawn)
                  : tess_comm_agree(comm, open_image(opts->model, &to, &model)));
@@ -450,6 +452,7 @@ static tess_status open_canvas(const tess_draw_opts *opts, canvas *to)
                                  .stokes = opts->stokes};
     if (opts->like) {
         TESS_TRY(tess_fits_meta_read(opts->like, &to->pixels, &to->meta));
+        TESS_TRY(tess_fits_check_j2000(&to->pixels)); /* as the list is */
         to->is_double = to->pixels.bitpix == -64;
         to->meta.gridded = (tess_fits_gridded){0};
         if (opts->stokes > 0) to->meta.stokes = opts->stokes;
