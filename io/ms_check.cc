@@ -187,6 +187,8 @@ class Set
         sub("FIELD");
         scalars<String>("NAME"), arrays<double>("PHASE_DIR");
         arrays<double>("REFERENCE_DIR");
+        scalars<int>("PhaseDir_Ref"), scalars<int>("RefDir_Ref");
+        scalars<int>("NUM_POLY"), scalars<int>("EPHEMERIS_ID"), scalars<double>("TIME");
         sub("DATA_DESCRIPTION");
         scalars<int>("SPECTRAL_WINDOW_ID"), scalars<int>("POLARIZATION_ID");
         sub("POLARIZATION");

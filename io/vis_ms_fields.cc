@@ -252,7 +252,7 @@ void place_field(const Reader &reader, const Fields &fields, const Span &span,
     snprintf(field.frame, sizeof field.frame, "%s",
              MDirection::showType(direction.type).c_str());
     const std::array<double, 2> numbers = direction.at(span.first);
-    Place place = {numbers[0], numbers[1], 0};
+    Place place = {NAN, NAN, 0}; /* of what moves, where no field is chosen */
     const bool is_number = std::isfinite(numbers[0]) && std::isfinite(numbers[1]);
     if (is_chosen && !is_number)
         MS_FAIL(TESS_ERR_INPUT, "%s: the phase centre of field %s is not a number",
@@ -264,7 +264,7 @@ void place_field(const Reader &reader, const Fields &fields, const Span &span,
                 reader.path.c_str(), field.name, fields.ephemeris(row));
     if (is_number && !direction.moves())
         place = fields.place(direction, 0.5 * (span.first + span.last));
-    else if (is_chosen)
+    else if (is_number && is_chosen)
         place = moving_place(reader, fields, direction, span, field);
     field.ra_rad = field.pointing_rad[0] = place.ra_rad;
     field.dec_rad = field.pointing_rad[1] = place.dec_rad;

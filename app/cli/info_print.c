@@ -88,16 +88,18 @@ static void print_times(FILE *out, const tess_vis_meta *meta, const tess_info *i
 
 static void print_fields(FILE *out, const tess_vis_meta *meta)
 {
-    fprintf(out, "\nFields\n  %4s  %-20s %15s %15s %12s\n", "id", "name", "RA", "Dec",
-            "rows");
+    fprintf(out, "\nFields\n  %4s  %-20s %15s %15s %12s  %s\n", "id", "name", "RA",
+            "Dec", "rows", "frame");
     for (int k = 0; k < meta->num_fields; ++k) {
         const tess_vis_field *field = &meta->field[k];
-        char ra[32], dec[32], copy[SHOWN_BYTES];
-        tess_words_ra(field->ra_rad, 4, ra, sizeof ra);
-        tess_words_dec(field->dec_rad, 3, dec, sizeof dec);
-        fprintf(out, "  %4d  %-20s %15s %15s %12lld\n", field->id,
+        char ra[32] = "-", dec[32] = "-", copy[SHOWN_BYTES];
+        if (isfinite(field->ra_rad)) {
+            tess_words_ra(field->ra_rad, 4, ra, sizeof ra);
+            tess_words_dec(field->dec_rad, 3, dec, sizeof dec);
+        }
+        fprintf(out, "  %4d  %-20s %15s %15s %12lld  %s\n", field->id,
                 *field->name ? shown(field->name, copy) : "-", ra, dec,
-                (long long)field->num_rows);
+                (long long)field->num_rows, field->frame);
     }
 }
 
@@ -380,6 +382,7 @@ static json_t *json_fields(const tess_vis_meta *meta)
         put_text(field, "name", meta->field[k].name);
         put(field, "ra_deg", tess_fits_longitude(meta->field[k].ra_rad));
         put(field, "dec_deg", tess_fits_degrees(meta->field[k].dec_rad));
+        put_text(field, "frame", meta->field[k].frame);
         put_count(field, "rows", meta->field[k].num_rows);
         json_array_append_new(list, field);
     }
