@@ -149,7 +149,8 @@ static void every_layout_is_read_and_copied(void **state)
         /* a copy with the visibilities negated */
         tess_vis_writer *writer = NULL;
         tess_vis_block block = {0};
-        assert_int_equal(tess_vis_create_like(comm, FILE_B, reader, NULL, true, &writer), 0);
+        assert_int_equal(
+            tess_vis_create_like(comm, FILE_B, reader, NULL, true, &writer), 0);
         for (int row = 0; row < s.num_groups; row += 5) {
             const int count = s.num_groups - row < 5 ? s.num_groups - row : 5;
             assert_int_equal(tess_vis_read(reader, 0, row, count, 1, &block), TESS_OK);
@@ -382,6 +383,45 @@ static void reference_pixels_may_be_anywhere(void **state)
         }
         tess_vis_close(reader);
     }
+}
+
+/* Against casacore's conversion of 123.5, -45.25 deg on MJD 50002: places within 1e-9
+ * deg, and the position angle of North, to which v is turned. */
+static void frames_become_j2000(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *card, *frame;
+        double ra_deg, dec_deg, north_rad;
+    } cases[] = {{"EPOCH   =               1950.0", "B1950", 123.9063467400433,
+                  -45.40447357034712, 0.0057501638},
+                 {"RADESYS = 'ICRS    '", "ICRS", 123.50000899305809,
+                  -45.24999903189379, -1.213e-7},
+                 {"EQUINOX =               2000.0", "J2000", 123.5, -45.25, 0}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        sample s = plain;
+        tess_vis_block block = {0};
+        s.card = cases[k].card;
+        make(&s, FILE_A);
+        tess_vis_reader *reader = open_ok(FILE_A, NULL);
+        const tess_vis_meta *meta = tess_vis_reader_meta(reader);
+        const double ra_deg = meta->ra_rad / TESS_RAD_PER_DEG;
+        const double dec_deg = meta->dec_rad / TESS_RAD_PER_DEG;
+        const double c = cos(cases[k].north_rad), n = sin(cases[k].north_rad);
+        assert_string_equal(meta->field[0].frame, cases[k].frame);
+        assert_true(fabs(ra_deg - cases[k].ra_deg) < 1e-9);
+        assert_true(fabs(dec_deg - cases[k].dec_deg) < 1e-9);
+        assert_int_equal(tess_vis_read(reader, 0, 0, 1, 1, &block), TESS_OK);
+        const double u_m = TESS_SPEED_OF_LIGHT_M_S * 1e-6, v_m = -2 * u_m;
+        assert_true(fabs(block.uvw_m[0] - (c * u_m + n * v_m)) < 1e-6 * u_m);
+        assert_true(fabs(block.uvw_m[1] - (c * v_m - n * u_m)) < 2e-6 * u_m);
+        tess_vis_block_free(&block);
+        tess_vis_close(reader);
+    }
+    sample s = plain;
+    s.card = "EPOCH   =               1975.0";
+    make(&s, FILE_A);
+    refuse(FILE_A, NULL, TESS_ERR_INPUT, "FK4 of equinox 1975");
 }
 
 /* Neighbouring channels are read as one run, however many there are. */
@@ -649,8 +689,9 @@ static void unfinished_files_vanish(void **state)
     refuse_new(comm, FILE_A, &set->meta, true, TESS_ERR_USAGE);
     tess_vis_reader *reader = open_ok(FILE_A, NULL);
     check_rows(&plain, reader, 0, NULL, 1);
-    assert_int_equal(tess_vis_create_column(comm, reader, "MODEL_DATA", NULL, false, &writer),
-                     TESS_ERR_USAGE);
+    assert_int_equal(
+        tess_vis_create_column(comm, reader, "MODEL_DATA", NULL, false, &writer),
+        TESS_ERR_USAGE);
     tess_vis_close(reader);
     assert_int_equal(empty_folder(), 1);
     tess_vis_block_free(&block);
@@ -673,6 +714,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(blanks_are_no_numbers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reference_pixels_may_be_anywhere, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(frames_become_j2000, set_up, tear_down),
         cmocka_unit_test_setup_teardown(runs_are_as_long_as_the_band, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(bad_files_are_refused, set_up, tear_down),
