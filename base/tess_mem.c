@@ -9,32 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "fast_mem.h"
+#include "tess_keep.h"
 
-enum { ALIGNMENT = 64, MEBI = 1048576, HUGE_PAGE = 2 * MEBI, LARGE = 4 * HUGE_PAGE };
-
-/* Large arrays are put into huge pages, because columns of a plane step from page to
- * page. */
-static void *alloc_huge(size_t bytes)
-{
-    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    void *pointer = aligned_alloc(HUGE_PAGE, bytes);
-    if (pointer) madvise(pointer, bytes, MADV_HUGEPAGE); /* a hint: may be ignored */
-    return pointer;
-}
+enum { ALIGNMENT = 64, MEBI = 1048576 };
 
 void *tess_alloc(int64_t count, size_t size)
 {
     size_t bytes;
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
-    if (bytes > (size_t)INT64_MAX - HUGE_PAGE) return NULL;
-    if (bytes >= (size_t)LARGE) return alloc_huge(bytes);
+    if (bytes > (size_t)INT64_MAX - 4 * MEBI) return NULL;
+    if (bytes >= TESS_KEEP_FROM) return tess_keep_alloc(bytes);
     bytes = (bytes / ALIGNMENT + 1) * ALIGNMENT;
-    return aligned_alloc(ALIGNMENT, bytes);
+    void *pointer = aligned_alloc(ALIGNMENT, bytes);
+    if (!pointer && tess_keep_release() > 0) pointer = aligned_alloc(ALIGNMENT, bytes);
+    return pointer;
 }
 
 void *tess_alloc_zero(int64_t count, size_t size)
@@ -69,15 +61,15 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size)
 
 void tess_free(void *pointer)
 {
-    if (!fast_mem_free(pointer)) free(pointer);
+    if (!tess_keep_free(pointer) && !fast_mem_free(pointer)) free(pointer);
 }
 
 void tess_mem_keep_no_arrays(void)
 {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, LARGE);
+    mallopt(M_MMAP_THRESHOLD, TESS_KEEP_FROM);
     /* smaller arrays are allocated and freed all the time */
-    mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
+    mallopt(M_TRIM_THRESHOLD, 2 * TESS_KEEP_FROM);
 #endif
 }
 

@@ -15,7 +15,8 @@ extern "C" {
 
 /** Allocate `count` elements of `size` bytes, uninitialised and aligned to 64 bytes.
  * Returns NULL if the product overflows or memory is short. For zero elements the
- * pointer is valid, too. Free it with tess_free(). */
+ * pointer is valid, too. Large arrays are in huge pages, and their memory is kept for
+ * other arrays when they are freed (tess_keep.h). Free it with tess_free(). */
 void *tess_alloc(int64_t count, size_t size);
 
 /** As tess_alloc(), for arrays that a run reads and writes most. Arrays of megabytes
@@ -39,10 +40,10 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size);
 /** Free memory that a function of this header has allocated. NULL is fine. */
 void tess_free(void *pointer);
 
-/** From now on, give arrays of 8 MiB or more back to the system when they are freed.
- * Otherwise glibc keeps freed arrays of up to 32 MiB, in places into which later arrays
- * of other sizes do not fit, so that the process holds more than it uses. For programs
- * to call, not for libraries. */
+/** From now on, give the arrays of 8 MiB or more that other libraries allocate back to
+ * the system when they are freed. Otherwise glibc keeps freed arrays of up to 32 MiB,
+ * in places into which later arrays of other sizes do not fit, so that the process
+ * holds more than it uses. For programs to call, not for libraries. */
 void tess_mem_keep_no_arrays(void);
 
 /** Give the pages of freed small arrays back to the system, before a stage that takes

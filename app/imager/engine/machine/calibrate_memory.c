@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ enum { TIMES = 3 };
 static const double ENOUGH = 0.95;
 
 /* Bytes that a thread touches at a time: a huge page. */
-enum { TOUCHED_BYTES = 2 << 20, SYSTEM_BYTES = 34 << 20 };
+enum { TOUCHED_BYTES = 2 << 20 };
 
 /* First byte of a thread's part. */
 static int64_t part(int thread, int threads)
@@ -42,15 +43,18 @@ static moment moment_now(void)
     return (moment){tess_time_now(), (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec};
 }
 
-/* Raises a rate to that at which the system now gives new memory: the first bytes of an
- * array that is so large that malloc asks the system for it, unless it keeps such
- * arrays (glibc's M_MMAP_THRESHOLD). Time that the threads wait for a core does not
- * count: it is due to other work, and another run, or its plan, would find another
- * rate. */
+/* Raises a rate to that at which the system now gives new memory: the first bytes of
+ * pages that come from the system, not from what tess_keep.h has kept. Time that the
+ * threads wait for a core does not count: it is due to other work, and another run, or
+ * its plan, would find another rate. */
 static tess_status touch_rate(int64_t bytes, int threads, double *rate)
 {
-    char *memory = tess_alloc(bytes > SYSTEM_BYTES ? bytes : SYSTEM_BYTES, 1);
-    if (!memory) return TESS_ERR_ALLOC;
+    const size_t mapped = (size_t)bytes + TOUCHED_BYTES;
+    char *all = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
+    if (all == MAP_FAILED) return TESS_ERR_ALLOC;
+    char *memory = all + TOUCHED_BYTES - (uintptr_t)all % TOUCHED_BYTES;
+    madvise(all, mapped, MADV_HUGEPAGE); /* a hint: may be ignored */
     const moment start = moment_now();
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < bytes; k += TOUCHED_BYTES)
@@ -60,7 +64,7 @@ static tess_status touch_rate(int64_t bytes, int threads, double *rate)
     const double seconds =
         fmin(end.wall_s - start.wall_s, (end.cpu_s - start.cpu_s) / fmax(together, 1));
     *rate = fmax(*rate, (double)bytes / seconds);
-    tess_free(memory);
+    munmap(all, mapped);
     return TESS_OK;
 }
 
