@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "tess_keep.h"
 #include "tess_mem.h"
 
 /* Share of the allowed memory that is planned for. Libraries, buffers of the exchange
@@ -20,6 +21,7 @@ tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
         layout->memory_bytes > 0 ? layout->memory_bytes : tess_mem_node_limit_bytes();
     *bytes = (int64_t)(MEMORY_SHARE * (double)node_bytes / tess_comm_size(node));
     TESS_TRY(tess_comm_allreduce_i64(comm, bytes, 1, TESS_MIN));
+    tess_keep_limit(-1, *bytes);
 cleanup:
     tess_comm_free(node);
     return status;

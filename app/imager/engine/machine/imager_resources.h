@@ -16,7 +16,8 @@
 tess_status imager_meter(tess_comm *comm, const tess_backend *backend,
                          tess_profile *profile);
 
-/** Memory that this rank may use [bytes]. Collective. */
+/** Memory that this rank may use [bytes]. It limits what is kept of freed arrays, too
+ * (tess_keep.h). Collective. */
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
                               int64_t *bytes);
 

@@ -4,6 +4,7 @@
 #include "imager_job.h"
 #include "imager_window.h"
 #include "tess_calibrate.h"
+#include "tess_keep.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -157,16 +158,19 @@ double imager_count_blocks(const imager_job *job, const tess_brick_list *bricks,
  * measured. 8 MiB are enough for that. */
 static const double PROBED_BYTES = 64e6;
 
-/* Rate at which the system gives new memory [bytes/s]: the known one, or else one that
- * is measured now. It is 30 GB/s on one machine and .3 GB/s on another; a process that
- * keeps its memory needs none. */
+/* Rate at which the sums get memory [bytes/s]. It is the rate at which the system gives
+ * new memory, the known one or one that is measured now: 30 GB/s on one machine and .3
+ * GB/s on another. What is kept of earlier arrays takes no time. */
 static double touch_rate(const imager_job *job, const imager_sums_size *size)
 {
     const tess_costs *costs = &job->plan->costs;
-    if (costs->measured || job->layout->reproducible || size->all < PROBED_BYTES ||
-        !tess_calibrate_allowed())
-        return costs->touch_bytes_s;
-    return tess_calibrate_touch(job->layout->threads, costs->touch_bytes_s);
+    double rate = costs->touch_bytes_s;
+    if (job->layout->reproducible || !tess_calibrate_allowed()) return rate;
+    const double kept = (double)tess_keep_idle_bytes();
+    if (kept >= size->all) return (double)INFINITY;
+    if (!costs->measured && size->all >= PROBED_BYTES)
+        rate = tess_calibrate_touch(job->layout->threads, rate);
+    return rate * size->all / (size->all - kept);
 }
 
 tess_status imager_own_sums(const imager_job *job, const tess_brick_list *bricks,
