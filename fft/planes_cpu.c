@@ -84,6 +84,7 @@ static tess_status cpu_create(tess_planes *planes)
     planes->cpu->screen = screen_table_best();
     planes->cpu->image = tess_alloc_zero(opts->num_images, sizeof(void *));
     if (!planes->cpu->image) TESS_FAIL(TESS_ERR_ALLOC, "images");
+    if (opts->pixels) planes->cpu->image[0] = opts->pixels;
     TESS_TRY(cpu_clear(planes));
     TESS_TRY(make_row_groups(planes));
     const int64_t num_planes = opts->repeatable ? 0 : opts->num_planes;
@@ -100,7 +101,7 @@ static void cpu_destroy(tess_planes *planes)
     struct planes_cpu *cpu = planes->cpu;
     if (!cpu) return;
     for (int k = 0; cpu->image && k < planes->opts.num_images; ++k)
-        tess_free(cpu->image[k]);
+        if (cpu->image[k] != planes->opts.pixels) tess_free(cpu->image[k]);
     tess_free(cpu->image);
     tess_fft_destroy(cpu->fft_u);
     tess_fft_destroy(cpu->fft_v);

@@ -43,6 +43,8 @@ typedef struct tess_planes_opts {
     int64_t num_planes;       /**< that will be transformed, to judge FFT planning */
     bool repeatable;          /**< sums in the order of pieces, and no FFT plan that was
                                    found by measuring */
+    void *pixels; /**< memory of image 0 on the cpu backend, borrowed; NULL: the planes
+                       allocate it */
     tess_comm *sum_over; /**< not NULL: the planes are one rank's alone, and its images
                               are to be summed over these ranks; borrowed */
     struct tess_device_comm

@@ -425,6 +425,18 @@ cleanup:
 
 /* ---- plan ---- */
 
+/* The caller's image, if sums can be made in it: it takes less memory then. */
+static void *own_pixels(const array_run *run)
+{
+    const bool is_double = run->samples.is_double;
+    const int64_t bytes = is_double ? sizeof(double) : sizeof(float);
+    const bool is_aligned = (uintptr_t)run->image.data % (uintptr_t)bytes == 0;
+    return run->forward && is_aligned && run->image.is_double == is_double &&
+                   run->l.byte_step == bytes && run->m.byte_step == bytes * run->l.count
+               ? run->image.data
+               : NULL;
+}
+
 static tess_status make_plan(array_run *run)
 {
     tess_status status = TESS_OK;
@@ -444,7 +456,7 @@ static tess_status make_plan(array_run *run)
     grid.padding_max = run->opts->padding_max;
     grid.worst_pixel = grid.mean_visibility = true;
     TESS_TRY(tess_gridder_create(&run->geom, &grid, &run->samples, run->forward,
-                                 &run->gridder));
+                                 own_pixels(run), &run->gridder));
     tess_gridder_report_make(run->gridder, &spent);
     run->plan = tess_gridder_plan(run->gridder);
     run->report.sort_s = spent.sort_s;

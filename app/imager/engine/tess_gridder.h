@@ -26,10 +26,11 @@ typedef struct tess_gridder_report {
 /** Make a plan, sort the samples, and make one image of zeros. With `forward`, the
  * samples are to be gridded, otherwise to be degridded. Options and geometry are
  * copied; samples, of one polarisation, are borrowed. If they have weights, those of
- * weight 0 are left out. TESS_ERR_ALLOC, and errors of tess_grid_plan_create(). Local.
- */
+ * weight 0 are left out. The image lies in `pixels` [ny][nx], borrowed and of the
+ * samples' precision; NULL: in memory of its own. TESS_ERR_ALLOC, and errors of
+ * tess_grid_plan_create(). Local. */
 tess_status tess_gridder_create(const tess_geom *geom, const tess_grid_opts *opts,
-                                tess_samples *samples, bool forward,
+                                tess_samples *samples, bool forward, void *pixels,
                                 tess_gridder **gridder);
 
 /** Grid the samples to the image, which then holds sums without the grid correction.

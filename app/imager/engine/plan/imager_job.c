@@ -36,6 +36,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .reuse = job->ranks.num_outputs > 1,
         .num_images = job->num_images,
         .threads = job->layout->threads,
+        .pixels = job->pixels,
         .fft_ranks = fft_ranks,
         .sum_over = job->alone && !job->shares_planes ? job->comm : NULL,
         .devices = job->alone && !job->shares_planes ? job->devices : NULL,
@@ -50,6 +51,7 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
 {
     tess_planes_opts opts = planes_opts_of(job, false, fft_ranks);
     opts.num_images = job->model.num;
+    opts.pixels = NULL;
     return opts;
 }
 
