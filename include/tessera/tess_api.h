@@ -2,14 +2,16 @@
  *  Status, error message and version, which all calls of the library share.
  *
  *  A call that can fail returns a tess_status. After a failure its outputs are
- * undefined. Inputs are never changed. The library keeps no state between calls, prints
- *  nothing unless asked to, does not start MPI, and may be called from several threads
- *  at once. A process may be forked between calls, and call the library in the child,
- *  too. A child that is forked while another thread is in a call has the locks of that
- *  call: all calls in it return TESS_ERR_RESOURCE.
+ * undefined. Inputs are never changed. The library keeps nothing between calls but
+ *  memory (tess_release_memory), prints nothing unless asked to, does not start MPI, and
+ *  may be called from several threads at once. A process may be forked between calls, and
+ *  call the library in the child, too. A child that is forked while another thread is in
+ *  a call has the locks of that call: all calls in it return TESS_ERR_RESOURCE.
  */
 #ifndef TESS_API_H
 #define TESS_API_H
+
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +55,15 @@ TESS_API const char *tess_version(void);
 
 /** "0.1.0 (git 1a2b3c4)", without the parenthesis when the revision is unknown. */
 TESS_API const char *tess_version_full(void);
+
+/** Give memory that the library keeps back to the system; returns its bytes. Calls,
+ *  sessions and runs keep the memory of large arrays for the next call, because the
+ *  system takes long to provide new memory: an eighth of the memory of the node, or of
+ *  its control group or batch job, but at most 4 GiB, and never more than the arrays of
+ *  a call, or of calls at the same time, have taken. If a session or a run has the
+ * option `memory`, arrays and kept memory are together within that limit. Memory in use
+ * stays as it is. It may be called at any time. */
+TESS_API int64_t tess_release_memory(void);
 
 #ifdef __cplusplus
 }

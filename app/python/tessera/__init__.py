@@ -5,6 +5,7 @@
     tessera.predict                          a model image to visibilities
     tessera.info, simulate                   describe an observation; make one
     tessera.wgridder.vis2dirty, dirty2vis    arrays in memory, as ducc0.wgridder
+    tessera.release_memory                   give memory that is kept back to the system
 
 All errors of the library are `tessera.Error`, which is a RuntimeError, and also the fitting
 one of ValueError, TypeError, OSError and MemoryError.
@@ -20,7 +21,14 @@ from .session import Session, Weights
 __all__ = ["wgridder", "image", "Image", "Images", "Session", "Weights", "predict",
            "Prediction", "Predictions", "info", "simulate", "Error", "UsageError",
            "ArrayTypeError", "InputError", "FileError", "ResourceError", "library_version",
-           "__version__"]
+           "release_memory", "__version__"]
+
+
+def release_memory() -> int:
+    """Give the memory that the library keeps for its next call back to the system, and
+    return its bytes. Memory in use stays as it is."""
+    released: int = _loaded.tess_release_memory()
+    return released
 
 
 def library_version() -> str:
