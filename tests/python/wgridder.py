@@ -11,6 +11,7 @@ import doctest
 import inspect
 import io
 import re
+import resource
 import sys
 import threading
 from contextlib import redirect_stdout
@@ -599,6 +600,37 @@ def check_threads(suite):
                and len(results) == 3)
 
 
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def check_memory(suite):
+    """A call takes the memory of the call before, which release_memory() gives back."""
+    rng = np.random.default_rng(5)
+    call = dict(uvw=rng.normal(0, 3000, (5000, 3)), freq=np.array([1e9]),
+                vis=np.ones((5000, 1), "c16"), npix_x=1200, npix_y=1200, pixsize_x=2e-5,
+                pixsize_y=2e-5, epsilon=1e-8, do_wgridding=True, nthreads=1,
+                dirty=np.zeros((1200, 1200)))
+    tessera.release_memory()
+    images, counts = [], []
+    for _ in range(4):
+        before = faults()
+        images.append(wgridder.vis2dirty(**call).copy())
+        counts.append(faults() - before)
+    released = tessera.release_memory()
+    if released == 0:
+        suite.skipped("memory of calls: a sanitized library keeps none")
+        return
+    suite.true("images in memory that was used before are the same, bit by bit",
+               all(np.array_equal(images[0], image) for image in images[1:]))
+    # each image's copy is new memory in any case
+    own = images[0].nbytes // 4096
+    suite.true(f"later calls get no new pages: faults {counts}",
+               max(counts[2:]) < own + 500)
+    suite.true(f"release_memory() gives {released >> 20} MiB back, once",
+               released >= 8 << 20 and tessera.release_memory() == 0)
+
+
 def main():
     suite = Suite("python_wgridder_full" if FULL else "python_wgridder")
     print(f"tessera {tessera.library_version()}")
@@ -617,6 +649,7 @@ def main():
     check_switches(suite)
     check_threads(suite)
     check_fork(suite)
+    check_memory(suite)
     check_names(suite)
     check_older(suite)
     check_pfb(suite)

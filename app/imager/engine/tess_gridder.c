@@ -56,7 +56,7 @@ tess_status tess_gridder_create(const tess_geom *geom, const tess_grid_opts *opt
     job->layout = &made->layout;
     job->profile = &made->profile;
     job->geom = *geom;
-    job->pixels = pixels;
+    job->memory.pixels = pixels;
     job->num_pol = job->num_images = job->ranks.num_groups = job->ranks.fft_ranks = 1;
     job->memory.rank_bytes = INT64_MAX; /* the caller has set no limit */
     TESS_TRY(tess_comm_self(&job->comm));

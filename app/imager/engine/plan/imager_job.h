@@ -51,8 +51,6 @@ typedef struct imager_job {
     tess_partition *partition;
     tess_planes *planes;
     tess_steps *steps;
-    void *pixels; /* memory of the only image, borrowed from a caller of the gridder, or
-                     NULL */
     int64_t *slab_line; /* [fft_ranks + 1] first line of each rank's slab of planes, by
                            the partition */
     imager_job_model model;

@@ -49,12 +49,14 @@ typedef struct imager_ranks {
     int fft_ranks;       /* F, the number of ranks that share a plane */
 } imager_ranks;
 
-/** Memory of this rank [bytes]. */
+/** Memory of this rank: sizes [bytes], and memory that it borrows. */
 typedef struct imager_memory {
     int64_t rank_bytes;   /* memory that this rank may use */
     double mean_bytes;    /* this rank's share of means over output channels */
     double clean_bytes;   /* what cleaning keeps while images are made */
     double backlog_bytes; /* images that are written while the next ones are made */
+    void *pixels;         /* memory of the only image, borrowed from a caller of the
+                             gridder, or NULL */
 } imager_memory;
 
 #endif
