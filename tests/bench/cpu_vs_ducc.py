@@ -161,7 +161,7 @@ def timed(program, module, function, arguments):
 def compare_arrays(data, threads, accuracy, double, repeat):
     """{(function, program): [stages, ...]}, plans."""
     from ducc0 import wgridder as ducc
-    from tessera import wgridder as tess
+    from tessera import release_memory, wgridder as tess
     modules = {"tessera": tess, "ducc0": ducc}
     cell = np.deg2rad(float(data["cell_asec"]) / 3600)
     size = int(data["npix"])
@@ -176,6 +176,8 @@ def compare_arrays(data, threads, accuracy, double, repeat):
             for program in order:
                 more = (dict(vis=vis, npix_x=size, npix_y=size)
                         if function == "vis2dirty" else dict(dirty=dirty[program]))
+                if turn == 0:
+                    release_memory()  # of the function before: this one's growth is whole
                 key, memory = (function, program), Memory() if turn == 0 else None
                 result, stages, plan = timed(program, modules[program], function,
                                              {**common, **more})
@@ -240,6 +242,12 @@ def print_arrays(title, times, plans, difference, num_vis, peak):
             pairs = zip(times[function, "ducc0"], times[function, "tessera"])
             ratio[stage] = median([d[stage] / t[stage] for d, t in pairs
                                    if d[stage] and t[stage]])
+        turns = list(zip(times[function, "ducc0"], times[function, "tessera"]))
+        least = {k: min(d[k] / t[k] for d, t in turns if t[k]) for k in ("total", "cpu")}
+        mean = {k: median([d[k] / t[k] for d, t in turns if t[k]]) for k in least}
+        print(f"| | least, median ratio | wall {least['total']:.2f}, {mean['total']:.2f} | "
+              f"processors {least['cpu']:.2f}, {mean['cpu']:.2f} | | | | | growth of the "
+              f"process: {1 / ratio['memory']:.2f} x ducc0's | |")
         print(f"| | **ducc0 / tessera** | **{ratio['grid']:.2f}**: kernel "
               f"{ratio['kernel']:.2f} | **{ratio['fft']:.2f}** | | | "
               f"**{ratio['total']:.2f}** | | {ratio['memory']:.2f} | |", flush=True)
