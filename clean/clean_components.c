@@ -2,6 +2,7 @@
  * merged: one entry for each pixel, sorted by pixel. */
 #include "clean_components.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,11 @@ tess_status clean_components_add(clean_components *list, int64_t index,
                                  const double *flux)
 {
     tess_status status = TESS_OK;
+    for (int i = 0; i < list->num_images; ++i)
+        if (!isfinite(flux[i]))
+            TESS_FAIL(TESS_ERR_INTERNAL,
+                      "the component of pixel %lld is not finite in image %d",
+                      (long long)index, i);
     TESS_TRY(make_room(list, list->count + 1));
     list->index[list->count] = index;
     memcpy(list->flux + list->count * list->num_images, flux,

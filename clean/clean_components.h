@@ -15,7 +15,7 @@ typedef struct clean_components {
     double *flux;   /**< [count][num_images] Jy */
 } clean_components;
 
-/** Append one. TESS_ERR_ALLOC. Local. */
+/** Append one. TESS_ERR_INTERNAL: its flux is not finite. TESS_ERR_ALLOC. Local. */
 tess_status clean_components_add(clean_components *list, int64_t index,
                                  const double *flux);
 

@@ -1,11 +1,13 @@
 /* Fits spectra. Polynomials are fitted by linear least squares, whose solution is
- * computed once for all pixels. Polynomials of logarithms are fitted by Levenberg-
- * Marquardt iterations. */
+ * computed once for all pixels. Polynomials of logarithms are fitted by iterations:
+ * see clean_log_spectrum.c. */
 #include "clean_spectrum.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "clean_log_spectrum.h"
+#include "clean_small.h"
 #include "tess_mem.h"
 
 enum { MOST = TESS_CLEAN_MOST_TERMS };
@@ -13,51 +15,6 @@ enum { MOST = TESS_CLEAN_MOST_TERMS };
 /* Two frequencies count as one if their places differ by no more than this: no term
  * could be told from another by so small a part of the band. */
 static const double SAME_PLACE = 1e-6;
-
-/* ---- small systems of equations ---- */
-
-/* Solves a x = b for a symmetric, positive definite a by Cholesky's decomposition.
- * False: a is not positive definite. Overwrites `a`, and `b` with the solution. */
-static bool solve(double a[MOST][MOST], double *b, int n)
-{
-    for (int j = 0; j < n; ++j) {
-        for (int k = 0; k < j; ++k)
-            a[j][j] -= a[j][k] * a[j][k];
-        if (!(a[j][j] > 0)) return false;
-        a[j][j] = sqrt(a[j][j]);
-        for (int i = j + 1; i < n; ++i) {
-            for (int k = 0; k < j; ++k)
-                a[i][j] -= a[i][k] * a[j][k];
-            a[i][j] /= a[j][j];
-        }
-    }
-    for (int i = 0; i < n; ++i) {
-        for (int k = 0; k < i; ++k)
-            b[i] -= a[i][k] * b[k];
-        b[i] /= a[i][i];
-    }
-    for (int i = n - 1; i >= 0; --i) {
-        for (int k = i + 1; k < n; ++k)
-            b[i] -= a[k][i] * b[k];
-        b[i] /= a[i][i];
-    }
-    return true;
-}
-
-/* term[0] + term[1] x + … */
-static double polynomial(const double *term, int n, double x)
-{
-    double sum = 0;
-    for (int k = n - 1; k >= 0; --k)
-        sum = sum * x + term[k];
-    return sum;
-}
-
-static void powers(double x, int n, double *power)
-{
-    for (int k = 0; k < n; ++k)
-        power[k] = k == 0 ? 1 : power[k - 1] * x;
-}
 
 /* ---- polynomials ---- */
 
@@ -74,7 +31,7 @@ static void find_solution(const clean_spectrum *s, int pol)
     double *solution = solution_of(s, pol);
     double normal[MOST][MOST] = {{0}}, power[MOST];
     for (int c = 0; c < s->num_channels; ++c) {
-        powers(s->at[c], n, power);
+        clean_powers(s->at[c], n, power);
         for (int i = 0; i < n; ++i)
             for (int j = 0; j < n; ++j)
                 normal[i][j] += s->weight[c * s->num_pol + pol] * power[i] * power[j];
@@ -83,10 +40,10 @@ static void find_solution(const clean_spectrum *s, int pol)
         double copy[MOST][MOST], column[MOST];
         const double weight = s->weight[c * s->num_pol + pol];
         memcpy(copy, normal, sizeof copy);
-        powers(s->at[c], n, column);
+        clean_powers(s->at[c], n, column);
         for (int i = 0; i < n; ++i)
             column[i] *= weight;
-        if (weight > 0 && solve(copy, column, n))
+        if (weight > 0 && clean_solve(copy, column, n))
             for (int i = 0; i < n; ++i)
                 solution[i * s->num_channels + c] = column[i];
     }
@@ -104,174 +61,71 @@ static void fit_polynomial(const clean_spectrum *s, const double *value, int pol
     }
 }
 
-/* ---- polynomials of logarithms ---- */
-
-/* The fit of sign · 10^(term[0] + term[1] x + …) to the values of one polarisation. */
-typedef struct log_fit {
-    const clean_spectrum *spectrum;
-    const double *value;
-    int pol, n;
-    double sign;
-    double term[MOST];
-} log_fit;
-
-static double weight_at(const log_fit *fit, int c)
-{
-    return fit->spectrum->weight[c * fit->spectrum->num_pol + fit->pol];
-}
-
-static double value_at(const log_fit *fit, int c)
-{
-    return fit->sign * fit->value[c * fit->spectrum->num_pol + fit->pol];
-}
-
-static double sum_of_squares(const log_fit *fit, const double *term)
-{
-    double sum = 0;
-    for (int c = 0; c < fit->spectrum->num_channels; ++c) {
-        const double off =
-            value_at(fit, c) - pow(10, polynomial(term, fit->n, fit->spectrum->at[c]));
-        sum += weight_at(fit, c) * off * off;
-    }
-    return sum;
-}
-
-/* Finds where iterations begin: a linear fit to the logarithms of those values that
- * have the sign of the mean. Error propagation gives a logarithm the weight W S². If
- * there are too few such values, or if a constant fits better, the fit begins with the
- * constant mean. Iterations from such a start never end at the function 0. */
-static void begin_logs(log_fit *fit, double mean)
-{
-    const clean_spectrum *s = fit->spectrum;
-    double normal[MOST][MOST] = {{0}}, right[MOST] = {0}, power[MOST];
-    int used = 0;
-    for (int c = 0; c < s->num_channels; ++c) {
-        const double value = value_at(fit, c);
-        if (!(value > 0 && weight_at(fit, c) > 0)) continue;
-        const double weight = weight_at(fit, c) * value / mean * value / mean;
-        powers(s->at[c], fit->n, power);
-        for (int i = 0; i < fit->n; ++i) {
-            right[i] += weight * power[i] * log10(value);
-            for (int j = 0; j < fit->n; ++j)
-                normal[i][j] += weight * power[i] * power[j];
-        }
-        ++used;
-    }
-    memset(fit->term, 0, sizeof fit->term);
-    fit->term[0] = log10(mean);
-    if (used >= fit->n && solve(normal, right, fit->n) &&
-        sum_of_squares(fit, right) < sum_of_squares(fit, fit->term))
-        memcpy(fit->term, right, (size_t)fit->n * sizeof *right);
-}
-
-/* Tries one step with this damping. True: the sum of squares has become smaller. */
-static bool step(log_fit *fit, double damping, double *squares)
-{
-    const clean_spectrum *s = fit->spectrum;
-    double normal[MOST][MOST] = {{0}}, right[MOST] = {0}, power[MOST], next[MOST];
-    for (int c = 0; c < s->num_channels; ++c) {
-        const double model = pow(10, polynomial(fit->term, fit->n, s->at[c]));
-        const double slope = log(10) * model, weight = weight_at(fit, c);
-        powers(s->at[c], fit->n, power);
-        for (int i = 0; i < fit->n; ++i) {
-            right[i] += weight * slope * power[i] * (value_at(fit, c) - model);
-            for (int j = 0; j < fit->n; ++j)
-                normal[i][j] += weight * slope * power[i] * slope * power[j];
-        }
-    }
-    for (int i = 0; i < fit->n; ++i)
-        normal[i][i] *= 1 + damping;
-    if (!solve(normal, right, fit->n)) return false;
-    for (int i = 0; i < fit->n; ++i)
-        next[i] = fit->term[i] + right[i];
-    const double less = sum_of_squares(fit, next);
-    if (!(less < *squares)) return false;
-    memcpy(fit->term, next, (size_t)fit->n * sizeof *next);
-    *squares = less;
-    return true;
-}
-
-static void iterate(log_fit *fit)
-{
-    enum { MOST_STEPS = 100 };
-    static const double ENOUGH = 1e-12, LARGE = 1e10;
-    double squares = sum_of_squares(fit, fit->term), damping = 1e-3;
-    for (int k = 0; k < MOST_STEPS && squares > 0; ++k) {
-        const double before = squares;
-        const bool falls = step(fit, damping, &squares);
-        damping *= falls ? 0.1 : 10;
-        if (damping > LARGE || (falls && before - squares <= ENOUGH * before)) break;
-    }
-}
-
-/* Fits a polynomial of logarithms. term[0] becomes the value at ν0, with its sign; the
- * other terms belong to powers of places. All terms are 0 if the mean is 0. */
-static void fit_logs(const clean_spectrum *s, const double *value, int pol,
-                     double *term)
-{
-    log_fit fit = {
-        .spectrum = s, .value = value, .pol = pol, .n = s->own_terms[pol], .sign = 1};
-    double mean = 0, sum = 0;
-    memset(term, 0, (size_t)s->num_terms * sizeof *term);
-    for (int c = 0; c < s->num_channels; ++c) {
-        mean += weight_at(&fit, c) * value_at(&fit, c);
-        sum += weight_at(&fit, c);
-    }
-    if (!(fabs(mean) > 0) || fit.n == 0) return;
-    fit.sign = mean < 0 ? -1 : 1;
-    begin_logs(&fit, fabs(mean) / sum);
-    iterate(&fit);
-    memcpy(term, fit.term, (size_t)fit.n * sizeof *term);
-    term[0] = fit.sign * pow(10, fit.term[0]);
-}
-
 /* ---- either ---- */
-
-static void fit_places(const clean_spectrum *s, const double *value, int pol,
-                       double *term)
-{
-    (s->kind == TESS_CLEAN_LOG_POLYNOMIAL ? fit_logs : fit_polynomial)(s, value, pol,
-                                                                       term);
-}
 
 static double at_place(const clean_spectrum *s, const double *term, double x)
 {
-    if (s->kind == TESS_CLEAN_POLYNOMIAL) return polynomial(term, s->num_terms, x);
-    return term[0] * pow(10, x * polynomial(term + 1, s->num_terms - 1, x));
+    if (s->kind == TESS_CLEAN_POLYNOMIAL)
+        return clean_polynomial(term, s->num_terms, x);
+    return clean_log_at(term, s->num_terms, x);
 }
 
-static void evaluate(const clean_spectrum *s, const double *value, const double *at,
-                     int count, double *out)
+static void fit_places(const clean_spectrum *s, const double *noise,
+                       const double *value, int pol, double *term)
+{
+    if (s->kind == TESS_CLEAN_LOG_POLYNOMIAL)
+        clean_log_component(s, value, pol, noise ? noise[pol] : 0, term);
+    else
+        fit_polynomial(s, value, pol, term);
+}
+
+static void evaluate(const clean_spectrum *s, const double *noise, const double *value,
+                     const double *at, int count, double *out)
 {
     double term[MOST];
     for (int p = 0; p < s->num_pol; ++p) {
-        fit_places(s, value, p, term);
+        fit_places(s, noise, value, p, term);
         for (int c = 0; c < count; ++c)
             out[c * s->num_pol + p] = at_place(s, term, at[c]);
     }
 }
 
-void clean_spectrum_fit(const clean_spectrum *s, double *value)
+void clean_spectrum_fit(const clean_spectrum *s, const double *noise, double *value)
 {
     if (s->kind != TESS_CLEAN_EACH_CHANNEL)
-        evaluate(s, value, s->at, s->num_channels, value);
+        evaluate(s, noise, value, s->at, s->num_channels, value);
 }
 
 void clean_spectrum_spread(const clean_spectrum *s, const double *value, double *out)
 {
     if (s->kind != TESS_CLEAN_EACH_CHANNEL)
-        evaluate(s, value, s->at_out, s->num_out, out);
+        evaluate(s, NULL, value, s->at_out, s->num_out, out);
     else
         memcpy(out, value, (size_t)(s->num_channels * s->num_pol) * sizeof *value);
+}
+
+/* Turns terms of powers of places into terms of powers of distances from ν0. */
+static void scale_terms(const clean_spectrum *s, double *term)
+{
+    double scale = 1;
+    for (int k = 0; k < s->num_terms; ++k, scale /= s->unit)
+        term[k] *= scale;
 }
 
 void clean_spectrum_terms(const clean_spectrum *s, const double *value, int pol,
                           double *term)
 {
-    double scale = 1;
-    fit_places(s, value, pol, term);
-    for (int k = 0; k < s->num_terms; ++k, scale /= s->unit)
-        term[k] *= scale;
+    fit_places(s, NULL, value, pol, term);
+    scale_terms(s, term);
+}
+
+void clean_spectrum_measure(const clean_spectrum *s, const double *value, double *term)
+{
+    if (s->kind == TESS_CLEAN_LOG_POLYNOMIAL)
+        clean_log_measure(s, value, term);
+    else
+        fit_polynomial(s, value, 0, term);
+    scale_terms(s, term);
 }
 
 /* Computes the derivatives of a polynomial of logarithms with respect to its terms,
@@ -281,7 +135,7 @@ static void log_slopes(const clean_spectrum *s, const double *term, double x,
 {
     const int n = s->own_terms[0];
     const double value = at_place(s, term, x);
-    powers(x, n, slope);
+    clean_powers(x, n, slope);
     for (int i = 1; i < n; ++i)
         slope[i] *= log(10) * value;
     slope[0] = term[0] != 0 ? value / term[0] : 0;
@@ -303,7 +157,22 @@ static void log_solution(const clean_spectrum *s, const double *term, int channe
     log_slopes(s, term, s->at[channel], column);
     for (int i = 0; i < n; ++i)
         column[i] *= s->weight[channel * s->num_pol];
-    if (!solve(normal, column, n)) memset(column, 0, (size_t)n * sizeof *column);
+    if (!clean_solve(normal, column, n)) memset(column, 0, (size_t)n * sizeof *column);
+}
+
+/* scaled[] := terms of powers of places, of terms of powers of distances from ν0. */
+static void unscale_terms(const clean_spectrum *s, const double *term, double *scaled)
+{
+    double scale = 1;
+    for (int k = 0; k < s->num_terms; ++k, scale *= s->unit)
+        scaled[k] = term[k] * scale;
+}
+
+double clean_spectrum_at(const clean_spectrum *s, const double *term, int channel)
+{
+    double scaled[MOST];
+    unscale_terms(s, term, scaled);
+    return at_place(s, scaled, s->at[channel]);
 }
 
 void clean_spectrum_slopes(const clean_spectrum *s, const double *term, int channel,
@@ -311,14 +180,12 @@ void clean_spectrum_slopes(const clean_spectrum *s, const double *term, int chan
 {
     double scaled[MOST], scale = 1;
     memset(slope, 0, (size_t)s->num_terms * sizeof *slope);
-    for (int k = 0; k < s->num_terms; ++k, scale *= s->unit)
-        scaled[k] = term[k] * scale;
+    unscale_terms(s, term, scaled);
     if (s->kind == TESS_CLEAN_LOG_POLYNOMIAL)
         log_solution(s, scaled, channel, slope);
     else
         for (int i = 0; i < s->num_terms; ++i)
             slope[i] = solution_of(s, 0)[i * s->num_channels + channel];
-    scale = 1;
     for (int k = 0; k < s->num_terms; ++k, scale /= s->unit)
         slope[k] *= scale;
 }
@@ -359,6 +226,7 @@ static void count_terms(const clean_spectrum *s, int pol)
     int known = 0;
     for (int c = 0; c < s->num_channels; ++c)
         known += s->weight[c * s->num_pol + pol] > 0 && !is_repeated(s, pol, c);
+    s->num_known[pol] = known;
     s->own_terms[pol] = known < s->num_terms ? known : s->num_terms;
 }
 
@@ -374,11 +242,13 @@ tess_status clean_spectrum_create(const clean_spectrum_need *need, clean_spectru
                         .nu0_hz = need->nu0_hz};
     if (s.kind != TESS_CLEAN_EACH_CHANNEL) {
         s.own_terms = tess_alloc_zero(s.num_pol, sizeof *s.own_terms);
+        s.num_known = tess_alloc_zero(s.num_pol, sizeof *s.num_known);
         s.at = tess_alloc_zero(s.num_channels, sizeof *s.at);
         s.at_out = tess_alloc_zero(s.num_out, sizeof *s.at_out);
         s.weight = tess_alloc_zero(values, sizeof *s.weight);
         s.solution = tess_alloc_zero(values * s.num_terms, sizeof *s.solution);
-        if (!s.own_terms || !s.at || !s.at_out || !s.weight || !s.solution)
+        if (!s.own_terms || !s.num_known || !s.at || !s.at_out || !s.weight ||
+            !s.solution)
             TESS_FAIL(TESS_ERR_ALLOC, "spectra of components");
         memcpy(s.weight, need->weight, (size_t)values * sizeof *s.weight);
         find_places(&s, need);
@@ -397,6 +267,7 @@ cleanup:
 void clean_spectrum_free(clean_spectrum *spectrum)
 {
     tess_free(spectrum->own_terms);
+    tess_free(spectrum->num_known);
     tess_free(spectrum->at);
     tess_free(spectrum->at_out);
     tess_free(spectrum->weight);

@@ -16,6 +16,7 @@ typedef struct clean_spectrum {
     int num_out;               /**< channels to which the function is spread */
     double nu0_hz, unit;
     int *own_terms;   /**< [num_pol] no more than frequencies with data */
+    int *num_known;   /**< [num_pol] frequencies with data */
     double *at;       /**< [num_channels] */
     double *at_out;   /**< [num_out] */
     double *weight;   /**< [num_channels][num_pol] */
@@ -38,18 +39,31 @@ tess_status clean_spectrum_create(const clean_spectrum_need *need,
                                   clean_spectrum *spectrum);
 void clean_spectrum_free(clean_spectrum *spectrum); /**< Zeros are fine. Local. */
 
-/** Replace value[num_channels][num_pol] by the function's; nothing without one. Local.
- */
-void clean_spectrum_fit(const clean_spectrum *spectrum, double *value);
+/** Replace value[num_channels][num_pol] by the function's; nothing without one.
+ *  noise[num_pol]: what is expected of weight · noise² of a channel, in the unit of the
+ *  values; NULL: the values have no noise. Logarithms are fitted as
+ *  clean_log_component() tells. Local. */
+void clean_spectrum_fit(const clean_spectrum *spectrum, const double *noise,
+                        double *value);
 
-/** out[num_out][num_pol] := the function that is fitted to value[][]. Local. */
+/** out[num_out][num_pol] := the function that is fitted to value[][], which has no
+ *  noise. Local. */
 void clean_spectrum_spread(const clean_spectrum *spectrum, const double *value,
                            double *out);
 
-/** The terms of one polarisation's function, term[num_terms], as told beside
+/** The terms of one polarisation of a component, term[num_terms], as told beside
  *  tess_clean_spectrum. Local. */
 void clean_spectrum_terms(const clean_spectrum *spectrum, const double *value, int pol,
                           double *term);
+
+/** The terms of the first polarisation that fit best, whatever their errors are:
+ *  measurements, and not components. Logarithms may be NaN. Local. */
+void clean_spectrum_measure(const clean_spectrum *spectrum, const double *value,
+                            double *term);
+
+/** The value of these terms at a channel that is fitted. Local. */
+double clean_spectrum_at(const clean_spectrum *spectrum, const double *term,
+                         int channel);
 
 /** How the terms of the first polarisation change with the value of a channel, at the
  *  fitted terms: slope[num_terms]. Local. */

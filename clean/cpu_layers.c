@@ -125,12 +125,13 @@ double cpu_layer_value(const clean_work *work, int layer, const double *flux)
     return sum;
 }
 
-void cpu_layers_flux(const clean_work *work, double *value, double *flux)
+void cpu_layers_flux(const clean_work *work, const double *noise, double *value,
+                     double *flux)
 {
     const int images = work->setup->images.num_images;
     const cpu_layers *layers = &work->layers;
     if (!layers->basis) {
-        clean_spectrum_fit(&work->setup->join.spectrum, value);
+        clean_spectrum_fit(&work->setup->join.spectrum, noise, value);
         memcpy(flux, value, (size_t)images * sizeof *flux);
         return;
     }

@@ -59,7 +59,8 @@ double cpu_layer_value(const clean_work *work, int layer, const double *flux);
 
 /** Compute the values in images, flux[num_images], of a component with these values in
  * layers. If layers are images, its spectrum is also fitted to `value`. Local. */
-void cpu_layers_flux(const clean_work *work, double *value, double *flux);
+void cpu_layers_flux(const clean_work *work, const double *noise, double *value,
+                     double *flux);
 
 /** If layers are sums: make the PSFs between layers, once for all PSFs, and begin with
  * no components found. Local. */

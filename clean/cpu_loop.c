@@ -38,6 +38,7 @@ typedef struct loop_team {
     int64_t told_bytes;
     double *value; /* [num_layers] the component's value in each layer */
     double *flux;  /* [num_images] the component's flux in each image */
+    double *noise; /* [num_pol] of a component's values: see clean_spectrum_fit() */
     bool done;
     tess_status status;
 } loop_team;
@@ -161,7 +162,7 @@ static void begin_iteration(loop_team *team)
     if (team->done) return;
     for (int i = 0; i < team->list->num_layers; ++i)
         team->value[i] *= loop->gain;
-    cpu_layers_flux(team->work, team->value, team->flux);
+    cpu_layers_flux(team->work, team->noise, team->value, team->flux);
     /* other ranks learn of a failure when they choose the next candidate */
     team->status = clean_components_add(team->found, chosen.index, team->flux);
     ++loop->iterations;
@@ -259,10 +260,11 @@ static tess_status team_allocate(loop_team *team)
     team->told = tess_alloc_zero(ranks + 1, (size_t)team->told_bytes);
     team->value = tess_alloc_zero(layers, sizeof *team->value);
     team->flux = tess_alloc_zero(images, sizeof *team->flux);
+    team->noise = tess_alloc_zero(team->work->setup->join.num_pol, sizeof *team->noise);
     team->most = most_of_blocks(team->list);
     team->joined = tess_alloc(2 * team->threads * team->most, sizeof *team->joined);
     if (!team->psf || !team->largest || !team->own || !team->told || !team->flux ||
-        !team->value || !team->joined)
+        !team->noise || !team->value || !team->joined)
         TESS_FAIL(TESS_ERR_ALLOC, "sub-minor loop");
     for (int i = 0; i < psfs; ++i)
         team->psf[i] = cpu_window_psf(team->work->window, i);
@@ -278,7 +280,20 @@ static void team_free(loop_team *team)
     tess_free(team->told);
     tess_free(team->value);
     tess_free(team->flux);
+    tess_free(team->noise);
     tess_free(team->joined);
+}
+
+/* Measures the noise of values that are multiplied by the gain. Collective. */
+static tess_status find_noise(loop_team *team)
+{
+    tess_status status = TESS_OK;
+    const clean_work *work = team->work;
+    TESS_TRY(cpu_channel_noise(work, &work->slot[work->kept], team->noise));
+    for (int p = 0; p < work->setup->join.num_pol; ++p)
+        team->noise[p] *= team->loop->gain * team->loop->gain;
+cleanup:
+    return status;
 }
 
 tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found)
@@ -293,6 +308,7 @@ tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found
     TESS_TRY(cpu_list_make(work, loop->scale, loop->list_from, &list));
     team.threads = threads_for(work, &list);
     TESS_TRY(tess_comm_agree(comm, team_allocate(&team)));
+    TESS_TRY(find_noise(&team));
 #pragma omp parallel num_threads(team.threads)
     {
         work_on(&team, tess_omp_thread());

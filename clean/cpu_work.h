@@ -146,6 +146,13 @@ tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise 
  * Collective. */
 tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
 
+/* ---- cpu_channel_noise.c ---- */
+
+/** What is expected of weight · noise² of a channel in a slot's images, for each
+ * polarisation, noise[num_pol]; 0 unless logarithms are fitted. Collective. */
+tess_status cpu_channel_noise(const clean_work *work, const cpu_slot *slot,
+                              double *noise);
+
 /* ---- cpu_local_rms.c ---- */
 
 /** Fill `factor_rows` from the rows of the mean residual; `*least` gets the smallest σ.

@@ -38,7 +38,7 @@ static void fit_pixel(const mapping *job, const double *value, pixel_fit *fit)
 {
     const clean_spectrum *s = job->spectrum;
     *fit = (pixel_fit){0};
-    clean_spectrum_terms(s, value, 0, fit->term);
+    clean_spectrum_measure(s, value, fit->term);
     for (int c = 0; c < s->num_channels; ++c) {
         double slope[MOST];
         if (!(s->weight[c] > 0)) continue;

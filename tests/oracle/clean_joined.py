@@ -112,17 +112,26 @@ def multiscale():
         assert np.abs(model - sky).max() < 1e-9 * np.abs(sky).max(), name
 
 
+def channel_noise(images, share):
+    """What is expected of share · noise² of a channel: the lower quartile over some pixels."""
+    pixels = images.reshape(len(images), -1)
+    pixels = pixels[:, ::pixels.shape[1] // 4096 | 1][:, :4096]
+    off = np.sort((share[:, None] * (pixels - share @ pixels) ** 2).sum(0))
+    part = 2 / 9 / (len(images) - 1)
+    return off[len(off) // 4] / (len(images) - 1) / (1 - part - .674489750196082 * part ** .5) ** 3
+
+
 def log_polynomial():
-    """Components are such functions of frequency, and their sum of squares is no larger than that of
-    others nearby."""
+    """Components are the constant mean, or such functions of frequency: these are more probable than
+    others nearby, and fit better than the mean."""
     dirty, psf = channels(noise=1e-2)
     nu0 = (WEIGHT * FREQ).sum() / WEIGHT.sum()
     x = np.log10(FREQ / nu0)
-    last = {"residual": dirty.copy()}
     _, _, _, found = scene.run(WORK, dirty, psf, niter=100, mgain=1, double=1, weights=text(WEIGHT),
                                spectrum=2, terms=2, freqs=text(FREQ))
     residual, (_, ny, nx) = dirty.copy(), dirty.shape
     centre = (SHARE * psf[:, ny // 2, nx // 2]).sum()
+    known, constant = channel_noise(dirty, SHARE) * (.1 / centre) ** 2, 0
     for _, at, *flux in found:
         y, x_pixel = divmod(int(at), nx)
         values, flux = .1 / centre * residual[:, y, x_pixel], np.array(flux)
@@ -130,13 +139,54 @@ def log_polynomial():
         sign = np.sign(flux[0])
         again = sign * 10 ** (log_flux + slope * x)
         assert np.abs(again - flux).max() < 1e-9 * np.abs(flux).max()
-        cost = lambda a, b: (WEIGHT * (values - sign * 10 ** (a + b * x)) ** 2).sum()
-        least = cost(log_flux, slope)
-        for da, db in ((1e-3, 0), (-1e-3, 0), (0, 1e-2), (0, -1e-2)):
-            assert least <= cost(log_flux + da, slope + db), (least, da, db)
+        misfit = lambda function: (SHARE * (values - function) ** 2).sum()
+        # half of the misfit is that of each degree of freedom
+        s2 = max(known, misfit(flux) / 2, 1e-12 * (SHARE * values ** 2).sum())
+        gain = (misfit(SHARE @ values) - misfit(flux)) / s2
+        if abs(slope) < 1e-9:
+            assert np.abs(flux / (SHARE @ values) - 1).max() < 1e-9
+            constant += 1
+        else:
+            cost = lambda a, b: misfit(sign * 10 ** (a + b * x)) + s2 * (b / 2) ** 2
+            assert gain > 2 and abs(slope) <= 2 * gain ** .5, (gain, slope)
+            least = cost(log_flux, slope)
+            # iterations know the misfit of the step before
+            for da, db in ((5e-3, 0), (-5e-3, 0), (0, .1), (0, -.1)):
+                assert least <= cost(log_flux + da, slope + db), (least, da, db)
         pixels = np.zeros((ny, nx))
         pixels[y, x_pixel] = 1
         residual -= flux[:, None, None] * np.array([scene.convolve(pixels, p) for p in psf])
+    assert 0 < constant < len(found) / 2, (constant, len(found))
+
+
+def log_bounds():
+    """Noise alone, also where channels are averaged: no channel gets more than the noise allows, and few
+    components have a slope. Strong sources have the spectra of their values, by one term or several."""
+    ny, nx, freq = 96, 100, np.linspace(1, 2, 8) * 1e9
+    rng = np.random.default_rng(5)
+    psf = np.array([scene.make_psf(ny, nx, 3, BEAM)] * 8)
+    alone = np.array([scene.convolve(rng.normal(0, 1, (ny, nx)), p) for p in psf])
+    options = dict(niter=3000, mgain=1, double=1, auto_threshold=2, spectrum=2, freqs=text(freq), gain=.1)
+    for terms, more in ((2, {}), (4, {}), (4, {"cleaned": 4}), (2, {"cleaned": 2})):
+        report, model, residual, found = scene.run(WORK, alone, psf, terms=terms, **options, **more)
+        assert np.isfinite(model).all() and np.isfinite(residual).all(), (terms, more)
+        most = np.abs(alone.mean(0)).max()
+        assert np.abs(model).max() < 4 * most, (terms, more, np.abs(model).max() / most)
+        slopes = np.ptp(found[:, 2:], axis=1) > 1e-9 * np.abs(found[:, 2:]).max(1)
+        assert len(found) > 50 and slopes.mean() < .4, (terms, more, slopes.mean())
+    alphas, places = np.linspace(-2, 1, 12), [(y, x) for y in (20, 45, 70) for x in (20, 40, 60, 80)]
+    sky = np.zeros((8, ny, nx))
+    for alpha, at in zip(alphas, places):
+        sky[(slice(None), *at)] = (freq / 1.4e9) ** alpha
+    dirty = np.array([scene.convolve(s, p) for s, p in zip(sky, psf)]) + 1e-3 * alone
+    for terms, more in ((2, {}), (3, {"cleaned": 4})):
+        _, model, _, _ = scene.run(WORK, dirty, psf, terms=terms, **{**options, "auto_threshold": 5, "niter": 20000},
+                                   **more)
+        for alpha, (y, x) in zip(alphas, places):
+            flux = model[:, y - 1:y + 2, x - 1:x + 2].sum((1, 2))
+            found = np.polyfit(np.log(freq), np.log(flux), 1)[0]
+            # averages of steep spectra are not those at the mean frequency
+            assert abs(found - alpha) < (.1 if more else .05), (terms, alpha, found)
 
 
 def averaged():
@@ -220,12 +270,12 @@ def same_bits():
     """Any number of ranks and threads."""
     dirty, psf = channels(pols=2)
     weights = text(np.repeat(WEIGHT, 2))
-    for options in ({"multiscale": 1, "beam": BEAM}, {"squared": 1, "auto_mask": 5}):
+    for options in ({"multiscale": 1, "beam": BEAM}, {"squared": 1, "auto_mask": 5}, {"spectrum": 2}):
         first = None
         for ranks, threads, slabs in ((1, 1, 0), (1, 3, 0), (2, 1, 0), (3, 2, 1), (4, 1, 2)):
             got = scene.run(WORK, dirty, psf, ranks=ranks, threads=threads, slabs=slabs, loops=2, pols=2,
-                            niter=2000, auto_threshold=3, repeatable=1, weights=weights, spectrum=1,
-                            terms=2, freqs=text(FREQ), **options)
+                            niter=2000, auto_threshold=3, repeatable=1, weights=weights, terms=2,
+                            freqs=text(FREQ), **{"spectrum": 1, **options})
             first = first or got
             for k in (1, 2, 3):
                 assert got[k].tobytes() == first[k].tobytes(), (ranks, threads, slabs, k)
@@ -235,6 +285,7 @@ if __name__ == "__main__":
     searches()
     multiscale()
     log_polynomial()
+    log_bounds()
     averaged()
     no_data()
     noise()
