@@ -1,6 +1,7 @@
 /* Maps of spectra, and images between channels, pixel by pixel. Errors are propagated
  * through the fit: a term is a sum of values times coefficients, of logarithms so near
- * the solution. */
+ * the solution. Where the function does not fit, χ² tells how much larger than the
+ * noise its deviations are, and errors grow with it. */
 #include "tess_spectrum.h"
 
 #include <math.h>
@@ -16,13 +17,86 @@ typedef struct mapping {
     const double *const *value;
     const double *sigma;
     const tess_spectrum_maps *maps;
-    double *room; /* [threads][num_channels] */
+    double *room;   /* [threads][num_channels] */
+    double *filter; /* [num_filters][num_channels]: see may_be_significant() */
+    int num_filters;
 } mapping;
 
 /* Terms of a pixel and their covariance. */
 typedef struct pixel_fit {
     double term[MOST], covariance[MOST][MOST];
+    double chi2; /* reduced; NaN without degrees of freedom or noise */
 } pixel_fit;
+
+/* ---- pixels without a source ---- */
+
+/* Makes polynomials of places that are orthonormal if weighted by 1/σ², times 1/σ². */
+static void fill_filter(mapping *job)
+{
+    const clean_spectrum *s = job->spectrum;
+    for (int t = 0; t < job->num_filters; ++t) {
+        double *own = job->filter + (int64_t)t * s->num_channels, norm = 0;
+        for (int c = 0; c < s->num_channels; ++c)
+            own[c] = s->weight[c] > 0 ? pow(s->at[c], t) / job->sigma[c] : 0;
+        for (int u = 0; u < t; ++u) {
+            const double *other = job->filter + (int64_t)u * s->num_channels;
+            double share = 0;
+            for (int c = 0; c < s->num_channels; ++c)
+                share += own[c] * other[c];
+            for (int c = 0; c < s->num_channels; ++c)
+                own[c] -= share * other[c];
+        }
+        for (int c = 0; c < s->num_channels; ++c)
+            norm += own[c] * own[c];
+        for (int c = 0; c < s->num_channels; ++c)
+            own[c] /= norm > 0 ? sqrt(norm) : 1;
+    }
+    for (int t = 0; t < job->num_filters; ++t)
+        for (int c = 0; c < s->num_channels; ++c)
+            job->filter[t * s->num_channels + c] /=
+                s->weight[c] > 0 ? job->sigma[c] : 1;
+}
+
+/* A filter is made for logarithms alone, whose fits take long, and if all noise is
+ * known. */
+static tess_status make_filter(mapping *job)
+{
+    tess_status status = TESS_OK;
+    const clean_spectrum *s = job->spectrum;
+    const int most = s->own_terms[0] + 1;
+    if (s->kind != TESS_CLEAN_LOG_POLYNOMIAL) return TESS_OK;
+    for (int c = 0; c < s->num_channels; ++c)
+        if (s->weight[c] > 0 && !(job->sigma[c] > 0)) return TESS_OK;
+    job->num_filters = most < s->num_known[0] ? most : s->num_known[0];
+    job->filter =
+        tess_alloc((int64_t)job->num_filters * s->num_channels, sizeof *job->filter);
+    if (!job->filter) TESS_FAIL(TESS_ERR_ALLOC, "spectra of a row");
+    fill_filter(job);
+cleanup:
+    return status;
+}
+
+/* Whether a pixel may have a significant first term. A function a · g that fits best
+ * has a² / σ_a² ≤ Σ (a g / σ)², which is nearly that of the polynomials of one term
+ * more than logarithms have: over two octaves they hold 99 % of a power law of index
+ * −2. The limit allows for 36 %. */
+static bool may_be_significant(const mapping *job, const double *value)
+{
+    static const double LEAST =
+        0.64 * TESS_SPECTRUM_SIGNIFICANT * TESS_SPECTRUM_SIGNIFICANT;
+    const int channels = job->spectrum->num_channels;
+    double power = 0;
+    if (job->num_filters == 0) return true;
+    for (int t = 0; t < job->num_filters; ++t) {
+        double sum = 0;
+        for (int c = 0; c < channels; ++c)
+            sum += job->filter[t * channels + c] * value[c];
+        power += sum * sum;
+    }
+    return power >= LEAST;
+}
+
+/* ---- fits ---- */
 
 static bool take_pixel(const mapping *job, int64_t k, double *value)
 {
@@ -34,11 +108,37 @@ static bool take_pixel(const mapping *job, int64_t k, double *value)
     return true;
 }
 
+static double reduced_chi2(const mapping *job, const double *value, const double *term)
+{
+    const clean_spectrum *s = job->spectrum;
+    const int degrees = s->num_known[0] - s->own_terms[0];
+    double sum = 0;
+    if (degrees < 1) return (double)NAN;
+    for (int c = 0; c < s->num_channels; ++c) {
+        if (!(s->weight[c] > 0)) continue;
+        if (!(job->sigma[c] > 0)) return (double)NAN;
+        const double off = (value[c] - clean_spectrum_at(s, term, c)) / job->sigma[c];
+        sum += off * off;
+    }
+    return sum / degrees;
+}
+
+/* The reduced χ² that noise exceeds with the probability of 5 σ (Wilson & Hilferty
+ * 1931, PNAS 17, 684). */
+static double most_chi2(const clean_spectrum *s)
+{
+    const double part = 2.0 / (9.0 * (s->num_known[0] - s->own_terms[0]));
+    const double root = 1 - part + TESS_SPECTRUM_SIGNIFICANT * sqrt(part);
+    return root * root * root;
+}
+
 static void fit_pixel(const mapping *job, const double *value, pixel_fit *fit)
 {
     const clean_spectrum *s = job->spectrum;
     *fit = (pixel_fit){0};
     clean_spectrum_measure(s, value, fit->term);
+    fit->chi2 = reduced_chi2(job, value, fit->term);
+    const double times = fit->chi2 > 1 ? fit->chi2 : 1;
     for (int c = 0; c < s->num_channels; ++c) {
         double slope[MOST];
         if (!(s->weight[c] > 0)) continue;
@@ -46,7 +146,7 @@ static void fit_pixel(const mapping *job, const double *value, pixel_fit *fit)
         for (int i = 0; i < s->num_terms; ++i)
             for (int j = 0; j < s->num_terms; ++j)
                 fit->covariance[i][j] +=
-                    slope[i] * slope[j] * job->sigma[c] * job->sigma[c];
+                    times * slope[i] * slope[j] * job->sigma[c] * job->sigma[c];
     }
 }
 
@@ -73,13 +173,14 @@ static void put_blank(const mapping *job, int64_t k, int first_term)
     for (int i = first_term; i < job->spectrum->num_terms; ++i)
         maps->term[i][k] = maps->error[i][k] = (double)NAN;
     if (maps->index) maps->index[k] = maps->index_error[k] = (double)NAN;
+    maps->misfit[k] = NAN;
 }
 
 static void map_pixel(const mapping *job, int64_t k, double *value)
 {
     const clean_spectrum *s = job->spectrum;
     pixel_fit fit;
-    if (!take_pixel(job, k, value)) {
+    if (!take_pixel(job, k, value) || !may_be_significant(job, value)) {
         put_blank(job, k, 0);
         return;
     }
@@ -88,12 +189,22 @@ static void map_pixel(const mapping *job, int64_t k, double *value)
         job->maps->term[i][k] = fit.term[i];
         job->maps->error[i][k] = sqrt(fit.covariance[i][i]);
     }
+    job->maps->misfit[k] = (float)(fit.chi2 / most_chi2(s));
     const bool significant =
         fabs(fit.term[0]) >= TESS_SPECTRUM_SIGNIFICANT * sqrt(fit.covariance[0][0]);
     if (!significant)
         put_blank(job, k, s->kind == TESS_CLEAN_LOG_POLYNOMIAL ? 0 : s->num_terms);
     else if (job->maps->index)
         put_index(job, k, &fit);
+}
+
+static tess_status make_room(mapping *job, int threads)
+{
+    job->room =
+        tess_alloc((int64_t)threads * job->spectrum->num_channels, sizeof *job->room);
+    return job->room ? TESS_OK
+                     : tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                                         "spectra of a row");
 }
 
 tess_status tess_spectrum_fit(const tess_clean_images *images,
@@ -106,8 +217,8 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
     mapping job = {.value = value, .sigma = sigma, .maps = maps};
     TESS_TRY(clean_join_create(images, &join));
     job.spectrum = &join.spectrum;
-    job.room = tess_alloc((int64_t)threads * join.num_channels, sizeof *job.room);
-    if (!job.room) TESS_FAIL(TESS_ERR_ALLOC, "spectra of a row");
+    TESS_TRY(make_room(&job, threads));
+    TESS_TRY(make_filter(&job));
 #pragma omp parallel num_threads(threads)
     {
         double *own = job.room + (int64_t)tess_omp_thread() * join.num_channels;
@@ -117,7 +228,69 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
     }
 cleanup:
     tess_free(job.room);
+    tess_free(job.filter);
     clean_join_free(&join);
+    return status;
+}
+
+/* ---- more terms ---- */
+
+static bool is_tried(const tess_clean_images *images, const tess_spectrum_trial *trial,
+                     int64_t k)
+{
+    return trial->misfit[k] > 1 &&
+           (images->row_first * images->nx + k) % trial->each == 0;
+}
+
+/* Counts the pixels that the terms of images->join fit. */
+static tess_status count_fitted(const tess_clean_images *images, mapping *job,
+                                int threads, const tess_spectrum_trial *trial,
+                                int64_t *count)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = images->num_rows * images->nx;
+    int64_t fitted = 0;
+    clean_join join = {0};
+    TESS_TRY(clean_join_create(images, &join));
+    job->spectrum = &join.spectrum;
+    TESS_TRY(make_room(job, threads));
+#pragma omp parallel for schedule(dynamic, 256) num_threads(threads) \
+        reduction(+ : fitted)
+    for (int64_t k = 0; k < pixels; ++k) {
+        double *own = job->room + (int64_t)tess_omp_thread() * join.num_channels;
+        double term[MOST];
+        if (!is_tried(images, trial, k) || !take_pixel(job, k, own)) continue;
+        clean_spectrum_measure(job->spectrum, own, term);
+        fitted += reduced_chi2(job, own, term) <= most_chi2(job->spectrum);
+    }
+    *count = fitted;
+cleanup:
+    tess_free(job->room);
+    job->room = NULL;
+    clean_join_free(&join);
+    return status;
+}
+
+tess_status tess_spectrum_try(const tess_clean_images *images,
+                              const double *const *value, const double *sigma,
+                              int threads, tess_spectrum_trial *trial)
+{
+    tess_status status = TESS_OK;
+    int channels = 0;
+    tess_clean_images more = *images;
+    mapping job = {.value = value, .sigma = sigma};
+    trial->tried = 0;
+    for (int t = 0; t <= MOST; ++t)
+        trial->fitted[t] = 0;
+    for (int64_t k = 0; k < images->num_rows * images->nx; ++k)
+        trial->tried += is_tried(images, trial, k);
+    for (int c = 0; c < images->num_images; ++c)
+        channels += images->weight[c] > 0;
+    for (int t = images->join.num_terms + 1; t <= MOST && t < channels; ++t) {
+        more.join.num_terms = t;
+        TESS_TRY(count_fitted(&more, &job, threads, trial, &trial->fitted[t]));
+    }
+cleanup:
     return status;
 }
 

@@ -16,10 +16,15 @@ typedef struct tess_spectrum_maps {
     double *term[TESS_CLEAN_MOST_TERMS];  /**< [Jy/beam]; terms of logarithms have no
                                              unit, except the first */
     double *error[TESS_CLEAN_MOST_TERMS]; /**< 1 σ, for noise that is independent
-                                             between channels */
+                                             between channels, times √χ² where the
+                                             reduced χ² is above 1 */
     double *index, *index_error; /**< α of S ∝ ν^α at ν0, NaN where the first
                                       term is below
                                       TESS_SPECTRUM_SIGNIFICANT times its error */
+    float *misfit; /**< reduced χ² over the limit that noise would exceed at one pixel
+                      of three million; NaN where the first term is below
+                        TESS_SPECTRUM_SIGNIFICANT times its error, or if there are no
+                        more channels than terms */
 } tess_spectrum_maps;
 
 /** Fit the spectra of one polarisation. images->join tells of frequencies and of the
@@ -31,6 +36,22 @@ typedef struct tess_spectrum_maps {
 tess_status tess_spectrum_fit(const tess_clean_images *images,
                               const double *const *value, const double *sigma,
                               int threads, const tess_spectrum_maps *maps);
+
+/** Pixels for which more terms are tried. */
+typedef struct tess_spectrum_trial {
+    const float *misfit; /**< rows [num_rows][nx] as above: pixels above 1 are tried, */
+    int64_t each; /**< if their place in the image, y · nx + x, is a multiple of this */
+    int64_t tried;                             /**< number of these pixels */
+    int64_t fitted[TESS_CLEAN_MOST_TERMS + 1]; /**< how many of them are fitted by so
+                                                    many terms; as many terms as
+                                                    channels are not tried */
+} tess_spectrum_trial;
+
+/** Fit spectra of more terms than images->join.num_terms at the pixels of a trial.
+ *  Other arguments are those of tess_spectrum_fit(). TESS_ERR_ALLOC. Local. */
+tess_status tess_spectrum_try(const tess_clean_images *images,
+                              const double *const *value, const double *sigma,
+                              int threads, tess_spectrum_trial *trial);
 
 /** Channels whose values a function of frequency is fitted to. */
 typedef struct tess_spectrum_channels {

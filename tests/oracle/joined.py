@@ -3,6 +3,7 @@
 and their restored images, spectra of simulated sources, and the same bits on any number of ranks and
 threads, in memory or on scratch. What an empty channel and mistakes lead to."""
 import os
+import re
 import shutil
 
 import numpy as np
@@ -83,6 +84,56 @@ def spectra(suite):
         suite.true(f"{fit}: many points", len(off) > 60)
         suite.true(f"{fit}: {within:.3f} of indices within twice their error", within >= .9)
         suite.below(f"{fit}: bias of the index", abs((off / error ** 2).sum() / (1 / error ** 2).sum()), .02)
+
+
+def observe_octave(suite, name, points, channels):
+    """1 to 2 GHz with the VLA."""
+    return simulate(suite.path(name), make_sky(suite, name.replace("uvfits", "csv"), points), layout="vla-d",
+                    ra=f"{RA}deg", dec=f"{DEC}deg", duration="1h", integration="300s", freq="1.5GHz",
+                    width=f"{1000 / channels}MHz", channels=channels, pol="XX,YY", extra=("--noise", .1))
+
+
+def index_of(out, x, y):
+    """The spectral index of a point of an octave, and its error."""
+    return (read_image(f"{out}-MFS-spectral-index{kind}.fits")[0][80 + y // 2, 80 + x // 2]
+            for kind in ("", "-error"))
+
+
+def octave(suite):
+    """Functions of many terms neither follow the noise nor blow up beyond the averaged channels. Where
+    terms are too few, errors hold the misfit, and the log tells how many do."""
+    alphas = np.round(np.linspace(-2, 1, 12), 3)
+    points = [(x, y, .3, alpha) for alpha, (x, y) in
+              zip(alphas, [(x, y) for x in (-60, -20, 20, 60) for y in (-40, 0, 40)])]
+    obs = observe_octave(suite, "octave.uvfits", points, 16)
+    grid = ["--size", "160", "--scale", "10asec", *CLEAN, "--auto-threshold", "3"]
+    good, out = suite.image("octave-log", obs, *grid, "--channels-out", "16", "--deconvolution-channels", "4",
+                            "--fit-spectral-log-pol", "4")
+    for c in range(16 if good else 0):
+        model, residual = (read_image(f"{out}-{c:04d}-{kind}.fits")[0] for kind in ("model", "residual"))
+        sigma = 1.4826 * np.median(np.abs(residual))
+        suite.true(f"octave: channel {c}", model.max() < 1 and model.min() > -sigma and
+                   np.abs(residual).max() < 10 * sigma)
+    good, out = suite.image("octave-2", obs, *grid, "--channels-out", "16", "--fit-spectral-pol", "2")
+    if not good:
+        return
+    (index, error), told = index_of(out, *points[0][:2]), open(out + ".log").read()
+    suite.below("octave: two terms, deviation over error", abs(index + 2) / error, 8)
+    found = re.search("2 terms do not fit ([0-9]+) of [0-9]+ pixels within their noise; ([0-9]+) terms do", told)
+    if suite.true("octave: two terms are too few", found):
+        good, out = suite.image("octave-more", obs, *grid, "--channels-out", "16", "--fit-spectral-pol",
+                                found[2])
+        index, error = index_of(out, *points[0][:2])
+        suite.below(f"octave: {found[2]} terms, deviation over error", abs(index + 2) / error, 3)
+        suite.true("octave: they do", "do not fit" not in open(out + ".log").read())
+    obs = observe_octave(suite, "noise.uvfits", [(0, 0, 1e-9, 0)], 8)
+    for name, args in (("alone", []), ("averaged", ["--deconvolution-channels", "4"])):
+        good, out = suite.image(f"noise-{name}", obs, *grid[:-1], "2", "--channels-out", "8",
+                                "--fit-spectral-log-pol", "3", *args)
+        models = [read_image(f"{out}-{c:04d}-model.fits")[0] for c in range(8)]
+        dirty = read_image(out + "-MFS-dirty.fits")[0]
+        suite.below(f"noise {name}: the models, of the mean's peak",
+                    np.abs(models).max() / np.abs(dirty).max(), 3)
 
 
 def means(suite, obs):
@@ -312,6 +363,7 @@ def main():
     means(suite, obs)
     same_bits(suite, obs)
     if BACKEND == "cpu":
+        octave(suite)
         on_scratch(suite, obs)
         continued(suite, obs)
         empty_channel(suite, obs)

@@ -1,8 +1,11 @@
 /* Maps of spectra: the channels' images at one resolution, fitted pixel by pixel. */
 #include "spectral_maps.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_spectrum.h"
 
@@ -13,14 +16,23 @@ typedef struct spectra {
     int num_channels, pol;
     tess_clean_images images;
     double *weight, *freq_hz, *sigma, **value; /* [num_channels] */
+    float *misfit; /* of the pixels: see tess_spectrum_maps */
 } spectra;
+
+/* No more pixels than about this are fitted with more terms. */
+enum { MOST_TRIED = 4096 };
+
+/* A number of terms is enough if it fits this share of the pixels that are tried. */
+static const double ENOUGH = 0.95;
 
 double spectral_maps_bytes(const tess_image_opts *opts, double pixels)
 {
     const int maps = image_map_count(opts);
-    return maps > 0 ? pixels * 8 *
-                          ((double)maps * opts->num_pol + (double)opts->channels_out)
-                    : 0;
+    return maps > 0
+               ? pixels *
+                     (8 * ((double)maps * opts->num_pol + (double)opts->channels_out) +
+                      sizeof(float))
+               : 0;
 }
 
 static const imager_product *product_of(const spectra *job, int channel,
@@ -40,6 +52,7 @@ static void free_values(spectra *job)
     tess_free(job->weight);
     tess_free(job->freq_hz);
     tess_free(job->sigma);
+    tess_free(job->misfit);
 }
 
 /* Local. */
@@ -52,7 +65,8 @@ static tess_status allocate(spectra *job)
     job->freq_hz = tess_alloc_zero(job->num_channels, sizeof *job->freq_hz);
     job->sigma = tess_alloc_zero(job->num_channels, sizeof *job->sigma);
     job->value = tess_alloc_zero(job->num_channels, sizeof *job->value);
-    if (!job->weight || !job->freq_hz || !job->sigma || !job->value)
+    job->misfit = tess_alloc(rows->num_rows * rows->nx, sizeof *job->misfit);
+    if (!job->weight || !job->freq_hz || !job->sigma || !job->value || !job->misfit)
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images");
     job->images = (tess_clean_images){.nx = rows->nx,
                                       .ny = job->run->opts->ny,
@@ -120,6 +134,7 @@ static tess_status fit(const spectra *job, image_map *map)
         maps.index = map[2 * terms].rows.value;
         maps.index_error = map[2 * terms + 1].rows.value;
     }
+    maps.misfit = job->misfit;
     return tess_spectrum_fit(&job->images, (const double *const *)job->value,
                              job->sigma, job->run->opts->layout.threads, &maps);
 }
@@ -129,6 +144,70 @@ static bool has_data(const spectra *job)
     for (int c = 0; c < job->num_channels; ++c)
         if (job->weight[c] > 0) return true;
     return false;
+}
+
+/* ---- too few terms ---- */
+
+/* The numbers of pixels with a spectrum, and of those whose spectrum is not of as many
+ * terms as are fitted. Collective. */
+static tess_status count_misfits(const spectra *job, int64_t *told, int64_t *poor)
+{
+    tess_status status = TESS_OK;
+    int64_t count[2] = {0, 0};
+    for (int64_t k = 0; k < job->images.num_rows * job->images.nx; ++k) {
+        count[0] += !isnan(job->misfit[k]);
+        count[1] += job->misfit[k] > 1;
+    }
+    TESS_TRY(tess_comm_allreduce_i64(job->run->comm, count, 2, TESS_SUM));
+    *told = count[0];
+    *poor = count[1];
+cleanup:
+    return status;
+}
+
+static void tell_misfit(const spectra *job, int64_t told, int64_t poor,
+                        const tess_spectrum_trial *trial)
+{
+    const image_run *run = job->run;
+    const int terms = job->images.join.num_terms;
+    char name[8] = "", advice[80] = "and no larger number of terms does";
+    int enough = terms + 1;
+    while (enough <= TESS_CLEAN_MOST_TERMS &&
+           (double)trial->fitted[enough] < ENOUGH * (double)trial->tried)
+        ++enough;
+    if (enough <= TESS_CLEAN_MOST_TERMS)
+        snprintf(advice, sizeof advice, "%d terms do", enough);
+    if (run->num_pol > 1) tess_pol_name(&run->pol[job->pol], name);
+    if (tess_comm_rank(run->comm) == 0)
+        tess_log_warn("spectra%s%s: %d term%s not fit %lld of %lld pixels "
+                      "within their noise; %s",
+                      *name ? " of " : "", name, terms, terms == 1 ? " does" : "s do",
+                      (long long)poor, (long long)told, advice);
+}
+
+/* Says if spectra have too few terms, and how many would do, which is found by fits of
+ * more terms. Collective. */
+static tess_status check_terms(const spectra *job)
+{
+    tess_status status = TESS_OK;
+    tess_spectrum_trial trial = {.misfit = job->misfit};
+    int64_t told, poor, sum[TESS_CLEAN_MOST_TERMS + 2];
+    TESS_TRY(count_misfits(job, &told, &poor));
+    if (poor == 0) return TESS_OK;
+    trial.each = 1 + poor / MOST_TRIED;
+    TESS_TRY(tess_comm_agree(
+        job->run->comm,
+        tess_spectrum_try(&job->images, (const double *const *)job->value, job->sigma,
+                          job->run->opts->layout.threads, &trial)));
+    memcpy(sum, trial.fitted, sizeof trial.fitted);
+    sum[TESS_CLEAN_MOST_TERMS + 1] = trial.tried;
+    TESS_TRY(tess_comm_allreduce_i64(job->run->comm, sum, TESS_CLEAN_MOST_TERMS + 2,
+                                     TESS_SUM));
+    memcpy(trial.fitted, sum, sizeof trial.fitted);
+    trial.tried = sum[TESS_CLEAN_MOST_TERMS + 1];
+    tell_misfit(job, told, poor, &trial);
+cleanup:
+    return status;
 }
 
 /* Maps of one polarisation, blank where it has no data. Collective. */
@@ -143,6 +222,7 @@ static tess_status make_pol(spectra *job, const tess_fits_beam *beam, image_map 
     for (int k = 0; !has_data(job) && k < image_map_count(job->run->opts); ++k)
         imager_rows_blank(&map[k].rows);
     TESS_TRY(tess_comm_agree(job->run->comm, status));
+    if (has_data(job)) TESS_TRY(check_terms(job));
 cleanup:
     free_values(job);
     return status;
