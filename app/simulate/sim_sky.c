@@ -316,14 +316,20 @@ static tess_status add_plane_rows(const tess_fits_model *model, const double cen
 {
     tess_status status = TESS_OK;
     for (int64_t k = 0; k < num_rows * model->nx; ++k) {
-        if (pixel[k] == 0.0 || isnan(pixel[k])) continue;
+        if (pixel[k] == 0.0) continue;
         const int64_t i = k % model->nx, j = row_first + k / model->nx;
         tess_sky_source source = {.freq_hz = model->freq_hz};
         double lmn1[3];
-        if (!isfinite(pixel[k]))
+        if (isinf(pixel[k]))
             TESS_FAIL(TESS_ERR_INPUT, "%s: pixel (%lld, %lld) is infinite", model->path,
                       (long long)i + 1, (long long)j + 1);
-        if (!pixel_direction(model, i, j, center, lmn1))
+        const bool is_sky = pixel_direction(model, i, j, center, lmn1);
+        if (isnan(pixel[k]) && !is_sky) continue;
+        if (isnan(pixel[k]))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: pixel (%lld, %lld) is blank (NaN); give it a flux, or 0",
+                      model->path, (long long)i + 1, (long long)j + 1);
+        if (!is_sky)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: pixel (%lld, %lld) has flux but lies 90 degrees or more "
                       "from a centre; check --ra and --dec",

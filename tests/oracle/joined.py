@@ -224,6 +224,11 @@ def continued(suite, obs):
         one, two = images(whole, ("image",), middle), images(parts, ("image",), middle)
         suite.below(f"continued{middle}, of the peak", np.abs(one["image"][0] - two["image"][0]).max() /
                     np.abs(one["image"][0]).max(), .01)
+    with fits_module().open(parts + "-t0001-0002-model.fits", mode="update") as hdus:
+        hdus[0].data[..., 5, 7] = np.nan
+    result = tessera("image", obs, *args, "--continue", "--overwrite", "-o", parts, ranks=2 if mpiexec() else 1)
+    suite.ran("continued from a model with a blank pixel", result, 3)
+    suite.true(f"it is named: {result.err[-300:]}", "0002-model.fits: pixel (8, 6) of the model is blank" in result.err)
 
 
 def empty_channel(suite, obs):

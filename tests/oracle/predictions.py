@@ -192,22 +192,23 @@ def check_history_of_column(suite, ms, model):
 
 
 def check_units(suite, observation, image):
-    """Jy/pixel or nothing said; Jy/beam and blank pixels with a warning; no other unit."""
+    """Jy/pixel or nothing said; Jy/beam with a warning; no other unit, and no pixel that is not finite."""
     fits = fits_module()
     for ranks in RANKS:
-        for unit, blanks, status, word in (
-                ("JY/PIXEL", 0, 0, None), ("Jy/pixel", 0, 0, None), (None, 0, 0, None),
-                ("JY/BEAM", 0, 0, "JY/BEAM"), ("K", 0, 3, "'K'"), ("mJy/pixel", 0, 3, "mJy"),
-                ("JY/PIXEL", 3, 0, " 3 pixels")):
+        for unit, pixel, status, word in (
+                ("JY/PIXEL", 1, 0, None), ("Jy/pixel", 1, 0, None), (None, 1, 0, None),
+                ("JY/BEAM", 1, 0, "JY/BEAM"), ("K", 1, 3, "'K'"), ("mJy/pixel", 1, 3, "mJy"),
+                ("JY/PIXEL", np.nan, 3, "pixel (8, 21) of the model is blank (NaN)"),
+                ("JY/PIXEL", -np.inf, 3, "pixel (8, 21) of the model is infinite")):
             values = image.copy()
-            values[[0, 20, 31][:blanks], [0, 7, 31][:blanks]] = [np.nan, np.inf, -np.inf][:blanks]
+            values[20, 7] = pixel
             model = uvfits.write_model(suite.path("unit.fits"), values, SCALE)
             with fits.open(model, mode="update") as hdus:
                 del hdus[0].header["BUNIT"]
                 if unit:
                     hdus[0].header["BUNIT"] = unit
             for layout in ([], ["--force-fft-ranks", "3"])[:2 if ranks == 3 else 1]:
-                out, label = suite.path("unit.uvfits"), f"{unit}, {blanks} blank, {ranks} ranks"
+                out, label = suite.path("unit.uvfits"), f"{unit}, a pixel of {pixel}, {ranks} ranks"
                 result = tessera("predict", observation, "--model", model, "-o", out,
                                  "--overwrite", *layout, ranks=ranks)
                 suite.ran(label, result, status)
@@ -215,6 +216,22 @@ def check_units(suite, observation, image):
                 suite.equal(f"{label}: lines", len(said), 1 if word else 0)
                 if word and said:
                     suite.true(f"{label}: {said[0]}", word in said[0])
+
+
+def check_horizon(suite, observation):
+    """Blank pixels beyond the horizon are 0."""
+    y, x = np.mgrid[:32, :32] - 16
+    beyond = np.hypot(x, y) * np.deg2rad(5) > 1.2
+    found = []
+    for name, value in (("zero", 0), ("nan", np.nan)):
+        image = np.where(beyond, value, 0)
+        image[17, 14] = 1
+        model = uvfits.write_model(suite.path(f"{name}.fits"), image, np.deg2rad(5))
+        out = suite.path(f"{name}.uvfits")
+        suite.ran(f"horizon: {name}", tessera("predict", observation, "--model", model, "-o", out), 0)
+        found.append(fits_module().getdata(out).copy())
+    suite.true("blank pixels beyond the horizon", beyond.any() and np.array_equal(
+        found[0]["DATA"], found[1]["DATA"]))
 
 
 def check_pixels(suite):
@@ -278,6 +295,7 @@ def main():
     check_history(suite, suite.path("good.uvfits"), model)
     check_history_of_column(suite, ms, model)
     check_units(suite, suite.path("good.uvfits"), image)
+    check_horizon(suite, suite.path("good.uvfits"))
     suite.finish()
 
 

@@ -44,7 +44,6 @@ static tess_status load_model(image_run *run)
     imager_job_model *to = &run->job.model;
     double mark = tess_time_now();
     if (!to->is_shared || to->is_set) return TESS_OK;
-    run->model.is_told = run->teams.own > 0; /* the first team alone warns */
     TESS_TRY(imager_model_load(&run->job, &run->model, to->planes));
     to->scale = run->model.scale;
     to->is_set = true;

@@ -5,6 +5,7 @@
 
 #include "imager_job.h"
 #include "imager_model.h"
+#include "model_pixels.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -178,19 +179,16 @@ bool imager_model_is_on(const imager_model *model, const tess_geom *geom,
 
 /* Sums over those pixels of a model that this rank has. */
 typedef struct model_sums {
-    int64_t blank;
-    double flux_jy;    /* sum of the magnitudes of finite pixels */
-    double largest_jy; /* largest magnitude of a finite pixel */
+    double flux_jy;    /* sum of the magnitudes of pixels */
+    double largest_jy; /* largest magnitude of a pixel */
 } model_sums;
 
 static void add_pixels(const double *value, int64_t count, model_sums *sums)
 {
-    for (int64_t i = 0; i < count; ++i)
-        if (isfinite(value[i])) {
-            sums->flux_jy += fabs(value[i]);
-            sums->largest_jy = fmax(sums->largest_jy, fabs(value[i]));
-        } else
-            ++sums->blank;
+    for (int64_t i = 0; i < count; ++i) {
+        sums->flux_jy += fabs(value[i]);
+        sums->largest_jy = fmax(sums->largest_jy, fabs(value[i]));
+    }
 }
 
 enum { BLOCK_ROWS = 16 }; /* rows that a thread reads at a time */
@@ -216,7 +214,7 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     TESS_TRY(
         model->cube
             ? model_cube_read(model->cube, model->part, plane, row, num_rows, value)
-            : tess_fits_read(&model->fits, plane, 0, row, num_rows, value));
+            : model_pixels_read(&model->fits, plane, 0, row, num_rows, value));
     add_pixels(value, num_rows * nx, sums);
     for (int64_t k = 0; k < num_rows; ++k)
         imager_model_put_row(job, model->scale, row + k, value + k * nx, correction,
@@ -249,12 +247,12 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
                               tess_planes *planes, model_sums *sums)
 {
     tess_status status = TESS_OK;
-    int64_t first, count, blank = 0;
+    int64_t first, count;
     double flux_jy = 0, largest_jy = 0;
     tess_planes_rows(planes, &first, &count);
     const int64_t parts = (count + BLOCK_ROWS - 1) / BLOCK_ROWS;
 #pragma omp parallel num_threads(job->layout->threads) \
-        reduction(+ : blank, flux_jy) reduction(max : largest_jy)
+        reduction(+ : flux_jy) reduction(max : largest_jy)
     {
         tess_status own = TESS_OK;
         model_sums mine = {0};
@@ -266,7 +264,6 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
         for (int64_t k = 0; k < model->num_stokes * parts; ++k)
             if (own == TESS_OK) own = load_block(job, model, planes, k, value, &mine);
         tess_free(value);
-        blank += mine.blank;
         flux_jy += mine.flux_jy;
         largest_jy = mine.largest_jy;
         if (own != TESS_OK) {
@@ -274,32 +271,29 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
             status = own;
         }
     }
-    *sums = (model_sums){blank, flux_jy, largest_jy};
+    *sums = (model_sums){flux_jy, largest_jy};
     return status;
 }
 
-/* Warns once of blank pixels, refuses a model of too much flux, and chooses the scale
+/* Refuses a model of too much flux, and chooses the scale
  * of its values. Collective. */
 static tess_status check_model(const imager_job *job, imager_model *model,
                                const tess_planes *planes, model_sums *sums)
 {
     tess_status status = TESS_OK;
-    int64_t first, sum[2] = {sums->blank}; /* numbers of blank pixels and of rows */
-    tess_planes_rows(planes, &first, &sum[1]);
-    TESS_TRY(tess_comm_allreduce_i64(job->comm, sum, 2, TESS_SUM));
+    int64_t first, rows;
+    tess_planes_rows(planes, &first, &rows);
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, &rows, 1, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->flux_jy, 1, TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->largest_jy, 1, TESS_MAX));
     model->is_checked = true;
     model->scale = tess_scale_for(sums->largest_jy, job->plan->is_double);
     /* rows are counted more than once if several groups of ranks transform planes */
-    const double share = (double)job->geom.ny / (double)sum[1];
+    const double share = (double)job->geom.ny / (double)rows;
     if (share * sums->flux_jy > MOST_FLUX_JY)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: pixels add up to %.3g Jy; predictions are made of at most %.0e",
                   model->fits.path, share * sums->flux_jy, MOST_FLUX_JY);
-    if (sum[0] > 0 && tess_comm_rank(job->comm) == 0 && !model->is_told)
-        tess_log_warn("%s: %lld pixels are blank or not finite; they count as 0",
-                      model->fits.path, (long long)(sum[0] * job->geom.ny / sum[1]));
 cleanup:
     return status;
 }

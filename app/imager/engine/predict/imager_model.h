@@ -23,9 +23,7 @@ typedef struct imager_model {
     int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
     int stokes[4];       /* codes 1..4 of the grids */
     bool per_beam;       /* its header says Jy/beam */
-    bool is_checked; /* the sum of its pixels, and the number of blank ones, have been
-                        checked */
-    bool is_told;    /* other ranks warn of blank pixels */
+    bool is_checked;     /* the sum of its pixels has been checked */
     double scale; /* a power of two: predicted visibilities are those of the model times
                      this, so that products of very small pixels are in range */
 } imager_model;
@@ -43,7 +41,8 @@ void imager_model_warn(const imager_model *model, tess_comm *comm);
 
 /** Read the model into model planes of the job: its Stokes planes become their first
  * images, corrected for gridding. The first time, looks through its pixels and chooses
- * model->scale. TESS_ERR_INPUT: the pixels add up to too much. Collective. */
+ * model->scale. TESS_ERR_INPUT: a pixel is not finite (model_pixels_read), or the
+ * pixels add up to too much. Collective. */
 tess_status imager_model_load(const imager_job *job, imager_model *model,
                               tess_planes *planes);
 

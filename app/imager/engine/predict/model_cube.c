@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "model_pixels.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -483,9 +484,16 @@ tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
 static tess_status read_plane(const model_cube *cube, int plane, int stokes,
                               int64_t row_first, int64_t num_rows, double *out)
 {
+    tess_status status = TESS_OK;
     const model_plane *at = &cube->at[plane * cube->num_stokes + stokes];
-    return tess_fits_read(&cube->file[at->file], at->stokes, at->freq, row_first,
-                          num_rows, out);
+    const tess_fits_model *file = &cube->file[at->file];
+    if (cube->has_data[plane])
+        return model_pixels_read(file, at->stokes, at->freq, row_first, num_rows, out);
+    TESS_TRY(tess_fits_read(file, at->stokes, at->freq, row_first, num_rows, out));
+    for (int64_t k = 0; k < num_rows * file->nx; ++k)
+        if (!isfinite(out[k])) out[k] = 0;
+cleanup:
+    return status;
 }
 
 /* Reads rows of a term, which is a weighted sum of all planes. */

@@ -62,8 +62,8 @@ tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
                                  int64_t num_chan, const char *way);
 
 /** Read rows of a plane or term, `part`, of Stokes parameter `stokes` (index into
- * cube->stokes): out[num_rows][nx]. Blank pixels of a plane without data count as 0 in
- * terms. Local, thread-safe. */
+ * cube->stokes): out[num_rows][nx]. Pixels of a plane without data count as 0 if they
+ * are not finite, others are those of model_pixels_read(). Local, thread-safe. */
 tess_status model_cube_read(const model_cube *cube, int part, int stokes,
                             int64_t row_first, int64_t num_rows, double *out);
 

@@ -229,7 +229,6 @@ static tess_status load_part(imager_predictor *predictor, bool fresh)
     imager_model *model = &predictor->model;
     if (fresh && model->cube) { /* a new image, whose pixels are still to be checked */
         model->is_checked = false;
-        model->is_told = predictor->loaded >= 0;
         model->scale = 1;
     }
     if (fresh) TESS_TRY(make_room(&predictor->job));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "model_channel.h"
+#include "model_pixels.h"
 #include "pixel_places.h"
 #include "tess_mem.h"
 
@@ -189,9 +190,8 @@ tess_status continued_models_read(const image_run *run, continued_models *models
         return model_channel_read(source.set, &of, source.stokes, rows->row_first,
                                   rows->num_rows, value);
     }
-    TESS_TRY(tess_fits_read(source.file, 0, 0, rows->row_first, rows->num_rows, value));
-    for (int64_t k = 0; k < rows->num_rows * rows->nx; ++k)
-        if (!isfinite(value[k])) value[k] = 0;
+    TESS_TRY(
+        model_pixels_read(source.file, 0, 0, rows->row_first, rows->num_rows, value));
 cleanup:
     return status;
 }

@@ -25,7 +25,8 @@ void continued_models_free(continued_models *models); /**< NULL is fine. Local. 
 tess_status continued_models_check(const image_run *run, continued_models *models);
 
 /** This rank's rows, of double, of the model of an output channel and polarisation.
- *  Blank pixels become 0. Errors as above. Local. */
+ *  TESS_ERR_INPUT also for a pixel that is not finite (model_pixels_read). Other errors
+ *  as above. Local. */
 tess_status continued_models_read(const image_run *run, continued_models *models,
                                   int64_t interval, int64_t channel, int pol,
                                   imager_rows *rows);

@@ -92,14 +92,9 @@ tess_status model_channel_read(const model_cube *cube, const model_channel *chan
                                int stokes, int64_t row_first, int64_t num_rows,
                                double *out)
 {
-    tess_status status = TESS_OK;
     int plane = model_channel_plane(cube, channel);
     if (plane < 0 && channel->spectrum != TESS_CLEAN_EACH_CHANNEL)
         return read_fitted(cube, channel, stokes, row_first, num_rows, out);
     if (plane < 0) plane = model_cube_nearest(cube, channel->freq_hz);
-    TESS_TRY(model_cube_read(cube, plane, stokes, row_first, num_rows, out));
-    for (int64_t k = 0; k < num_rows * cube->file[0].nx; ++k)
-        if (!isfinite(out[k])) out[k] = 0;
-cleanup:
-    return status;
+    return model_cube_read(cube, plane, stokes, row_first, num_rows, out);
 }

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "drawn_list.h"
+#include "model_pixels.h"
 #include "pixel_places.h"
 #include "source.h"
 #include "tess_clean.h"
@@ -249,8 +250,8 @@ static tess_status add_image(canvas *to, const tess_fits_model *model, int k)
     if (!rows)
         status = TESS_ERR_ALLOC;
     else
-        status = tess_fits_read(model, k / model->num_freq, k % model->num_freq,
-                                to->row_first, to->num_rows, rows);
+        status = model_pixels_read(model, k / model->num_freq, k % model->num_freq,
+                                   to->row_first, to->num_rows, rows);
     TESS_TRY(tess_comm_agree(to->comm, status));
     TESS_TRY(
         tess_clean_restore(to->comm, &images, &opts, &beam, rows, to->rows, to->rows));

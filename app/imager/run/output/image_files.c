@@ -506,6 +506,23 @@ static void warn_of_blanks(const image_files *output, int64_t interval, int64_t 
     }
 }
 
+/* No file gets a model that is not finite, whatever it comes from. Collective. */
+static tess_status check_models(const image_files *output,
+                                const imager_product *product)
+{
+    tess_status status = TESS_OK;
+    for (int p = 0; status == TESS_OK && p < output->kinds.num[IMAGE_MODEL]; ++p)
+        for (int64_t k = 0; k < product[p].rows.num_rows * product[p].rows.nx; ++k)
+            if (!isfinite(imager_pixel(&product[p].rows, k)))
+                TESS_FAIL(
+                    TESS_ERR_INTERNAL, "pixel (%lld, %lld) of a model is %g",
+                    (long long)(k % product[p].rows.nx) + 1,
+                    (long long)(product[p].rows.row_first + k / product[p].rows.nx) + 1,
+                    imager_pixel(&product[p].rows, k));
+cleanup:
+    return tess_comm_agree(output->comm, status);
+}
+
 tess_status image_files_write(const image_files *output, int64_t interval,
                               int64_t channel, const imager_product *product,
                               const imager_extent *extent,
@@ -526,6 +543,7 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     tess_image_product to = {.interval = interval, .channel = channel};
     TESS_TRY(image_backlog_finish(output->comm, output->backlog));
     tess_profile_lap(output->profile, TESS_STAGE_WRITE, &mark);
+    TESS_TRY(check_models(output, product + image_kinds_place(kinds, IMAGE_MODEL)));
     image_meta_fill(output, interval, channel, extent, &shared);
     shared.beam = found->beam;
     TESS_TRY(find_all(output, interval, channel, product, found));
