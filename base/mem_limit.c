@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "tess_cgroup.h"
 #include "tess_mem.h"
 
 enum { MEBI = 1048576 };
@@ -26,55 +26,20 @@ static int64_t smaller_positive(int64_t limit, int64_t candidate)
     return candidate > 0 && candidate < limit ? candidate : limit;
 }
 
-enum { PATH_BYTES = 2048 };
-
-/* The smallest number in files of this name in the folders from root/path up to root. A
- * container may see its own part of the hierarchy as the root: then root/path does not
- * exist, but root does. */
-static int64_t limit_along(const char *root, const char *path, const char *name,
-                           int64_t limit)
+/* Lowers the limit to that of a control group. */
+static void take_limit(const char *folder, int version, void *context)
 {
-    char folder[PATH_BYTES], file[PATH_BYTES + 64];
-    const size_t top = strlen(root);
-    snprintf(folder, sizeof folder, "%s%s", root, path);
-    for (;;) {
-        snprintf(file, sizeof file, "%s/%s", folder, name);
-        limit = smaller_positive(limit, number_in_file(file));
-        char *slash = strrchr(folder, '/');
-        if (!slash || (size_t)(slash - folder) < top) return limit;
-        *slash = '\0';
-    }
-}
-
-/* Read a line NUMBER:CONTROLLERS:PATH of /proc/self/cgroup. Version 2 has the number 0
- * and no controllers. The line is changed. */
-static int64_t limit_of_line(const char *root, char *line, int64_t limit)
-{
-    char folder[PATH_BYTES];
-    line[strcspn(line, "\n")] = '\0';
-    char *controllers = strchr(line, ':');
-    char *path = controllers ? strchr(++controllers, ':') : NULL;
-    if (!path) return limit;
-    *path++ = '\0';
-    if (!*controllers) {
-        snprintf(folder, sizeof folder, "%s/sys/fs/cgroup", root);
-        return limit_along(folder, path, "memory.max", limit);
-    }
-    if (strcmp(controllers, "memory") != 0) return limit;
-    snprintf(folder, sizeof folder, "%s/sys/fs/cgroup/memory", root);
-    return limit_along(folder, path, "memory.limit_in_bytes", limit);
+    int64_t *limit = context;
+    char file[4200];
+    snprintf(file, sizeof file, "%s/%s", folder,
+             version == 2 ? "memory.max" : "memory.limit_in_bytes");
+    *limit = smaller_positive(*limit, number_in_file(file));
 }
 
 int64_t tess_mem_cgroup_limit_bytes(const char *root)
 {
     int64_t limit = INT64_MAX;
-    char line[PATH_BYTES];
-    snprintf(line, sizeof line, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(line, "r");
-    if (!file) return limit;
-    while (fgets(line, sizeof line, file))
-        limit = limit_of_line(root, line, limit);
-    fclose(file);
+    tess_cgroup_each(root, "memory", take_limit, &limit);
     return limit;
 }
 

@@ -3,10 +3,10 @@
 #include "tess_threads.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tess_mem.h"
+#include "tess_processors.h"
 
 /* A positive whole number at the start of a variable ("4,2" of nested OpenMP is 4). */
 static int from_environment(const char *name)
@@ -16,27 +16,10 @@ static int from_environment(const char *name)
     return value >= 1 && value <= 65536 ? (int)value : 0;
 }
 
-/* Number of cores whose time the control group may use; 0: unlimited. */
-static double group_cores(void)
+int tess_threads_of_environment(void)
 {
-    double quota = 0, period = 0;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r"); /* version 2: "max 100000" */
-    if (file) {
-        const int found = fscanf(file, "%lf %lf", &quota, &period);
-        fclose(file);
-        return found == 2 && quota > 0 && period > 0 ? quota / period : 0;
-    }
-    static const char *const paths[] = {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us",
-                                        "/sys/fs/cgroup/cpu/cpu.cfs_period_us"};
-    double values[2] = {0, 0};
-    for (int k = 0; k < 2; ++k) {
-        file = fopen(paths[k], "r");
-        if (!file) return 0;
-        const int found = fscanf(file, "%lf", &values[k]);
-        fclose(file);
-        if (found != 1 || values[k] <= 0) return 0;
-    }
-    return values[0] / values[1];
+    const int found = from_environment("OMP_NUM_THREADS");
+    return found ? found : from_environment("SLURM_CPUS_PER_TASK");
 }
 
 /* This rank's share: each core of its mask counts as 1 over the ranks that may use it,
@@ -54,30 +37,38 @@ static double share_of_cores(const cpu_set_t *masks, int ranks, int own)
     return share;
 }
 
+/* This rank's share of the node's processors. Collective over the ranks of the node. */
+static tess_status find_share(tess_comm *node, double *share)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(node);
+    const double limit = tess_processors_of_job() / ranks;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_SET(0, &own);
+    cpu_set_t *masks = tess_alloc(ranks, sizeof *masks);
+    if (!masks) TESS_FAIL(TESS_ERR_ALLOC, "core masks of %d ranks", ranks);
+    TESS_TRY(tess_comm_allgather(node, &own, sizeof own, masks));
+    *share = share_of_cores(masks, ranks, tess_comm_rank(node));
+    if (limit > 0 && *share > limit) *share = limit;
+cleanup:
+    tess_free(masks);
+    return status;
+}
+
 tess_status tess_threads_default(tess_comm *comm, int *threads)
 {
     tess_status status = TESS_OK;
     tess_comm *node = NULL;
-    cpu_set_t *masks = NULL;
-    int found = from_environment("OMP_NUM_THREADS");
-    if (!found) found = from_environment("SLURM_CPUS_PER_TASK");
+    double share = 1;
+    const int asked = from_environment("OMP_NUM_THREADS");
+    const int of_task = from_environment("SLURM_CPUS_PER_TASK");
     TESS_TRY(tess_comm_node(comm, &node));
-    const int ranks = tess_comm_size(node);
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    if (sched_getaffinity(0, sizeof own, &own) != 0) CPU_SET(0, &own);
-    masks = tess_alloc(ranks, sizeof *masks);
-    if (!masks) TESS_FAIL(TESS_ERR_ALLOC, "core masks of %d ranks", ranks);
-    TESS_TRY(tess_comm_allgather(node, &own, sizeof own, masks));
-    if (!found) {
-        double share = share_of_cores(masks, ranks, tess_comm_rank(node));
-        const double limit = group_cores() / ranks;
-        if (limit > 0 && share > limit) share = limit;
-        found = (int)(share + 1e-6);
-    }
+    TESS_TRY(find_share(node, &share));
+    int found = asked ? asked : (int)(share + 1e-6);
+    if (!asked && of_task && of_task < found) found = of_task;
     *threads = found < 1 ? 1 : found;
 cleanup:
-    tess_free(masks);
     tess_comm_free(node);
     return status;
 }

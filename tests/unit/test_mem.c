@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "tess_mem.h"
+#include "tess_processors.h"
 
 static void test_overflow(void **state)
 {
@@ -240,6 +241,48 @@ static void test_cgroups(void **state)
     assert_int_equal(nftw(tree, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
+/* Half a processor, one and a half, ... of nested groups. */
+static void test_quotas(void **state)
+{
+    assert_non_null(mkdtemp(strcpy(tree, "/tmp/tess-cgroup-XXXXXX")));
+    assert_true(tess_processors_quota(tree) == 0); /* none */
+    write_file("/proc/self/cgroup", "0::/system.slice/job_9/step_0\n");
+    write_file("/sys/fs/cgroup/cpu.max", "max 100000\n");
+    assert_true(tess_processors_quota(tree) == 0);
+    write_file("/sys/fs/cgroup/system.slice/job_9/cpu.max", "150000 100000\n");
+    assert_true(tess_processors_quota(tree) == 1.5);
+    write_file("/sys/fs/cgroup/system.slice/job_9/step_0/cpu.max", "400000 100000\n");
+    assert_true(tess_processors_quota(tree) == 1.5);
+    write_file("/sys/fs/cgroup/system.slice/cpu.max", "50000 100000\n");
+    assert_true(tess_processors_quota(tree) == .5);
+    /* version 1, whose controllers share a hierarchy; another one's name is longer */
+    write_file("/proc/self/cgroup", "6:cpuset:/y\n5:cpu,cpuacct:/docker/x\n0::/\n");
+    write_file("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    write_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    assert_true(tess_processors_quota(tree) == 0);
+    write_file("/sys/fs/cgroup/cpu/docker/x/cpu.cfs_period_us", "100000\n");
+    write_file("/sys/fs/cgroup/cpu/docker/x/cpu.cfs_quota_us", "300000\n");
+    assert_true(tess_processors_quota(tree) == 3);
+    write_file("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+    assert_true(tess_processors_quota(tree) == 2);
+    assert_int_equal(nftw(tree, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+/* What this process may use is at most what Slurm gives. */
+static void test_processors(void **state)
+{
+    unsetenv("SLURM_CPUS_ON_NODE");
+    const int all = tess_processors();
+    assert_true(all >= 1);
+    setenv("SLURM_CPUS_ON_NODE", "1", 1);
+    assert_int_equal(tess_processors(), 1);
+    setenv("SLURM_CPUS_ON_NODE", "65536", 1);
+    assert_int_equal(tess_processors(), all);
+    setenv("SLURM_CPUS_ON_NODE", "none", 1);
+    assert_int_equal(tess_processors(), all);
+    unsetenv("SLURM_CPUS_ON_NODE");
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], small_program) == 0) return check_small_peak();
@@ -252,6 +295,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_cgroups),
+        cmocka_unit_test(test_quotas),
+        cmocka_unit_test(test_processors),
         cmocka_unit_test(test_peak_of_a_large_parent),
     };
     if (lacks_memkind()) {

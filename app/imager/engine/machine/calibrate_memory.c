@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tess_bricks.h"
 #include "tess_calibrate.h"
 #include "tess_decode.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_processors.h"
 
 /* Bytes that are copied: more than most processors' caches hold, and few enough that
  * copying is quick. */
@@ -60,7 +60,7 @@ static tess_status touch_rate(int64_t bytes, int threads, double *rate)
     for (int64_t k = 0; k < bytes; k += TOUCHED_BYTES)
         memset(memory + k, 1, TOUCHED_BYTES);
     const moment end = moment_now();
-    const double together = fmin(threads, (double)sysconf(_SC_NPROCESSORS_ONLN));
+    const double together = fmin(threads, tess_processors());
     const double seconds =
         fmin(end.wall_s - start.wall_s, (end.cpu_s - start.cpu_s) / fmax(together, 1));
     *rate = fmax(*rate, (double)bytes / seconds);
