@@ -11,6 +11,7 @@
 #include "tess_mem.h"
 #include "tess_scale.h"
 #include "tess_threads.h"
+#include "tess_waiting.h"
 #include "tessera/tess_arrays.h"
 
 /* The widest error that a kernel is made for, and the smallest in single precision. */
@@ -695,6 +696,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
     double largest;
     array_run run = {.opts = opts, .vis = vis, .image = *dirty, .forward = true};
     if (status != TESS_OK) return status;
+    tess_waiting_begin(opts->threads);
     TESS_TRY(start(&run));
     if (run.report.num_vis == 0) {
         clear_image(&run);
@@ -706,6 +708,7 @@ tess_status tess_vis_to_dirty(const tess_array_opts *opts, const tess_array_vis 
     lap(&run, &run.report.correct_s);
 cleanup:
     finish(&run, begin, report);
+    tess_waiting_end();
     return api_call_end(status);
 }
 
@@ -717,6 +720,7 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
     const double begin = tess_time_now();
     array_run run = {.opts = opts, .vis = vis, .image = *dirty, .image_scale = 1};
     if (status != TESS_OK) return status;
+    tess_waiting_begin(opts->threads);
     TESS_TRY(start(&run));
     if (run.report.num_vis > 0) {
         TESS_TRY(read_image(&run));
@@ -728,5 +732,6 @@ tess_status tess_dirty_to_vis(const tess_array_opts *opts,
     lap(&run, &run.report.correct_s);
 cleanup:
     finish(&run, begin, report);
+    tess_waiting_end();
     return api_call_end(status);
 }

@@ -9,6 +9,7 @@
 
 #include "tess_log.h"
 #include "tess_omp.h"
+#include "tess_waiting.h"
 
 /* State of the process, as forks are. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -57,10 +58,12 @@ tess_status api_call_end(tess_status status)
 void api_turn_begin(void)
 {
     pthread_mutex_lock(&turn);
+    tess_waiting_begin(0);
 }
 
 void api_turn_end(void)
 {
+    tess_waiting_end();
     tess_log_start(0, TESS_LOG_QUIET);
     pthread_mutex_unlock(&turn);
 }

@@ -15,7 +15,8 @@ tess_status api_call_begin(void);
 /** End a call; returns `status`, whose message tess_last_error() then has. Local. */
 tess_status api_call_end(tess_status status);
 
-/** The log's level and file are the process's, so runs take turns. */
+/** The log's level and file are the process's, so runs take turns. Threads
+ *  wait shortly where processors are shared, until api_turn_end(). */
 void api_turn_begin(void);
 
 /** Also makes the log quiet again. */

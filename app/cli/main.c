@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "built.h"
+#include "early_threads.h"
 #include "tess_comm.h"
 #include "tess_input.h"
 #include "tess_log.h"
@@ -11,6 +12,7 @@
 #include "tess_status.h"
 #include "tess_subcommands.h"
 #include "tess_vis.h"
+#include "tess_waiting.h"
 
 typedef struct command {
     const char *name;
@@ -197,6 +199,7 @@ int main(int argc, char **argv)
     int exit_status = 0;
     tess_input_keep_standard();
     tess_out_catch_file_limit();
+    early_threads_yield(argc, argv);
     tess_status status = tess_comm_start(&argc, &argv, &comm);
     if (status != TESS_OK) {
         tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());
@@ -206,7 +209,9 @@ int main(int argc, char **argv)
     tess_out_catch_signals(tess_comm_size(comm) > 1);
     tess_vis_end_clearly();
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
-    status = run(comm, argc, argv, &by.chosen);
+    status = early_threads_begin(comm, argc, argv);
+    if (status == TESS_OK) status = run(comm, argc, argv, &by.chosen);
+    tess_waiting_end();
     if (status == TESS_OK) status = flush_output();
     if (status == TESS_OK) tess_out_hold_signals(); /* too late to stop anything */
     const int blamed = tess_comm_blame(comm, status, &exit_status);

@@ -1,0 +1,225 @@
+/* Watches whether the threads of the process wait for processors, and has them spin
+ * shortly while they do. The watcher is a thread that looks every few milliseconds. */
+#define _GNU_SOURCE
+#include "tess_waiting.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tess_processors.h"
+#include "waiting.h"
+
+/* ---- when processors are shared ---- */
+
+/* Threads that have processors of their own wait for them for .0001 to .004 s in each
+ * second and thread, in the system's own work. Where one program more runs than there
+ * are processors, they wait for .4 to 1 s together. */
+static const double QUIET_DELAY = .1, QUIET_DELAY_OF_THREAD = .004;
+
+/* Short waiting costs a little on a quiet machine, and spinning costs much on a busy
+ * one. So it is tried rarely where it has failed. */
+static const double FIRST_HOLD_S = .25, LONGEST_HOLD_S = 4;
+
+bool waiting_rule_decide(waiting_rule *rule, double now_s, double delay, int threads)
+{
+    const double quiet = QUIET_DELAY + QUIET_DELAY_OF_THREAD * threads;
+    if (delay >= 0 && delay <= quiet) return now_s < rule->until_s;
+    if (now_s >= rule->until_s) {
+        const bool soon = now_s < rule->until_s + rule->hold_s; /* spinning failed */
+        rule->hold_s = soon ? fmin(2 * rule->hold_s, LONGEST_HOLD_S) : FIRST_HOLD_S;
+    }
+    rule->until_s = now_s + rule->hold_s;
+    return true;
+}
+
+void waiting_rule_suspect(waiting_rule *rule, double now_s, bool is_full)
+{
+    if (!is_full || now_s < rule->until_s) return;
+    rule->hold_s = FIRST_HOLD_S;
+    rule->until_s = now_s + FIRST_HOLD_S;
+}
+
+/* ---- how long threads have waited for processors ---- */
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Adds the time that one thread has waited. False: the system does not tell. */
+static bool add_delay(const char *thread, double *sum_s)
+{
+    char path[300];
+    double ran_ns, waited_ns;
+    snprintf(path, sizeof path, "/proc/self/task/%s/schedstat", thread);
+    FILE *file = fopen(path, "r");
+    if (!file) return false;
+    const bool found = fscanf(file, "%lf %lf", &ran_ns, &waited_ns) == 2;
+    fclose(file);
+    if (found) *sum_s += 1e-9 * waited_ns;
+    return found;
+}
+
+/* The sum over the threads of this process, which are counted [s]. Threads that have
+ * ended meanwhile are left out. Negative: the system does not tell. */
+static double delay_so_far(int *threads)
+{
+    double sum_s = 0;
+    *threads = 0;
+    DIR *folder = opendir("/proc/self/task");
+    if (!folder) return -1;
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (*entry->d_name != '.' && add_delay(entry->d_name, &sum_s)) ++*threads;
+    closedir(folder);
+    return *threads > 0 ? sum_s : -1;
+}
+
+/* Whether so many threads more than now would be more than the processors of the host,
+ * at this moment. It is told at once, and the delays are known after a while. */
+static bool host_is_full(int threads)
+{
+    enum { own = 2 }; /* the watcher, and the thread that started it */
+    double load[3];
+    int running = 0;
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (!file) return false;
+    const int found =
+        fscanf(file, "%lf %lf %lf %d", &load[0], &load[1], &load[2], &running);
+    fclose(file);
+    return found == 4 && running - own + threads > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* ---- the watcher ---- */
+
+static const double FIRST_PERIOD_S = .01, LONGEST_PERIOD_S = .04;
+
+/* The runtime of OpenMP is one for all of the process, and so is this. */
+static struct {
+    pthread_mutex_t gate; /* held while the watcher is started or ended */
+    int users, num_threads;
+    bool started;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change; /* signals changes of the members below */
+    bool ending, is_short;
+    waiting_rule rule; /* the watcher's own */
+} watch = {.gate = PTHREAD_MUTEX_INITIALIZER,
+           .lock = PTHREAD_MUTEX_INITIALIZER,
+           .change = PTHREAD_COND_INITIALIZER};
+
+/* Sleeps. False: the watcher is to end. */
+static bool sleep_for(double seconds)
+{
+    const double end_s = seconds_of(CLOCK_REALTIME) + seconds;
+    const struct timespec end = {(time_t)end_s, (long)(1e9 * fmod(end_s, 1))};
+    pthread_mutex_lock(&watch.lock);
+    int result = 0;
+    while (!watch.ending && result == 0)
+        result = pthread_cond_timedwait(&watch.change, &watch.lock, &end);
+    const bool goes_on = !watch.ending;
+    pthread_mutex_unlock(&watch.lock);
+    return goes_on;
+}
+
+static void apply(bool is_short, waiting_crowd **crowd)
+{
+    if (is_short && !*crowd) *crowd = waiting_crowd_start();
+    if (!is_short && *crowd) {
+        waiting_crowd_end(*crowd);
+        *crowd = NULL;
+    }
+    pthread_mutex_lock(&watch.lock);
+    watch.is_short = *crowd != NULL;
+    pthread_mutex_unlock(&watch.lock);
+}
+
+static void *keep_watch(void *argument)
+{
+    (void)argument;
+    pthread_setname_np(pthread_self(), "tess-waiting"); /* as `top -H` shows it */
+    waiting_crowd *crowd = NULL;
+    int threads;
+    double period_s = FIRST_PERIOD_S, then_s = seconds_of(CLOCK_MONOTONIC);
+    double before_s = delay_so_far(&threads);
+    waiting_rule_suspect(&watch.rule, then_s, host_is_full(watch.num_threads));
+    apply(then_s < watch.rule.until_s, &crowd);
+    while (sleep_for(period_s)) {
+        const double now_s = seconds_of(CLOCK_MONOTONIC);
+        const double after_s = delay_so_far(&threads);
+        double delay = fmax(after_s - before_s, 0) / fmax(now_s - then_s, 1e-3);
+        if (after_s < 0) delay = -1;
+        apply(waiting_rule_decide(&watch.rule, now_s, delay, threads), &crowd);
+        period_s = fmin(2 * period_s, LONGEST_PERIOD_S);
+        then_s = seconds_of(CLOCK_MONOTONIC);
+        before_s = delay_so_far(&threads);
+    }
+    apply(false, &crowd);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static bool start_watcher(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    watch.ending = false;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&watch.thread, NULL, keep_watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+static void end_watcher(void)
+{
+    pthread_mutex_lock(&watch.lock);
+    watch.ending = true;
+    pthread_cond_broadcast(&watch.change);
+    pthread_mutex_unlock(&watch.lock);
+    pthread_join(watch.thread, NULL);
+}
+
+/* Whether the user has said how threads wait: to GNU's runtime of OpenMP, or to LLVM's.
+ */
+static bool user_has_chosen(void)
+{
+    return getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") ||
+           getenv("KMP_BLOCKTIME") || getenv("KMP_LIBRARY");
+}
+
+void tess_waiting_begin(int threads)
+{
+    if (threads < 1) threads = tess_processors();
+    pthread_mutex_lock(&watch.gate);
+    ++watch.users;
+    if (!watch.started && threads > 1 && !user_has_chosen()) {
+        watch.num_threads = threads;
+        watch.started = start_watcher();
+    }
+    pthread_mutex_unlock(&watch.gate);
+}
+
+void tess_waiting_end(void)
+{
+    pthread_mutex_lock(&watch.gate);
+    if (--watch.users == 0 && watch.started) {
+        end_watcher();
+        watch.started = false;
+    }
+    pthread_mutex_unlock(&watch.gate);
+}
+
+bool tess_waiting_is_short(void)
+{
+    pthread_mutex_lock(&watch.lock);
+    const bool is_short = watch.is_short;
+    pthread_mutex_unlock(&watch.lock);
+    return is_short;
+}
