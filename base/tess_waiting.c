@@ -1,5 +1,7 @@
 /* Watches whether the threads of the process wait for processors, and has them spin
- * shortly while they do. The watcher is a thread that looks every few milliseconds. */
+ * shortly while they do. The watcher is a thread that looks every few milliseconds. It
+ * stays for a second after a call, since to start and join a thread takes long where
+ * processors are shared. */
 #define _GNU_SOURCE
 #include "tess_waiting.h"
 
@@ -101,90 +103,123 @@ static bool host_is_full(int threads)
 
 static const double FIRST_PERIOD_S = .01, LONGEST_PERIOD_S = .04;
 
+/* The watcher stays for the next call for so long. */
+static const double LINGER_S = 1;
+
 /* The runtime of OpenMP is one for all of the process, and so is this. */
 static struct {
-    pthread_mutex_t gate; /* held while the watcher is started or ended */
-    int users, num_threads;
-    bool started;
-    pthread_t thread;
+    pthread_once_t once;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* signals changes of the members below */
-    bool ending, is_short;
+    int users, num_threads;
+    bool is_watched, is_short;
     waiting_rule rule; /* the watcher's own */
-} watch = {.gate = PTHREAD_MUTEX_INITIALIZER,
-           .lock = PTHREAD_MUTEX_INITIALIZER,
-           .change = PTHREAD_COND_INITIALIZER};
+} watch = {.once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Sleeps. False: the watcher is to end. */
-static bool sleep_for(double seconds)
+/* A forked process has no watcher. */
+static void begin_child(void)
 {
-    const double end_s = seconds_of(CLOCK_REALTIME) + seconds;
-    const struct timespec end = {(time_t)end_s, (long)(1e9 * fmod(end_s, 1))};
-    pthread_mutex_lock(&watch.lock);
-    int result = 0;
-    while (!watch.ending && result == 0)
-        result = pthread_cond_timedwait(&watch.change, &watch.lock, &end);
-    const bool goes_on = !watch.ending;
-    pthread_mutex_unlock(&watch.lock);
-    return goes_on;
+    pthread_mutex_init(&watch.lock, NULL);
+    watch.is_watched = watch.is_short = false;
 }
 
-static void apply(bool is_short, waiting_crowd **crowd)
+static void prepare_for_forks(void)
 {
-    if (is_short && !*crowd) *crowd = waiting_crowd_start();
-    if (!is_short && *crowd) {
-        waiting_crowd_end(*crowd);
-        *crowd = NULL;
-    }
-    pthread_mutex_lock(&watch.lock);
-    watch.is_short = *crowd != NULL;
-    pthread_mutex_unlock(&watch.lock);
+    pthread_atfork(NULL, NULL, begin_child);
 }
 
-static void *keep_watch(void *argument)
-{
-    (void)argument;
-    pthread_setname_np(pthread_self(), "tess-waiting"); /* as `top -H` shows it */
-    waiting_crowd *crowd = NULL;
-    int threads;
-    double period_s = FIRST_PERIOD_S, then_s = seconds_of(CLOCK_MONOTONIC);
-    double before_s = delay_so_far(&threads);
-    waiting_rule_suspect(&watch.rule, then_s, host_is_full(watch.num_threads));
-    apply(then_s < watch.rule.until_s, &crowd);
-    while (sleep_for(period_s)) {
-        const double now_s = seconds_of(CLOCK_MONOTONIC);
-        const double after_s = delay_so_far(&threads);
-        double delay = fmax(after_s - before_s, 0) / fmax(now_s - then_s, 1e-3);
-        if (after_s < 0) delay = -1;
-        apply(waiting_rule_decide(&watch.rule, now_s, delay, threads), &crowd);
-        period_s = fmin(2 * period_s, LONGEST_PERIOD_S);
-        then_s = seconds_of(CLOCK_MONOTONIC);
-        before_s = delay_so_far(&threads);
-    }
-    apply(false, &crowd);
-    return NULL;
-}
+static void *keep_watch(void *first);
 
 /* Signals are for the program's own threads. */
-static bool start_watcher(void)
+static bool start_watcher(bool first)
 {
     sigset_t all, before;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    watch.ending = false;
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(&watch.thread, NULL, keep_watch, NULL) == 0;
+    const bool started =
+        pthread_create(&thread, &attributes, keep_watch, first ? &watch : NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return started;
 }
 
-static void end_watcher(void)
+static void sleep_for(double seconds)
+{
+    const struct timespec time = {(time_t)seconds, (long)(1e9 * fmod(seconds, 1))};
+    nanosleep(&time, NULL);
+}
+
+static int count_users(void)
 {
     pthread_mutex_lock(&watch.lock);
-    watch.ending = true;
-    pthread_cond_broadcast(&watch.change);
+    const int users = watch.users;
     pthread_mutex_unlock(&watch.lock);
-    pthread_join(watch.thread, NULL);
+    return users;
 }
+
+/* Whether there is somebody to watch for. */
+static bool stays(void)
+{
+    for (double s = 0; s < LINGER_S; s += LONGEST_PERIOD_S) {
+        if (count_users() > 0) return true;
+        sleep_for(LONGEST_PERIOD_S);
+    }
+    pthread_mutex_lock(&watch.lock);
+    const bool is_needed = watch.users > 0;
+    if (!is_needed) watch.is_watched = watch.is_short = false;
+    pthread_mutex_unlock(&watch.lock);
+    return is_needed;
+}
+
+static void note(bool is_short)
+{
+    pthread_mutex_lock(&watch.lock);
+    watch.is_short = is_short;
+    pthread_mutex_unlock(&watch.lock);
+}
+
+/* Whether processors are shared, after a while. */
+static bool decide_after(double seconds)
+{
+    int threads;
+    const double then_s = seconds_of(CLOCK_MONOTONIC),
+                 before_s = delay_so_far(&threads);
+    sleep_for(seconds);
+    const double now_s = seconds_of(CLOCK_MONOTONIC), after_s = delay_so_far(&threads);
+    double delay = fmax(after_s - before_s, 0) / fmax(now_s - then_s, 1e-3);
+    if (after_s < 0) delay = -1;
+    return waiting_rule_decide(&watch.rule, now_s, delay, threads);
+}
+
+/* The watcher is the thread that gathers the crowd. The crowd is gone when the watcher
+ * ends, and another one goes on then. */
+static void *keep_watch(void *first)
+{
+    const double now_s = seconds_of(CLOCK_MONOTONIC);
+    double period_s = FIRST_PERIOD_S;
+    bool is_crowded = false;
+    pthread_setname_np(pthread_self(), "tess-waiting"); /* in `top -H` */
+    if (first)
+        waiting_rule_suspect(&watch.rule, now_s, host_is_full(watch.num_threads));
+    bool is_short = now_s < watch.rule.until_s;
+    do {
+        if (is_short && !is_crowded) is_crowded = waiting_crowd_gather();
+        note(is_crowded);
+        if (!is_short && is_crowded && start_watcher(false)) break;
+        is_short = decide_after(period_s);
+        period_s = fmin(2 * period_s, LONGEST_PERIOD_S);
+    } while (stays());
+    return NULL;
+}
+
+#ifdef _OPENMP
+static const bool has_openmp = true;
+#else
+static const bool has_openmp = false; /* then no threads wait in loops */
+#endif
 
 /* Whether the user has said how threads wait: to GNU's runtime of OpenMP, or to LLVM's.
  */
@@ -197,23 +232,21 @@ static bool user_has_chosen(void)
 void tess_waiting_begin(int threads)
 {
     if (threads < 1) threads = tess_processors();
-    pthread_mutex_lock(&watch.gate);
+    pthread_once(&watch.once, prepare_for_forks);
+    pthread_mutex_lock(&watch.lock);
     ++watch.users;
-    if (!watch.started && threads > 1 && !user_has_chosen()) {
+    if (has_openmp && !watch.is_watched && threads > 1 && !user_has_chosen()) {
         watch.num_threads = threads;
-        watch.started = start_watcher();
+        watch.is_watched = start_watcher(true);
     }
-    pthread_mutex_unlock(&watch.gate);
+    pthread_mutex_unlock(&watch.lock);
 }
 
 void tess_waiting_end(void)
 {
-    pthread_mutex_lock(&watch.gate);
-    if (--watch.users == 0 && watch.started) {
-        end_watcher();
-        watch.started = false;
-    }
-    pthread_mutex_unlock(&watch.gate);
+    pthread_mutex_lock(&watch.lock);
+    --watch.users;
+    pthread_mutex_unlock(&watch.lock);
 }
 
 bool tess_waiting_is_short(void)

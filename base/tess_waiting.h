@@ -22,7 +22,9 @@ extern "C" {
 #endif
 
 /** Begin to watch, until tess_waiting_end() has been called as often. Any thread may
- * call both. What has been learned is kept for the next time. `threads` is how many the
+ * call both. What has been learned is kept for the next time. A thread of this module
+ * stays for a second after the last call, so a library that has this module must not be
+ * unloaded. `threads` is how many the
  * work between the calls has (0: as many as there are processors); a single one waits
  * for no other. Local. */
 void tess_waiting_begin(int threads);

@@ -23,11 +23,8 @@ void waiting_rule_suspect(waiting_rule *rule, double now_s, bool is_full);
 
 /* ---- what shortens waiting ---- */
 
-typedef struct waiting_crowd waiting_crowd;
-
-/* Make all threads of OpenMP wait for microseconds only. Returns NULL, and changes
- * nothing, if the system gives no threads for it. */
-waiting_crowd *waiting_crowd_start(void);
-void waiting_crowd_end(waiting_crowd *crowd);
+/* Until the calling thread ends, all threads of OpenMP wait for microseconds only.
+ * False if the system has no threads for it; then nothing has changed. */
+bool waiting_crowd_gather(void);
 
 #endif

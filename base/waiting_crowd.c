@@ -2,119 +2,82 @@
  * for 100 rounds where the process has more of its threads than processors, and for
  * 300 000 otherwise, as its manual says of GOMP_SPINCOUNT. The variable is read when
  * the runtime is loaded, which is before any line of this library. So a crowd of
- * threads is made, one more than there are processors. They sleep, and are counted. */
-#define _GNU_SOURCE
+ * threads is made, as many as there are processors. They sleep, and are counted. */
 #include "waiting.h"
 
-#include <pthread.h>
-#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
 
-#include "tess_mem.h"
+#include "tess_cgroup.h"
 #include "tess_omp.h"
-#include "tess_processors.h"
 
-struct waiting_crowd {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t change; /* signals changes of the members below */
-    bool ready, ending;
-    int size;
-};
+#ifdef _OPENMP
 
-static void wait_for_end(waiting_crowd *crowd)
+/* The first number in a file, or `otherwise`. */
+static int64_t number_in(const char *folder, const char *name, int64_t otherwise)
 {
-    pthread_mutex_lock(&crowd->lock);
-    while (!crowd->ending)
-        pthread_cond_wait(&crowd->change, &crowd->lock);
-    pthread_mutex_unlock(&crowd->lock);
+    char path[4200];
+    long long value;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (!file) return otherwise;
+    if (fscanf(file, "%lld", &value) != 1) value = otherwise;
+    fclose(file);
+    return value;
 }
 
-static void tell(waiting_crowd *crowd, bool *what)
+/* Lowers the number of threads that may be added to that of a control group. */
+static void take_room(const char *folder, int version, void *context)
 {
-    pthread_mutex_lock(&crowd->lock);
-    *what = true;
-    pthread_cond_broadcast(&crowd->change);
-    pthread_mutex_unlock(&crowd->lock);
+    (void)version; /* the files are the same */
+    int64_t *room = context;
+    const int64_t left =
+        number_in(folder, "pids.max", INT64_MAX) - number_in(folder, "pids.current", 0);
+    if (left < *room) *room = left;
 }
 
-/* A thread that opens a parallel region keeps the team, asleep, until it ends itself.
+/* Threads that the user may add, given that all threads of the host may be the user's.
  */
-static void *lead(void *argument)
+static int64_t room_of_user(void)
 {
-    waiting_crowd *crowd = argument;
-    pthread_setname_np(pthread_self(), "tess-crowd"); /* and so are the members */
-    int members = 0;
-#pragma omp parallel num_threads(crowd->size) reduction(+ : members)
-    members += 1;
-    crowd->size = members;
-    tell(crowd, &crowd->ready);
-    wait_for_end(crowd);
-    return NULL;
-}
-
-static void *be_there(void *argument)
-{
-    wait_for_end(argument);
-    return NULL;
+    struct rlimit limit;
+    long long threads = 0;
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0) return 0;
+    if (limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%*f %*f %*f %*d/%lld", &threads) != 1) threads = INT64_MAX;
+    fclose(file);
+    return (int64_t)limit.rlim_cur - threads;
 }
 
 /* Whether the system gives so many threads. The runtime of OpenMP ends the program
- * where it does not. */
-static bool has_threads(waiting_crowd *crowd)
+ * where it does not, so half of what is left stays for others. */
+static bool has_room(int threads)
 {
-    int count = 0;
-    pthread_t *thread = tess_alloc(crowd->size, sizeof *thread);
-    if (!thread) return false;
-    while (count < crowd->size &&
-           pthread_create(&thread[count], NULL, be_there, crowd) == 0)
-        ++count;
-    tell(crowd, &crowd->ending);
-    for (int k = 0; k < count; ++k)
-        pthread_join(thread[k], NULL);
-    crowd->ending = false;
-    tess_free(thread);
-    return count == crowd->size;
+    int64_t room = room_of_user();
+    tess_cgroup_each("", "pids", take_room, &room);
+    return room / 2 >= threads;
 }
 
-static void free_crowd(waiting_crowd *crowd)
+/* A thread that opens a parallel region keeps its team, asleep, until it ends itself.
+ */
+bool waiting_crowd_gather(void)
 {
-    pthread_cond_destroy(&crowd->change);
-    pthread_mutex_destroy(&crowd->lock);
-    tess_free(crowd);
+    const int size = omp_get_num_procs() + 1; /* with this thread */
+    int members = 0;
+    if (!has_room(size)) return false;
+#pragma omp parallel num_threads(size) reduction(+ : members)
+    members += 1;
+    return members == size;
 }
 
-/* Processors as the runtime counts them: their number, or that of its places. */
-static int count_processors(void)
-{
-#ifdef _OPENMP
-    return omp_get_num_procs();
 #else
-    return tess_processors();
+
+bool waiting_crowd_gather(void)
+{
+    return false;
+}
+
 #endif
-}
-
-waiting_crowd *waiting_crowd_start(void)
-{
-    waiting_crowd *crowd = tess_alloc_zero(1, sizeof *crowd);
-    if (!crowd) return NULL;
-    crowd->size = count_processors() + 1;
-    pthread_mutex_init(&crowd->lock, NULL);
-    pthread_cond_init(&crowd->change, NULL);
-    if (!has_threads(crowd) || pthread_create(&crowd->thread, NULL, lead, crowd) != 0) {
-        free_crowd(crowd);
-        return NULL;
-    }
-    pthread_mutex_lock(&crowd->lock);
-    while (!crowd->ready)
-        pthread_cond_wait(&crowd->change, &crowd->lock);
-    pthread_mutex_unlock(&crowd->lock);
-    return crowd;
-}
-
-void waiting_crowd_end(waiting_crowd *crowd)
-{
-    if (!crowd) return;
-    tell(crowd, &crowd->ending);
-    pthread_join(crowd->thread, NULL);
-    free_crowd(crowd);
-}
