@@ -15,13 +15,12 @@ fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang \
 libclang-rt-dev mmdebstrap"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
-# and looks long for fast networks, which one machine does not need. A rank that waits keeps
-# its core from the others, unless it yields.
+# and looks long for fast networks, which one machine does not need.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_pml=ob1 OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_pml=ob1
 
 tess_say() {
     printf '== %s\n' "$*"
