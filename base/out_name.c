@@ -85,26 +85,40 @@ static pid_t maker_of(const char *name, const char *base)
                : 0;
 }
 
-/* Whether another process has locked the file, as its maker does. A maker in a
- * container may have a number that no process of this host has, so that its number does
- * not show that it runs. Where files cannot be locked, the number alone decides. */
-static bool is_locked(int fd)
+/* Open a file or a folder for locking. Network file systems lock only what is open for
+ * writing, and folders cannot be. */
+static int open_entry(int folder, const char *name)
 {
-    return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const int how = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    const int fd = openat(folder, name, O_RDWR | how);
+    return fd >= 0 ? fd : openat(folder, name, O_RDONLY | how);
 }
 
-/* Whether the file was made by this user, and by no process that still runs. */
-static bool is_left(int folder, const char *name, pid_t maker)
+/* Whether nobody makes the file any more. Its maker has locked it. Numbers of
+ * processes do not show that it runs: another process may have got the number, also
+ * this one in a container, and a process that has ended may still have it. If files
+ * cannot be locked there, only the number is left to decide. */
+static bool is_unlocked(int fd, pid_t maker)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno == EWOULDBLOCK) return false;
+    return maker != getpid() && kill(maker, 0) != 0 && errno == ESRCH;
+}
+
+/* Open the file if it was made by this user, and by no process that still runs. Returns
+ * −1 otherwise. Its lock is held as long as it is open, so that nobody begins to use
+ * it. */
+static int open_left(int folder, const char *name, pid_t maker)
 {
     struct stat info;
-    if (maker == getpid() || kill(maker, 0) == 0 || errno != ESRCH) return false;
-    const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0) return false;
-    const bool left = fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
-                      (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) &&
-                      !is_locked(fd);
+    if (out_name_is_noted(name)) return -1;
+    const int fd = open_entry(folder, name);
+    if (fd < 0) return -1;
+    if (fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+        (S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) && is_unlocked(fd, maker))
+        return fd;
     close(fd);
-    return left;
+    return -1;
 }
 
 void tess_out_file_remove_left(const char *path)
@@ -116,10 +130,12 @@ void tess_out_file_remove_left(const char *path)
     if (!list) return;
     for (const struct dirent *entry; (entry = readdir(list));) {
         const pid_t maker = maker_of(entry->d_name, base);
-        if (maker == 0 || !is_left(dirfd(list), entry->d_name, maker)) continue;
+        const int fd = maker ? open_left(dirfd(list), entry->d_name, maker) : -1;
+        if (fd < 0) continue;
         tess_log_info("%s/%s: removed; a run that was killed had left it", folder,
                       entry->d_name);
         out_name_remove(dirfd(list), entry->d_name);
+        close(fd);
     }
     closedir(list);
 }

@@ -1,6 +1,6 @@
 /** @file out_name.h  (private to base/)
  *  Names of unfinished files. A name says which process of which host makes the file.
- *  Unfinished files are removed by that name.
+ *  Unfinished files are removed by that name, once nobody holds their lock.
  */
 #ifndef OUT_NAME_H
 #define OUT_NAME_H
@@ -15,5 +15,16 @@ bool out_name_make(const char *path, int attempt, char *temp);
 /** Remove a file, a link, or a folder with its contents. It makes only system calls, so
  * a signal handler may call it. Local. */
 void out_name_remove(int folder, const char *name);
+
+/** Note the temporary name `path` for removal by signals, with a lock that stays until
+ * it is forgotten: that of the open file `fd`, -1 for none. Local. */
+void out_name_note(const char *path, int fd);
+
+/** Whether this process has noted a file of this name, in whatever folder. Local. */
+bool out_name_is_noted(const char *name);
+
+/** From now on SIGUSR1 removes the unfinished files and ends the process, as the
+ * signals of tess_out_catch_signals() do. `tells`: a line says so. Local. */
+void out_signal_catch_user(bool tells);
 
 #endif

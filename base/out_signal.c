@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "out_name.h"
@@ -25,19 +26,40 @@ enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
  * them. */
 static struct {
     atomic_int state;
+    int lock; /* a second descriptor of the locked file, -1: none */
     char path[TESS_OUT_FILE_NAME];
 } slots[MAX_FILES];
 
-void tess_out_file_note(const char *path)
+/* Another descriptor of the file, which keeps its lock when `fd` is closed, as writers
+ * do before the file gets its name. A process that may open few files has more need of
+ * them. */
+static int keep_lock(int fd)
+{
+    struct rlimit most;
+    const int kept = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    if (kept < 0) return -1;
+    if (getrlimit(RLIMIT_NOFILE, &most) != 0 || (rlim_t)kept < most.rlim_cur / 2)
+        return kept;
+    close(kept);
+    return -1;
+}
+
+void out_name_note(const char *path, int fd)
 {
     for (int k = 0; k < MAX_FILES; ++k) {
         int expected = SLOT_FREE;
         if (!atomic_compare_exchange_strong(&slots[k].state, &expected, SLOT_FILLED_IN))
             continue;
         snprintf(slots[k].path, sizeof slots[k].path, "%s", path);
+        slots[k].lock = keep_lock(fd);
         atomic_store(&slots[k].state, SLOT_USED);
         return;
     }
+}
+
+void tess_out_file_note(const char *path)
+{
+    out_name_note(path, -1);
 }
 
 void tess_out_file_forget(const char *path)
@@ -45,9 +67,20 @@ void tess_out_file_forget(const char *path)
     for (int k = 0; k < MAX_FILES; ++k)
         if (atomic_load(&slots[k].state) == SLOT_USED &&
             strcmp(slots[k].path, path) == 0) {
+            if (slots[k].lock >= 0) close(slots[k].lock);
             atomic_store(&slots[k].state, SLOT_FREE);
             return;
         }
+}
+
+bool out_name_is_noted(const char *name)
+{
+    for (int k = 0; k < MAX_FILES; ++k) {
+        if (atomic_load(&slots[k].state) != SLOT_USED) continue;
+        const char *slash = strrchr(slots[k].path, '/');
+        if (strcmp(slash ? slash + 1 : slots[k].path, name) == 0) return true;
+    }
+    return false;
 }
 
 /* ---- in the handler: system calls only ---- */
@@ -125,6 +158,17 @@ enum { RUNNING, HELD, STOPPING };
 static atomic_int phase;
 static atomic_int waiting; /* the last signal that came while signals were held, or 0 */
 
+/* Whether this rank says that SIGUSR1 ends the run. Users of batch systems that send it
+ * expect a checkpoint. */
+static bool tells_of_user_signal;
+
+static void tell_of_user_signal(void)
+{
+    static const char line[] = "tessera: warning: SIGUSR1 ends this run, which has no "
+                               "checkpoint; its unfinished files are removed\n";
+    if (tells_of_user_signal) (void)!write(STDERR_FILENO, line, sizeof line - 1);
+}
+
 /* Removing the hundred files of a MeasurementSet takes longer than the second that Open
  * MPI's launcher leaves a rank before it kills its process group. So another process,
  * which has a session of its own, removes them, while this process waits for it or is
@@ -140,6 +184,7 @@ static void on_signal(int number)
         atomic_store(&waiting, number);
         return;
     }
+    if (number == SIGUSR1) tell_of_user_signal();
     for (int k = 0; k < MAX_FILES && !any; ++k)
         any = atomic_load(&slots[k].state) == SLOT_USED;
     if (!any)
@@ -183,17 +228,28 @@ void tess_out_catch_file_limit(void)
     signal(SIGXFSZ, on_file_limit);
 }
 
+static const struct sigaction *ending(void)
+{
+    static struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigfillset(&action.sa_mask);
+    return &action;
+}
+
 void tess_out_catch_signals(bool several)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGXCPU};
     signal(SIGXFSZ, SIG_IGN); /* writing then fails with EFBIG, as on a full disk */
     leave_others_ms = several ? 500 : 0;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         struct sigaction before;
-        sigfillset(&action.sa_mask);
         /* a signal that is ignored (nohup), or has another handler, stays so */
         if (sigaction(numbers[k], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(numbers[k], &action, NULL);
+            sigaction(numbers[k], ending(), NULL);
     }
+}
+
+void out_signal_catch_user(bool tells)
+{
+    tells_of_user_signal = tells;
+    sigaction(SIGUSR1, ending(), NULL);
 }

@@ -48,12 +48,29 @@ cleanup:
     return status;
 }
 
-/* Create a file or a folder. Returns −1, with errno, if it exists or cannot be created.
- */
+/* Create a file or a folder, and open it. Returns −1, with errno, if it exists or
+ * cannot be created. */
 static int make_entry(const char *temp, bool is_folder)
 {
-    if (is_folder) return mkdir(temp, 0777);
-    return open(temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (!is_folder)
+        return open(temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (mkdir(temp, 0777) != 0) return -1;
+    const int made = open(temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (made >= 0) return made;
+    const int error = errno;
+    (void)rmdir(temp);
+    errno = error;
+    return -1;
+}
+
+/* Lock what has just been made. Returns false if another run has taken it for what a
+ * killed run has left, and removes it. Not all file systems can lock files. */
+static bool lock_made(int made, const char *temp)
+{
+    struct stat info, there;
+    if (flock(made, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+    return fstat(made, &info) == 0 && lstat(temp, &there) == 0 &&
+           info.st_dev == there.st_dev && info.st_ino == there.st_ino;
 }
 
 /* Create the file or the folder under the name `temp`, which is noted. */
@@ -71,13 +88,17 @@ static tess_status create_entry(const char *path, bool is_folder,
         }
         *made = make_entry(temp, is_folder);
         if (*made < 0 && errno != EEXIST) break;
+        if (*made < 0 || lock_made(*made, temp)) continue;
+        close(*made);
+        *made = -1;
+        errno = EEXIST;
     }
     if (*made < 0) {
         temp[0] = '\0';
         TESS_FAIL(tess_errno_status(errno), "%s: cannot be created: %s", path,
                   strerror(errno));
     }
-    tess_out_file_note(temp);
+    out_name_note(temp, is_folder ? -1 : *made);
 cleanup:
     return status;
 }
@@ -88,7 +109,6 @@ tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME]
     tess_status status = TESS_OK;
     int made;
     TESS_TRY(create_entry(path, false, temp, &made));
-    (void)flock(made, LOCK_EX | LOCK_NB); /* not all file systems can lock files */
     *fd = made;
 cleanup:
     return status;
@@ -127,11 +147,7 @@ tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAM
     tess_status status = TESS_OK;
     int made;
     TESS_TRY(create_entry(path, true, temp, &made));
-    status = tess_out_folder_lock(temp, fd);
-    if (status == TESS_OK) goto cleanup;
-    (void)rmdir(temp);
-    tess_out_file_forget(temp);
-    temp[0] = '\0';
+    *fd = made;
 cleanup:
     return status;
 }

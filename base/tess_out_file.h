@@ -26,8 +26,8 @@ tess_status tess_out_check_target(const char *path, bool overwrite);
 
 /** Create a new file in the folder of `path`, open for reading and writing, under a
  * temporary name, `temp`. The file is noted for removal until it is published or
- * discarded, and is locked while it is open. TESS_ERR_IO; TESS_ERR_RESOURCE: too many
- * files are open. Local. */
+ * discarded, and is locked until then, so that no other run takes it for what a killed
+ * run has left. TESS_ERR_IO; TESS_ERR_RESOURCE: too many files are open. Local. */
 tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                  int *fd);
 
@@ -36,7 +36,8 @@ tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME]
 tess_status tess_out_file_begin(const char *path, bool overwrite,
                                 char temp[TESS_OUT_FILE_NAME], int *fd);
 
-/** As tess_out_file_create, for a folder; `fd` is open for reading. Local. */
+/** As tess_out_file_create, for a folder; `fd` is open for reading. The folder is
+ * locked while `fd` is open. Local. */
 tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                    int *fd);
 
@@ -48,9 +49,10 @@ tess_status tess_out_folder_lock(const char *path, int *fd);
  * any process of any host. Local. */
 bool tess_out_file_is_temporary(const char *end);
 
-/** Remove unfinished files and folders of `path` that processes of this host have left,
- * if these processes do not exist any more. Files of other hosts and of other users
- * stay, and so do files whose names only look alike. Local: one rank calls this. */
+/** Remove unfinished files and folders of `path` that processes of this host have left:
+ * nobody holds their locks any more. Files of other hosts and of other users stay, and
+ * so do files whose names only look alike. Where files cannot be locked, those stay
+ * whose process exists. Local: one rank calls this. */
 void tess_out_file_remove_left(const char *path);
 
 /** Reserve `bytes` of disk, so that a full disk is found before anything is written. If

@@ -209,14 +209,12 @@ static void other_files_stay(void **state)
     const pid_t gone = kill_a_run(FOLDER "/x");
     tess_out_file_remove_left(FOLDER "/x");
     assert_int_equal(count_entries(), 0);
-    /* of another host, of processes that run, of other spellings, a link, a pipe */
+    /* of another host, of other spellings, a link, a pipe */
     const struct {
         uint32_t host;
         long process;
         const char *format;
     } names[] = {{own + 1, gone, "%s/a.tessera-%08x-%ld-0.tmp"},
-                 {own, getppid(), "%s/a.tessera-%08x-%ld-0.tmp"},
-                 {own, getpid(), "%s/a.tessera-%08x-%ld-0.tmp"},
                  {own, gone, "%s/a.tessera-%08x-0%ld-0.tmp"},
                  {own, gone, "%s/a.tessera-%08x-%ld-0.tmp~"},
                  {own, gone, "%s/a.tessera-%x-+%ld-0.tmp"},
@@ -245,6 +243,33 @@ static void other_files_stay(void **state)
     close(fd);
     tess_out_file_remove_left(FOLDER "/a");
     assert_false(there(path));
+}
+
+/* Its maker has ended, and its number is that of a process that runs: it has been given
+ * again, every run in a container has it, or nobody has waited for the process. */
+static void numbers_of_living_processes_keep_nothing(void **state)
+{
+    char host[256] = "", path[512], temp[TESS_OUT_FILE_NAME];
+    int fd;
+    gethostname(host, sizeof host - 1);
+    const uint32_t own = (uint32_t)tess_hash(TESS_HASH_START, host, strlen(host));
+    const long numbers[] = {getpid(), getppid()};
+    for (int k = 0; k < 2; ++k) {
+        snprintf(path, sizeof path, "%s/a.tessera-%08x-%ld-3.tmp", FOLDER, own,
+                 numbers[k]);
+        put(path, "left");
+    }
+    /* what this process makes stays, also when it has closed the file */
+    assert_int_equal(tess_out_file_create(FOLDER "/a", temp, &fd), TESS_OK);
+    close(fd);
+    tess_out_file_remove_left(FOLDER "/a");
+    assert_int_equal(count_entries(), 1);
+    fd = open(temp, O_RDWR);
+    assert_int_not_equal(flock(fd, LOCK_EX | LOCK_NB),
+                         0); /* for other processes, too */
+    close(fd);
+    tess_out_file_discard(temp);
+    assert_int_equal(count_entries(), 0);
 }
 
 /* The number of its maker means nothing here, as that of a process in a container. */
@@ -516,6 +541,7 @@ int main(void)
                                        TEST(left_files_go),
                                        TEST(many_files_go),
                                        TEST(other_files_stay),
+                                       TEST(numbers_of_living_processes_keep_nothing),
                                        TEST(folders_in_use_stay),
                                        TEST(late_signals_change_nothing),
                                        TEST(pipes_are_not_waited_for),
