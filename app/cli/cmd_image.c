@@ -11,6 +11,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out.h"
+#include "tess_stop.h"
 #include "tess_subcommands.h"
 
 static const char doc[] =
@@ -95,6 +96,7 @@ tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     TESS_TRY(prepare(comm, &args, notes));
+    if (!args.opts.checkpoint.folder) tess_stop_ends(tess_comm_rank(comm) == 0);
     TESS_TRY(tess_image_args_run(comm, &args, &profile));
 cleanup:
     tess_image_args_free(&args);

@@ -23,7 +23,8 @@ static bool changes_nothing(const char *name)
         "force-pw",         "force-fft-ranks", "force-passes",
         "force-split",      "config",          "quiet",
         "verbose",          "scratch",         "force-round-bytes",
-        "force-teams",      "force-scratch",   "no-sync"};
+        "force-teams",      "force-scratch",   "no-sync",
+        "lock-timeout"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;

@@ -10,6 +10,7 @@
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_status.h"
+#include "tess_stop.h"
 #include "tess_subcommands.h"
 #include "tess_vis.h"
 #include "tess_waiting.h"
@@ -87,6 +88,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     const bool first = tess_comm_rank(comm) == 0;
     if (argc > 0 && named_wsclean(argv[0])) {
         *chosen = find_command("wsclean");
+        tess_stop_ends(first);
         return tess_cmd_wsclean(comm, argc, argv);
     }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -105,6 +107,8 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
                   "'%s' is not a command; use one of image, predict, restore, draw, "
                   "simulate, info, plan, compare, stats, bench, wsclean",
                   argv[1]);
+    /* the options of `image` say whether it has checkpoints */
+    if ((*chosen)->run != tess_cmd_image) tess_stop_ends(first);
     TESS_TRY((*chosen)->run(comm, argc - 1, argv + 1));
 cleanup:
     return status;
@@ -197,6 +201,7 @@ int main(int argc, char **argv)
     tess_comm *comm = NULL;
     asked by = {.origin = wants_origin(argc, argv)};
     int exit_status = 0;
+    tess_stop_record();
     tess_input_keep_standard();
     tess_out_catch_file_limit();
     early_threads_yield(argc, argv);

@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "imager_rows.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_stop.h"
 
 /* The run ends this long before the batch job does [s], because writing images and
  * leaving takes time. */
@@ -31,26 +31,6 @@ static const double LONGER = 1.5;
 static const double WRITE_BYTES_S = 2e8, COST_SHARE = 0.03;
 /* Writing fewer bytes says nothing about the rate of a disk. */
 static const double LEAST_MEASURED = 64 << 20;
-
-/* A signal handler can only see static variables: they are state of the process, as the
- * handler itself is. */
-static volatile sig_atomic_t told_to_stop;
-static struct sigaction terminate_before;
-
-/* A second SIGTERM ends the process at once: the old handler is back. */
-static void on_signal(int number)
-{
-    told_to_stop = 1;
-    if (number == SIGTERM) sigaction(SIGTERM, &terminate_before, NULL);
-}
-
-static void catch_signals(void)
-{
-    const struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    told_to_stop = 0;
-    sigaction(SIGUSR1, &stop, NULL);
-    sigaction(SIGTERM, &stop, &terminate_before);
-}
 
 /* Seconds until the batch job ends, less a margin; infinite when its end is not known.
  */
@@ -395,7 +375,7 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
             status = tess_checkpoint_check_folder(opts->checkpoint.folder);
     }
     TESS_TRY(tess_comm_agree(comm, status));
-    catch_signals();
+    tess_stop_catch();
     TESS_TRY(find(checkpoint, opts));
 cleanup:
     return status;
@@ -481,7 +461,7 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
         if (checkpoint->has_worked && now + ahead > checkpoint->time.deadline_s)
             *what = SAVE_AND_STOP;
     }
-    if (told_to_stop) *what = SAVE_AND_STOP;
+    if (tess_stop_told()) *what = SAVE_AND_STOP;
     return tess_comm_allreduce_i64(checkpoint->comm, what, 1, TESS_MAX);
 }
 

@@ -1,0 +1,39 @@
+/** @file tess_stop.h
+ *  Signals that ask a run to save a checkpoint and to end. Batch systems send SIGUSR1
+ * as a warning, and may do so before the run has read its options.
+ */
+#ifndef TESS_STOP_H
+#define TESS_STOP_H
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Record SIGUSR1 from now on, whatever it did before, also if it is blocked. A program
+ *  calls this first of all. Local. */
+void tess_stop_record(void);
+
+/** Keep a recorded SIGUSR1, and one that comes now, for the program that execve() is
+ *  going to start, if that calls tess_stop_record() first of all. Call
+ * tess_stop_record() again if execve() fails. Local. */
+void tess_stop_carry(void);
+
+/** From now on SIGUSR1 and SIGTERM ask the run to stop. What has been recorded counts.
+ * A second SIGTERM does what it did before. Local. */
+void tess_stop_catch(void);
+
+/** Whether the run has been asked to stop. Local. */
+bool tess_stop_told(void);
+
+/** For programs whose run has no checkpoint: SIGUSR1 removes unfinished files and ends
+ *  the process, as SIGTERM does after tess_out_catch_signals(). One that has been
+ *  recorded does so at once. `tells`: this rank says so in a line. If SIGUSR1 was
+ * ignored when the program started, it is ignored again. Local. */
+void tess_stop_ends(bool tells);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
