@@ -13,6 +13,8 @@
 
 #include "sky_frame.h"
 #include "tess_const.h"
+#include "vis_ms.h"
+#include "vis_ms_lock.h"
 
 using namespace casacore;
 
@@ -125,7 +127,8 @@ void take_axes(const RecordInterface &coords, tess_casa_image &image)
 
 void open(tess_casa_image &image, tess_fits_model *header)
 {
-    image.table = Table(image.path, Table::Old);
+    tess_ms::wait_until_readable(image.path);
+    image.table = Table(image.path, TableLock(TableLock::NoLocking), Table::Old);
     image.map.attach(image.table, "map");
     image.shape = image.map.shape(0);
     const RecordInterface &coords = image.table.keywordSet().asRecord("coords");
@@ -151,6 +154,8 @@ tess_status tess_casa_image_open(const char *path, tess_fits_model *header,
         open(*opened, header);
         *image = opened.release();
         return TESS_OK;
+    } catch (const tess_ms::Failure &failure) {
+        return failure.status;
     } catch (const std::exception &error) {
         return tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
                                  "%s: it cannot be read as an image of CASA: %s", path,

@@ -115,6 +115,19 @@ cleanup:
     return status;
 }
 
+/* State of the process, because all of its sets are treated alike. */
+static double lock_timeout_s = TESS_VIS_LOCK_TIMEOUT_S;
+
+void tess_vis_set_lock_timeout(double seconds)
+{
+    lock_timeout_s = seconds;
+}
+
+double vis_lock_timeout_s(void)
+{
+    return lock_timeout_s;
+}
+
 tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select)
 {

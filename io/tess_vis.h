@@ -163,11 +163,21 @@ typedef struct tess_vis_writer tess_vis_writer;
 
 /* ---- reading ---- */
 
+/** Default of tess_vis_set_lock_timeout() [s]: programs of casacore that are at work
+ * let a lock go within some seconds after they have been asked to. */
+#define TESS_VIS_LOCK_TIMEOUT_S 60.0
+
+/** Set how long this process waits for a program that has a MeasurementSet locked,
+ * before it reads or changes that set. 0: it does not wait. This holds for all sets of
+ * the process. Local. */
+void tess_vis_set_lock_timeout(double seconds);
+
 /** Check that the library behind a format can open and read these sets without ending
- *  the process. Another process tries it, which takes tens of milliseconds. Paths that
- *  cannot be opened are left to tess_vis_open. TESS_ERR_INPUT when a set is damaged;
- * the message names the set and the damaged part. Local: one rank calls it before any
- * rank opens the sets. */
+ *  the process. It waits for programs that are writing one of them; TESS_ERR_IO when
+ * they do not end in time. Another process tries to read the sets, which takes tens of
+ * milliseconds. Paths that cannot be opened are left to tess_vis_open. TESS_ERR_INPUT
+ * when a set is damaged; the message names the set and the damaged part. Local: one
+ * rank calls it before any rank opens the sets. */
 tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select);
 

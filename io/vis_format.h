@@ -57,6 +57,9 @@ struct tess_vis_writer {
 extern const tess_vis_format tess_vis_format_uvfits;
 extern const tess_vis_format tess_vis_format_ms; /* vis_ms.cc, or vis_ms_absent.c */
 
+/** Longest time to wait for other programs (tess_vis_set_lock_timeout) [s]. Local. */
+double vis_lock_timeout_s(void);
+
 /** Free arrays inside a meta (segments, fields, antennas) and zero it. */
 void tess_vis_meta_free(tess_vis_meta *meta);
 

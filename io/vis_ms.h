@@ -41,6 +41,10 @@ namespace tess_ms
  * still has them in memory. A thread of a team takes fewer rows at a time. */
 enum { ROWS_AT_ONCE = 8192, TEAM_ROWS_AT_ONCE = 1024 };
 
+/* A view has descriptors, buckets and tiles of its own, and casacore's work has given
+ * way to copying by that number. */
+enum { MAX_VIEWS = 8 };
+
 using casacore::Array;
 using casacore::ArrayColumn;
 using casacore::Bool;
@@ -374,6 +378,10 @@ void open_first_view(Reader &reader);
 
 /** Let `view` read visibilities from the reader's columns. Throws. */
 void attach_data(View &view, const Reader &reader);
+
+/** The set's path by the name of view `index`; empty where there is no such name. Views
+ * have indices below MAX_VIEWS. */
+std::string name_of_view(const Reader &reader, size_t index);
 
 /** Open views up to `count`, or as many as there can be. */
 void open_views(Reader &reader, int count);

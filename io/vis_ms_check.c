@@ -239,6 +239,10 @@ tess_status vis_ms_check(const char *const *paths, int num_paths,
     child process;
     report heard = {.line = ""};
     char column[2 * COLUMN_NAME];
+    for (int k = 0; k < num_paths; ++k) {
+        const tess_status status = vis_ms_await(paths[k]);
+        if (status != TESS_OK) return status;
+    }
     if (select->model_only || select->uvw_only)
         snprintf(column, sizeof column, "-");
     else /* the first may be empty: that is one by default */

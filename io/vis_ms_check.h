@@ -11,11 +11,16 @@
 extern "C" {
 #endif
 
-/** TESS_ERR_INPUT when that process dies while it reads one of the sets, or takes too
+/** Wait for each set as vis_ms_await() does, and have that process read them.
+ *  TESS_ERR_INPUT when it dies while it reads one of the sets, or takes too
  *  long; the message names the set and the column. When the process cannot be started,
  *  the function logs this and returns TESS_OK. Local. */
 tess_status vis_ms_check(const char *const *paths, int num_paths,
                          const tess_vis_select *select);
+
+/** Wait until no other program writes the set or a subtable that is read of it.
+ *  TESS_ERR_IO: it goes on for too long; TESS_ERR_STOPPED. Local. */
+tess_status vis_ms_await(const char *path);
 
 #ifdef __cplusplus
 }

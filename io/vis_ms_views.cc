@@ -17,10 +17,6 @@ namespace tess_ms
 namespace
 {
 
-/* A view has descriptors, buckets and tiles of its own, and casacore's work has given
- * way to copying by then. */
-enum { MAX_VIEWS = 8 };
-
 /* The standard storage manager keeps all columns of some rows in a bucket, and by
  * itself two buckets in memory: ten columns of many rows, one after the other, would be
  * read from the file ten times. All of ROWS_AT_ONCE fit into this. */
@@ -97,8 +93,9 @@ Table table_named(const std::string &name)
     return Table(name, TableLock(TableLock::NoLocking), Table::Old);
 }
 
-/* The set's path by the name of view `index`; empty where there is no such name. */
-std::string other_name(const Reader &reader, size_t index)
+} // namespace
+
+std::string name_of_view(const Reader &reader, size_t index)
 {
     std::string name = reader.name;
     for (size_t k = 0; k < index; ++k)
@@ -106,8 +103,6 @@ std::string other_name(const Reader &reader, size_t index)
     std::error_code error;
     return std::filesystem::equivalent(name, reader.name, error) ? name : "";
 }
-
-} // namespace
 
 void open_first_view(Reader &reader)
 {
@@ -138,7 +133,7 @@ void open_views(Reader &reader, int count)
 {
     const size_t wanted = static_cast<size_t>(std::min<int>(count, MAX_VIEWS));
     while (reader.views.size() < wanted && !reader.has_all_views) {
-        const std::string name = other_name(reader, reader.views.size());
+        const std::string name = name_of_view(reader, reader.views.size());
         std::unique_ptr<View> view;
         try {
             if (!name.empty()) view = view_of(table_named(name), false);

@@ -23,6 +23,7 @@
 #include "tess_text.h"
 #include "vis_gather.h"
 #include "vis_ms.h"
+#include "vis_ms_lock.h"
 
 namespace fs = std::filesystem;
 
@@ -60,6 +61,7 @@ struct Writer {
     tess_comm *comm = nullptr;
     bool is_column = false, of_weights = false;
     std::shared_ptr<const Segments> segments;
+    WriteLock casacore_lock; /* of the set that is changed; outlives `table` */
     Table table;
     std::string reserve; /* file that holds disk back, "" for none */
     int lock = -1;       /* the folder that is written to, locked */
@@ -429,13 +431,43 @@ void check_info(const Writer &writer, const Table &table)
         MS_FAIL(TESS_ERR_IO, "%s: its table.info cannot be read", writer.path.c_str());
 }
 
+/* Whether the set has the columns, keywords and rows that it had when it was opened. */
+bool is_unchanged(const Table &table, const Table &now)
+{
+    const casacore::TableDesc &was = table.tableDesc(), &is = now.tableDesc();
+    bool same = table.nrow() == now.nrow() && was.ncolumn() == is.ncolumn() &&
+                table.keywordSet().nfields() == now.keywordSet().nfields();
+    for (casacore::uInt k = 0; same && k < was.ncolumn(); ++k)
+        same = is.isColumn(was[k].name());
+    return same;
+}
+
+/* casacore writes the description of a table as it was when it was opened, and columns
+ * that other programs have added since then would be lost. So the set is opened again
+ * if it has changed. Its lock is held by now. */
+void refresh(const Writer &writer, Reader &reader)
+{
+    const std::string unused = name_of_view(reader, MAX_VIEWS);
+    if (unused.empty()) return;
+    const Table now(unused, TableLock(TableLock::NoLocking), Table::Old);
+    if (is_unchanged(reader.table(), now)) return;
+    const rownr_t rows = reader.table().nrow();
+    reader.views.clear();
+    open_first_view(reader); /* from memory, if somebody else here has it open */
+    if (!is_unchanged(reader.table(), now) || now.nrow() != rows)
+        MS_FAIL(
+            TESS_ERR_IO,
+            "%s: another program has changed its rows or columns since this run has "
+            "opened it; run again",
+            writer.path.c_str());
+    attach_data(*reader.views[0], reader);
+}
+
 template <class T>
 void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
                  ArrayColumn<T> &column)
 {
     const bool exists = source.table().tableDesc().isColumn(writer.column);
-    check_column_of(writer, source.table());
-    check_info(writer, source.table());
     double cells = 0.0;
     int64_t max_chan = 1;
     for (int k = 0; k < meta.num_segments; ++k) {
@@ -443,7 +475,6 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
         max_chan = std::max(max_chan, segment.num_chan_file);
         cells += cells_of(meta.segment[k]);
     }
-    must(tess_out_folder_lock(writer.path.c_str(), &writer.lock));
     if (!exists) check_space(writer.path, writer.path, cells * sizeof(T));
     /* first, since a table that is open for writing in a folder that cannot be written
      * to ends the program when it is closed */
@@ -538,11 +569,16 @@ void put_history(const Writer &writer, Table &table)
 void add_history(const Writer &writer)
 {
     if (writer.message.empty() && writer.command_line.empty()) return;
+    const std::string path = writer.path + "/HISTORY";
     std::unique_ptr<Table> table;
+    WriteLock locks;
     try {
-        table = std::make_unique<Table>(casacore_name(writer.path + "/HISTORY"),
+        if (!locks.take_now(path))
+            throw casacore::AipsError("another program holds its lock");
+        table = std::make_unique<Table>(casacore_name(path),
                                         TableLock(TableLock::NoLocking), Table::Update);
         put_history(writer, *table);
+        locks.note_change(*table, false);
     } catch (const std::exception &error) {
         /* never closed: casacore would write what it could not read */
         (void)table.release();
@@ -569,6 +605,7 @@ void finish_on_root(Writer &writer)
     release_reserve(writer);
     forget_column_files(writer); /* before they belong to the table */
     writer.table.flush(casacore::True, casacore::True);
+    writer.casacore_lock.note_change(writer.table, writer.column_added);
     writer.column_added = false;
     release_table(writer);
     if (writer.is_column)
@@ -586,6 +623,8 @@ void discard(Writer &writer)
         writer.weights = ArrayColumn<Float>();
         if (writer.column_added) writer.table.removeColumn(writer.column);
         forget_column_files(writer);
+        if (!writer.table.isNull())
+            writer.casacore_lock.note_change(writer.table, writer.column_added);
         return;
     }
     if (writer.temporary.empty()) return;
@@ -614,17 +653,62 @@ std::string without_slash(std::string path)
 
 } // namespace
 
+/* Wait for the write lock of a set. Other threads have work done by casacore meanwhile.
+ */
+static tess_status lock_set(const std::string &path, WriteLock &lock)
+{
+    return caught(TESS_ERR_IO, path.c_str(), unwritable, [&] { lock.take(path); });
+}
+
 tess_status check_column(const tess_vis_reader *reader, const char *column,
                          bool of_weights)
 {
     const char *path = reader->meta.path;
-    return guarded(TESS_ERR_IO, path, unwritable, [&] {
+    const tess_status status = guarded(TESS_ERR_IO, path, unwritable, [&] {
         Writer writer;
         writer.path = without_slash(path);
         writer.column = column;
         writer.of_weights = of_weights;
         writer.overwrite = true;
         check_column_of(writer, static_cast<const Reader *>(reader->state)->table());
+    });
+    WriteLock lock; /* let go at once: it is taken again when the column is made */
+    return status == TESS_OK ? lock_set(without_slash(path), lock) : status;
+}
+
+/* Nothing is waited for, and no file of locks made, in a set that cannot be written. */
+static tess_status lock_on_root(Writer &writer, const tess_vis_reader *like)
+{
+    const char *path = writer.path.c_str();
+    const tess_status status = guarded(TESS_ERR_IO, path, unwritable, [&] {
+        if (!like) {
+            check_target(writer);
+            return;
+        }
+        const Table &table = static_cast<const Reader *>(like->state)->table();
+        check_column_of(writer, table);
+        check_info(writer, table);
+        must(tess_out_folder_lock(path, &writer.lock));
+    });
+    return status == TESS_OK ? lock_set(writer.path, writer.casacore_lock) : status;
+}
+
+static tess_status create_on_root(Writer &writer, const tess_vis_meta *meta,
+                                  tess_vis_reader *like)
+{
+    const tess_status status = lock_on_root(writer, like);
+    if (status != TESS_OK) return status;
+    return guarded(TESS_ERR_IO, writer.path.c_str(), unwritable, [&] {
+        if (!like) {
+            create_set(writer, *meta);
+            return;
+        }
+        Reader &source = *static_cast<Reader *>(like->state);
+        refresh(writer, source);
+        if (writer.of_weights)
+            open_column(writer, source, like->meta, writer.weights);
+        else
+            open_column(writer, source, like->meta, writer.data);
     });
 }
 
@@ -651,16 +735,9 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
                 state->command_line = clean_text(writer->origin->command_line);
                 state->message = clean_text(writer->origin->message);
             }
-            if (tess_comm_rank(comm) != 0) return;
-            if (!like)
-                create_set(*state, *meta);
-            else if (state->of_weights)
-                open_column(*state, *static_cast<Reader *>(like->state), like->meta,
-                            state->weights);
-            else
-                open_column(*state, *static_cast<Reader *>(like->state), like->meta,
-                            state->data);
         });
+    if (status == TESS_OK && tess_comm_rank(comm) == 0)
+        status = create_on_root(*state, meta, like);
     status = tess_comm_agree(comm, status);
     if (status != TESS_OK) destroy(writer);
     return status;

@@ -14,6 +14,7 @@
 #include "tess_cli.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_vis.h"
 
 /* ---- which visibilities ---- */
 
@@ -298,6 +299,7 @@ enum {
     OPT_FORCE_DEVICE_PLANES,
     OPT_NO_CALIBRATION,
     OPT_NO_SYNC,
+    OPT_LOCK_TIMEOUT,
     OPT_FORCE_PLANE_WINDOW,
     OPT_FORCE_BATCH,
 };
@@ -314,6 +316,7 @@ static const struct argp_option layout_options[] = {
      "written, as those of cp do. A machine that loses its power may leave them "
      "incomplete",
      0},
+    {"lock-timeout", OPT_LOCK_TIMEOUT, "TIME", 0, TESS_LOCK_TIMEOUT_HELP, 0},
     {"no-calibration", OPT_NO_CALIBRATION, NULL, OPTION_HIDDEN,
      "Plan by built-in costs. Without it, or TESS_CALIBRATION=off in the environment, "
      "runs of more than some seconds are planned by what this machine takes: measured "
@@ -399,6 +402,23 @@ static tess_status take_no_sync(const tess_option_rule *rule, const char *text,
     return TESS_OK;
 }
 
+static tess_status take_lock_timeout(const tess_option_rule *rule, const char *text,
+                                     void *value)
+{
+    (void)rule, (void)value;
+    return tess_cli_lock_timeout(text);
+}
+
+tess_status tess_cli_lock_timeout(const char *text)
+{
+    tess_status status = TESS_OK;
+    double seconds = 0;
+    if (strcmp(text, "0") != 0) TESS_TRY(tess_parse_duration(text, &seconds));
+    tess_vis_set_lock_timeout(seconds);
+cleanup:
+    return status;
+}
+
 static tess_status take_one(const tess_option_rule *rule, const char *text, void *value)
 {
     (void)rule, (void)text;
@@ -417,6 +437,7 @@ static const tess_option_rule layout_rules[] = {
     {OPT_MEMORY, take_memory, .offset = AT(memory_bytes)},
     {OPT_NO_CALIBRATION, take_off, .offset = AT(calibrate)},
     {OPT_NO_SYNC, take_no_sync, .offset = 0},
+    {OPT_LOCK_TIMEOUT, take_lock_timeout, .offset = 0},
     {OPT_FORCE_PW, tess_take_int, FORCED(pw), .min = 1, .max = MAX_FORCED},
     {OPT_FORCE_FFT_RANKS, tess_take_int, FORCED(fft_ranks), .min = 1,
      .max = MAX_FORCED},
@@ -449,6 +470,7 @@ static error_t parse_layout(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_INIT) {
         layout->calibrate = tess_calibrate_allowed();
         tess_out_file_set_sync(true); /* for an earlier run of this process */
+        tess_vis_set_lock_timeout(TESS_VIS_LOCK_TIMEOUT_S);
         return 0;
     }
     if (!tess_option_take(layout_rules, key, arg, layout, &status))

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <stdio.h>
 
+#include "cli_groups.h"
 #include "info.h"
 #include "tess_cli.h"
 #include "tess_log.h"
@@ -24,7 +25,14 @@ static const char doc[] =
     "  tessera info obs.ms --antennas --field 3C286\n"
     "  tessera info obs.ms --json";
 
-enum { OPT_JSON = 0x100, OPT_ANTENNAS, OPT_FLAGS, OPT_FIELD, OPT_DATACOLUMN };
+enum {
+    OPT_JSON = 0x100,
+    OPT_ANTENNAS,
+    OPT_FLAGS,
+    OPT_FIELD,
+    OPT_DATACOLUMN,
+    OPT_LOCK_TIMEOUT
+};
 
 static const struct argp_option options[] = {
     {"json", OPT_JSON, NULL, 0, "Print JSON", 0},
@@ -33,6 +41,7 @@ static const struct argp_option options[] = {
     {"field", OPT_FIELD, "F", 0, "Rows of this field only, by name or number", 0},
     {"datacolumn", OPT_DATACOLUMN, "NAME", 0,
      "Column of a MeasurementSet (default CORRECTED_DATA if there, else DATA)", 0},
+    {"lock-timeout", OPT_LOCK_TIMEOUT, "TIME", 0, TESS_LOCK_TIMEOUT_HELP, 0},
     {0},
 };
 
@@ -49,7 +58,11 @@ typedef struct info_args {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     info_args *args = state->input;
+    tess_status status = TESS_OK;
     switch (key) {
+    case ARGP_KEY_INIT:
+        tess_vis_set_lock_timeout(TESS_VIS_LOCK_TIMEOUT_S);
+        return 0;
     case ARGP_KEY_ARG:
         if (args->obs) return ARGP_ERR_UNKNOWN; /* there may be one only */
         args->obs = arg;
@@ -69,10 +82,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_DATACOLUMN:
         args->data_column = arg;
         break;
+    case OPT_LOCK_TIMEOUT:
+        status = tess_cli_lock_timeout(arg);
+        break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    return tess_cli_result(state, options, key, arg, TESS_OK);
+    return tess_cli_result(state, options, key, arg, status);
 }
 
 static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};

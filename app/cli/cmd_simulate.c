@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli_groups.h"
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_const.h"
@@ -18,6 +19,7 @@
 #include "tess_sim_layout.h"
 #include "tess_simulate.h"
 #include "tess_subcommands.h"
+#include "tess_vis.h"
 
 enum {
     OPT_LAYOUT = 0x1000,
@@ -43,6 +45,7 @@ enum {
     OPT_MIN_ELEVATION,
     OPT_DUT1,
     OPT_THREADS,
+    OPT_LOCK_TIMEOUT,
     OPT_OVERWRITE,
     OPT_NO_SYNC,
 };
@@ -99,6 +102,7 @@ static const struct argp_option options[] = {
     {"output", 'o', "OBS.uvfits|OBS.ms", 0, "The set to write", 4},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing set", 4},
     {"threads", OPT_THREADS, "N", 0, "Threads per rank (default: the allocation's)", 4},
+    {"lock-timeout", OPT_LOCK_TIMEOUT, "TIME", 0, TESS_LOCK_TIMEOUT_HELP, 4},
     {"no-sync", OPT_NO_SYNC, NULL, 0,
      "Do not wait until the disk has the set (see tessera image --help)", 4},
     {0},
@@ -310,6 +314,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         tess_out_file_set_sync(true); /* for an earlier run of this process */
+        tess_vis_set_lock_timeout(TESS_VIS_LOCK_TIMEOUT_S);
         return 0;
     case OPT_LAYOUT:
         opts->layout = arg;
@@ -346,6 +351,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         break;
     case OPT_NO_SYNC:
         tess_out_file_set_sync(false);
+        break;
+    case OPT_LOCK_TIMEOUT:
+        status = tess_cli_lock_timeout(arg);
         break;
     case 'o':
         opts->output = arg;
