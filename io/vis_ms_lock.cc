@@ -49,12 +49,13 @@ struct Holder {
 
 /* Asks the system, which changes nothing in the set. Returns false where it cannot
  * tell: there is no file of locks, it cannot be opened, or its disk has no locks. */
-bool find_holder(const std::string &path, FileLocker::LockType type, Holder &holder)
+bool find_holder(const std::string &path, FileLocker::LockType type, Holder &holder,
+                 off_t byte = LOCKED_BYTE)
 {
     struct flock lock = {};
     lock.l_type = type == FileLocker::Write ? F_WRLCK : F_RDLCK;
     lock.l_whence = SEEK_SET;
-    lock.l_start = LOCKED_BYTE;
+    lock.l_start = byte;
     lock.l_len = 1;
     const int fd = open(lock_name(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return false;
@@ -144,6 +145,18 @@ void wait_until_readable(const std::string &path)
     (void)file->release();
 }
 
+/* A program that has the set open for writing writes the columns that it knows when it
+ * closes the set. It cannot be told from a program that only reads. */
+static void warn_of_users(const std::string &path)
+{
+    Holder user;
+    if (!find_holder(path, FileLocker::Write, user, USED_BYTE) || !user.exists) return;
+    tess_log_warn(
+        "%s: %s has it open; if it was opened for writing there, the new column "
+        "is lost when it is closed",
+        path.c_str(), name_of(user).c_str());
+}
+
 WriteLock::~WriteLock()
 {
     if (held_ >= 0) close(held_);
@@ -178,6 +191,7 @@ void WriteLock::take(const std::string &path)
 {
     Holder holder;
     if (!has_locks(path)) return;
+    path_ = path;
     file_ = open_locks(path);
     wait_for(path, FileLocker::Write, [&](unsigned attempts) {
         if (file_->acquire(FileLocker::Write, attempts)) return hold(path);
@@ -192,6 +206,7 @@ void WriteLock::take(const std::string &path)
 bool WriteLock::take_now(const std::string &path)
 {
     if (!has_locks(path)) return true;
+    path_ = path;
     file_ = open_locks(path);
     return file_->acquire(FileLocker::Write, ASKING) && hold(path);
 }
@@ -210,6 +225,7 @@ void WriteLock::note_change(const Table &table, bool columns)
     managers = casacore::True;
     state.write(table.nrow(), table.tableDesc().ncolumn(), columns, managers);
     file_->putInfo(state.memoryIO());
+    if (columns) warn_of_users(path_);
 }
 
 } // namespace tess_ms

@@ -46,6 +46,7 @@ class WriteLock
   private:
     bool hold(const std::string &path);
 
+    std::string path_;
     std::unique_ptr<casacore::LockFile> file_;
     int held_ = -1; /* the file of locks, open and locked */
 };

@@ -121,8 +121,8 @@ job_launcher() {
     esac
 }
 
-# What each rank does first: ranks of the first node say which cores they may use. The
-# signal that comes before tessera is ready for it is lost, instead of its end.
+# What each rank does first: ranks of the first node say which cores they may use. A
+# signal that comes before tessera has started is lost, instead of its end.
 # shellcheck disable=SC2016
 job_rank='trap "" USR1
 first=$1 rank=${PMIX_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}}

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -22,6 +23,7 @@ import uvfits  # noqa: E402
 
 CHANNELS = 2
 SPOIL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "spoil_ms.py")
+HOLD = os.path.join(os.path.dirname(SPOIL), "lock_ms.py")
 # Storage managers' files of a set that simulate has made: the data and their header,
 # flags, uvw, columns of one value per row and of one value in all.
 FILES = ("table.f2_TSM0", "table.f2", "table.f3_TSM0", "table.f5_TSM0", "table.f1",
@@ -327,6 +329,66 @@ def check_two_writers(sets):
     sets.suite.ran("after the other run", tessera(*predict))
 
 
+def held_by(sets, ms, how):
+    """A program of casacore that holds the set, once it does (lock_ms.py)."""
+    child = subprocess.Popen([sets.python, HOLD, ms, how], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    sets.suite.equal(f"{how}: held", child.stdout.readline(), "held\n")
+    return child
+
+
+def let_go(child):
+    child.communicate("go\n", TIMEOUT)
+
+
+def wait_and_stop(sets, label, command):
+    """A run that waits for a lock says so at once, and a signal ends it."""
+    child = subprocess.Popen([BIN, *map(str, command)], stderr=subprocess.PIPE, text=True,
+                             stdout=subprocess.DEVNULL, env=mpi_environment())
+    line = child.stderr.readline()
+    child.send_signal(signal.SIGTERM)
+    sets.suite.equal(f"{label}: stopped while it waits", child.wait(TIMEOUT), -signal.SIGTERM)
+    sets.suite.true(f"{label}: {line!r}", "waiting for process " in line)
+
+
+def check_locks(sets):
+    """Sets that programs of casacore have locked are waited for, and keep their columns."""
+    suite, ms = sets.suite, sets.copy("locked")
+    if not sets.python:
+        suite.skipped("locks: casacore's Python module is not there")
+        return
+    model = uvfits.write_model(suite.path("locked.fits"), np.ones((64, 64)), 60 * ASEC)
+    update = ["image", ms, *IMAGE, "-o", suite.path("updated"), "--niter", "2",
+              "--update-model", "--quiet", "--overwrite"]
+    predict = ["predict", ms, "--model", model, "--column", "MODEL_DATA", "--overwrite"]
+    other = held_by(sets, ms, "write")
+    wait_and_stop(sets, "update-model", update)
+    for command in (["info", ms], ["plan", ms, *IMAGE], update, predict,
+                    [*simulation(suite.path("sky.csv"), ms), "--overwrite"]):
+        sets.faults.judge(f"a locked set: {command[0]}", tessera(*command, "--lock-timeout", 0),
+                          3, f"process {other.pid} holds casacore's write lock")
+    for ranks in RANKS[1:]:
+        sets.faults.judge(f"a locked set, {ranks} ranks",
+                          tessera(*update, "--lock-timeout", 0, ranks=ranks), 3, "write lock")
+    waits = subprocess.Popen([BIN, *map(str, update)], stderr=subprocess.PIPE, text=True,
+                             stdout=subprocess.DEVNULL, env=mpi_environment())
+    suite.true("waits", "for process " in waits.stderr.readline())
+    let_go(other)
+    suite.equal("goes on after the wait", waits.wait(TIMEOUT), 0)
+    read = [sets.python, "-c", "import sys, casacore.tables as c\n"
+            "print('MODEL_DATA' in c.table(sys.argv[1], ack=False).colnames())", ms]
+    suite.equal("the column is there", run(read, TIMEOUT).out, "True\n")
+    other = held_by(sets, ms, "read")
+    suite.ran("a set that another program reads", tessera("info", ms, "--lock-timeout", 0))
+    sets.faults.judge("is not written", tessera(*predict, "--lock-timeout", 0), 3, "read lock")
+    let_go(other)
+    other = held_by(sets, ms, "open")
+    result = tessera(*predict[:-2], "OTHER_DATA")
+    suite.ran("a set that another program has open", result)
+    suite.true("is warned of", f"process {other.pid} has it open" in result.err)
+    let_go(other)
+
+
 def check_closed_streams(sets):
     """Messages of a run whose standard streams are closed go into no file that it opens."""
     suite = sets.suite
@@ -415,8 +477,8 @@ def main():
     sets = Sets(Faults(Suite("bad_ms")))
     for part in (check_structure, check_contents, check_half_spectra, check_columns,
                  check_counts, check_stopped, check_stopped_images, check_failing_reads,
-                 check_two_writers, check_variables, check_open_files, check_closed_streams,
-                 check_user_signals, check_failing_disk):
+                 check_two_writers, check_locks, check_variables, check_open_files,
+                 check_closed_streams, check_user_signals, check_failing_disk):
         if not chosen or part.__name__ in chosen:
             part(sets)
     sets.suite.finish()
