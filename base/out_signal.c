@@ -212,6 +212,11 @@ void tess_out_release_signals(void)
     if (number) raise(number);
 }
 
+bool tess_out_signal_waits(void)
+{
+    return atomic_load(&waiting) != 0;
+}
+
 /* Writes the line and ends the process. It makes only system calls. */
 static void on_file_limit(int number)
 {

@@ -117,6 +117,9 @@ void tess_out_hold_signals(void);
 /** Handle a signal that has waited, and later ones at once. Local. */
 void tess_out_release_signals(void);
 
+/** Whether a signal waits (tess_out_hold_signals). Local. */
+bool tess_out_signal_waits(void);
+
 /** Remove the unfinished files of this process, as the signals do. For a program that
  * ends without a signal. Local. */
 void tess_out_remove_unfinished(void);

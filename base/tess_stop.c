@@ -11,6 +11,7 @@
  * handler itself is. */
 static volatile sig_atomic_t told;
 static struct sigaction terminate_before;
+static void (*at_sigterm)(void); /* or NULL */
 static bool records;     /* what has been told since the program began counts */
 static bool was_ignored; /* SIGUSR1, when the program began */
 
@@ -18,7 +19,9 @@ static bool was_ignored; /* SIGUSR1, when the program began */
 static void on_signal(int number)
 {
     told = 1;
-    if (number == SIGTERM) sigaction(SIGTERM, &terminate_before, NULL);
+    if (number != SIGTERM) return;
+    sigaction(SIGTERM, &terminate_before, NULL);
+    if (at_sigterm) at_sigterm();
 }
 
 static const struct sigaction stop = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -51,8 +54,9 @@ void tess_stop_carry(void)
         (void)signal(SIGUSR1, SIG_IGN);
 }
 
-void tess_stop_catch(void)
+void tess_stop_catch(void (*hurry)(void))
 {
+    at_sigterm = hurry;
     if (!records) told = 0; /* an earlier run of this process was */
     records = false;
     sigaction(SIGUSR1, &stop, NULL);

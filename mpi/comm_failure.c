@@ -86,9 +86,10 @@ tess_status comm_wait(MPI_Request *request, int count)
 {
     tess_status status = TESS_OK;
     int done = 0;
+    watch_enter();
     if (!own.world || own.failure == TESS_OK) {
         TESS_MPI(MPI_Waitall(count, request, MPI_STATUSES_IGNORE));
-        return TESS_OK;
+        goto cleanup;
     }
     for (;; nap()) {
         TESS_MPI(MPI_Testall(count, request, &done, MPI_STATUSES_IGNORE));
@@ -99,6 +100,7 @@ tess_status comm_wait(MPI_Request *request, int count)
         own.another_ends_it = true;
     }
 cleanup:
+    watch_leave();
     return status;
 }
 

@@ -67,8 +67,11 @@ static tess_status allocate_shared(tess_window *window)
     if (ranks == 1 || !possible) return TESS_OK;
     TESS_MPI(MPI_Info_create(&info));
     TESS_MPI(MPI_Info_set(info, "alloc_shared_noncontig", "true"));
-    if (MPI_Win_allocate_shared((MPI_Aint)window->bytes, 1, info, window->comm->inside,
-                                &own, &window->handle) != MPI_SUCCESS)
+    watch_enter();
+    const int made = MPI_Win_allocate_shared(
+        (MPI_Aint)window->bytes, 1, info, window->comm->inside, &own, &window->handle);
+    watch_leave();
+    if (made != MPI_SUCCESS)
         window->handle = MPI_WIN_NULL;
     else
         shared_bytes += window->bytes;
@@ -131,8 +134,10 @@ void tess_window_free(tess_window *window)
 {
     if (!window) return;
     if (window->handle != MPI_WIN_NULL) {
+        watch_enter();
         MPI_Win_unlock_all(window->handle);
         MPI_Win_free(&window->handle);
+        watch_leave();
         shared_bytes -= window->bytes;
     } else
         tess_free(window->own);

@@ -190,7 +190,9 @@ void tess_comm_finish(tess_comm *comm)
     int started = 0;
     tess_comm_free(comm);
     MPI_Initialized(&started);
+    watch_enter();
     if (started) MPI_Finalize();
+    watch_leave();
 }
 
 void tess_comm_abort(tess_comm *comm, int exit_status)
@@ -245,9 +247,11 @@ void tess_comm_free(tess_comm *comm)
 {
     if (!comm) return;
     tess_comm_free(comm->last);
+    watch_enter();
     if (comm->inside != MPI_COMM_NULL) MPI_Comm_free(&comm->inside);
     if (comm->across != MPI_COMM_NULL) MPI_Comm_free(&comm->across);
     if (!comm_alone(comm)) MPI_Comm_free(&comm->handle);
+    watch_leave();
     tess_free(comm->node);
     tess_free(comm);
 }

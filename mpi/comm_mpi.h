@@ -9,6 +9,7 @@
 #include "tess_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "watch.h"
 
 /* Largest message, or count of elements, that is handed to MPI at a time, because MPI's
  * counts are int. */
@@ -29,7 +30,9 @@ struct tess_comm {
 
 #define TESS_MPI(call)                                                                 \
     do {                                                                               \
+        watch_enter();                                                                 \
         const int mpi_code_ = (call);                                                  \
+        watch_leave();                                                                 \
         if (mpi_code_ != MPI_SUCCESS) {                                                \
             char mpi_text_[MPI_MAX_ERROR_STRING] = "";                                 \
             int mpi_length_ = 0;                                                       \

@@ -12,6 +12,8 @@
 #include "cli_mistakes.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_parse.h"
+#include "tess_watch.h"
 
 /* The topmost argp, and the command line that all groups of options share. Groups find
  * it here because argp passes each group an input of its own. */
@@ -27,12 +29,17 @@ static tess_cli *cli_of(const struct argp_state *state)
 
 /* ---- options of every subcommand ---- */
 
-enum { OPT_CONFIG = 0x100, OPT_VERSION, OPT_HELP_ALL };
+enum { OPT_CONFIG = 0x100, OPT_STALL_TIMEOUT, OPT_VERSION, OPT_HELP_ALL };
 
 static const struct argp_option common_options[] = {
     {"config", OPT_CONFIG, "FILE", 0,
      "Take options from FILE, lines of the form key = value where keys are the long "
      "names of options and # starts a comment; the command line overrides them",
+     0},
+    {"stall-timeout", OPT_STALL_TIMEOUT, "TIME", 0,
+     "End the run when a rank does not answer for this time while another one waits "
+     "for "
+     "it, at least 5s, or never (default 5min)",
      0},
     {"quiet", 'q', NULL, 0, "Print warnings and errors only", 0},
     {"verbose", 'v', NULL, 0,
@@ -43,10 +50,24 @@ static const struct argp_option common_options[] = {
     {0},
 };
 
+static tess_status take_stall_timeout(const char *text)
+{
+    tess_status status = TESS_OK;
+    double seconds = 0;
+    if (strcmp(text, "never") != 0) TESS_TRY(tess_parse_duration(text, &seconds));
+    TESS_TRY(tess_watch_timeout(seconds));
+cleanup:
+    return status;
+}
+
 static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
     tess_cli *cli = cli_of(state);
+    tess_status status = TESS_OK;
     switch (key) {
+    case OPT_STALL_TIMEOUT:
+        status = take_stall_timeout(arg);
+        break;
     case 'q':
         cli->quiet = true;
         break;
@@ -61,7 +82,7 @@ static error_t parse_common(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    return tess_cli_result(state, common_options, key, arg, TESS_OK);
+    return tess_cli_result(state, common_options, key, arg, status);
 }
 
 const struct argp tess_cli_common_argp = {.options = common_options,

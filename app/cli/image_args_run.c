@@ -24,7 +24,7 @@ static bool changes_nothing(const char *name)
         "force-split",      "config",          "quiet",
         "verbose",          "scratch",         "force-round-bytes",
         "force-teams",      "force-scratch",   "no-sync",
-        "lock-timeout"};
+        "lock-timeout",     "stall-timeout"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;

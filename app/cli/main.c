@@ -1,7 +1,9 @@
 /* The tessera program: starts MPI, runs a subcommand, prints the one error line. */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "built.h"
 #include "early_threads.h"
@@ -14,6 +16,7 @@
 #include "tess_subcommands.h"
 #include "tess_vis.h"
 #include "tess_waiting.h"
+#include "tess_watch.h"
 
 typedef struct command {
     const char *name;
@@ -51,8 +54,8 @@ static void print_commands(void)
         "\n'tessera COMMAND --help' explains a command, 'tessera --version' says what "
         "this is.\n"
         "\nExit status: 0 done, 1 internal error, 2 wrong options, 3 bad input or "
-        "unwritable\noutput, 4 not enough memory or no such backend, 5 files "
-        "differ,\n75 stopped at a checkpoint."
+        "unwritable\noutput, 4 not enough memory, no such backend or a rank that does "
+        "not answer, 5 files\ndiffer, 75 stopped at a checkpoint."
         "\n");
 }
 
@@ -144,10 +147,11 @@ typedef struct report {
     char origin[256];
 } report;
 
-/* What the error line needs to know of the command line. */
+/* What the error line needs to know of the command line, and the end of the run. */
 typedef struct asked {
     const command *chosen; /* NULL: none yet */
     bool origin;
+    atomic_int ended_with; /* exit status of a run that all ranks have ended, or −1 */
 } asked;
 
 /* The one line for the user. */
@@ -187,6 +191,24 @@ static void end_all(tess_comm *comm, tess_status status, void *context)
     tess_comm_abort(comm, tess_status_exit(status));
 }
 
+/* Other ranks do not answer any more. If the run had ended before, nothing is to be
+ * said. */
+static void say_stalled(tess_status status, int rank, void *context)
+{
+    const asked *by = context;
+    const report r = report_of(status, rank);
+    if (by->ended_with >= 0) return;
+    print_error(&r, by);
+}
+
+/* The main thread may be inside MPI, which would not let this process end in order. */
+static void leave_stalled(tess_status status, void *context)
+{
+    const asked *by = context;
+    tess_out_remove_unfinished();
+    _exit(by->ended_with >= 0 ? by->ended_with : tess_status_exit(status));
+}
+
 /* Rank 0 prints for the blamed rank, because it has the log file. Collective. */
 static void report_error(tess_comm *comm, tess_status status, int blamed,
                          const asked *by)
@@ -199,7 +221,7 @@ static void report_error(tess_comm *comm, tess_status status, int blamed,
 int main(int argc, char **argv)
 {
     tess_comm *comm = NULL;
-    asked by = {.origin = wants_origin(argc, argv)};
+    asked by = {.origin = wants_origin(argc, argv), .ended_with = -1};
     int exit_status = 0;
     tess_stop_record();
     tess_input_keep_standard();
@@ -215,13 +237,16 @@ int main(int argc, char **argv)
     tess_vis_end_clearly();
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
     status = early_threads_begin(comm, argc, argv);
+    if (status == TESS_OK) status = tess_watch_start(comm, say_stalled, leave_stalled, &by);
     if (status == TESS_OK) status = run(comm, argc, argv, &by.chosen);
     tess_waiting_end();
     if (status == TESS_OK) status = flush_output();
     if (status == TESS_OK) tess_out_hold_signals(); /* too late to stop anything */
     const int blamed = tess_comm_blame(comm, status, &exit_status);
     if (blamed >= 0) report_error(tess_comm_last(comm), status, blamed, &by);
+    by.ended_with = exit_status;
     tess_log_close();
     tess_comm_finish(comm);
+    tess_watch_stop();
     return exit_status;
 }

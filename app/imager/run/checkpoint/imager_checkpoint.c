@@ -20,6 +20,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_stop.h"
+#include "tess_watch.h"
 
 /* The run ends this long before the batch job does [s], because writing images and
  * leaving takes time. */
@@ -211,6 +212,7 @@ static void note_saved(imager_checkpoint *checkpoint)
     if (checkpoint->lacking) tess_log_info("checkpoints can be written again");
     checkpoint->lacking = checkpoint->unsaved = false;
     checkpoint->num_turned = checkpoint->bookmark.turned;
+    tess_watch_saved(checkpoint->opts->folder);
 }
 
 /* Adds the images and bytes of the major cycles behind the means. */
@@ -334,6 +336,7 @@ static tess_status find(imager_checkpoint *checkpoint, const tess_image_opts *im
                 "or name an --output that keeps them",
                 opts->folder, (long long)state->outputs_done);
         checkpoint->resumed = true;
+        tess_watch_saved(opts->folder);
         tess_checkpoint_tidy(checkpoint->comm, opts->folder, state);
         checkpoint->sums_wait = state->num_done > 0;
         checkpoint->means_wait = state->num_mean > state->num_cycle;
@@ -375,7 +378,7 @@ tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts
             status = tess_checkpoint_check_folder(opts->checkpoint.folder);
     }
     TESS_TRY(tess_comm_agree(comm, status));
-    tess_stop_catch();
+    tess_stop_catch(tess_watch_hurry);
     TESS_TRY(find(checkpoint, opts));
 cleanup:
     return status;
@@ -656,8 +659,9 @@ tess_status imager_checkpoint_images(imager_checkpoint *checkpoint)
 
 void imager_checkpoint_finish(imager_checkpoint *checkpoint)
 {
-    if (checkpoint->opts->folder)
-        tess_checkpoint_remove(checkpoint->comm, checkpoint->opts->folder);
+    if (!checkpoint->opts->folder) return;
+    tess_watch_saved(NULL);
+    tess_checkpoint_remove(checkpoint->comm, checkpoint->opts->folder);
 }
 
 void imager_checkpoint_free(imager_checkpoint *checkpoint)
