@@ -7,20 +7,21 @@ libopenmpi-dev libfftw3-dev libcfitsio-dev casacore-dev liberfa-dev libjansson-d
 libpng-dev libcminpack-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
 # Peers that some tests compare with, a module system that loads what is installed, a batch
-# system to submit jobs to, and what makes a bare machine, or several nodes of one; those tests are skipped without
-# them. (pyuvdata is another, for who has it: it brings 250 MB along. CASA and DP3 bring 2 GB:
+# system to submit jobs to, and what makes a bare machine, or several nodes of one; those tests
+# are skipped without them. (pyuvdata is another, for who has it: it brings 250 MB along. CASA and DP3 bring 2 GB:
 # tess_setup_casa below.) Fuzzers need clang.
 TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore casacore-data-observatories \
 fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang \
 libclang-rt-dev mmdebstrap iproute2"
 
 # Open MPI refuses to start as root and more ranks than cores unless told otherwise,
-# and looks long for fast networks, which one machine does not need.
+# and looks long for fast networks, which one machine does not need. A rank that waits leaves
+# its core to the ranks of other tests.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_hwloc_base_binding_policy=none
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
-export OMPI_MCA_pml=ob1
+export OMPI_MCA_pml=ob1 OMPI_MCA_mpi_yield_when_idle=1
 
 tess_say() {
     printf '== %s\n' "$*"

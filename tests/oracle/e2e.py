@@ -108,6 +108,7 @@ def mpi_environment():
     env.setdefault("OMPI_MCA_hwloc_base_binding_policy", "none")
     env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
     env.setdefault("OMPI_MCA_pml", "ob1")
+    env.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     return env
 
 
