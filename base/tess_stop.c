@@ -12,8 +12,8 @@
 static volatile sig_atomic_t told;
 static struct sigaction terminate_before;
 static void (*at_sigterm)(void); /* or NULL */
-static bool records;     /* what has been told since the program began counts */
-static bool was_ignored; /* SIGUSR1, when the program began */
+static bool records;             /* what has been told since the program began counts */
+static bool was_ignored;         /* SIGUSR1, when the program began */
 
 /* A second SIGTERM ends the process at once: the old handler is back. */
 static void on_signal(int number)

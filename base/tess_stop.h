@@ -21,8 +21,8 @@ void tess_stop_record(void);
 void tess_stop_carry(void);
 
 /** From now on SIGUSR1 and SIGTERM ask the run to stop. What has been recorded counts.
- * The handler of SIGTERM calls `hurry`, which may be NULL. A second SIGTERM does what it
- * did before. Local. */
+ * The handler of SIGTERM calls `hurry`, which may be NULL. A second SIGTERM does what
+ * it did before. Local. */
 void tess_stop_catch(void (*hurry)(void));
 
 /** Whether the run has been asked to stop. Local. */

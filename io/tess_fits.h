@@ -122,13 +122,13 @@ typedef struct tess_fits_model {
     char path[1024];
     int64_t nx, ny;
     int num_freq, num_stokes;
-    int stokes[4];                   /**< FITS codes of the planes */
-    double ra_rad, dec_rad;          /**< CRVAL, in `frame` */
-    char frame[16];                  /**< "J2000"; "B1950" and others, which nothing here
-                                          converts */
-    double labelled_rad[2];          /**< CRVAL in the frame that the header names: ICRS
-                                          is converted to J2000 */
-    double crpix_x, crpix_y;         /**< 1-based */
+    int stokes[4];           /**< FITS codes of the planes */
+    double ra_rad, dec_rad;  /**< CRVAL, in `frame` */
+    char frame[16];          /**< "J2000"; "B1950" and others, which nothing here
+                                  converts */
+    double labelled_rad[2];  /**< CRVAL in the frame that the header names: ICRS
+                                  is converted to J2000 */
+    double crpix_x, crpix_y; /**< 1-based */
     double scale_x_rad, scale_y_rad; /**< CDELT; x is negative for East to the left */
     double freq_hz;                  /**< of the first frequency plane; 0: unknown */
     int freq_axis; /**< private: number of the FREQ axis, from 0; −1: there is none */
@@ -210,8 +210,8 @@ tess_status tess_fits_open(const char *path, tess_fits_model *model);
 tess_status tess_fits_check_j2000(const tess_fits_model *model);
 
 /** Take the reference position of an image in ICRS, converted to J2000 or as it is,
- *  that is closer to a place in J2000. The two lie 23 mas apart, and many programs write
- *  ICRS into headers of J2000. Local. */
+ *  that is closer to a place in J2000. The two lie 23 mas apart, and many programs
+ * write ICRS into headers of J2000. Local. */
 void tess_fits_settle(tess_fits_model *model, double ra_rad, double dec_rad);
 
 /** Read a header of North up, East left and square pixels as what another image's

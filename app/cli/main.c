@@ -237,7 +237,8 @@ int main(int argc, char **argv)
     tess_vis_end_clearly();
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
     status = early_threads_begin(comm, argc, argv);
-    if (status == TESS_OK) status = tess_watch_start(comm, say_stalled, leave_stalled, &by);
+    if (status == TESS_OK)
+        status = tess_watch_start(comm, say_stalled, leave_stalled, &by);
     if (status == TESS_OK) status = run(comm, argc, argv, &by.chosen);
     tess_waiting_end();
     if (status == TESS_OK) status = flush_output();

@@ -3,10 +3,11 @@
  *
  *  A call that can fail returns a tess_status. After a failure its outputs are
  * undefined. Inputs are never changed. The library keeps nothing between calls but
- *  memory (tess_release_memory), prints nothing unless asked to, does not start MPI, and
- *  may be called from several threads at once. A process may be forked between calls, and
- *  call the library in the child, too. A child that is forked while another thread is in
- *  a call has the locks of that call: all calls in it return TESS_ERR_RESOURCE.
+ *  memory (tess_release_memory), prints nothing unless asked to, does not start MPI,
+ * and may be called from several threads at once. A process may be forked between
+ * calls, and call the library in the child, too. A child that is forked while another
+ * thread is in a call has the locks of that call: all calls in it return
+ * TESS_ERR_RESOURCE.
  */
 #ifndef TESS_API_H
 #define TESS_API_H

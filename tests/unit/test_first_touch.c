@@ -14,9 +14,9 @@
 
 #include "prepare.h"
 #include "tess_grid.h"
+#include "tess_keep.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_keep.h"
 #include "tess_planes.h"
 
 enum { SIDE = 3000, ROWS = 60000, CHANNELS = 40 };

@@ -50,8 +50,8 @@ static moment moment_now(void)
 static tess_status touch_rate(int64_t bytes, int threads, double *rate)
 {
     const size_t mapped = (size_t)bytes + TOUCHED_BYTES;
-    char *all = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                     -1, 0);
+    char *all =
+        mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) return TESS_ERR_ALLOC;
     char *memory = all + TOUCHED_BYTES - (uintptr_t)all % TOUCHED_BYTES;
     madvise(all, mapped, MADV_HUGEPAGE); /* a hint: may be ignored */
