@@ -182,7 +182,7 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small --uv_range :1 a", "did you mean --uvrange?");
     assert_wrong(f, "small --uvmin 30 a", "did you mean --uvrange 30:?");
     assert_wrong(f, "small -s 3 a",
-                 "did you mean one of --scale, --subtract-column, --spw?");
+                 "did you mean one of --scale, --subtract-column, --spw, --stall-timeout?");
     assert_wrong(f, "small --s 3 a", "it may be --scale, --subtract-column, --spw");
     assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
     assert_wrong(f, "small --qlot a", "unknown option");
