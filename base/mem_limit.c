@@ -1,6 +1,5 @@
 /* Finds out how much memory the process may use. */
 #define _GNU_SOURCE
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -8,18 +7,6 @@
 #include "tess_mem.h"
 
 enum { MEBI = 1048576 };
-
-/* The first number in a file, or −1 if there is none: the file has "max", or does not
- * exist. */
-static int64_t number_in_file(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    if (!file) return -1;
-    long long value = -1;
-    if (fscanf(file, "%lld", &value) != 1) value = -1;
-    fclose(file);
-    return value;
-}
 
 static int64_t smaller_positive(int64_t limit, int64_t candidate)
 {
@@ -30,10 +17,8 @@ static int64_t smaller_positive(int64_t limit, int64_t candidate)
 static void take_limit(const char *folder, int version, void *context)
 {
     int64_t *limit = context;
-    char file[4200];
-    snprintf(file, sizeof file, "%s/%s", folder,
-             version == 2 ? "memory.max" : "memory.limit_in_bytes");
-    *limit = smaller_positive(*limit, number_in_file(file));
+    const char *name = version == 2 ? "memory.max" : "memory.limit_in_bytes";
+    *limit = smaller_positive(*limit, tess_cgroup_number(folder, name, -1));
 }
 
 int64_t tess_mem_cgroup_limit_bytes(const char *root)

@@ -66,3 +66,15 @@ void tess_cgroup_each(const char *root, const char *controller,
         visit_line(root, controller, line, visit, context);
     fclose(file);
 }
+
+int64_t tess_cgroup_number(const char *folder, const char *name, int64_t otherwise)
+{
+    char path[2 * PATH_BYTES + 64];
+    long long value;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    if (!file) return otherwise;
+    if (fscanf(file, "%lld", &value) != 1) value = otherwise;
+    fclose(file);
+    return value;
+}

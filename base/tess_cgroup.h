@@ -4,6 +4,8 @@
 #ifndef TESS_CGROUP_H
 #define TESS_CGROUP_H
 
+#include <stdint.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -19,6 +21,10 @@ typedef void tess_cgroup_visit(const char *folder, int version, void *context);
  */
 void tess_cgroup_each(const char *root, const char *controller,
                       tess_cgroup_visit *visit, void *context);
+
+/** The first number in a file of the folder of a control group, or `otherwise`: the
+ * file has "max", or does not exist. */
+int64_t tess_cgroup_number(const char *folder, const char *name, int64_t otherwise);
 
 #ifdef __cplusplus
 }

@@ -14,26 +14,13 @@
 
 #ifdef _OPENMP
 
-/* The first number in a file, or `otherwise`. */
-static int64_t number_in(const char *folder, const char *name, int64_t otherwise)
-{
-    char path[4200];
-    long long value;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r");
-    if (!file) return otherwise;
-    if (fscanf(file, "%lld", &value) != 1) value = otherwise;
-    fclose(file);
-    return value;
-}
-
 /* Lowers the number of threads that may be added to that of a control group. */
 static void take_room(const char *folder, int version, void *context)
 {
     (void)version; /* the files are the same */
     int64_t *room = context;
-    const int64_t left =
-        number_in(folder, "pids.max", INT64_MAX) - number_in(folder, "pids.current", 0);
+    const int64_t left = tess_cgroup_number(folder, "pids.max", INT64_MAX) -
+                         tess_cgroup_number(folder, "pids.current", 0);
     if (left < *room) *room = left;
 }
 
