@@ -9,8 +9,13 @@
 
 #include <cmocka.h>
 
+#include "tess_waiting.h"
+
+/* Ranks and their threads are more than the processors, so threads that spin would take
+ * these from those for which they wait. */
 void test_on_ranks(tess_comm *comm, const struct CMUnitTest *tests, size_t num_tests)
 {
+    tess_waiting_begin(0);
     for (size_t k = 0; k < num_tests; ++k) {
         const struct CMUnitTest one[] = {tests[k]};
         if (cmocka_run_group_tests(one, NULL, NULL) == 0) continue;
@@ -18,4 +23,5 @@ void test_on_ranks(tess_comm *comm, const struct CMUnitTest *tests, size_t num_t
                 tess_comm_rank(comm), tests[k].name);
         tess_comm_abort(comm, 1);
     }
+    tess_waiting_end();
 }
