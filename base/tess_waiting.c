@@ -20,18 +20,25 @@
 /* ---- when processors are shared ---- */
 
 /* Threads that have processors of their own wait for them for .0001 to .004 s in each
- * second and thread, in the system's own work. Where one program more runs than there
- * are processors, they wait for .4 to 1 s together. */
-static const double QUIET_DELAY = .1, QUIET_DELAY_OF_THREAD = .004;
+ * second and thread, in the system's own work. A thread of this program that writes
+ * files beside the threads of a loop makes them wait for .05 to .23 s together. Where
+ * one program more runs than there are processors, they wait for .3 to 1 s. */
+static const double QUIET_DELAY = .26, QUIET_DELAY_OF_THREAD = .004;
 
 /* Short waiting costs a little on a quiet machine, and spinning costs much on a busy
  * one. So it is tried rarely where it has failed. */
 static const double FIRST_HOLD_S = .25, LONGEST_HOLD_S = 4;
 
+/* Delays of some hundredths of a second fluctuate by as much as they are. A mean over
+ * this time tells a quiet machine from a shared one [s]. */
+static const double MEAN_S = .16;
+
 bool waiting_rule_decide(waiting_rule *rule, double now_s, double delay, int threads)
 {
     const double quiet = QUIET_DELAY + QUIET_DELAY_OF_THREAD * threads;
-    if (delay >= 0 && delay <= quiet) return now_s < rule->until_s;
+    rule->delay += fmin(1, (now_s - rule->seen_s) / MEAN_S) * (delay - rule->delay);
+    rule->seen_s = now_s;
+    if (delay >= 0 && rule->delay <= quiet) return now_s < rule->until_s;
     if (now_s >= rule->until_s) {
         const bool soon = now_s < rule->until_s + rule->hold_s; /* spinning failed */
         rule->hold_s = soon ? fmin(2 * rule->hold_s, LONGEST_HOLD_S) : FIRST_HOLD_S;

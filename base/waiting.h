@@ -10,6 +10,8 @@
 typedef struct waiting_rule {
     double until_s; /* until then, processors count as shared */
     double hold_s;  /* for how long they do after the last sign of it */
+    double delay;   /* of threads, a mean over the last moments */
+    double seen_s;  /* when the last delay came */
 } waiting_rule;
 
 /* Whether the processors count as shared, at the time `now_s`. `delay` is the time that

@@ -28,16 +28,23 @@ static void test_rule(void **state)
     assert_true(waiting_rule_decide(&rule, 102, .4, 2));
     assert_true(waiting_rule_decide(&rule, 102.2, 0, 2)); /* for a while */
     assert_false(waiting_rule_decide(&rule, 102.3, 0, 2));
+    /* a mean counts: one high delay of some milliseconds among low ones is nothing */
+    assert_false(waiting_rule_decide(&rule, 103, .05, 2));
+    assert_false(waiting_rule_decide(&rule, 103.02, 1, 2));
+    assert_false(waiting_rule_decide(&rule, 103.04, .05, 2));
+    assert_true(waiting_rule_decide(&rule, 103.1, 1, 2));
+    assert_false(waiting_rule_decide(&rule, 104, 0, 2));
     /* spinning has failed soon: it is tried later, each time */
-    double now = 102.4, previous = .25;
-    for (int k = 0; k < 6; ++k) {
+    const double mean = .17;
+    double now = 105, previous = .12;
+    for (int k = 0; k < 7; ++k) {
         assert_true(waiting_rule_decide(&rule, now, 1, 2));
-        double hold = 0;
+        double hold = mean;
         while (waiting_rule_decide(&rule, now + hold, 0, 2))
             hold += .01;
         assert_true(hold > previous * 1.9 || previous > 3.9);
         previous = hold;
-        now += hold;
+        now += hold + mean;
     }
     assert_true(previous < 4.1);
     /* a system that does not tell */
