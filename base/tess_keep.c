@@ -255,6 +255,7 @@ int64_t tess_keep_release(void)
     lock();
     const size_t bytes = keep.idle;
     give_back(bytes);
+    keep.most = keep.used;
     unlock();
     return (int64_t)bytes;
 }

@@ -47,7 +47,8 @@ bool tess_keep_free(void *pointer);
  * eighth of the memory that the node may use, but at most 4 GiB; and no such limit. */
 void tess_keep_limit(int64_t idle, int64_t all);
 
-/** Give all idle memory back to the system. Returns its bytes. */
+/** Give all idle memory back to the system, and forget how much arrays have taken so
+ * far. Returns its bytes. */
 int64_t tess_keep_release(void);
 
 /** Bytes of idle memory. */

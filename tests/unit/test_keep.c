@@ -127,6 +127,18 @@ static void test_never_more_than_ever_used(void **state)
     tess_free(small);
 }
 
+/* Larger arrays of before do not count any more. */
+static void test_release_forgets(void **state)
+{
+    tess_free(filled(256, 1));
+    tess_keep_release();
+    tess_free(filled(64, 1));
+    assert_int_equal(idle_mebi(), 64);
+    void *larger = tess_alloc(66, MEBI);
+    assert_int_equal(idle_mebi(), 0);
+    tess_free(larger);
+}
+
 static void test_limits(void **state)
 {
     char *array = filled(32, 1), *other = filled(32, 2);
@@ -227,6 +239,7 @@ int main(void)
         cmocka_unit_test_setup(test_threads, begin),
         cmocka_unit_test_setup(test_fork, begin),
         cmocka_unit_test_setup(test_never_more_than_ever_used, begin),
+        cmocka_unit_test_setup(test_release_forgets, begin),
     };
     if (!keeps()) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
