@@ -176,8 +176,10 @@ static char *take_idle(size_t k, size_t bytes)
     return whole.begin;
 }
 
-/* New memory, aligned to huge pages: what lies before and behind them is unmapped. */
-static char *map(size_t bytes)
+/* New memory, aligned to huge pages: what lies before and behind them is unmapped. An
+ * array of `needed` bytes may fill the last page in part, and that page then stays one
+ * of small pages, of which the array touches as many as it needs. */
+static char *map(size_t bytes, size_t needed)
 {
     const size_t all = bytes + HUGE_PAGE;
     char *from =
@@ -186,17 +188,18 @@ static char *map(size_t bytes)
     const size_t before = (HUGE_PAGE - (uintptr_t)from % HUGE_PAGE) % HUGE_PAGE;
     if (before > 0) munmap(from, before);
     munmap(from + before + bytes, HUGE_PAGE - before);
-    madvise(from + before, bytes, MADV_HUGEPAGE); /* a hint: may be ignored */
+    const size_t whole = needed / HUGE_PAGE * HUGE_PAGE;
+    madvise(from + before, whole, MADV_HUGEPAGE); /* a hint: may be ignored */
     return from + before;
 }
 
-static char *take_new(size_t bytes)
+static char *take_new(size_t bytes, size_t needed)
 {
     respect_limits(bytes);
-    char *begin = map(bytes);
+    char *begin = map(bytes, needed);
     if (!begin) {
         give_back(keep.idle);
-        begin = map(bytes);
+        begin = map(bytes, needed);
     }
     if (begin) insert(find(begin), (range){begin, bytes, false});
     return begin;
@@ -204,16 +207,16 @@ static char *take_new(size_t bytes)
 
 /* ---- calls ---- */
 
-void *tess_keep_alloc(size_t bytes)
+void *tess_keep_alloc(size_t needed)
 {
     char *begin = NULL;
-    bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    const size_t bytes = (needed + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     if (!KEEPS) return aligned_alloc(HUGE_PAGE, bytes);
     pthread_once(&keep.once, set_up);
     lock();
     if (make_room()) {
         const size_t fit = best_fit(bytes);
-        begin = fit < keep.count ? take_idle(fit, bytes) : take_new(bytes);
+        begin = fit < keep.count ? take_idle(fit, bytes) : take_new(bytes, needed);
     }
     if (begin) keep.used += bytes;
     if (keep.used > keep.most) keep.most = keep.used;

@@ -31,8 +31,8 @@
 extern "C" {
 #endif
 
-/** Smallest array that is taken from here [bytes]: four huge pages. */
-enum { TESS_KEEP_FROM = 8 << 20 };
+/** Smallest array that is taken from here [bytes]: a huge page. */
+enum { TESS_KEEP_FROM = 2 << 20 };
 
 /** Allocate an array, uninitialised and aligned to 2 MiB. Returns NULL if memory is
  * short. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "fast_mem.h"
 #include "tess_keep.h"
@@ -102,6 +103,16 @@ int64_t tess_mem_peak_bytes(void)
     if (high_water >= 0) return high_water;
     if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
     return (int64_t)usage.ru_maxrss * 1024;
+}
+
+int64_t tess_mem_resident_bytes(void)
+{
+    long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file) return 0;
+    if (fscanf(file, "%*d %lld", &pages) != 1) pages = 0;
+    fclose(file);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
 }
 
 const char *tess_mem_text(double bytes)

@@ -54,6 +54,9 @@ void tess_mem_trim(void);
  * that the process held before it became this program by exec() does not count. */
 int64_t tess_mem_peak_bytes(void);
 
+/** Resident size of this program now [bytes], or 0 if it is unknown. */
+int64_t tess_mem_resident_bytes(void);
+
 /** Memory that this node's share of the batch allocation may use [bytes]. It is the
  * smallest of the physical memory, the limits of the control group and of the groups
  * that contain it (versions 1 and 2), and the limit of Slurm: SLURM_MEM_PER_NODE, or

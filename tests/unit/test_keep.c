@@ -67,7 +67,7 @@ static void test_small_arrays_are_not_kept(void **state)
     tess_free(tess_alloc(TESS_KEEP_FROM - 1, 1));
     assert_int_equal(idle_mebi(), 0);
     tess_free(tess_alloc(TESS_KEEP_FROM, 1));
-    assert_int_equal(idle_mebi(), 8);
+    assert_int_equal(idle_mebi(), TESS_KEEP_FROM / MEBI);
 }
 
 /* A large range is cut for smaller arrays, which do not overlap, and becomes one again.

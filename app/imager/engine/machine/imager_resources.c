@@ -11,6 +11,14 @@
  * and the cache of files need the rest. */
 static const double MEMORY_SHARE = 0.85;
 
+/* Bounds the memory that is kept of freed arrays: a rank may use so many bytes, and the
+ * program and its libraries take a part of them. */
+static void keep_within(int64_t bytes)
+{
+    const int64_t program = tess_mem_resident_bytes();
+    tess_keep_limit(-1, bytes > program ? bytes - program : 0);
+}
+
 tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
                               int64_t *bytes)
 {
@@ -21,7 +29,7 @@ tess_status imager_rank_bytes(tess_comm *comm, const tess_layout *layout,
         layout->memory_bytes > 0 ? layout->memory_bytes : tess_mem_node_limit_bytes();
     *bytes = (int64_t)(MEMORY_SHARE * (double)node_bytes / tess_comm_size(node));
     TESS_TRY(tess_comm_allreduce_i64(comm, bytes, 1, TESS_MIN));
-    tess_keep_limit(-1, *bytes);
+    keep_within(*bytes);
 cleanup:
     tess_comm_free(node);
     return status;
