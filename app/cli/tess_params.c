@@ -232,19 +232,42 @@ cleanup:
     return status;
 }
 
+/* Opens a file, which may be a pipe that nobody writes to yet. A signal to stop is
+ * remembered (tess_stop.h), and on some systems it interrupts the wait for a writer. */
+static FILE *open_file(const char *path)
+{
+    FILE *file;
+    do
+        file = fopen(path, "r");
+    while (!file && errno == EINTR);
+    return file;
+}
+
+/* Reads as much as there is, whatever signals arrive. */
+static size_t read_whole(FILE *file, char *buffer, size_t most)
+{
+    size_t size = 0;
+    do {
+        clearerr(file);
+        errno = 0;
+        size += fread(buffer + size, 1, most - size, file);
+    } while (ferror(file) && errno == EINTR);
+    return size;
+}
+
 /* The file as one string. */
 static tess_status read_file(const char *path, char **text, int64_t *length)
 {
     tess_status status = TESS_OK;
     char *buffer = NULL;
     /* may be a pipe: one rank reads it, once and in order */
-    FILE *file = fopen(path, "r");
+    FILE *file = open_file(path);
     if (!file)
         TESS_FAIL(tess_errno_status(errno), "%s: parameter file cannot be read: %s", path,
                   strerror(errno));
     buffer = tess_alloc(MAX_FILE_BYTES + 1, 1);
     if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "%s: parameters", path);
-    const size_t size = fread(buffer, 1, MAX_FILE_BYTES, file);
+    const size_t size = read_whole(file, buffer, MAX_FILE_BYTES);
     if (ferror(file))
         TESS_FAIL(TESS_ERR_IO, "%s: parameter file cannot be read: %s", path,
                   strerror(errno));
