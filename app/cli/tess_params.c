@@ -263,8 +263,8 @@ static tess_status read_file(const char *path, char **text, int64_t *length)
     /* may be a pipe: one rank reads it, once and in order */
     FILE *file = open_file(path);
     if (!file)
-        TESS_FAIL(tess_errno_status(errno), "%s: parameter file cannot be read: %s", path,
-                  strerror(errno));
+        TESS_FAIL(tess_errno_status(errno), "%s: parameter file cannot be read: %s",
+                  path, strerror(errno));
     buffer = tess_alloc(MAX_FILE_BYTES + 1, 1);
     if (!buffer) TESS_FAIL(TESS_ERR_ALLOC, "%s: parameters", path);
     const size_t size = read_whole(file, buffer, MAX_FILE_BYTES);
