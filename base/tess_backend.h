@@ -19,8 +19,6 @@ typedef struct tess_clean_ops tess_clean_ops;   /* clean/clean_ops.h */
 typedef struct tess_backend {
     const char *name;        /**< "cpu", "cuda" */
     bool (*available)(void); /**< whether this machine has its device */
-    bool any_geometry; /**< makes images beside the phase centre, and oblong pixels
-                          (grid/tess_geom.h) */
     /** Take a device (tess_device_start) before anything else, and learn how many ranks
      * have taken the same device (tess_device_share). NULL: the backend has no device.
      * A second call does nothing. */

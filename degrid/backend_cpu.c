@@ -15,7 +15,6 @@ static bool always(void)
 
 const tess_backend tess_backend_cpu = {.name = "cpu",
                                        .available = always,
-                                       .any_geometry = true,
                                        .grid = &tess_grid_ops_cpu,
                                        .degrid = &tess_degrid_ops_cpu,
                                        .planes = &tess_planes_ops_cpu,

@@ -10,7 +10,6 @@ extern const tess_backend tess_backend_cuda;
 
 const tess_backend tess_backend_cuda = {.name = "cuda",
                                         .available = tess_device_present,
-                                        .any_geometry = true,
                                         .start = tess_device_start,
                                         .share = tess_device_share,
                                         .text = tess_device_text,

@@ -62,10 +62,11 @@ static void fill(const tess_grid_plan *plan, double factor, bool is_model,
                  correction *with)
 {
     *with = correction();
-    with->geom = plan->geom;
-    if (with->geom.scale_m_rad <= 0) with->geom.scale_m_rad = plan->geom.scale_rad;
-    with->nm1_center = plan->nm1.center;
-    with->nm1_range = plan->nm1.range;
+    with->geom = plan->target.geom;
+    if (with->geom.scale_m_rad <= 0)
+        with->geom.scale_m_rad = plan->target.geom.scale_rad;
+    with->nm1_center = plan->target.nm1_center;
+    with->nm1_range = plan->field.nm1_half;
     with->factor = factor;
     with->is_model = is_model;
     if (!plan->opts.do_w) return;
@@ -103,9 +104,9 @@ tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_mode
     void *count = NULL;
     correction with;
     fill(plan, factor, is_model, &with);
-    TESS_TRY(tess_device_copy_of(plan->correction.u, plan->geom.nx * element,
+    TESS_TRY(tess_device_copy_of(plan->target.correct_u, plan->target.geom.nx * element,
                                  "grid correction", &along_u));
-    TESS_TRY(tess_device_copy_of(plan->correction.v, plan->geom.ny * element,
+    TESS_TRY(tess_device_copy_of(plan->target.correct_v, plan->target.geom.ny * element,
                                  "grid correction", &along_v));
     with.along_u = (const double *)along_u;
     with.along_v = (const double *)along_v;

@@ -30,7 +30,8 @@ static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS
 static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
                            double y[PIXELS])
 {
-    const double center = plan->nm1.center, per_range = 1.0 / plan->nm1.range;
+    const double center = plan->target.nm1_center,
+                 per_range = 1.0 / plan->field.nm1_half;
     for (int k = 0; k < PIXELS; ++k) {
         const double inside = r2[k] < 1.0 ? r2[k] : 1.0;
         const double nm1 = -inside / (sqrt(1.0 - inside) + 1.0);
@@ -41,8 +42,8 @@ static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
 
 static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
 {
-    const tess_geom *geom = &plan->geom;
-    const double m = tess_geom_m(geom, j), h_row = plan->correction.v[j];
+    const tess_geom *geom = &plan->target.geom;
+    const double m = tess_geom_m(geom, j), h_row = plan->target.correct_v[j];
     const double l0 = geom->l0, scale = geom->scale_rad;
     const int terms = correct_terms(plan->correction.w);
     for (int64_t first = 0; first < geom->nx; first += PIXELS) {
@@ -55,7 +56,7 @@ static void correct_row(const tess_grid_plan *plan, int64_t j, double *out)
             r2[k] = l * l + m * m;
         }
         for (int k = 0; k < count; ++k)
-            h[k] = plan->correction.u[first + k] * h_row;
+            h[k] = plan->target.correct_u[first + k] * h_row;
         if (plan->opts.do_w) {
             fit_coordinate(plan, r2, y);
             multiply_chebyshev(plan->correction.w, terms, y, h);

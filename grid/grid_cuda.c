@@ -57,8 +57,8 @@ static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
 static double samples_budget(const tess_grid_plan *plan)
 {
     const double value = (double)value_bytes(plan);
-    const double pixels = (double)plan->geom.nx * (double)plan->geom.ny;
-    const double rows = (double)plan->nu * (double)plan->geom.ny;
+    const double pixels = (double)plan->target.geom.nx * (double)plan->target.geom.ny;
+    const double rows = (double)plan->nu * (double)plan->target.geom.ny;
     const double planes = plan->opts.num_pol * pixels * value / 2 + rows * value + 1e9;
     const double room = (double)tess_device_room() - planes;
     const double least = 0.1 * (double)tess_device_room();

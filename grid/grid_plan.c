@@ -55,14 +55,14 @@ void tess_grid_opts_default(tess_grid_opts *opts)
 }
 
 /* Largest phase [rad] that is left out with w. */
-static double w_phase(const tess_geom *geom, double w_max_lambda)
+static double w_phase(double nm1_min, double w_max_lambda)
 {
-    return TESS_TWO_PI * w_max_lambda * fabs(tess_geom_nm1_min(geom));
+    return TESS_TWO_PI * w_max_lambda * fabs(nm1_min);
 }
 
 bool tess_grid_w_negligible(const tess_geom *geom, double w_max_lambda, double accuracy)
 {
-    return w_phase(geom, w_max_lambda) < accuracy / 3;
+    return w_phase(tess_geom_nm1_min(geom), w_max_lambda) < accuracy / 3;
 }
 
 int tess_grid_brick_lines(const tess_grid_plan *plan)
@@ -97,8 +97,8 @@ double tess_grid_cost_brick(const tess_grid_plan *plan)
 double tess_grid_cost_plane(const tess_grid_plan *plan, double occupied_lines)
 {
     return tess_costs_plane(&plan->costs, plan->is_double, (double)plan->nu,
-                            (double)plan->nv, (double)plan->geom.nx,
-                            (double)plan->geom.ny, occupied_lines);
+                            (double)plan->nv, (double)plan->field.nx,
+                            (double)plan->field.ny, occupied_lines);
 }
 
 double tess_grid_cost(const tess_grid_plan *plan)
@@ -130,10 +130,10 @@ double tess_grid_device_cost_plane(const tess_grid_plan *plan)
     return DEVICE_CELL_S[plan->is_double] * (double)plan->nu * (double)plan->nv;
 }
 
-/* Range of n − 1 over the image that w-planes are made for. In an image of a few pixels
- * near the phase centre it may be so small that the planes' distance would overflow:
- * planes then are closer than they need to be, though still far beyond the largest
- * w. */
+/* The range of n − 1 over an image that w-planes are made for. In an image of a few
+ * pixels near the phase centre it may be so small that the planes' distance would
+ * overflow: planes then are closer than they need to be, though still far beyond the
+ * largest w. */
 static double nm1_range_of(const tess_geom *geom, const tess_grid_opts *opts)
 {
     const double range = tess_geom_nm1_max(geom) - tess_geom_nm1_min(geom);
@@ -141,11 +141,11 @@ static double nm1_range_of(const tess_geom *geom, const tess_grid_opts *opts)
 }
 
 /* Planes, with support W, that the w range needs at this padding. */
-static int planes_needed(const tess_geom *geom, const tess_grid_opts *opts, int support,
-                         double padding)
+static int planes_needed(const tess_grid_plan *plan, int support, double padding)
 {
+    const tess_grid_opts *opts = &plan->opts;
     if (!opts->do_w) return 1;
-    const double step = 1.0 / (padding * nm1_range_of(geom, opts));
+    const double step = 1.0 / (padding * 2 * plan->field.nm1_half);
     const double span = (opts->w_max_lambda - opts->w_min_lambda) / step;
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
@@ -163,12 +163,11 @@ static int64_t cells_for(int64_t pixels, double padding)
  * length next to it: one that transforms faster may be a little longer. */
 static double cost_with(const tess_grid_plan *plan, int support, double padding)
 {
-    const tess_geom *geom = &plan->geom;
     const tess_grid_opts *opts = &plan->opts;
-    const double nx = (double)geom->nx, ny = (double)geom->ny;
+    const double nx = (double)plan->field.nx, ny = (double)plan->field.ny;
     const double nu = (double)tess_geom_smooth_size((int64_t)(padding * nx));
     const double nv = (double)tess_geom_smooth_size((int64_t)(padding * ny));
-    const double planes = planes_needed(geom, opts, support, padding);
+    const double planes = planes_needed(plan, support, padding);
     return tess_costs_vis(&plan->costs, support, opts->do_w ? support : 1,
                           plan->is_double, opts->num_pol) *
                (double)opts->num_vis +
@@ -183,17 +182,17 @@ static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
     return (is_double ? 0x1p-53 : 0x1p-24) * pow(kernel->amplification, do_w ? 3 : 2);
 }
 
-/* Where the pixels lie along w, in a field from the lowest n − 1 to the highest: spread
- * evenly in a round image around the phase centre, but not in a narrow one, whose
- * pixels crowd at the end where n − 1 is flat. */
-static void share_out_pixels(tess_grid_plan *plan)
+/* Where the pixels of an image lie along w, from the lowest n − 1 to the highest:
+ * spread evenly in a round image around the phase centre, but not in a narrow one,
+ * whose pixels crowd at the end where n − 1 is flat. Of the images of a field, the one
+ * that has most pixels at a place counts. */
+static void share_out_pixels(const tess_geom *geom, tess_grid_field *field)
 {
     enum { MOST_LINES = 64 };
-    const tess_geom *geom = &plan->geom;
     const double low = tess_geom_nm1_min(geom), high = tess_geom_nm1_max(geom);
     const int64_t lines_x = geom->nx < MOST_LINES ? geom->nx : MOST_LINES;
     const int64_t lines_y = geom->ny < MOST_LINES ? geom->ny : MOST_LINES;
-    double all = 0;
+    double all = 0, share[TESS_KERNEL_PLACES] = {0};
     if (high <= low) return;
     for (int64_t i = 0; i < lines_x; ++i)
         for (int64_t j = 0; j < lines_y; ++j) {
@@ -204,13 +203,27 @@ static void share_out_pixels(tess_grid_plan *plan)
             const double x =
                 fabs(2 * (tess_geom_nm1(l * l + m * m) - low) / (high - low) - 1);
             const int place = (int)(sqrt(fmax(0, 1 - x)) * TESS_KERNEL_PLACES);
-            ++plan->nm1
-                  .place_share[place < TESS_KERNEL_PLACES ? place
-                                                          : TESS_KERNEL_PLACES - 1];
+            ++share[place < TESS_KERNEL_PLACES ? place : TESS_KERNEL_PLACES - 1];
             ++all;
         }
     for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
-        plan->nm1.place_share[k] /= fmax(1, all);
+        field->place_share[k] = fmax(field->place_share[k], share[k] / fmax(1, all));
+}
+
+/* The field of these images. An image with a narrower range of n − 1 than another one
+ * uses a part of the kernel's range along w, where errors are smaller. */
+static tess_grid_field field_of(const tess_geom *geom, int num_targets,
+                                const tess_grid_opts *opts)
+{
+    tess_grid_field field = {0};
+    for (int k = 0; k < num_targets; ++k) {
+        if (geom[k].nx > field.nx) field.nx = geom[k].nx;
+        if (geom[k].ny > field.ny) field.ny = geom[k].ny;
+        field.nm1_min = fmin(field.nm1_min, tess_geom_nm1_min(&geom[k]));
+        field.nm1_half = fmax(field.nm1_half, 0.5 * nm1_range_of(&geom[k], opts));
+        share_out_pixels(&geom[k], &field);
+    }
+    return field;
 }
 
 /* Mean square of the kernel's error along w: of the pixels, or of a field evenly
@@ -219,8 +232,8 @@ static double w_error2(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     double sum = 0;
     for (int k = 0; k < TESS_KERNEL_PLACES; ++k)
-        sum +=
-            plan->nm1.place_share[k] * kernel->place_error[k] * kernel->place_error[k];
+        sum += plan->field.place_share[k] * kernel->place_error[k] *
+               kernel->place_error[k];
     return fmax(sum, kernel->error * kernel->error);
 }
 
@@ -281,7 +294,8 @@ static double allowed_error(const tess_grid_plan *plan, bool few)
         return SHARE * promise / sqrt(1 + (few ? LONE_EXCESS / num : 0));
     if (opts->mean_visibility) promise /= sqrt(1 + (few ? (axes - 1) / num : 0));
     if (opts->do_w) return promise;
-    return promise - fmin(w_phase(&plan->geom, opts->w_max_lambda), promise / 3);
+    return promise -
+           fmin(w_phase(plan->field.nm1_min, opts->w_max_lambda), promise / 3);
 }
 
 /* Paddings to choose from: what the caller allows of what is sensible. */
@@ -367,8 +381,8 @@ static tess_status choose_kernel(tess_grid_plan *plan)
             "the smallest is %s with paddings up to %.2f",
             plan->opts.accuracy, plan->is_double ? "double" : "single",
             largest_padding(plan), plan->is_double ? "1e-12" : "1e-5", MAX_PADDING);
-    plan->nu = cells_for(plan->geom.nx, best_padding);
-    plan->nv = cells_for(plan->geom.ny, best_padding);
+    plan->nu = cells_for(plan->field.nx, best_padding);
+    plan->nv = cells_for(plan->field.ny, best_padding);
     tess_kernel_create(best_support, best_padding, &plan->kernel);
     plan->error_estimate = error_of(plan, &plan->kernel);
 cleanup:
@@ -396,7 +410,7 @@ static double w_steps(const tess_grid_plan *plan, double padding)
     const double span_lambda = opts->w_span_lambda < 0
                                    ? opts->w_max_lambda - opts->w_min_lambda
                                    : opts->w_span_lambda;
-    return span_lambda * nm1_range_of(&plan->geom, opts) * padding;
+    return span_lambda * 2 * plan->field.nm1_half * padding;
 }
 
 /* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or
@@ -425,13 +439,9 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->num_planes = plan->num_blocks = plan->block_planes = 1;
     plan->w_step_lambda = 1.0;
     if (!opts->do_w) return TESS_OK;
-    const double range = nm1_range_of(&plan->geom, opts);
-    plan->nm1.center =
-        0.5 * (tess_geom_nm1_max(&plan->geom) + tess_geom_nm1_min(&plan->geom));
-    plan->nm1.range = 0.5 * range;
     const double padding = w_padding_of(plan);
-    plan->w_step_lambda = 1.0 / (padding * range);
-    plan->num_planes = planes_needed(&plan->geom, opts, plan->kernel.support, padding);
+    plan->w_step_lambda = 1.0 / (padding * 2 * plan->field.nm1_half);
+    plan->num_planes = planes_needed(plan, plan->kernel.support, padding);
     if (plan->num_planes > 1000000)
         TESS_FAIL(
             TESS_ERR_RESOURCE,
@@ -456,30 +466,30 @@ cleanup:
 static tess_status make_corrections(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
-    const tess_geom *geom = &plan->geom;
-    plan->correction.u = tess_alloc(geom->nx, sizeof *plan->correction.u);
-    plan->correction.v = tess_alloc(geom->ny, sizeof *plan->correction.v);
-    if (!plan->correction.u || !plan->correction.v)
+    const tess_grid_field *field = &plan->field;
+    tess_grid_correction *correction = &plan->correction;
+    correction->u = tess_alloc(field->nx, sizeof *correction->u);
+    correction->v = tess_alloc(field->ny, sizeof *correction->v);
+    if (!correction->u || !correction->v)
         TESS_FAIL(TESS_ERR_ALLOC,
                   "no memory for the grid correction of %lld x %lld pixels",
-                  (long long)geom->nx, (long long)geom->ny);
+                  (long long)field->nx, (long long)field->ny);
     if (plan->projection) return projection_corrections(plan);
-    tess_kernel_correction_line(&plan->kernel, geom->nx, 1.0 / (double)plan->nu,
-                                plan->correction.u);
-    tess_kernel_correction_line(&plan->kernel, geom->ny, 1.0 / (double)plan->nv,
-                                plan->correction.v);
+    tess_kernel_correction_line(&plan->kernel, field->nx, 1.0 / (double)plan->nu,
+                                correction->u);
+    tess_kernel_correction_line(&plan->kernel, field->ny, 1.0 / (double)plan->nv,
+                                correction->v);
     if (plan->opts.do_w)
-        tess_kernel_correction_fit(&plan->kernel, plan->nm1.range * plan->w_step_lambda,
-                                   plan->correction.w);
+        tess_kernel_correction_fit(
+            &plan->kernel, plan->field.nm1_half * plan->w_step_lambda, correction->w);
 cleanup:
     return status;
 }
 
 /* Takes what the options say. The caller's structs may not live as long as the plan. */
-static void take_opts(const tess_geom *geom, const tess_grid_opts *opts,
-                      const tess_backend *backend, tess_grid_plan *plan)
+static void take_opts(const tess_grid_opts *opts, const tess_backend *backend,
+                      tess_grid_plan *plan)
 {
-    plan->geom = *geom;
     plan->opts = *opts;
     plan->costs = opts->costs ? *opts->costs : tess_costs_builtin;
     plan->opts.costs = NULL;
@@ -492,30 +502,25 @@ static void take_opts(const tess_geom *geom, const tess_grid_opts *opts,
     plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
 }
 
-tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
-                                  const tess_backend *backend,
-                                  tess_grid_plan **plan_out)
+/* Makes the frame of images. Its target is the first of them, without its phase. */
+static tess_status create_frame(const tess_geom *geom, int num_targets,
+                                const tess_grid_opts *opts, const tess_backend *backend,
+                                tess_grid_plan **plan_out)
 {
     tess_status status = TESS_OK;
     tess_grid_plan *plan = tess_alloc_zero(1, sizeof *plan);
     if (!plan) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
-    if (!tess_geom_is_plain(geom) && !backend->any_geometry)
-        TESS_FAIL(
-            TESS_ERR_RESOURCE,
-            "backend %s makes images of square pixels around the phase centre only; "
-            "use backend cpu",
-            backend->name);
-    take_opts(geom, opts, backend, plan);
+    take_opts(opts, backend, plan);
+    plan->target.geom = *geom;
+    plan->field = field_of(geom, num_targets, &plan->opts);
     if (opts->projection) {
         TESS_TRY(projection_plan(plan, opts->projection));
     } else {
-        share_out_pixels(plan);
         TESS_TRY(choose_kernel(plan));
         plan->tile = TESS_TILE;
         plan->footprint = plan->kernel.support;
     }
     TESS_TRY(place_planes(plan));
-    plan->phase = tess_geom_phase_of(&plan->geom, plan->nm1.center, plan->opts.do_w);
     TESS_TRY(make_corrections(plan));
     plan->tiles_u = (plan->nu + plan->tile - 1) / plan->tile;
     plan->tiles_v = (plan->nv + plan->tile - 1) / plan->tile;
@@ -526,12 +531,82 @@ cleanup:
     return status;
 }
 
+/* Makes an image the target of a plan. Its middle pixel is that of the field, so that
+ * its correction is a part of the field's. */
+static void take_target(const tess_geom *geom, tess_grid_plan *plan)
+{
+    tess_grid_target *target = &plan->target;
+    const int64_t left = plan->field.nx / 2 - geom->nx / 2;
+    const int64_t below = plan->field.ny / 2 - geom->ny / 2;
+    *target = (tess_grid_target){.geom = *geom,
+                                 .correct_u = plan->correction.u + left,
+                                 .correct_v = plan->correction.v + below};
+    if (plan->opts.do_w)
+        target->nm1_center = 0.5 * (tess_geom_nm1_max(geom) + tess_geom_nm1_min(geom));
+    target->phase = tess_geom_phase_of(geom, target->nm1_center, plan->opts.do_w);
+}
+
+static tess_status check_targets(const tess_geom *geom, int num_targets,
+                                 const tess_grid_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (num_targets > 1 && opts->projection)
+        TESS_FAIL(TESS_ERR_USAGE, "w-projection makes images of one field at a time; "
+                                  "use --w stacking for several");
+    for (int k = 1; k < num_targets; ++k)
+        if (geom[k].scale_rad != geom->scale_rad ||
+            tess_geom_scale_m(&geom[k]) != tess_geom_scale_m(geom) ||
+            geom[k].turned_l != geom->turned_l || geom[k].turned_m != geom->turned_m)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "images of one reading must have pixels of one size");
+cleanup:
+    return status;
+}
+
+tess_status tess_grid_plan_create_targets(const tess_geom *geom, int num_targets,
+                                          const tess_grid_opts *opts,
+                                          const tess_backend *backend,
+                                          tess_grid_plan **plan)
+{
+    tess_status status = TESS_OK;
+    tess_grid_plan *frame = NULL;
+    for (int k = 0; k < num_targets; ++k)
+        plan[k] = NULL;
+    TESS_TRY(check_targets(geom, num_targets, opts));
+    TESS_TRY(create_frame(geom, num_targets, opts, backend, &frame));
+    for (int k = 1; k < num_targets; ++k) {
+        plan[k] = tess_alloc(1, sizeof **plan);
+        if (!plan[k]) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
+        *plan[k] = *frame;
+        plan[k]->frame = frame;
+        take_target(&geom[k], plan[k]);
+    }
+    take_target(&geom[0], frame);
+    plan[0] = frame;
+    frame = NULL;
+cleanup:
+    for (int k = 1; frame && k < num_targets; ++k) {
+        tess_grid_plan_destroy(plan[k]);
+        plan[k] = NULL;
+    }
+    tess_grid_plan_destroy(frame);
+    return status;
+}
+
+tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
+                                  const tess_backend *backend, tess_grid_plan **plan)
+{
+    return tess_grid_plan_create_targets(geom, 1, opts, backend, plan);
+}
+
 void tess_grid_plan_destroy(tess_grid_plan *plan)
 {
     if (!plan) return;
-    tess_free(plan->correction.u);
-    tess_free(plan->correction.v);
-    projection_destroy(plan->projection);
+    if (!plan->frame) {
+        tess_free(plan->correction.u);
+        tess_free(plan->correction.v);
+        projection_destroy(plan->projection);
+    }
     tess_free(plan);
 }
 
@@ -547,7 +622,7 @@ void tess_grid_plan_text(const tess_grid_plan *plan, char *text, int size)
              (long long)plan->nu, (long long)plan->nv, plan->num_planes,
              plan->num_planes == 1 ? "" : "s", plan->num_blocks,
              plan->num_blocks == 1 ? "" : "s", plan->kernel.support,
-             (double)plan->nu / (double)plan->geom.nx,
+             (double)plan->nu / (double)plan->field.nx,
              plan->is_double ? "double" : "single",
              plan->opts.worst_pixel ? "error of the worst pixel" : "error estimate",
              plan->error_estimate);

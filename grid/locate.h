@@ -21,17 +21,17 @@ typedef struct tess_row_scale {
 /** Whether visibilities have such a phase. */
 static inline bool tess_has_phase(const tess_grid_plan *plan)
 {
-    const tess_geom *geom = &plan->geom;
+    const tess_geom *geom = &plan->target.geom;
     return plan->opts.do_w || geom->l0 != geom->turned_l || geom->m0 != geom->turned_m;
 }
 
 static inline tess_row_scale tess_row_scale_of(const tess_grid_plan *plan,
                                                const double uvw_m[3])
 {
-    const tess_geom *geom = &plan->geom;
+    const tess_geom *geom = &plan->target.geom;
     const bool conjugate = uvw_m[2] < 0;
     const double sign = conjugate ? -1.0 : 1.0, scale_m = tess_geom_scale_m(geom);
-    const tess_geom_phase *phase = &plan->phase;
+    const tess_geom_phase *phase = &plan->target.phase;
     return (tess_row_scale){
         .a = -sign * uvw_m[0] * (geom->scale_rad * (double)plan->nu),
         .b = sign * uvw_m[1] * (scale_m * (double)plan->nv),

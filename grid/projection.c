@@ -190,7 +190,7 @@ static void choose_layout(const tess_grid_plan *plan, tess_gcf_opts *opts)
 static tess_status choose_grid(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
-    const tess_geom *geom = &plan->geom;
+    const tess_geom *geom = &plan->target.geom;
     const int64_t longest = geom->nx > geom->ny ? geom->nx : geom->ny;
     const double field = (double)longest * geom->scale_rad;
     double padding = PADDING;
@@ -234,7 +234,7 @@ static tess_status refuse_error(const tess_grid_plan *plan,
                                 const char *how)
 {
     tess_status status = TESS_OK;
-    const tess_geom *geom = &plan->geom;
+    const tess_geom *geom = &plan->target.geom;
     const int64_t longest = geom->nx > geom->ny ? geom->nx : geom->ny;
     if (error <= MOST_ERROR) return TESS_OK;
     TESS_FAIL(TESS_ERR_USAGE,
@@ -371,7 +371,7 @@ static tess_status fit_grid(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
     const tess_projection_kernels *kernels = plan->projection->opts.kernels;
-    const tess_geom *geom = &plan->geom;
+    const tess_geom *geom = &plan->target.geom;
     TESS_TRY(fit_axis(kernels->field_l, geom->scale_rad, geom->nx, &plan->nu));
     TESS_TRY(fit_axis(kernels->field_m, tess_geom_scale_m(geom), geom->ny, &plan->nv));
     plan->projection->padding =
@@ -534,8 +534,8 @@ static tess_status compute_kernels(tess_grid_plan *plan)
                                    .spacing = projection->opts.spacing,
                                    .is_double = plan->is_double,
                                    .threads = opts->threads};
-    gcf.field_l = (double)plan->nu * plan->geom.scale_rad;
-    gcf.field_m = (double)plan->nv * tess_geom_scale_m(&plan->geom);
+    gcf.field_l = (double)plan->nu * plan->target.geom.scale_rad;
+    gcf.field_m = (double)plan->nv * tess_geom_scale_m(&plan->target.geom);
     gcf.padding = projection->padding;
     gcf.max_support =
         (int)fmin(TESS_GCF_MAX_SUPPORT, (double)((shorter - TESS_TILE - SPARE_CELLS) /
@@ -544,7 +544,7 @@ static tess_status compute_kernels(tess_grid_plan *plan)
         TESS_FAIL(TESS_ERR_USAGE,
                   "an image of %lld × %lld pixels is too small for "
                   "w-projection; use --w stacking",
-                  (long long)plan->geom.nx, (long long)plan->geom.ny);
+                  (long long)plan->target.geom.nx, (long long)plan->target.geom.ny);
     choose_layout(plan, &gcf);
     const double error = layout_error(plan, &gcf.layout);
     TESS_TRY(refuse_error(plan, &gcf.layout, error, "expected")); /* before tables */
@@ -565,12 +565,12 @@ tess_status projection_plan(tess_grid_plan *plan, const tess_projection_opts *as
     if (!plan->projection) TESS_FAIL(TESS_ERR_ALLOC, "plan of w-projection");
     tess_projection *projection = plan->projection;
     projection->opts = *asked;
-    if (!tess_geom_is_plain(&plan->geom))
+    if (!tess_geom_is_plain(&plan->target.geom))
         TESS_FAIL(TESS_ERR_USAGE,
                   "w-projection makes images of square pixels around the phase centre "
                   "only, where its kernels are even in u and v: use --w stacking with "
                   "--shift, or --center, which moves the phase centre");
-    projection->nm1_spread = spread_of(&plan->geom, &projection->nm1_mean);
+    projection->nm1_spread = spread_of(&plan->target.geom, &projection->nm1_mean);
     TESS_TRY(asked->kernels ? use_kernels(plan) : compute_kernels(plan));
     projection->opts.kernels = NULL;             /* the caller's may not live as long */
     if (projection->gcf->layout.num_planes == 1) /* which w has no part in */
@@ -587,12 +587,12 @@ tess_status projection_corrections(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
     const tess_projection *projection = plan->projection;
-    const int64_t longest =
-        plan->geom.nx > plan->geom.ny ? plan->geom.nx : plan->geom.ny;
-    double *place = tess_alloc(longest, sizeof *place);
+    const tess_grid_field *field = &plan->field;
+    double *place =
+        tess_alloc(field->nx > field->ny ? field->nx : field->ny, sizeof *place);
     if (!place) TESS_FAIL(TESS_ERR_ALLOC, "grid correction");
     for (int axis = 0; axis < 2; ++axis) {
-        const int64_t count = axis ? plan->geom.ny : plan->geom.nx;
+        const int64_t count = axis ? field->ny : field->nx;
         double *correction = axis ? plan->correction.v : plan->correction.u;
         for (int64_t k = 0; k < count; ++k)
             place[k] = (double)(k - count / 2) / (double)(axis ? plan->nv : plan->nu);

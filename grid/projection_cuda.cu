@@ -46,8 +46,8 @@ struct sample {
 view view_of(const tess_grid_plan *plan, const tile_cuda_samples *samples)
 {
     view v = {};
-    v.scale_u = plan->geom.scale_rad * (double)plan->nu;
-    v.scale_v = tess_geom_scale_m(&plan->geom) * (double)plan->nv;
+    v.scale_u = plan->target.geom.scale_rad * (double)plan->nu;
+    v.scale_v = tess_geom_scale_m(&plan->target.geom) * (double)plan->nv;
     v.half = 0.5 * plan->footprint;
     v.period_u = (double)plan->nu;
     v.period_v = (double)plan->nv;

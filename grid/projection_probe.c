@@ -40,7 +40,7 @@ typedef struct probe {
 static tess_status probe_begin(const tess_grid_plan *plan, probe *of)
 {
     tess_status status = TESS_OK;
-    const int64_t size[2] = {plan->geom.nx, plan->geom.ny},
+    const int64_t size[2] = {plan->target.geom.nx, plan->target.geom.ny},
                   grid[2] = {plan->nu, plan->nv};
     of->plan = plan;
     of->lines = plan->footprint;
@@ -150,9 +150,10 @@ static void probe_one(probe *of, const probe_set *set, int number,
     transform(of, number, found);
     for (int i = 0; i < SIDE; ++i)
         for (int j = 0; j < SIDE; ++j) {
-            const double l = of->p[0][i] * (double)plan->nu * plan->geom.scale_rad;
+            const double l =
+                of->p[0][i] * (double)plan->nu * plan->target.geom.scale_rad;
             const double m =
-                of->p[1][j] * (double)plan->nv * tess_geom_scale_m(&plan->geom);
+                of->p[1][j] * (double)plan->nv * tess_geom_scale_m(&plan->target.geom);
             const double r2 = l * l + m * m;
             if (r2 >= 1) continue;
             const value exact =

@@ -75,23 +75,43 @@ typedef struct tess_grid_opts {
                                                  `do_w` is then false. Copied */
 } tess_grid_opts;
 
-/** The range of n − 1 over the image. */
-typedef struct tess_grid_nm1 {
-    double center; /**< middle of the range; w-phases are taken from it */
-    double range;  /**< largest |n − 1 − center| */
-    /** Share of the pixels that n − 1 puts at each of a kernel's places along w. */
+/** What the images of a frame have in common: the largest of each. */
+typedef struct tess_grid_field {
+    int64_t nx, ny;  /**< pixels of the longest row and of the highest column */
+    double nm1_min;  /**< smallest n − 1 of any pixel */
+    double nm1_half; /**< half of the widest range of n − 1 that an image has */
+    /** Share of the pixels that n − 1 puts at each of a kernel's places along w: of all
+     * images the one with most pixels there. */
     double place_share[TESS_KERNEL_PLACES];
-} tess_grid_nm1;
+} tess_grid_field;
 
-/** The grid correction, a factor for each axis. */
+/** The grid correction of the field, a factor for each axis. */
 typedef struct tess_grid_correction {
-    double *u;                       /**< [nx] h(x) of the columns */
-    double *v;                       /**< [ny] h(y) of the rows */
+    double *u;                       /**< [field.nx] h(x) of the columns */
+    double *v;                       /**< [field.ny] h(y) of the rows */
     double w[TESS_CORRECTION_TERMS]; /**< see tess_kernel_correction_fit */
 } tess_grid_correction;
 
+/** An image that is made of visibilities on the grid of a frame. */
+typedef struct tess_grid_target {
+    tess_geom geom;    /**< its pixels and its centre */
+    double nm1_center; /**< middle of its range of n − 1; w-phases are taken from it */
+    tess_geom_phase phase; /**< that visibilities are gridded with */
+    const double
+        *correct_u; /**< [geom.nx] its part of the field's correction; borrowed */
+    const double *correct_v; /**< [geom.ny] */
+} tess_grid_target;
+
+/** A plan is two things. The *frame* says where a visibility goes: the cells and the
+ *  size of the grid, the kernel, planes and bricks. The *target* is the image that is
+ *  made of it. Plans of tess_grid_plan_create_targets() have one frame, and so the same
+ *  bricks: samples that were sent and sorted by one of these plans are gridded by all
+ *  of them. */
 typedef struct tess_grid_plan {
-    tess_geom geom;
+    tess_grid_target target;
+    const struct tess_grid_plan
+        *frame; /**< the plan that owns the tables; NULL: this */
+    tess_grid_field field;
     tess_grid_opts opts;
     tess_costs costs; /**< opts.costs */
     bool is_double;   /**< precision of grid, visibilities and images */
@@ -104,10 +124,8 @@ typedef struct tess_grid_plan {
     int w_support; /**< kernel.support, or 1 without w */
     int num_planes;
     int block_planes, num_blocks;
-    double w_first_lambda; /**< of plane 0 */
-    double w_step_lambda;  /**< between planes */
-    tess_grid_nm1 nm1;
-    tess_geom_phase phase;    /**< that visibilities are gridded with */
+    double w_first_lambda;    /**< of plane 0 */
+    double w_step_lambda;     /**< between planes */
     int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
     int64_t chunk;
     tess_grid_correction correction;
@@ -155,6 +173,16 @@ void tess_grid_opts_default(tess_grid_opts *opts);
  *  TESS_ERR_USAGE (no kernel reaches the accuracy), TESS_ERR_ALLOC. Local. */
 tess_status tess_grid_plan_create(const tess_geom *geom, const tess_grid_opts *opts,
                                   const tess_backend *backend, tess_grid_plan **plan);
+
+/** Make plan[num_targets] of one frame for images geom[num_targets], whose pixels and
+ *  whose turned direction are the same. The accuracy holds for each image. The first
+ *  plan owns the tables of all of them, and is destroyed last. Errors as above, and
+ *  TESS_ERR_USAGE for images that cannot share a frame: of other pixels, or several
+ *  with w-projection, whose kernels are those of one field. Local. */
+tess_status tess_grid_plan_create_targets(const tess_geom *geom, int num_targets,
+                                          const tess_grid_opts *opts,
+                                          const tess_backend *backend,
+                                          tess_grid_plan **plan);
 void tess_grid_plan_destroy(tess_grid_plan *plan); /**< NULL is fine */
 
 /** Whether w may be ignored, because the phase 2π w (n−1) stays below ε/3. */

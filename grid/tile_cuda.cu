@@ -11,8 +11,8 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
 {
     cuda_geometry g;
     memset(&g, 0, sizeof g);
-    g.scale_u = -plan->geom.scale_rad * (double)plan->nu;
-    g.scale_v = tess_geom_scale_m(&plan->geom) * (double)plan->nv;
+    g.scale_u = -plan->target.geom.scale_rad * (double)plan->nu;
+    g.scale_v = tess_geom_scale_m(&plan->target.geom) * (double)plan->nv;
     g.period_u = (double)plan->nu;
     g.period_v = (double)plan->nv;
     g.per_period_u = 1 / g.period_u;
@@ -22,9 +22,9 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
     g.w_first = plan->w_first_lambda;
     g.w_step = plan->w_step_lambda;
     g.per_plane = 1 / plan->w_step_lambda;
-    g.phase_l = plan->phase.l;
-    g.phase_m = plan->phase.m;
-    g.phase_nm1 = plan->phase.nm1;
+    g.phase_l = plan->target.phase.l;
+    g.phase_m = plan->target.phase.m;
+    g.phase_nm1 = plan->target.phase.nm1;
     g.support = plan->kernel.support;
     g.w_support = plan->w_support;
     g.nu = (int32_t)plan->nu;
@@ -184,9 +184,9 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part,
     int64_t chunks;
     TESS_TRY(count_chunks(part->list, part->first, part->end, &chunks));
     if (chunks == 0) return TESS_OK;
-    TESS_CUDA(launch_chunks(
-        plan, part->list, true, samples->num_pol, chunks,
-        args_of(plan, samples, part->list, part->first, part->sums), stream));
+    TESS_CUDA(launch_chunks(plan, part->list, true, samples->num_pol, chunks,
+                            args_of(plan, samples, part->list, part->first, part->sums),
+                            stream));
 cleanup:
     return status;
 }

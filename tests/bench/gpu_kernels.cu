@@ -108,7 +108,7 @@ static tracks random_points(int64_t count, const tess_grid_plan *plan)
     tracks out;
     uint64_t state = 1;
     out.inv_lambda.push_back(1);
-    const double u_max = 0.49 / plan->geom.scale_rad;
+    const double u_max = 0.49 / plan->target.geom.scale_rad;
     const double w_max = (plan->num_planes - plan->w_support - 1) * plan->w_step_lambda;
     for (int64_t k = 0; k < count; ++k) {
         double x[3];
@@ -358,9 +358,8 @@ static void measure(const char *set, const tess_grid_plan *plan, double accuracy
         MUST(tile_cuda_grid(plan, &all, false, NULL));
     });
     print_line(set, plan, accuracy, "grid", samples.num_vis, grid, error[0]);
-    const double degrid = median_seconds([&] {
-        MUST(tile_cuda_degrid(plan, &all, NULL));
-    });
+    const double degrid =
+        median_seconds([&] { MUST(tile_cuda_degrid(plan, &all, NULL)); });
     print_line(set, plan, accuracy, "degrid", samples.num_vis, degrid, error[1]);
     tile_cuda_list_free(&list);
     release(&place);

@@ -11,7 +11,7 @@ tess_status correct_cuda(const tess_grid_plan *plan, double factor, bool is_mode
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
-    const int64_t nx = plan->geom.nx;
+    const int64_t nx = plan->target.geom.nx;
     int64_t bad = 0;
     double *correction = tess_alloc(nx, sizeof *correction);
     if (!correction) TESS_FAIL(TESS_ERR_ALLOC, "grid correction");

@@ -85,12 +85,12 @@ static tess_grid_plan plan_for(const setting &with)
     tess_grid_plan plan;
     memset(&plan, 0, sizeof plan);
     tess_grid_opts_default(&plan.opts);
-    plan.geom.nx = plan.geom.ny = 60;
-    plan.geom.scale_rad = 1e-3;
+    plan.target.geom.nx = plan.target.geom.ny = 60;
+    plan.target.geom.scale_rad = 1e-3;
     if (with.shifted) {
-        plan.geom.scale_m_rad = 1.3e-3;
-        plan.geom.l0 = 2e-2;
-        plan.geom.m0 = -1.1e-2;
+        plan.target.geom.scale_m_rad = 1.3e-3;
+        plan.target.geom.l0 = 2e-2;
+        plan.target.geom.m0 = -1.1e-2;
     }
     plan.opts.accuracy = with.accuracy;
     plan.opts.do_w = with.do_w;
@@ -108,8 +108,9 @@ static tess_grid_plan plan_for(const setting &with)
     plan.num_blocks = (plan.num_planes - plan.w_support) / plan.block_planes + 1;
     plan.w_step_lambda = 31.7;
     plan.w_first_lambda = 3.0 - 0.5 * with.support * plan.w_step_lambda;
-    plan.nm1.center = with.do_w ? -9e-4 : 0;
-    plan.phase = tess_geom_phase_of(&plan.geom, plan.nm1.center, with.do_w);
+    plan.target.nm1_center = with.do_w ? -9e-4 : 0;
+    plan.target.phase =
+        tess_geom_phase_of(&plan.target.geom, plan.target.nm1_center, with.do_w);
     plan.tiles_u = (plan.nu + TESS_TILE - 1) / TESS_TILE;
     plan.tiles_v = (plan.nv + TESS_TILE - 1) / TESS_TILE;
     plan.chunk = 4096;
@@ -136,7 +137,7 @@ struct sample_set {
         for (int r = 0; r < rows; ++r) {
             /* a third of the rows in one place, so that a brick has several chunks */
             const bool crowd = r % 3 == 0;
-            const double extent = 0.65 / (plan.geom.scale_rad * 4.0);
+            const double extent = 0.65 / (plan.target.geom.scale_rad * 4.0);
             for (int k = 0; k < 2; ++k)
                 uvw.push_back(crowd ? 0.02 * extent * draw.next()
                                     : extent * (2 * draw.next() - 1));

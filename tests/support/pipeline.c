@@ -12,6 +12,7 @@
 #include "imager_resources.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
+#include "imager_targets.h"
 #include "output_table.h"
 #include "predictor.h"
 #include "sample_sets.h"
@@ -109,7 +110,7 @@ static void note_facts(const pipeline *with, const imager_job *job)
                          .nu = plan->nu,
                          .nv = plan->nv,
                          .w_step_lambda = plan->w_step_lambda,
-                         .nm1_center = plan->nm1.center,
+                         .nm1_center = plan->target.nm1_center,
                          .batch_vis = job->batch.vis_capacity / job->num_pol /
                                       (plan->is_double ? 16 : 8)};
     tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);
@@ -121,7 +122,7 @@ static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(with->comm);
-    const int64_t row_bytes = with->geom.nx * (int64_t)sizeof *image;
+    const int64_t row_bytes = rows->nx * (int64_t)sizeof *image;
     const int64_t pixels = rows->num_rows * rows->nx;
     void *all = NULL;
     double *value = tess_alloc(pixels, sizeof *value);
@@ -135,7 +136,7 @@ static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
                                   bytes));
     const char *from = all;
     for (int k = 0; k < size; ++k) {
-        memcpy(image + first[k] * with->geom.nx, from, (size_t)bytes[k]);
+        memcpy(image + first[k] * rows->nx, from, (size_t)bytes[k]);
         from += bytes[k];
     }
 cleanup:
@@ -209,9 +210,9 @@ static tess_status take_model(const pipeline *with, const imager_job *job,
                               const double *image, imager_rows *rows)
 {
     tess_status status = TESS_OK;
-    const int64_t nx = with->geom.nx;
+    const int64_t nx = job->geom.nx;
     int64_t first, count;
-    tess_planes_final_rows(with->geom.ny, job->ranks.fft_ranks,
+    tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
                            tess_comm_rank(with->comm), tess_comm_size(with->comm),
                            &first, &count);
     TESS_TRY(imager_rows_zero(first, count, nx, rows));
@@ -287,6 +288,98 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
     if (with->facts) with->facts->spooled_passes = set.passes.num_reads;
 cleanup:
     visset_free(&set);
+    tess_samples_free(&data.cached);
+    imager_job_free(&job);
+    tess_free(inv_lambda);
+    return status;
+}
+
+/* Sets the model of the target at work. Collective. */
+static tess_status set_model(const pipeline *with, imager_job *job, const double *model)
+{
+    tess_status status = TESS_OK;
+    const int64_t pixels = job->geom.nx * job->geom.ny;
+    imager_rows rows[TESS_MAX_POL] = {0};
+    for (int k = 0; k < with->num_pol && status == TESS_OK; ++k)
+        status = take_model(with, job, model + k * pixels, &rows[k]);
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    TESS_TRY(imager_model_set(job, rows));
+cleanup:
+    for (int k = 0; k < TESS_MAX_POL; ++k)
+        imager_rows_free(&rows[k]);
+    return status;
+}
+
+/* The images of all targets of a set. Collective. */
+static tess_status image_targets(const pipeline *with, visset *set,
+                                 pipeline_target *target)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const imager_stages no_stages = {.comm = with->comm};
+    const visset_request request = {.psf = true, .less_model = target->model != NULL};
+    const int num = imager_job_num_targets(job);
+    imager_product *product = tess_alloc_zero(num * TESS_MAX_IMAGES, sizeof *product);
+    TESS_TRY(tess_comm_agree(with->comm, product ? TESS_OK : TESS_ERR_ALLOC));
+    for (int t = 0; t < num && target->model; ++t) {
+        imager_job_aim(job, t);
+        TESS_TRY(set_model(with, job, target[t].model));
+    }
+    imager_job_aim(job, 0);
+    TESS_TRY(visset_image(set, &request, &no_stages, product));
+    for (int t = 0; t < num; ++t) {
+        const imager_product *of = product + t * TESS_MAX_IMAGES;
+        const int64_t pixels = target[t].geom.nx * target[t].geom.ny;
+        for (int k = 0; k < with->num_pol; ++k)
+            TESS_TRY(gather_rows(with, &of[k].rows, target[t].image + k * pixels));
+        TESS_TRY(gather_rows(with, &of[with->num_pol].rows, target[t].psf));
+    }
+cleanup:
+    for (int k = 0; product && k < num * TESS_MAX_IMAGES; ++k)
+        imager_rows_free(&product[k].rows);
+    tess_free(product);
+    return status;
+}
+
+tess_status pipeline_targets(const pipeline *with, const double *vis,
+                             const double *weight, pipeline_target *target,
+                             int num_targets, int only, int times)
+{
+    tess_status status = TESS_OK;
+    const imager_stages no_stages = {.comm = with->comm};
+    tess_profile profile = {0};
+    imager_job job = {0};
+    visset set = {0};
+    imager_targets hidden = {0};
+    sample_sets data = kept_samples(with, &profile);
+    double *inv_lambda = make_inv_lambda(with);
+    tess_geom geom[8];
+    status = inv_lambda ? make_samples(with, inv_lambda, &data.cached) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(with->comm, status));
+    data.num_vis = data.cached.num_vis;
+    fill_values(vis, weight, &data.cached);
+    TESS_TRY(start_job(with, &data.cached, true, with->num_pol + 1, &profile, &job));
+    for (int t = 0; t < num_targets; ++t)
+        geom[t] = target[t].geom;
+    TESS_TRY(imager_job_set_targets(&job, geom, num_targets));
+    job.worst_pixel = job.model.is_shared = target->model != NULL;
+    job.model.num = target->model ? with->num_pol : 0;
+    for (int p = 0; p < with->num_pol; ++p)
+        job.model.mix[p][p] = 1;
+    TESS_TRY(imager_job_plan(&job));
+    if (only >= 0) {
+        imager_job_aim(&job, only);
+        hidden = job.targets;
+        job.targets = (imager_targets){0};
+    }
+    TESS_TRY(visset_create(&job, &data, times == 1, &no_stages, &set));
+    for (int k = 0; k < times; ++k)
+        TESS_TRY(image_targets(with, &set, target + (only >= 0 ? only : 0)));
+    note_facts(with, &job);
+    if (with->facts) with->facts->spooled_passes = set.passes.num_reads;
+cleanup:
+    visset_free(&set);
+    if (hidden.target) job.targets = hidden;
     tess_samples_free(&data.cached);
     imager_job_free(&job);
     tess_free(inv_lambda);

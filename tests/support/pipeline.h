@@ -60,6 +60,23 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
                                const double *weight, int num_models,
                                const double *model, double *residual, double *psf);
 
+/** Images that are made of one visibility set: see pipeline_targets(). */
+typedef struct pipeline_target {
+    tess_geom geom;
+    const double *model; /**< [num_pol][ny][nx] subtracted from the samples, or NULL */
+    double *image;       /**< [num_pol][ny][nx] */
+    double *psf;         /**< [ny][nx] */
+} pipeline_target;
+
+/** A visibility set of the same arrays is made once, and images of all targets are made
+ * of it: `times` times in all, so that what one image leaves behind meets the next. If
+ * the first target has a model, all have one, and the sum of them is subtracted.
+ * With `only` ≥ 0, the set makes the images of this target alone, on the frame of all.
+ * Collective. */
+tess_status pipeline_targets(const pipeline *with, const double *vis,
+                             const double *weight, pipeline_target *target,
+                             int num_targets, int only, int times);
+
 /** vis[num_rows][num_chan][num_pol][2] from image[num_pol][ny][nx], which is the same
  * on every rank; NaN counts as 0. Collective. */
 tess_status pipeline_predict(const pipeline *with, const double *image, double *vis);

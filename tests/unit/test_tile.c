@@ -51,11 +51,11 @@ static void set_value(void *array, bool is_double, int64_t at, double value)
 
 static void make_plan(scene *s, int support, bool is_double, bool do_w, int starts)
 {
-    s->plan = (tess_grid_plan){.geom = {.nx = 100,
-                                        .ny = 90,
-                                        .scale_rad = 1e-3,
-                                        .l0 = support % 2 ? 0.02 : 0,
-                                        .m0 = support % 2 ? -0.03 : 0},
+    s->plan = (tess_grid_plan){.target.geom = {.nx = 100,
+                                               .ny = 90,
+                                               .scale_rad = 1e-3,
+                                               .l0 = support % 2 ? 0.02 : 0,
+                                               .m0 = support % 2 ? -0.03 : 0},
                                .is_double = is_double,
                                .nu = 160,
                                .nv = 150,
@@ -65,9 +65,10 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
                                .num_planes = 3 + starts + support,
                                .w_first_lambda = 5,
                                .w_step_lambda = 0.5,
-                               .nm1.center = -0.01};
+                               .target.nm1_center = -0.01};
     s->plan.opts.do_w = do_w;
-    s->plan.phase = tess_geom_phase_of(&s->plan.geom, s->plan.nm1.center, do_w);
+    s->plan.target.phase =
+        tess_geom_phase_of(&s->plan.target.geom, s->plan.target.nm1_center, do_w);
     tess_kernel_create(support, 1.5, &s->plan.kernel);
     tile_taps_fill(&s->plan.kernel, &s->taps);
 }
@@ -77,7 +78,8 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
  * round. */
 static void make_rows(scene *s, draw *random, int starts)
 {
-    const double scale = s->plan.geom.scale_rad, half = 0.5 * s->plan.kernel.support;
+    const double scale = s->plan.target.geom.scale_rad,
+                 half = 0.5 * s->plan.kernel.support;
     const double half_w = 0.5 * s->plan.w_support;
     tess_samples *samples = &s->samples;
     for (int c = 0; c < CHANNELS; ++c)

@@ -101,7 +101,7 @@ static held_sizes sizes_of(const tess_gridder *gridder)
     const tess_grid_plan *plan = gridder->job.plan;
     const tess_brick_list *runs = &gridder->runs;
     const double value = plan->is_double ? 16 : 8;
-    const double ny = (double)plan->geom.ny, nx = (double)plan->geom.nx;
+    const double ny = (double)plan->target.geom.ny, nx = (double)plan->target.geom.nx;
     const double image = nx * ny * value / 2;
     int64_t lines = 0, block, tile_u, tile_v, last = -1;
     for (int64_t b = 0; b < runs->num_bricks; ++b) { /* in order of tile_u in a block */

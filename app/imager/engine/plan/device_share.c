@@ -97,9 +97,9 @@ static tess_status connect(imager_job *job, bool exchanges)
         .allowed = job->layout->forced.nccl ? TESS_SUM_BY_NCCL
                    : large                  ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
                                             : TESS_SUM_BY_PEERS};
-    tess_device_comm_destroy(job->devices);
-    job->devices = NULL;
-    return tess_device_comm_create(job->comm, &opts, &job->devices);
+    tess_device_comm_destroy(job->ranks.devices);
+    job->ranks.devices = NULL;
+    return tess_device_comm_create(job->comm, &opts, &job->ranks.devices);
 }
 
 /* ---- cost ---- */
@@ -112,13 +112,13 @@ static tess_status try_exchange(const imager_job *job, int64_t bytes,
     tess_status status = TESS_OK;
     const int size = tess_comm_size(job->comm);
     void *buffer;
-    status = tess_device_comm_buffer(job->devices, &buffer);
+    status = tess_device_comm_buffer(job->ranks.devices, &buffer);
     for (int k = 0; k < size; ++k) {
         send[k] = (tess_device_part){k * bytes, bytes};
         take[k] = (tess_device_rows){(char *)to + k * bytes, bytes, bytes, 1};
     }
-    TESS_TRY(tess_device_comm_exchange(job->devices, status, send, take));
-    status = tess_device_comm_arrive(job->devices);
+    TESS_TRY(tess_device_comm_exchange(job->ranks.devices, status, send, take));
+    status = tess_device_comm_arrive(job->ranks.devices);
     if (status == TESS_OK) status = tess_device_wait();
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
@@ -131,7 +131,7 @@ static tess_status measure_links(const imager_job *job, double *bytes_s)
     tess_status status = TESS_OK;
     const int size = tess_comm_size(job->comm);
     const int64_t bytes =
-        tess_device_comm_room(job->devices) / 4 / size / LEAST_PART * LEAST_PART;
+        tess_device_comm_room(job->ranks.devices) / 4 / size / LEAST_PART * LEAST_PART;
     tess_device_part *send = tess_alloc(size, sizeof *send);
     tess_device_rows *take = tess_alloc(size, sizeof *take);
     void *to = NULL;
@@ -210,14 +210,14 @@ static tess_status try_sharing(imager_job *job)
     TESS_TRY(must_share(job, &must));
     if (!must && gain(job, FASTEST_LINK) <= 0) return TESS_OK;
     TESS_TRY(connect(job, true));
-    if (job->devices && !must) TESS_TRY(measure_links(job, &bytes_s));
-    job->shares_planes = must || (job->devices && gain(job, bytes_s) > 0);
+    if (job->ranks.devices && !must) TESS_TRY(measure_links(job, &bytes_s));
+    job->ranks.shares_planes = must || (job->ranks.devices && gain(job, bytes_s) > 0);
     if (bytes_s > 0)
         tess_log_detail("devices exchange %s a second %s", tess_mem_text(bytes_s),
-                        tess_device_comm_text(job->devices));
-    if (job->shares_planes)
+                        tess_device_comm_text(job->ranks.devices));
+    if (job->ranks.shares_planes)
         tess_log_detail("devices share w-planes %s",
-                        tess_device_comm_text(job->devices));
+                        tess_device_comm_text(job->ranks.devices));
 cleanup:
     return status;
 }
@@ -225,11 +225,11 @@ cleanup:
 tess_status device_share_choose(imager_job *job)
 {
     tess_status status = TESS_OK;
-    job->shares_planes = false;
+    job->ranks.shares_planes = false;
     if (may_share(job)) TESS_TRY(try_sharing(job));
-    if (job->shares_planes) return imager_job_share(job);
-    tess_device_comm_destroy(job->devices);
-    job->devices = NULL;
+    if (job->ranks.shares_planes) return imager_job_share(job);
+    tess_device_comm_destroy(job->ranks.devices);
+    job->ranks.devices = NULL;
     if (job->alone && !job->worst_pixel) TESS_TRY(connect(job, false));
 cleanup:
     return status;

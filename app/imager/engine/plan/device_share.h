@@ -14,10 +14,10 @@ double device_share_bytes(const tess_geom *geom, int num_images, double value_by
                           int sharers);
 
 /** Decide by cost, after imager_job_plan, whether the devices share planes
- * (job->shares_planes), and connect them (job->devices). Devices that are `alone` with
- * their samples share planes if whole images do not fit, or if that is faster. Other
- * devices share planes with --reproducible, or if that is faster than groups that
- * exchange through host memory. Does nothing on processors. Collective. */
+ * (job->ranks.shares_planes), and connect them (job->ranks.devices). Devices that are
+ * `alone` with their samples share planes if whole images do not fit, or if that is
+ * faster. Other devices share planes with --reproducible, or if that is faster than
+ * groups that exchange through host memory. Does nothing on processors. Collective. */
 tess_status device_share_choose(imager_job *job);
 
 #endif

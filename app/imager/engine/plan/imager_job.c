@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "imager_job.h"
+#include "imager_targets.h"
 #include "tess_device_comm.h"
 #include "tess_mem.h"
 
@@ -13,7 +14,7 @@ tess_comm *imager_samples_team(const imager_job *job)
 
 tess_comm *imager_team(const imager_job *job)
 {
-    return job->shares_planes ? job->comm : imager_samples_team(job);
+    return job->ranks.shares_planes ? job->comm : imager_samples_team(job);
 }
 
 static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
@@ -29,7 +30,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .l0 = job->geom.l0,
         .m0 = job->geom.m0,
         .scale_m_rad = job->geom.scale_m_rad,
-        .nm1_center = plan->nm1.center,
+        .nm1_center = plan->target.nm1_center,
         .do_w = plan->opts.do_w,
         .is_double = plan->is_double,
         .forward = forward,
@@ -38,9 +39,9 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .threads = job->layout->threads,
         .pixels = job->memory.pixels,
         .fft_ranks = fft_ranks,
-        .sum_over = job->alone && !job->shares_planes ? job->comm : NULL,
-        .devices = job->alone && !job->shares_planes ? job->devices : NULL,
-        .links = job->shares_planes ? job->devices : NULL,
+        .sum_over = job->alone && !job->ranks.shares_planes ? job->comm : NULL,
+        .devices = job->alone && !job->ranks.shares_planes ? job->ranks.devices : NULL,
+        .links = job->ranks.shares_planes ? job->ranks.devices : NULL,
         .num_planes = plan->num_planes *
                       (job->ranks.num_outputs > 1 ? job->ranks.num_outputs : 1),
         .repeatable = job->layout->reproducible};
@@ -58,10 +59,18 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
 /* What all of these take on a rank [bytes]. */
 static double planes_bytes(const imager_job *job, int fft_ranks)
 {
-    const tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
-    const tess_planes_opts model = model_opts_of(job, fft_ranks);
-    return tess_planes_bytes(&opts) +
-           (job->model.is_shared ? tess_planes_bytes(&model) : 0);
+    double bytes = 0;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
+        tess_planes_opts model = model_opts_of(job, fft_ranks);
+        if (k != job->targets.aim) {
+            opts.nx = model.nx = job->targets.target[k].geom.nx;
+            opts.ny = model.ny = job->targets.target[k].geom.ny;
+        }
+        bytes += tess_planes_bytes(&opts);
+        if (job->model.is_shared) bytes += tess_planes_bytes(&model);
+    }
+    return bytes;
 }
 
 /* The number of w-groups: as few as keep one plane of every rank's FFT in flight.
@@ -128,7 +137,8 @@ double imager_team_bytes(const imager_job *job, int ranks)
 {
     int num_groups, fft_ranks;
     imager_shares(job, ranks, &num_groups, &fft_ranks);
-    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
+    const double pixels =
+        (double)job->geom.nx * (double)job->geom.ny * imager_job_num_targets(job);
     return planes_bytes(job, fft_ranks) +
            (double)sizeof(double) * job->num_images * pixels / ranks;
 }
@@ -152,10 +162,10 @@ tess_status imager_job_share(imager_job *job)
 {
     tess_status status = TESS_OK;
     /* the devices of a team are not those that are connected */
-    if (job->ranks.num_teams > 1) job->shares_planes = false;
+    if (job->ranks.num_teams > 1) job->ranks.shares_planes = false;
     const int ranks = tess_comm_size(imager_team(job));
-    job->ranks.num_groups = job->shares_planes ? 1 : choose_groups(job, ranks);
-    if (job->shares_planes)
+    job->ranks.num_groups = job->ranks.shares_planes ? 1 : choose_groups(job, ranks);
+    if (job->ranks.shares_planes)
         job->ranks.fft_ranks = ranks;
     else if (job->ranks.fft_ranks == 0)
         job->ranks.fft_ranks = choose_fft_ranks(job, ranks, job->ranks.num_groups);
@@ -217,8 +227,11 @@ void imager_job_put_part(imager_job *job, imager_job_part *part)
     job->model.steps = part->model_steps;
     job->slab_line = part->slab_line;
     *part = (imager_job_part){0};
-    tess_planes_set_slabs(job->planes, job->slab_line);
-    if (job->model.planes) tess_planes_set_slabs(job->model.planes, job->slab_line);
+    for (int k = imager_job_num_targets(job) - 1; k >= 0; --k) {
+        imager_job_aim(job, k);
+        tess_planes_set_slabs(job->planes, job->slab_line);
+        if (job->model.planes) tess_planes_set_slabs(job->model.planes, job->slab_line);
+    }
 }
 
 void imager_job_part_free(imager_job_part *part)
@@ -265,17 +278,26 @@ static void note_balance(imager_job *job)
     job->profile->grid.predicted_mean_s += mean;
 }
 
-/* Makes planes and steps for the partition. Collective. */
-static tess_status set_up_steps(imager_job *job, const tess_planes_opts *opts,
-                                const tess_brick_list *bricks, tess_planes **planes,
-                                tess_steps **steps)
+/* Makes the planes of the target at work, and those of its model. Collective. */
+static tess_status set_up_target(imager_job *job, bool forward)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(set_up_planes(job, opts, planes));
-    TESS_TRY(tess_steps_create(imager_team(job), job->plan, job->partition, bricks,
-                               job->ranks.num_groups, *planes, job->profile, steps));
+    tess_planes_opts planes = planes_opts_of(job, forward, job->ranks.fft_ranks);
+    tess_planes_opts model = model_opts_of(job, job->ranks.fft_ranks);
+    planes.slab_line = model.slab_line = job->slab_line;
+    TESS_TRY(set_up_planes(job, &planes, &job->planes));
+    if (forward && job->model.is_shared)
+        TESS_TRY(set_up_planes(job, &model, &job->model.planes));
 cleanup:
     return status;
+}
+
+/* Makes the steps of the partition. Collective. */
+static tess_status create_steps(imager_job *job, const tess_brick_list *bricks,
+                                tess_planes *planes, tess_steps **steps)
+{
+    return tess_steps_create(imager_team(job), job->plan, job->partition, bricks,
+                             job->ranks.num_groups, planes, job->profile, steps);
 }
 
 tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
@@ -292,8 +314,6 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
         .cost_run_s = VIS_OF_RUN * tess_grid_cost_vis(plan),
         .cost_brick_s = brick_cost_s(plan),
         .always_split = job->layout->forced.split > 0};
-    tess_planes_opts planes = planes_opts_of(job, forward, job->ranks.fft_ranks);
-    tess_planes_opts model = model_opts_of(job, job->ranks.fft_ranks);
     double mark = tess_time_now();
     free_partition(job);
     job->slab_line = tess_alloc(job->ranks.fft_ranks + 1, sizeof *job->slab_line);
@@ -305,12 +325,14 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
     note_balance(job);
     TESS_TRY(tess_slabs_choose(imager_team(job), plan, bricks, job->ranks.fft_ranks,
                                job->slab_line));
-    planes.slab_line = model.slab_line = job->slab_line;
     tess_profile_lap(job->profile, TESS_STAGE_PARTITION, &mark);
-    TESS_TRY(set_up_steps(job, &planes, bricks, &job->planes, &job->steps));
+    for (int k = imager_job_num_targets(job) - 1; k >= 0; --k) {
+        imager_job_aim(job, k);
+        TESS_TRY(set_up_target(job, forward));
+    }
+    TESS_TRY(create_steps(job, bricks, job->planes, &job->steps));
     if (forward && job->model.is_shared)
-        TESS_TRY(
-            set_up_steps(job, &model, bricks, &job->model.planes, &job->model.steps));
+        TESS_TRY(create_steps(job, bricks, job->model.planes, &job->model.steps));
 cleanup:
     return status;
 }
@@ -329,16 +351,15 @@ void imager_job_free(imager_job *job)
 {
     free_partition(job);
     imager_job_note_held(job);
+    imager_job_free_targets(job);
     tess_planes_destroy(job->planes);
     tess_planes_destroy(job->model.planes);
-    tess_device_comm_destroy(job->devices);
-    tess_grid_plan_destroy(job->plan);
+    tess_device_comm_destroy(job->ranks.devices);
     tess_steps_batch_free(&job->batch);
     job->planes = job->model.planes = NULL;
     job->model.is_set = false;
-    job->devices = NULL;
-    job->shares_planes = false;
-    job->plan = NULL;
+    job->ranks.devices = NULL;
+    job->ranks.shares_planes = false;
     job->told.plan = job->told.measured = false;
     job->told.error = (tess_projection_error){0};
 }

@@ -20,7 +20,6 @@
 #include "tess_projection.h"
 #include "tess_samples.h"
 
-struct tess_device_comm;
 struct visset_keeper;
 
 /** Everything between samples and images for one plan. */
@@ -39,8 +38,6 @@ typedef struct imager_job {
                          rank grids its samples on its own device (device_read.h) and
                          makes whole images of them, which are summed in the end, unless
                          devices share planes. Whoever sets it owns it */
-    bool shares_planes; /* whether devices share planes (device_share.h) */
-    struct tess_device_comm *devices; /* connects their GPUs, or NULL */
     struct visset_keeper *keeper; /* keeper of a run that may be continued, or NULL */
     imager_told told;
     imager_ranks ranks;
@@ -54,6 +51,7 @@ typedef struct imager_job {
     int64_t *slab_line; /* [fft_ranks + 1] first line of each rank's slab of planes, by
                            the partition */
     imager_job_model model;
+    imager_targets targets;
     tess_steps_batch batch; /* memory for residuals, kept for the next image */
 } imager_job;
 

@@ -80,12 +80,12 @@ static void log_shares(const imager_job *job, int ranks)
             mean > 0 ? 100 * (largest / mean - 1) : 0);
     if (job->alone && job->worst_pixel)
         tess_log_detail("every rank predicts what it has read%s",
-                        job->shares_planes ? "" : ", from the whole model");
-    else if (job->alone && job->shares_planes)
+                        job->ranks.shares_planes ? "" : ", from the whole model");
+    else if (job->alone && job->ranks.shares_planes)
         tess_log_detail("every rank grids what it has read");
     else if (job->alone)
         tess_log_detail("every rank images what it has read; images are summed %s",
-                        tess_device_comm_text(job->devices));
+                        tess_device_comm_text(job->ranks.devices));
 }
 
 /* Transforms that take longer than this are told of before they begin [s]. */

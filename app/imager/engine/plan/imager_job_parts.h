@@ -10,9 +10,13 @@
 #include <stdint.h>
 
 #include "steps.h"
+#include "tess_geom.h"
+#include "tess_grid.h"
 #include "tess_imager_opts.h"
 #include "tess_planes.h"
 #include "tess_projection.h"
+
+struct tess_device_comm;
 
 enum { IMAGER_MAX_MODEL = 2 * TESS_MAX_POL };
 
@@ -31,6 +35,25 @@ typedef struct imager_job_model {
     double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
 } imager_job_model;
 
+/** An image that is made of the samples of a set, and what is held for it. The plans of
+ * all targets of a job have one frame (tess_grid.h), so that the samples are read, sent
+ * and sorted once for all of them. */
+typedef struct imager_target {
+    tess_geom geom;
+    tess_grid_plan *plan;
+    tess_planes *planes;
+    tess_planes *model_planes; /* of the job's model, or NULL */
+    double model_scale;        /* imager_job_model.scale of its model */
+} imager_target;
+
+/** The images of a set (imager_targets.h). Zeros: there is one. */
+typedef struct imager_targets {
+    imager_target *target; /* [num] That at work lies in the job instead: in its geom,
+                              plan, planes and model */
+    int num;
+    int aim; /* the target at work */
+} imager_targets;
+
 /** Facts of a plan that have been logged. */
 typedef struct imager_told {
     bool plan;                   /* the plan itself */
@@ -47,6 +70,8 @@ typedef struct imager_ranks {
     int num_teams;       /* teams that share the outputs; 0: one */
     int num_groups;      /* Pw, the number of w-groups */
     int fft_ranks;       /* F, the number of ranks that share a plane */
+    bool shares_planes;  /* whether devices share planes (device_share.h) */
+    struct tess_device_comm *devices; /* connects the GPUs of ranks, or NULL */
 } imager_ranks;
 
 /** Memory of this rank: sizes [bytes], and memory that it borrows. */

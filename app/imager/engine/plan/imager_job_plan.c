@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "imager_job.h"
+#include "imager_targets.h"
 #include "tess_calibrate.h"
 #include "tess_fits_kernels.h"
 #include "tess_log.h"
@@ -34,9 +35,7 @@ static tess_status plan_by_machine(imager_job *job, tess_grid_opts *opts)
         return TESS_OK;
     TESS_TRY(measured_costs(job));
     opts->costs = &job->costs;
-    tess_grid_plan_destroy(job->plan);
-    job->plan = NULL;
-    status = tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan);
+    status = imager_job_create_plans(job, opts);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
     return status;
@@ -118,8 +117,7 @@ static tess_status create_plan(imager_job *job, const tess_grid_opts *opts)
     if (in_turn) TESS_TRY(tess_comm_node(job->comm, &node));
     const bool first = !in_turn || tess_comm_rank(node) == 0;
     for (int turn = 0; turn <= in_turn; ++turn) {
-        if (first == (turn == 0))
-            status = tess_grid_plan_create(&job->geom, opts, job->backend, &job->plan);
+        if (first == (turn == 0)) status = imager_job_create_plans(job, opts);
         TESS_TRY(tess_comm_agree(job->comm, status));
     }
 cleanup:

@@ -55,7 +55,7 @@ static bool lie_as_images(const imager_job *job, const imager_rows *rows)
 {
     int64_t first, count;
     tess_comm *comm = job->alone ? job->comm : imager_team(job);
-    const bool whole = job->alone && !job->shares_planes;
+    const bool whole = job->alone && !job->ranks.shares_planes;
     tess_planes_final_rows(job->geom.ny, whole ? 1 : job->ranks.fft_ranks,
                            tess_comm_rank(comm), tess_comm_size(comm), &first, &count);
     return rows->row_first == first && rows->num_rows == count &&

@@ -8,6 +8,7 @@
 #include <complex.h>
 #include <math.h>
 
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "predictor.h"
 #include "tess_mem.h"
@@ -75,7 +76,9 @@ tess_status residual_choose(imager_job *job, const tess_samples *samples,
     imager_sums_size sums;
     int window = 0;
     *way = (residual_way){.bytes = residual_bytes(job, samples)};
-    if (job->backend->grid->load || forced->batch_vis < 0 || forced->plane_window > 0)
+    /* several targets share the residuals */
+    if (job->backend->grid->load || forced->batch_vis < 0 || forced->plane_window > 0 ||
+        imager_job_num_targets(job) > 1)
         return TESS_OK;
     TESS_TRY(imager_own_sums(job, bricks, &sums));
     const double of_model = sums.all * job->model.num / job->num_images;
@@ -137,9 +140,10 @@ cleanup:
     return status;
 }
 
-tess_status residual_make(imager_job *job, const tess_samples *samples,
-                          const tess_brick_list *bricks, double vis_scale,
-                          double other_bytes, tess_samples *residual)
+/* Makes samples less the model of the target at work. Collective. */
+static tess_status subtract_target(imager_job *job, const tess_samples *samples,
+                                   const tess_brick_list *bricks, double vis_scale,
+                                   double other_bytes, tess_samples *residual)
 {
     tess_status status = TESS_OK;
     const imager_job_model *model = &job->model;
@@ -164,6 +168,26 @@ tess_status residual_make(imager_job *job, const tess_samples *samples,
 cleanup:
     if (predicted.vis != residual->vis) tess_free(predicted.vis);
     if (status != TESS_OK) residual_free(residual);
+    return status;
+}
+
+tess_status residual_make(imager_job *job, const tess_samples *samples,
+                          const tess_brick_list *bricks, double vis_scale,
+                          double other_bytes, tess_samples *residual)
+{
+    tess_status status = TESS_OK;
+    const int aim = job->targets.aim;
+    *residual = *samples;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        tess_samples less = {0};
+        imager_job_aim(job, k);
+        status = subtract_target(job, residual, bricks, vis_scale, other_bytes, &less);
+        if (k > 0) residual_free(residual);
+        *residual = less;
+        TESS_TRY(status);
+    }
+cleanup:
+    imager_job_aim(job, aim);
     return status;
 }
 

@@ -41,7 +41,8 @@ tess_status residual_image(imager_job *job, const tess_samples *samples,
                            const tess_brick_list *bricks, double vis_scale, bool psf);
 
 /** Make a view of owned samples that has visibilities of its own: those of the samples
- * less `vis_scale` times those of the job's model, which has been set. The samples stay
+ * less `vis_scale` times the sum of those of the models of all targets, which have been
+ * set. The samples stay
  * as they are. Visibilities of samples that are in no brick are undefined. `bricks` are
  * those of the samples; a backend that sorts samples sorts them once more. This rank
  * holds `other_bytes` meanwhile. Free the view with residual_free(). Collective in the

@@ -2,6 +2,7 @@
  * degridded, subtracted from and gridded in the backend's memory. */
 #include <complex.h>
 
+#include "imager_targets.h"
 #include "predictor.h"
 #include "residual.h"
 #include "tess_degrid.h"
@@ -50,9 +51,12 @@ static tess_status subtract(const imager_job *job, double factor, int num_pol,
     return job->backend->grid->subtract(&what, held, predicted, residual);
 }
 
-tess_status residual_make_held(imager_job *job, const tess_samples *samples,
-                               const tess_brick_list *held, double vis_scale,
-                               double other_bytes, tess_brick_list *derived)
+/* Makes `from`, which is held or derived from what is held, less the model of the
+ * target at work. Collective. */
+static tess_status subtract_target(imager_job *job, const tess_samples *samples,
+                                   const tess_brick_list *held,
+                                   const tess_brick_list *from, double vis_scale,
+                                   double other_bytes, tess_brick_list *derived)
 {
     tess_status status = TESS_OK;
     const tess_grid_ops *ops = job->backend->grid;
@@ -65,7 +69,7 @@ tess_status residual_make_held(imager_job *job, const tess_samples *samples,
     TESS_TRY(tess_comm_agree(imager_team(job), status));
     TESS_TRY(predict(job, samples, other_bytes, &predicted));
     double mark = tess_time_now();
-    status = subtract(job, vis_scale / job->model.scale, samples->num_pol, held,
+    status = subtract(job, vis_scale / job->model.scale, samples->num_pol, from,
                       &predicted, residual);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
     tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
@@ -74,5 +78,26 @@ tess_status residual_make_held(imager_job *job, const tess_samples *samples,
 cleanup:
     tess_brick_list_free(&predicted);
     tess_brick_list_free(&other);
+    return status;
+}
+
+tess_status residual_make_held(imager_job *job, const tess_samples *samples,
+                               const tess_brick_list *held, double vis_scale,
+                               double other_bytes, tess_brick_list *derived)
+{
+    tess_status status = TESS_OK;
+    const int aim = job->targets.aim;
+    *derived = (tess_brick_list){0};
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        tess_brick_list less = {0};
+        imager_job_aim(job, k);
+        TESS_TRY(subtract_target(job, samples, held, k > 0 ? derived : held, vis_scale,
+                                 other_bytes, &less));
+        tess_brick_list_free(derived);
+        *derived = less;
+    }
+cleanup:
+    imager_job_aim(job, aim);
+    if (status != TESS_OK) tess_brick_list_free(derived);
     return status;
 }

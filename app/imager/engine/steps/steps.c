@@ -137,6 +137,12 @@ void tess_steps_restart(tess_steps *steps)
     steps->in_parts = false;
 }
 
+void tess_steps_aim(tess_steps *steps, const tess_grid_plan *plan, tess_planes *planes)
+{
+    steps->plan = plan;
+    steps->planes = planes;
+}
+
 int tess_steps_count(const tess_steps *steps)
 {
     return steps->num_steps;

@@ -30,6 +30,10 @@ void tess_steps_destroy(tess_steps *steps); /**< NULL is fine. Local. */
 /** Begin again, for other images of the same samples. No plane is done then. Local. */
 void tess_steps_restart(tess_steps *steps);
 
+/** Go on with other images of the same frame: with a plan of it and their planes. The
+ * steps must be at their begin, or have been restarted. Local. */
+void tess_steps_aim(tess_steps *steps, const tess_grid_plan *plan, tess_planes *planes);
+
 int tess_steps_count(const tess_steps *steps); /**< Local. */
 
 /** Number of planes that bricks of these blocks may touch, of num_planes. Local. */

@@ -2,6 +2,7 @@
  * sent and sorted, its weights are summed, and images are made of it. */
 #include "visset.h"
 
+#include "imager_targets.h"
 #include "pass_spool.h"
 #include "tess_const.h"
 #include "tess_exact.h"
@@ -309,7 +310,11 @@ static tess_status start_again(visset *set)
     if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
     visset_keeper_restart(job);
-    status = tess_planes_clear(job->planes);
+    for (int k = 0; k < imager_job_num_targets(job) && status == TESS_OK; ++k) {
+        imager_job_aim(job, k);
+        status = tess_planes_clear(job->planes);
+    }
+    imager_job_aim(job, 0);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
     return status;
@@ -327,8 +332,13 @@ tess_status visset_image(visset *set, const visset_request *request,
     TESS_TRY(tess_comm_agree(set->job->comm, status));
     give_up_samples(set);
     TESS_TRY(count(set, stages));
-    TESS_TRY(visset_finish(set, set->job->num_pol + num_psf, stages, product));
+    for (int k = 0; k < imager_job_num_targets(set->job); ++k) {
+        imager_job_aim(set->job, k);
+        TESS_TRY(visset_finish(set, set->job->num_pol + num_psf, stages,
+                               product + k * TESS_MAX_IMAGES));
+    }
 cleanup:
+    imager_job_aim(set->job, 0);
     return status;
 }
 

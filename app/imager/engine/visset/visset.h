@@ -86,8 +86,9 @@ tess_status imager_count_bricks(const imager_job *job, sample_sets *data, bool i
 tess_status visset_create(imager_job *job, sample_sets *data, bool single,
                           const imager_stages *stages, visset *set);
 
-/** Make images: product[num_pol] dirty or residual ones, then [num_weight] PSFs.
- * Collective. */
+/** Make images of all targets of the job: product[num_targets][TESS_MAX_IMAGES], of
+ * which each has [num_pol] dirty or residual images, then [num_weight] PSFs. What is
+ * subtracted is the sum of the models of all targets. Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
 

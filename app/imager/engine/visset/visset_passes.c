@@ -2,6 +2,7 @@
  * memory, in passes over the data. */
 #include <math.h>
 
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "pass_spool.h"
 #include "predictor.h"
@@ -44,8 +45,8 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
     tess_exchange *exchange = set->exchange;
     imager_place place = filter->place;
     const bool all = filter->num_passes == 1 && filter->window.count == 0;
-    const bool first =
-        filter->place.share == 0 && filter->window.first == 0 && !set->is_counted;
+    const bool first = filter->place.share == 0 && filter->window.first == 0 &&
+                       !set->is_counted && job->targets.aim == 0;
     tess_exchange_filter *test = all && !job->keeper ? NULL : in_pass;
     for (int64_t k = filter->place.next_set; k < data->num_sets; ++k) {
         tess_samples *samples = NULL;
@@ -112,8 +113,9 @@ static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     sample_sets *data = set->data;
+    const bool again = set->over && job->targets.aim < imager_job_num_targets(job) - 1;
     TESS_TRY(send_pass(set, filter));
-    if (last && (set->single || !set->over || set->spool))
+    if (last && ((set->single && !again) || !set->over || set->spool))
         tess_samples_free(&data->cached); /* all samples of the set have been sent */
     else if (!data->in_memory && !data->spool)
         tess_source_rewind(
@@ -262,6 +264,26 @@ cleanup:
     return status;
 }
 
+/* Makes the passes for all windows of planes, from a place on. The first pass also sums
+ * what outputs need of all samples; a pass that had begun has sums that are added.
+ * Collective. */
+static tess_status run_windows(visset *set, const visset_request *request,
+                               const tess_brick_list *owned,
+                               const imager_passes *passes, imager_place from)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    const int64_t first = from.window;
+    for (; from.window < passes->num_windows;
+         from = (imager_place){.window = from.window + 1})
+        if (from.window == first ||
+            !tess_steps_window_done(
+                job->steps, imager_passes_window(job, passes, (int)from.window)))
+            TESS_TRY(run_window(set, request, owned, passes, from));
+cleanup:
+    return status;
+}
+
 /* Memory that this rank holds in every pass beside the samples and sums of the pass
  * [bytes]. */
 static double held_bytes(const imager_job *job, const sample_sets *data)
@@ -345,16 +367,12 @@ tess_status visset_go_over(visset *set, const visset_request *request)
         TESS_TRY(visset_grid(set, request, samples, bricks));
         goto cleanup;
     }
-    /* the first pass also sums what outputs need of all samples; a pass that had begun
-     * has sums that are added */
-    const int64_t first = from.window;
-    for (; from.window < passes.num_windows;
-         from = (imager_place){.window = from.window + 1})
-        if (from.window == first ||
-            !tess_steps_window_done(
-                job->steps, imager_passes_window(job, &passes, (int)from.window)))
-            TESS_TRY(run_window(set, request, &owned, &passes, from));
+    for (int k = 0; k < imager_job_num_targets(job); ++k, from = (imager_place){0}) {
+        visset_aim(job, k);
+        TESS_TRY(run_windows(set, request, &owned, &passes, from));
+    }
 cleanup:
+    imager_job_aim(job, 0);
     visset_keeper_forget_pass(job);
     imager_passes_free(&passes);
     tess_brick_list_free(&owned);
@@ -416,7 +434,9 @@ cleanup:
     return status;
 }
 
-tess_status visset_grid_spooled(visset *set, const visset_request *request)
+/* Grids the passes to the target at work, or to all targets if there is one pass.
+ * Collective. */
+static tess_status grid_spooled_target(visset *set, const visset_request *request)
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
@@ -439,5 +459,19 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request)
     }
 cleanup:
     pass_spool_rest(set->spool);
+    return status;
+}
+
+tess_status visset_grid_spooled(visset *set, const visset_request *request)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    const int num = set->passes.num_reads == 1 ? 1 : imager_job_num_targets(job);
+    for (int k = 0; k < num; ++k) {
+        visset_aim(job, k);
+        TESS_TRY(grid_spooled_target(set, request));
+    }
+cleanup:
+    imager_job_aim(job, 0);
     return status;
 }

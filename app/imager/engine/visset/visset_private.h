@@ -44,8 +44,12 @@ tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks);
 /** Send all samples to their owners and sort them there. Collective. */
 tess_status visset_send(visset *set);
 
-/** Grid and transform all samples that this rank owns, with as many planes at a time as
- * memory allows. Collective. */
+/** Make a target the one at work, and begin with the first step. The first target is
+ * at the step where the set is. Local. */
+void visset_aim(imager_job *job, int target);
+
+/** Grid and transform all samples that this rank owns to all targets, with as many
+ * planes at a time as memory allows. Collective. */
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks);
 
@@ -54,7 +58,8 @@ tess_status visset_grid(visset *set, const visset_request *request,
 tess_status visset_choose_passes(const visset *set, bool with_residuals,
                                  const tess_brick_list *owned, imager_passes *passes);
 
-/** Go over the data in passes, and grid the samples of each pass. Collective. */
+/** Go over the data in passes, and grid the samples of each pass. Several targets that
+ * need several passes go over the data one after the other. Collective. */
 tess_status visset_go_over(visset *set, const visset_request *request);
 
 /** Go over the data in passes, and keep the samples of each pass in set->spool. The

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "predictor.h"
 #include "residual.h"
@@ -161,6 +162,30 @@ void visset_view_free(visset_view *view)
     residual_free(&view->residual);
 }
 
+/* Grids the samples of a view to all targets, one after the other. Collective. */
+static tess_status grid_view(imager_job *job, const visset_view *view, int window,
+                             bool psf)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        visset_aim(job, k);
+        TESS_TRY(window > 0
+                     ? tess_steps_image_by_planes(job->steps, window, view->samples,
+                                                  view->bricks, psf)
+                     : tess_steps_image(job->steps, 0, tess_steps_count(job->steps),
+                                        true, view->samples, view->bricks, psf));
+    }
+cleanup:
+    imager_job_aim(job, 0);
+    return status;
+}
+
+void visset_aim(imager_job *job, int target)
+{
+    imager_job_aim(job, target);
+    if (target > 0) tess_steps_restart(job->steps);
+}
+
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks)
 {
@@ -181,11 +206,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
     other += way.bytes;
     TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
     TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
-    TESS_TRY(window > 0
-                 ? tess_steps_image_by_planes(job->steps, window, view.samples,
-                                              view.bricks, request->psf)
-                 : tess_steps_image(job->steps, 0, tess_steps_count(job->steps), true,
-                                    view.samples, view.bricks, request->psf));
+    TESS_TRY(grid_view(job, &view, window, request->psf));
 cleanup:
     visset_view_free(&view);
     return status;

@@ -1,0 +1,34 @@
+/** @file imager_targets.h  (private to app/imager/)
+ *  Several images of one set of samples.
+ *
+ *  A target is an image with a centre of its own. The plans of all targets of a job
+ *  have one frame (tess_grid.h): samples are read, sent and sorted once. A rank holds
+ *  the planes of all targets, so that their memory adds up. One target is at work at a
+ *  time: its geometry, plan, planes and model are those of the job, and all of the
+ *  engine finds them there. Between any two calls of the engine it is the first one.
+ */
+#ifndef TESS_IMAGER_TARGETS_H
+#define TESS_IMAGER_TARGETS_H
+
+#include "imager_job.h"
+
+/** Have the job make these images of each set of samples. TESS_ERR_ALLOC. To be called
+ * before the plan is made. Local. */
+tess_status imager_job_set_targets(imager_job *job, const tess_geom *geom,
+                                   int num_targets);
+
+/** The number of images of a set. Local. */
+int imager_job_num_targets(const imager_job *job);
+
+/** Make a target the one at work: that which the steps grid to, and predict from.
+ * Local. */
+void imager_job_aim(imager_job *job, int target);
+
+/** Make the plans of all targets, in place of those that there are. Errors of
+ * tess_grid_plan_create_targets(). Local. */
+tess_status imager_job_create_plans(imager_job *job, const tess_grid_opts *opts);
+
+/** Free the plans of all targets, and the planes of all but the first. Collective. */
+void imager_job_free_targets(imager_job *job);
+
+#endif

@@ -1,0 +1,305 @@
+/* Several images of one visibility set, which is read, sent and sorted once: two
+ * centres, and an image of another size, whose grid correction is another part of the
+ * field's. Against direct sums, against sets of their own, and on several ranks against
+ * one. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core_backend.h"
+#include "crowded_rows.h"
+#include "pipeline.h"
+#include "rank_tests.h"
+#include "tess_const.h"
+
+enum {
+    ROWS = 90,
+    CHANS = 4,
+    VIS = ROWS * CHANS,
+    POLS = 2,
+    TARGETS = 3,
+    NX = 50,
+    NY = 41,
+    PIXELS = NX * NY,
+    POINTS = 5
+};
+
+#define SCALE (0.12 / NX)
+
+/* The third image is smaller, oblong, and lies across the edge of the second one. */
+static const tess_geom geom[TARGETS] = {
+    {.nx = NX, .ny = NY, .scale_rad = SCALE},
+    {.nx = NX, .ny = NY, .scale_rad = SCALE, .l0 = 0.15, .m0 = -0.08},
+    {.nx = 31, .ny = 24, .scale_rad = SCALE, .l0 = -0.11, .m0 = 0.2}};
+
+static tess_comm *world;
+
+typedef struct scene {
+    double uvw_m[ROWS][3], freq_hz[CHANS];
+    double vis[VIS][POLS][2], weight[VIS];
+    double model[TARGETS][POLS * PIXELS];
+} scene;
+
+typedef struct images {
+    double image[TARGETS][POLS * PIXELS], psf[TARGETS][PIXELS];
+} images;
+
+static int pixels_of(int target)
+{
+    return (int)(geom[target].nx * geom[target].ny);
+}
+
+static scene *make_scene(void)
+{
+    scene *s = calloc(1, sizeof *s);
+    draw from = {71};
+    assert_non_null(s);
+    draw_crowded_rows(&from, ROWS, 4000, s->uvw_m, CHANS, s->freq_hz);
+    for (int k = 0; k < VIS; ++k) {
+        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
+        for (int p = 0; p < POLS; ++p)
+            for (int i = 0; i < 2; ++i)
+                s->vis[k][p][i] = draw_normal(&from);
+    }
+    for (int t = 0; t < TARGETS; ++t)
+        for (int p = 0; p < POLS; ++p)
+            for (int k = 0; k < POINTS; ++k)
+                s->model[t][p * pixels_of(t) + draw_index(&from, pixels_of(t))] =
+                    draw_normal(&from);
+    return s;
+}
+
+static images *new_images(void)
+{
+    images *all = calloc(1, sizeof *all);
+    assert_non_null(all);
+    return all;
+}
+
+/* The images of a set made of this rank's rows. */
+static void make_images(const scene *s, tess_comm *comm, const tess_layout *layout,
+                        double accuracy, bool less_models, int only, int times,
+                        const char *scratch, images *out)
+{
+    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
+    const int64_t first = ROWS * rank / size;
+    pipeline_target target[TARGETS];
+    const pipeline with = {.comm = comm,
+                           .geom = geom[0],
+                           .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                           .layout = *layout,
+                           .num_pol = POLS,
+                           .num_rows = ROWS * (rank + 1) / size - first,
+                           .num_chan = CHANS,
+                           .uvw_m = s->uvw_m[first],
+                           .freq_hz = s->freq_hz,
+                           .scratch = scratch};
+    for (int t = 0; t < TARGETS; ++t)
+        target[t] = (pipeline_target){geom[t], less_models ? s->model[t] : NULL,
+                                      out->image[t], out->psf[t]};
+    assert_int_equal(pipeline_targets(&with, &s->vis[first * CHANS][0][0],
+                                      s->weight + first * CHANS, target, TARGETS, only,
+                                      times),
+                     TESS_OK);
+}
+
+/* ---- direct sums (DESIGN, "Conventions") ---- */
+
+static double phase_of(const scene *s, int vis, int target, int pixel)
+{
+    const tess_geom *of = &geom[target];
+    const double *uvw = s->uvw_m[vis / CHANS];
+    const double inv = s->freq_hz[vis % CHANS] / TESS_SPEED_OF_LIGHT_M_S;
+    const double l = tess_geom_l(of, pixel % of->nx),
+                 m = tess_geom_m(of, pixel / of->nx);
+    return TESS_TWO_PI * inv *
+           (uvw[0] * l + uvw[1] * m + uvw[2] * tess_geom_nm1(l * l + m * m));
+}
+
+/* Visibilities of a polarisation, less those of the models of all targets. */
+static void values_of(const scene *s, int pol, bool less_models, double (*out)[2])
+{
+    for (int v = 0; v < VIS; ++v) {
+        memcpy(out[v], s->vis[v][pol], sizeof out[v]);
+        for (int t = 0; t < TARGETS && less_models; ++t)
+            for (int k = 0; k < pixels_of(t); ++k) {
+                const double flux = s->model[t][pol * pixels_of(t) + k];
+                if (flux == 0) continue;
+                out[v][0] -= flux * cos(phase_of(s, v, t, k));
+                out[v][1] -= flux * sin(phase_of(s, v, t, k));
+            }
+    }
+}
+
+static void image_directly(const scene *s, double (*vis)[2], int target, double *image)
+{
+    double sum = 0;
+    for (int v = 0; v < VIS; ++v)
+        sum += s->weight[v];
+    for (int k = 0; k < pixels_of(target); ++k) {
+        image[k] = 0;
+        for (int v = 0; v < VIS; ++v) {
+            const double phase = phase_of(s, v, target, k);
+            image[k] +=
+                s->weight[v] / sum * (vis[v][0] * cos(phase) + vis[v][1] * sin(phase));
+        }
+    }
+}
+
+/* Every image keeps the accuracy. The error of prediction adds to that of imaging. */
+static void test_against_direct_sums(void **state)
+{
+    (void)state;
+    static const double accuracy[] = {1e-4, 1e-8};
+    const tess_layout layout = {.threads = 1};
+    scene *s = make_scene();
+    images *out = new_images();
+    double(*vis)[2] = calloc(VIS, sizeof *vis);
+    double *image = calloc(PIXELS, sizeof *image);
+    assert_non_null(vis);
+    assert_non_null(image);
+    for (int a = 0; a < 4; ++a) {
+        const bool less_models = a % 2;
+        make_images(s, world, &layout, accuracy[a / 2], less_models, -1, 2, NULL, out);
+        for (int p = 0; p < POLS; ++p) {
+            values_of(s, p, less_models, vis);
+            for (int t = 0; t < TARGETS; ++t) {
+                image_directly(s, vis, t, image);
+                assert_true(
+                    relative(out->image[t] + p * pixels_of(t), image, pixels_of(t)) <=
+                    (less_models ? 2 : 1) * accuracy[a / 2]);
+            }
+        }
+    }
+    free(image);
+    free(vis);
+    free(out);
+    free(s);
+}
+
+/* ---- one reading, or one for each ---- */
+
+/* A set that makes all images makes those that sets of their own make on the same
+ * frame, bit by bit, and those of one rank; so it does with residuals, once more. */
+static void same_as_their_own(const tess_layout *layout, double accuracy, int times,
+                              const char *scratch)
+{
+    scene *s = make_scene();
+    images *all = new_images(), *own = new_images(), *alone = new_images();
+    const tess_layout plain = {.threads = 1,
+                               .reproducible = true,
+                               .forced.chunk = layout->forced.chunk,
+                               .forced.block_planes = layout->forced.block_planes};
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    make_images(s, world, layout, accuracy, false, -1, times, scratch, all);
+    for (int t = 0; t < TARGETS; ++t)
+        make_images(s, world, layout, accuracy, false, t, times, scratch, own);
+    assert_memory_equal(all, own, sizeof *all);
+    make_images(s, self, &plain, accuracy, false, -1, 1, NULL, alone);
+    assert_memory_equal(all, alone, sizeof *all);
+    make_images(s, world, layout, accuracy, true, -1, times, scratch, all);
+    make_images(s, self, &plain, accuracy, true, -1, 1, NULL, alone);
+    /* sums over planes that are predicted some at a time are rounded in another order
+     */
+    if (layout->forced.plane_window > 0 && strcmp(test_backend(), "cpu") == 0)
+        for (int t = 0; t < TARGETS; ++t)
+            assert_true(relative(all->image[t], alone->image[t], POLS * pixels_of(t)) <=
+                        accuracy);
+    else
+        assert_memory_equal(all, alone, sizeof *all);
+    tess_comm_free(self);
+    free(alone);
+    free(own);
+    free(all);
+    free(s);
+}
+
+static void test_one_reading(void **state)
+{
+    (void)state;
+    static const tess_layout layouts[] = {
+        {.threads = 1, .reproducible = true},
+        {.threads = 2,
+         .reproducible = true,
+         .forced.chunk = 2,
+         .forced.block_planes = 3},
+        {.threads = 1, .reproducible = true, .forced.passes = 3},
+        {.threads = 1, .reproducible = true, .forced.plane_window = 3}};
+    /* emulated devices are slow, and have no windows of planes */
+    const int count = strcmp(test_backend(), "cpu") == 0 ? 4 : 2;
+    for (int k = 0; k < count; ++k)
+        same_as_their_own(&layouts[k], k % 2 ? 1e-8 : 1e-4, 1 + k / 2 % 2, NULL);
+}
+
+/* Passes that are kept on scratch. */
+static void test_spooled(void **state)
+{
+    (void)state;
+    static const tess_layout layout = {
+        .threads = 1, .reproducible = true, .forced.passes = 2};
+    char folder[] = "targets-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    same_as_their_own(&layout, 1e-4, 2, folder);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* The largest w-range decides about the frame: each of the images has a frame of its
+ * own elsewhere, and is the same within the accuracy. */
+static void test_without_a_frame(void **state)
+{
+    (void)state;
+    const double accuracy = 1e-5;
+    const tess_layout layout = {.threads = 2};
+    scene *s = make_scene();
+    images *all = new_images();
+    double *image = calloc(POLS * PIXELS, sizeof *image);
+    double *psf = calloc(PIXELS, sizeof *psf);
+    assert_non_null(image);
+    assert_non_null(psf);
+    make_images(s, world, &layout, accuracy, false, -1, 1, NULL, all);
+    for (int t = 0; t < TARGETS; ++t) {
+        const int size = tess_comm_size(world), rank = tess_comm_rank(world);
+        const int64_t first = ROWS * rank / size;
+        const pipeline with = {
+            .comm = world,
+            .geom = geom[t],
+            .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+            .layout = layout,
+            .num_pol = POLS,
+            .num_rows = ROWS * (rank + 1) / size - first,
+            .num_chan = CHANS,
+            .uvw_m = s->uvw_m[first],
+            .freq_hz = s->freq_hz};
+        assert_int_equal(pipeline_image(&with, &s->vis[first * CHANS][0][0],
+                                        s->weight + first * CHANS, image, psf, NULL),
+                         TESS_OK);
+        assert_true(relative(all->image[t], image, POLS * pixels_of(t)) <=
+                    2 * accuracy);
+        assert_true(relative(all->psf[t], psf, pixels_of(t)) <= 2 * accuracy);
+    }
+    free(psf);
+    free(image);
+    free(all);
+    free(s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_direct_sums), cmocka_unit_test(test_one_reading),
+        cmocka_unit_test(test_spooled), cmocka_unit_test(test_without_a_frame)};
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    TEST_ON_RANKS(world, tests);
+    tess_comm_finish(world);
+    return 0;
+}
