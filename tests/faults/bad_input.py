@@ -18,7 +18,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
 from e2e import (ASEC, BIN, FULL, ROOT, Suite, fits_module, have_ms,  # noqa: E402
-                 mpi_environment, mpiexec, run, tessera, write_sky)
+                 mpi_environment, mpiexec, run, tessera, unsignalled_environment, write_sky)
 import uvfits  # noqa: E402
 
 IMAGE = ["--size", "64", "--scale", "60asec"]
@@ -364,7 +364,7 @@ class Unprivileged:
 
     def __init__(self, folder, observation):
         """`folder` is made nobody's, who must be able to read `observation`."""
-        self.user, self.env, self.why = None, mpi_environment(), None
+        self.user, self.env, self.why = None, unsignalled_environment(), None
         if os.geteuid() != 0:
             return
         self.user = NOBODY

@@ -26,7 +26,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
 from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec,
-                 read_image, tessera)
+                 read_image, tessera, unsignalled_environment)
 import uvfits
 
 STOPPED = 75
@@ -79,8 +79,9 @@ def command(suite, options, ranks):
 
 
 def start(suite, options, ranks, before=None):
+    env = unsignalled_environment() if "--max-time" in options else mpi_environment()
     return subprocess.Popen(command(suite, options, ranks), stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, env=mpi_environment(), text=True,
+                            stderr=subprocess.PIPE, env=env, text=True,
                             start_new_session=True, preexec_fn=before)
 
 

@@ -112,6 +112,12 @@ def mpi_environment():
     return env
 
 
+def unsignalled_environment():
+    """That of runs to which nobody sends a signal: once a rank has ended with an error status,
+    Open MPI's launcher waits a second for the others, which end by themselves."""
+    return {**mpi_environment(), "OMPI_MCA_odls_base_sigkill_timeout": "0"}
+
+
 def run(command, timeout, cwd=None, env=None, user=None):
     """Run a command in its own process group, which is ended as a whole if it hangs.
     `user`: the number of the user, and of the only group, to run it as (root's)."""
@@ -138,7 +144,8 @@ def tessera(*args, ranks=1, timeout=120, cwd=None, env=None, user=None):
         command += ["--backend", BACKEND]
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks)] + command
-    return mistaken_end(run(command, timeout * SLOWER, cwd=cwd, env=env, user=user))
+    return mistaken_end(run(command, timeout * SLOWER, cwd=cwd,
+                            env=env or unsignalled_environment(), user=user))
 
 
 def mistaken_end(result):
