@@ -839,7 +839,7 @@ static void test_simulate(void **state)
     if (world_rank() == 0) {
         write_models();
         simulate("2min", short_one);
-        simulate("1h", long_one);
+        simulate("2h", long_one);
     }
     assert_int_equal(tess_comm_barrier(world), TESS_OK);
 }
