@@ -44,12 +44,8 @@ static const int64_t DEFAULT_BYTES = (int64_t)2 << 30;
 
 void tess_projection_opts_default(tess_projection_opts *opts)
 {
-    *opts = (tess_projection_opts){.spacing = TESS_GCF_SQRT,
-                                   .choose_strategy = true,
-                                   .tuned = true,
-                                   .cached = true,
-                                   .strategy = TESS_GCF_FACTORED,
-                                   .most_bytes = DEFAULT_BYTES};
+    *opts = (tess_projection_opts){
+        .tuned = true, .cached = true, .most_bytes = DEFAULT_BYTES};
 }
 
 void projection_destroy(tess_projection *projection)
@@ -60,6 +56,11 @@ void projection_destroy(tess_projection *projection)
     tess_free(projection->taper_line[0]);
     tess_free(projection->taper_line[1]);
     tess_free(projection);
+}
+
+static tess_gcf_spacing spacing_of(bool is_linear)
+{
+    return is_linear ? TESS_GCF_LINEAR : TESS_GCF_SQRT;
 }
 
 /* ---- choice ---- */
@@ -93,9 +94,8 @@ static double offset_error(const tess_grid_plan *plan, int oversampling)
 static double plane_error(const tess_grid_plan *plan, int num_planes)
 {
     const tess_projection *projection = plan->projection;
-    const bool linear = projection->opts.spacing == TESS_GCF_LINEAR;
     if (num_planes == 1) return 0;
-    return TESS_TWO_PI / sqrt(12.0) * (linear ? 1 : sqrt(2.0)) *
+    return TESS_TWO_PI / sqrt(12.0) * (projection->opts.is_linear ? 1 : sqrt(2.0)) *
            plan->opts.w_max_lambda * projection->nm1_spread / (num_planes - 1);
 }
 
@@ -294,9 +294,10 @@ static void choose_strategy(tess_grid_plan *plan, tess_gcf_grid_opts *opts)
         opts->strategy = found.strategy;
         opts->shape = found.shape;
     } else if (opts->backend == TESS_GCF_CUDA)
-        opts->strategy = support < LEAST_FACTORED ? TESS_GCF_TILED : TESS_GCF_FACTORED;
+        opts->strategy =
+            support < LEAST_FACTORED ? &tess_gcf_tiled : &tess_gcf_factored;
     else
-        opts->strategy = TESS_GCF_FACTORED;
+        opts->strategy = &tess_gcf_factored;
 }
 
 static tess_status make_gridder(tess_grid_plan *plan, double error)
@@ -309,7 +310,7 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     /* a GPU grids samples by tess_projection_cuda.h */
     opts.backend = plan->backend->start ? TESS_GCF_CUDA : TESS_GCF_CPU;
     opts.strategy = projection->opts.strategy;
-    if (projection->opts.choose_strategy) choose_strategy(plan, &opts);
+    if (!opts.strategy) choose_strategy(plan, &opts);
     projection->opts.strategy = opts.strategy;
     if (!tess_gcf_strategy_there(opts.backend, opts.strategy, predicts))
         TESS_FAIL(TESS_ERR_USAGE, "there is no strategy '%s' to %s with backend %s",
@@ -319,7 +320,7 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     opts.factor_error = fmax(FACTOR_SHARE * error, 1e-7);
     /* factors cost less than merging */
     opts.merge = opts.backend == TESS_GCF_CPU &&
-                 (opts.strategy != TESS_GCF_FACTORED ||
+                 (opts.strategy != &tess_gcf_factored ||
                   projection->gcf->max_support < opts.least_cells);
     TESS_TRY(tess_gcf_plan_create(projection->gcf, &opts, &projection->gridder));
     if (projection_outer_threads(plan) > 1) /* bricks are shared, not what is in one */
@@ -488,7 +489,7 @@ static tess_status use_kernels(tess_grid_plan *plan)
     const tess_projection_kernels *kernels = projection->opts.kernels;
     const tess_gcf_layout layout = {.num_planes = kernels->num_planes,
                                     .w_max_lambda = kernels->w_max_lambda,
-                                    .spacing = kernels->spacing,
+                                    .spacing = spacing_of(kernels->is_linear),
                                     .oversampling = kernels->oversampling,
                                     .is_uneven = kernels->is_uneven,
                                     .is_double = plan->is_double,
@@ -498,7 +499,7 @@ static tess_status use_kernels(tess_grid_plan *plan)
     tess_kernel_create(TESS_MIN_SUPPORT, projection->padding, &plan->kernel);
     plan->kernel.error = 0; /* not known: theirs */
     projection->opts.oversampling = kernels->oversampling;
-    projection->opts.spacing = kernels->spacing;
+    projection->opts.is_linear = kernels->is_linear;
     TESS_TRY(user_taper(projection));
     support = tess_alloc(kernels->num_planes, sizeof *support);
     if (!support) TESS_FAIL(TESS_ERR_ALLOC, "planes of convolution functions");
@@ -531,7 +532,7 @@ static tess_status compute_kernels(tess_grid_plan *plan)
     TESS_TRY(choose_grid(plan));
     const int64_t shorter = plan->nu < plan->nv ? plan->nu : plan->nv;
     gcf.layout = (tess_gcf_layout){.w_max_lambda = opts->w_max_lambda,
-                                   .spacing = projection->opts.spacing,
+                                   .spacing = spacing_of(projection->opts.is_linear),
                                    .is_double = plan->is_double,
                                    .threads = opts->threads};
     gcf.field_l = (double)plan->nu * plan->target.geom.scale_rad;
@@ -650,9 +651,9 @@ void projection_text(const tess_grid_plan *plan, char *text, int size)
 
 int projection_outer_threads(const tess_grid_plan *plan)
 {
-    /* threads of `atomic` add to the same cells: that is what it is */
-    const bool inside =
-        plan->projection && plan->projection->opts.strategy == TESS_GCF_ATOMIC;
+    /* a strategy may be about how threads share points */
+    const bool inside = plan->projection && tess_gcf_strategy_wants_threads(
+                                                plan->projection->opts.strategy);
     return inside ? 1 : plan->opts.threads;
 }
 

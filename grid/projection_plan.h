@@ -4,6 +4,7 @@
 #ifndef TESS_PROJECTION_PRIVATE_H
 #define TESS_PROJECTION_PRIVATE_H
 
+#include "tess_gcf_grid.h"
 #include "tess_grid.h"
 #include "tess_projection.h"
 

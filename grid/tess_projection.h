@@ -14,14 +14,20 @@
 #ifndef TESS_PROJECTION_H
 #define TESS_PROJECTION_H
 
-#include "tess_gcf_grid.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+struct tess_gcf;
+struct tess_gcf_strategy;
 
 /** Convolution functions of a user, in place of computed w-kernels. They determine the
  *  planes, the offsets and the size of the grid. Their taper is the real part of their
  *  image at w = 0, which must be a product of a function of l and one of m. */
 typedef struct tess_projection_kernels {
     int support, oversampling, num_planes; /**< S even */
-    tess_gcf_spacing spacing;
+    bool is_linear; /**< planes are evenly spaced in w, else in √w */
     double w_max_lambda;
     double field_l, field_m; /**< of the grid [direction cosines] */
     bool is_uneven;          /**< in u or v; Q is then TESS_GCF_MAX_UNEVEN at most */
@@ -33,14 +39,13 @@ typedef struct tess_projection_kernels {
 
 /** Options of w-projection. tess_projection_opts_default() sets all of them. */
 typedef struct tess_projection_opts {
-    tess_gcf_spacing spacing;
+    bool is_linear;   /**< planes are evenly spaced in w, else in √w */
     int oversampling; /**< Q; 0: with which tables that reach the accuracy are smallest,
                            and 8 where none do */
-    bool choose_strategy; /**< in place of the next: what tess_gcf_tuned() says, if
-                               it is to be asked, else factored (on a GPU tiled,
-                               for narrow kernels) */
-    bool tuned;           /**< ask it */
-    tess_gcf_strategy strategy; /**< of gcf/tess_gcf_grid.h */
+    const struct tess_gcf_strategy *strategy; /**< NULL: what tess_gcf_tuned() says, if
+                                                   it is to be asked, else factored (on
+                                                   a GPU tiled, for narrow kernels) */
+    bool tuned;                               /**< ask it */
     bool cached;        /**< tables are kept on disk, tess_gcf_create_cached() */
     int64_t most_bytes; /**< of computed tables */
     const tess_projection_kernels *kernels; /**< or NULL: computed */
@@ -55,7 +60,7 @@ struct tess_grid_plan;
 struct tess_samples;
 
 /** The table of a plan, which owns it. */
-const tess_gcf *tess_projection_table(const struct tess_grid_plan *plan);
+const struct tess_gcf *tess_projection_table(const struct tess_grid_plan *plan);
 
 /** Sums of squared errors and of squared true values, to be summed over ranks. */
 typedef struct tess_projection_error {

@@ -191,10 +191,10 @@ static const struct argp_child children[] = {
 static tess_status take_strategies(const tess_option_rule *rule, const char *text,
                                    void *value)
 {
-    const char *name[TESS_GCF_NUM_STRATEGIES + 1] = {NULL};
+    const char *name[TESS_STUDY_NUM_STRATEGIES + 1] = {NULL};
     tess_option_rule with_names = *rule;
-    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
-        name[k] = tess_gcf_strategy_name((tess_gcf_strategy)k);
+    for (int k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k)
+        name[k] = tess_study_name((tess_study_strategy)k);
     with_names.words = name;
     return tess_bench_take_words(&with_names, text, value);
 }
@@ -307,7 +307,7 @@ static void set_defaults(tess_bench_gcf_args *args)
                                   .study = {.within_min = 10},
                                   .energy_s = 0.5,
                                   .repeat = 3};
-    tess_gcf_grid_opts_default(&args->opts);
+    tess_study_opts_default(&args->opts);
     args->opts.factor_error = 1e-3;
     args->opts.threads = 0;
 }

@@ -1,6 +1,6 @@
 /** @file bench_gcf_probes.h  (private to app/cli/)
  *  Parses those options of `tessera bench gcf` that change how a strategy works
- *  (tess_gcf_probes), to compare with what studies have published.
+ *  (tess_study_probes), to compare with what studies have published.
  */
 #ifndef TESS_BENCH_GCF_PROBES_H
 #define TESS_BENCH_GCF_PROBES_H

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "tess_calibrate.h"
 #include "tess_cli.h"
+#include "tess_gcf.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 #include "tess_vis.h"
@@ -227,7 +228,7 @@ static bool parse_projection(int key, char *arg, tess_gridding *gridding,
         gridding->only_projection = "oversampling";
         return true;
     case OPT_W_SPACING:
-        *status = tess_parse_w_spacing(arg, &opts->spacing);
+        *status = tess_parse_w_spacing(arg, &opts->is_linear);
         gridding->only_projection = "w-spacing";
         return true;
     case OPT_GCF:

@@ -8,51 +8,50 @@
 #include "tess_bench_gcf_study.h"
 #include "tess_bench_gcf_tune.h"
 #include "tess_cli.h"
-#include "tess_subcommands.h"
 #include "tess_map.h"
+#include "tess_subcommands.h"
 #include "tess_threads.h"
 
 /* Whether a strategy is timed if the user asks for none. */
-static bool by_default(const tess_bench_gcf_args *args, tess_gcf_strategy strategy,
+static bool by_default(const tess_bench_gcf_args *args, tess_study_strategy strategy,
                        bool degrid)
 {
-    tess_gcf_grid_opts opts = args->opts;
+    tess_study_opts opts = args->opts;
     opts.strategy = strategy;
-    if (!tess_gcf_strategy_there(opts.backend, strategy, degrid) ||
-        strategy == TESS_GCF_SERIAL || strategy == TESS_GCF_PRIVATE ||
-        (strategy == TESS_GCF_COMPUTED && (!args->formula || args->normalise)))
+    if (!tess_study_there(opts.backend, strategy, degrid) ||
+        strategy == TESS_STUDY_SERIAL || strategy == TESS_STUDY_PRIVATE ||
+        (strategy == TESS_STUDY_COMPUTED && (!args->formula || args->normalise)))
         return false;
-    if (tess_gcf_check_probes(&opts, degrid) == TESS_OK) return true;
+    if (tess_study_check_probes(&opts, degrid) == TESS_OK) return true;
     tess_error_clear();
     return false;
 }
 
 /* Lists the strategies to time: those that the user asks for, or the default ones. */
 static tess_status list_strategies(const tess_bench_gcf_args *args, bool degrid,
-                                   tess_gcf_strategy *strategy, int *count)
+                                   tess_study_strategy *strategy, int *count)
 {
     tess_status status = TESS_OK;
     *count = 0;
     for (int k = 0; k < args->strategy.count; ++k) {
-        strategy[k] = (tess_gcf_strategy)args->strategy.value[k];
+        strategy[k] = (tess_study_strategy)args->strategy.value[k];
         for (int before = 0; before < k; ++before)
             if (strategy[before] == strategy[k])
                 TESS_FAIL(TESS_ERR_USAGE, "--strategy: each is timed once");
-        if (!tess_gcf_strategy_there(args->opts.backend, strategy[k], degrid))
+        if (!tess_study_there(args->opts.backend, strategy[k], degrid))
             TESS_FAIL(TESS_ERR_USAGE, "--strategy: there is no '%s' to %s on %s",
-                      tess_gcf_strategy_name(strategy[k]),
+                      tess_study_name(strategy[k]),
                       tess_bench_gcf_operation_name[degrid],
                       tess_bench_gcf_backend_name[args->opts.backend]);
-        tess_gcf_grid_opts opts = args->opts;
+        tess_study_opts opts = args->opts;
         opts.strategy = strategy[k];
-        TESS_TRY(tess_gcf_check_probes(&opts, degrid));
+        TESS_TRY(tess_study_check_probes(&opts, degrid));
         ++*count;
     }
-    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES && args->strategy.count == 0; ++k)
-        if (by_default(args, (tess_gcf_strategy)k, degrid))
-            strategy[(*count)++] = (tess_gcf_strategy)k;
-    if (*count == 0 &&
-        tess_gcf_strategy_there(args->opts.backend, TESS_GCF_TILED, degrid))
+    for (int k = 0; k < TESS_STUDY_NUM_STRATEGIES && args->strategy.count == 0; ++k)
+        if (by_default(args, (tess_study_strategy)k, degrid))
+            strategy[(*count)++] = (tess_study_strategy)k;
+    if (*count == 0 && tess_study_there(args->opts.backend, TESS_STUDY_TILED, degrid))
         TESS_FAIL(TESS_ERR_USAGE, "no strategy to %s on %s has all of these switches",
                   tess_bench_gcf_operation_name[degrid],
                   tess_bench_gcf_backend_name[args->opts.backend]);
@@ -79,7 +78,7 @@ static tess_status run_all(const tess_bench_gcf_args *args)
     if (args->intensity) TESS_TRY(tess_map_check(args->intensity, args->overwrite));
     for (int k = 0; k < cases; ++k) {
         double value[LISTS];
-        tess_gcf_strategy strategy[TESS_BENCH_MOST];
+        tess_study_strategy strategy[TESS_BENCH_MOST];
         tess_bench_gcf_result found[TESS_BENCH_MOST];
         tess_bench_combination(list, LISTS, k, value);
         tess_bench_gcf_case what;

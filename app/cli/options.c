@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "tess_backend.h"
+#include "tess_study.h"
 
 /* The text behind "briggs" or "robust" and one of ":", "=" and " ". It is "" if nothing
  * follows, and NULL if the text begins with neither word. */
@@ -130,12 +131,12 @@ cleanup:
     return status;
 }
 
-tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing)
+tess_status tess_parse_w_spacing(const char *text, bool *is_linear)
 {
     tess_status status = TESS_OK;
     if (strcmp(text, "sqrt") != 0 && strcmp(text, "linear") != 0)
         TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a spacing; write sqrt or linear", text);
-    *spacing = text[0] == 's' ? TESS_GCF_SQRT : TESS_GCF_LINEAR;
+    *is_linear = text[0] == 'l';
 cleanup:
     return status;
 }
@@ -144,11 +145,11 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts)
 {
     tess_status status = TESS_OK;
     const char *name;
-    opts->choose_strategy = strcmp(text, "auto") == 0;
-    if (opts->choose_strategy) return TESS_OK;
-    for (tess_gcf_strategy s = 0; (name = tess_gcf_strategy_name(s)) != NULL; ++s)
-        if (strcmp(text, name) == 0 && s != TESS_GCF_COMPUTED) {
-            opts->strategy = s;
+    opts->strategy = NULL;
+    if (strcmp(text, "auto") == 0) return TESS_OK;
+    for (tess_study_strategy s = 0; (name = tess_study_name(s)) != NULL; ++s)
+        if (strcmp(text, name) == 0 && s != TESS_STUDY_COMPUTED) {
+            opts->strategy = tess_study_strategy_of(s);
             goto cleanup;
         }
     TESS_FAIL(
@@ -198,12 +199,12 @@ cleanup:
 static tess_status check_strategy(tess_gridding *gridding)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_strategy strategy = gridding->projection.strategy;
+    const tess_gcf_strategy *strategy = gridding->projection.strategy;
+    if (!strategy) return TESS_OK;
     const bool on_cpu = tess_gcf_strategy_there(TESS_GCF_CPU, strategy, false);
     const bool on_cuda = tess_gcf_strategy_there(TESS_GCF_CUDA, strategy, false);
     const bool wants_cpu = strcmp(gridding->backend, "cpu") == 0;
     const bool wants_any = strcmp(gridding->backend, "auto") == 0;
-    if (gridding->projection.choose_strategy) return TESS_OK;
     if (wants_any && !on_cuda) gridding->backend = "cpu";
     if (wants_any && !on_cpu) gridding->backend = "cuda";
     if (!wants_any && (wants_cpu ? !on_cpu : !on_cuda && tess_backend_built("cuda")))

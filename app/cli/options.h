@@ -26,7 +26,7 @@ tess_status tess_parse_density(const char *text, bool *first);
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode);
 
 /** "sqrt" or "linear". */
-tess_status tess_parse_w_spacing(const char *text, tess_gcf_spacing *spacing);
+tess_status tess_parse_w_spacing(const char *text, bool *is_linear);
 
 /** "auto", or a strategy's name (tess_gcf_strategy_name). */
 tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "gcf_table.h"
-#include "gcf_wkernel.h"
 #include "tess_cache.h"
 #include "tess_mem.h"
 

@@ -1,5 +1,5 @@
 /* What every strategy on a GPU begins and ends with: the table on the device, points
- * placed on their cells and sorted, times, copies. */
+ * placed on their cells and sorted, and times. */
 #include "gcf_cuda.cuh"
 
 #include "tess_log.h"
@@ -15,56 +15,7 @@ struct gcf_cuda {
 namespace
 {
 
-enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 3, EVENTS = 5, NEAR = 8 };
-
-const gcf_cuda_method none = {NULL, NULL};
-
-gcf_cuda_method grid_method(tess_gcf_strategy strategy)
-{
-    switch (strategy) {
-    case TESS_GCF_SCATTER:
-        return {NULL, gcf_cuda_grid_scatter};
-    case TESS_GCF_WARP:
-        return {NULL, gcf_cuda_grid_warp};
-    case TESS_GCF_GATHER:
-        return {gcf_cuda_grid_gather_order, gcf_cuda_grid_gather};
-    case TESS_GCF_WINDOW:
-        return {gcf_cuda_grid_window_order, gcf_cuda_grid_window};
-    case TESS_GCF_COARSE:
-        return {gcf_cuda_grid_window_order, gcf_cuda_grid_coarse};
-    case TESS_GCF_TILED:
-        return {gcf_cuda_grid_tiled_order, gcf_cuda_grid_tiled};
-    case TESS_GCF_FACTORED:
-        return {gcf_cuda_factored_order, gcf_cuda_grid_factored};
-    default:
-        return none;
-    }
-}
-
-gcf_cuda_method degrid_method(tess_gcf_strategy strategy)
-{
-    switch (strategy) {
-    case TESS_GCF_TILED:
-        return {gcf_cuda_degrid_tiled_order, gcf_cuda_degrid_tiled};
-    case TESS_GCF_GATHER:
-        return {NULL, gcf_cuda_degrid_gather};
-    case TESS_GCF_SCATTER:
-        return {gcf_cuda_degrid_scatter_order, gcf_cuda_degrid_scatter};
-    case TESS_GCF_WINDOW:
-        return {NULL, gcf_cuda_degrid_window};
-    case TESS_GCF_COMPUTED:
-        return {NULL, gcf_cuda_degrid_computed};
-    case TESS_GCF_FACTORED:
-        return {gcf_cuda_factored_order, gcf_cuda_degrid_factored};
-    default:
-        return none;
-    }
-}
-
-gcf_cuda_method method_of(tess_gcf_strategy strategy, bool degrid)
-{
-    return degrid ? degrid_method(strategy) : grid_method(strategy);
-}
+enum { THREADS = 256, LAST_LANE = 31, COUNTERS = 3, EVENTS = 3, NEAR = 8 };
 
 unsigned blocks_for(int64_t threads)
 {
@@ -84,7 +35,6 @@ struct place_args {
     void *zero; /* visibilities of points outside become 0; or NULL */
     int num_pol, vis_bytes;
     bool planar;
-    int *box; /* largest −u, −v, u and v beyond, of footprints; or NULL */
 };
 
 /* A footprint on one axis, as gcf_place.c has it. */
@@ -147,14 +97,6 @@ __device__ bool is_near(const gcf_cuda_place &at)
            abs(at.v - before_v) <= NEAR;
 }
 
-/* Atomics of a warp where it has more to say than others have said. */
-__device__ void warp_largest(int x, int *most)
-{
-    for (int k = 16; k > 0; k /= 2)
-        x = max(x, __shfl_down_sync(0xffffffffu, x, k));
-    if (threadIdx.x % 32 == 0 && x > *(volatile int *)most) atomicMax(most, x);
-}
-
 __device__ void zero_vis(const place_args &args, int64_t k)
 {
     for (int p = 0; p < args.num_pol; ++p) {
@@ -171,15 +113,10 @@ __global__ void place_kernel(place_args args)
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     unsigned long long outside = 0, cells = 0;
     gcf_cuda_place at = {0, 0, GCF_OUTSIDE, (uint32_t)k};
-    int low_u = INT32_MIN, low_v = INT32_MIN, end_u = INT32_MIN, end_v = INT32_MIN;
     if (k < args.count) {
         const int support = place_point(args, k, &at);
         if (support > 0) {
             cells = (unsigned long long)support * support;
-            low_u = -at.u;
-            low_v = -at.v;
-            end_u = at.u + support;
-            end_v = at.v + support;
         } else {
             outside = 1;
             if (args.zero) zero_vis(args, k);
@@ -194,25 +131,19 @@ __global__ void place_kernel(place_args args)
         if (cells > 0) atomicAdd(args.point_cells, cells);
         if (near) atomicAdd(args.near, (unsigned long long)__popc(near));
     }
-    if (!args.box) return;
-    warp_largest(low_u, &args.box[0]);
-    warp_largest(low_v, &args.box[1]);
-    warp_largest(end_u, &args.box[2]);
-    warp_largest(end_v, &args.box[3]);
 }
 
 /* Device memory of a call. */
 struct call {
     gcf_cuda_place *place;
     unsigned long long *counter;
-    int *extremes; /* of the active box */
     gcf_cuda_sorted sorted;
-    cudaEvent_t event[EVENTS]; /* begun, sorted, done; the box's copy begun, done */
+    cudaEvent_t event[EVENTS]; /* begun, sorted, done */
 };
 
 void call_free(call *c)
 {
-    void *memory[] = {c->place, c->counter, c->extremes};
+    void *memory[] = {c->place, c->counter};
     for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
         tess_device_free(memory[k]);
     gcf_cuda_sorted_free(&c->sorted);
@@ -247,12 +178,13 @@ tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
     args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf);
     args.num_pol = job->num_pol;
     args.planar = job->planar;
-    args.box = c->extremes;
     gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
     report->left_out = (int64_t)counter[0];
     report->point_cells = (int64_t)counter[1];
+    job->placed = c->place;
+    job->num_placed = points->count;
     job->count = points->count - report->left_out;
     pairs = (double)job->count * LAST_LANE / (LAST_LANE + 1); /* of lanes */
     job->near_share = pairs > 0 ? (double)counter[2] / pairs : 0;
@@ -260,19 +192,14 @@ cleanup:
     return status;
 }
 
-tess_status begin(int64_t count, bool active_box, call *c)
+tess_status begin(int64_t count, call *c)
 {
-    static const int lowest[4] = {INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN};
     tess_status status = TESS_OK;
     for (int k = 0; k < EVENTS; ++k)
         TESS_CUDA(cudaEventCreate(&c->event[k]));
     TESS_TRY(gcf_take(count, "places of points", &c->place));
     TESS_TRY(gcf_take(COUNTERS, "counters", &c->counter));
     TESS_TRY(tess_device_zero(c->counter, COUNTERS * sizeof *c->counter));
-    if (active_box) {
-        TESS_TRY(gcf_take(4, "a box", &c->extremes));
-        TESS_TRY(tess_device_upload(c->extremes, lowest, sizeof lowest));
-    }
 cleanup:
     return status;
 }
@@ -297,8 +224,7 @@ gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
     job.is_double = gcf->layout.is_double;
     job.num_pol = num_pol;
     job.host.with = with;
-    job.host.probes = &with->plan->opts.probes;
-    job.planar = job.host.probes->arrays;
+    job.host.plan = with->plan;
     return job;
 }
 
@@ -308,6 +234,7 @@ gcf_cuda_job job_of(const gcf_cuda *with, const gcf_cuda_points *points,
     gcf_cuda_job job = job_with(with, points->num_pol);
     job.vis = points->vis;
     job.num_vis = points->count;
+    job.planar = points->planar;
     job.cells = cells->data;
     job.nu = (int)cells->nu;
     job.nv = (int)cells->nv;
@@ -321,11 +248,6 @@ tess_status times(const call &c, tess_gcf_report *report)
     float ms[2] = {0, 0};
     for (int k = 0; k < 2; ++k)
         TESS_CUDA(cudaEventElapsedTime(&ms[k], c.event[k], c.event[k + 1]));
-    if (c.extremes) {
-        float copy_ms = 0; /* amid placing and sorting */
-        TESS_CUDA(cudaEventElapsedTime(&copy_ms, c.event[3], c.event[4]));
-        ms[0] -= copy_ms;
-    }
     report->sort_s = 1e-3 * (double)ms[0];
     report->seconds = 1e-3 * (double)ms[1];
     report->busy_share = 1;
@@ -333,96 +255,11 @@ cleanup:
     return status;
 }
 
-/* A grid on the host, and what of it is on the device. */
-struct host_grid {
-    const tess_gcf_cells *cells;
-    const gcf_cuda_memory *memory;
-    tess_gcf_box box;
-};
-
-/* Cells of the box up or down, which waits; their time is reported. */
-tess_status copy_cells(const gcf_cuda_job &job, bool up, const host_grid &host,
-                       tess_gcf_report *report)
-{
-    tess_status status = TESS_OK;
-    double start = 0;
-    TESS_TRY(tess_device_wait());
-    start = tess_time_now();
-    TESS_TRY(gcf_cuda_copy_cells(job, up, host.cells->data, &host.box, host.memory));
-    TESS_TRY(tess_device_wait());
-    report->cells_s += tess_time_now() - start;
-cleanup:
-    return status;
-}
-
-/* The box of all footprints, and its cells on the device. Degridders also read cells
- * around it, which taps of 0 then meet: these must be numbers. */
-tess_status copy_box(const gcf_cuda_job &job, bool degrid, call *c, host_grid *host,
-                     tess_gcf_report *report)
-{
-    tess_status status = TESS_OK;
-    const int64_t bytes = job.pol_stride * job.num_pol *
-                          (int64_t)gcf_value_bytes(job.host.with->plan->gcf);
-    int found[4];
-    TESS_TRY(tess_device_download(found, c->extremes, sizeof found));
-    if (job.count > 0)
-        host->box = {-found[0], -found[1], (int64_t)found[2] + found[0],
-                     (int64_t)found[3] + found[1]};
-    report->box = host->box;
-    TESS_CUDA(cudaEventRecord(c->event[3], tess_device_stream()));
-    if (degrid) TESS_TRY(tess_device_zero(job.cells, bytes));
-    TESS_TRY(copy_cells(job, true, *host, report));
-    TESS_CUDA(cudaEventRecord(c->event[4], tess_device_stream()));
-cleanup:
-    return status;
-}
-
-/* The order of points that the strategy likes, or the one asked for. */
-gcf_cuda_order order_of(const gcf_cuda_method &method, const gcf_cuda_job &job)
-{
-    gcf_cuda_order order = {};
-    if (method.order) order = method.order(job);
-    if (job.host.probes->sort != TESS_GCF_SORT_CHOSEN)
-        order.by_kernel = job.host.probes->sort != TESS_GCF_SORT_TILE;
-    return order;
-}
-
-/* Once, or (metered) as often as the plan says. */
-tess_status run_method(const gcf_cuda_method &method, const gcf_cuda_job &job,
-                       bool metered)
-{
-    tess_status status = TESS_OK;
-    const tess_gcf_plan *plan = job.host.with->plan;
-    const bool any = job.count > 0 || job.num_narrow > 0;
-    if (metered) {
-        TESS_TRY(tess_device_wait());
-        plan->meter(plan->context, false);
-    }
-    for (int k = 0; k < (metered ? plan->repeat : 1) && any; ++k)
-        TESS_TRY(method.run(job));
-    if (metered) {
-        TESS_TRY(tess_device_wait());
-        plan->meter(plan->context, true);
-    }
-cleanup:
-    return status;
-}
-
 } // namespace
-
-bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid)
-{
-    return method_of(strategy, degrid).run != NULL;
-}
 
 const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with)
 {
     return with->factors;
-}
-
-const tess_gcf_plan *gcf_cuda_plan_of(const gcf_cuda *with)
-{
-    return with->plan;
 }
 
 /* Values of a table on the device, a zero behind them. */
@@ -530,10 +367,10 @@ int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
 {
     enum { PLACE = 16, SORTED = 2 * (8 + 4) + 16, ENTRY = 48 };
     const gcf_cuda_job job = job_with(with, num_pol);
-    const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
+    const gcf_cuda_method *method = with->plan->opts.strategy->cuda(degrid);
     gcf_cuda_order order = {};
     int64_t entries = 1, rank = 0;
-    if (method.order) order = method.order(job);
+    if (method && method->order) order = method->order(job);
     if (order.meeting)
         entries = ((int64_t)job.table.max_support / order.tile_u + 2) *
                   (job.table.max_support / order.tile_v + 2);
@@ -543,18 +380,17 @@ int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
     return PLACE + (PLACE + SORTED) * entries + ENTRY * rank * (degrid ? 1 : num_pol);
 }
 
-/* What is on the device, or of whose grid the active box is to be copied there. */
-static tess_status run_there(const gcf_cuda *with, const gcf_cuda_points *points,
-                             const gcf_cuda_cells *cells, bool degrid, bool metered,
-                             host_grid *host, tess_gcf_report *report)
+tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
+                               const gcf_cuda_cells *cells, bool degrid,
+                               tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    const gcf_cuda_method method = method_of(with->plan->opts.strategy, degrid);
+    const tess_gcf_strategy *strategy = with->plan->opts.strategy;
+    const gcf_cuda_method *method = strategy->cuda(degrid);
     gcf_cuda_job job = job_of(with, points, cells);
     call c = {};
-    if (!method.run)
-        TESS_FAIL(TESS_ERR_USAGE, "no strategy '%s' to %s on a GPU",
-                  tess_gcf_strategy_name(with->plan->opts.strategy),
+    if (!method)
+        TESS_FAIL(TESS_ERR_USAGE, "no strategy '%s' to %s on a GPU", strategy->name,
                   degrid ? "degrid" : "grid");
     if (points->count > INT32_MAX || cells->nu > INT32_MAX || cells->nv > INT32_MAX)
         TESS_FAIL(TESS_ERR_USAGE,
@@ -563,17 +399,17 @@ static tess_status run_there(const gcf_cuda *with, const gcf_cuda_points *points
                   (long long)points->count, (long long)cells->nu, (long long)cells->nv,
                   INT32_MAX);
     if (points->count == 0) goto cleanup;
-    TESS_TRY(begin(points->count, host != NULL, &c));
+    TESS_TRY(begin(points->count, &c));
     TESS_CUDA(cudaEventRecord(c.event[0], tess_device_stream()));
     TESS_TRY(place_all(with, points, cells, &job, degrid, &c, report));
     job.host.report = report;
     job.host.sorted = c.event[1];
-    job.order = order_of(method, job);
+    if (method->order) job.order = method->order(job);
     report->kept_order = job.order.tile_u == 0 && !job.order.by_kernel;
-    if (host) TESS_TRY(copy_box(job, degrid, &c, host, report));
-    if (job.count > 0) TESS_TRY(gcf_cuda_sort(points->count, c.place, &job, &c.sorted));
+    if (method->placed) TESS_TRY(method->placed(job));
+    if (job.count > 0) TESS_TRY(gcf_cuda_sort(points->count, &job, &c.sorted));
     TESS_CUDA(cudaEventRecord(c.event[1], tess_device_stream()));
-    TESS_TRY(run_method(method, job, metered));
+    if (job.count > 0 || job.num_narrow > 0) TESS_TRY(method->run(job));
     TESS_CUDA(cudaEventRecord(c.event[2], tess_device_stream()));
     TESS_TRY(tess_device_wait());
     TESS_TRY(times(c, report));
@@ -582,20 +418,14 @@ cleanup:
     return status;
 }
 
-tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
-                               const gcf_cuda_cells *cells, bool degrid,
-                               tess_gcf_report *report)
-{
-    return run_there(with, points, cells, degrid, false, NULL, report);
-}
-
-/* Coordinates of points on the device, [3][count]. */
-static tess_status upload_points(const tess_gcf_points *points, double **memory,
-                                 gcf_cuda_points *there)
+tess_status gcf_cuda_upload_points(const tess_gcf_points *points, double **memory,
+                                   gcf_cuda_points *there)
 {
     tess_status status = TESS_OK;
     const int64_t count = points->count, bytes = count * (int64_t)sizeof(double);
     const double *const from[3] = {points->u, points->v, points->w};
+    there->count = count;
+    there->num_pol = points->num_pol;
     TESS_TRY(gcf_take(3 * count, "coordinates of points", memory));
     for (int k = 0; k < 3; ++k)
         if (from[k]) TESS_TRY(tess_device_upload(*memory + k * count, from[k], bytes));
@@ -606,47 +436,32 @@ cleanup:
     return status;
 }
 
-tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
+tess_status gcf_cuda_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                          const tess_gcf_cells *cells, bool degrid,
                          tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
-    const bool active_box = with->plan->opts.probes.active_box;
+    const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
+    const int64_t vis_bytes = points->count * value;
+    const int64_t cell_bytes = cells->nu * cells->nv * value;
     gcf_cuda_points there = {};
     gcf_cuda_cells grid = {};
-    gcf_cuda_memory memory = {};
-    host_grid host = {};
-    gcf_cuda_job job;
-    tess_gcf_report unused = {};
     double *coordinates = NULL;
-    there.count = points->count;
-    there.num_pol = points->num_pol;
+    if (points->count == 0) return TESS_OK;
+    TESS_TRY(gcf_cuda_upload_points(points, &coordinates, &there));
+    TESS_TRY(tess_device_alloc(vis_bytes, "visibilities", &there.vis));
+    TESS_TRY(tess_device_alloc(cell_bytes, "a grid", &grid.data));
+    if (!degrid) TESS_TRY(tess_device_upload(there.vis, points->vis, vis_bytes));
+    TESS_TRY(tess_device_upload(grid.data, cells->data, cell_bytes));
     grid.part_lines = grid.nu = cells->nu;
     grid.nv = cells->nv;
     grid.pol_stride = cells->nu * cells->nv;
-    job = job_of(with, &there, &grid);
-    host.cells = cells;
-    host.memory = &memory;
-    if (points->count > 0) {
-        TESS_TRY(upload_points(points, &coordinates, &there));
-        TESS_TRY(gcf_cuda_memory_take(job, &memory));
-        if (!degrid) TESS_TRY(gcf_cuda_copy_vis(job, true, points->vis, &memory));
-        there.vis = memory.vis;
-        grid.data = memory.cells;
-    }
-    if (!active_box) host.box = {0, 0, cells->nu, cells->nv};
-    if (!active_box && points->count > 0) TESS_TRY(copy_cells(job, true, host, report));
-    TESS_TRY(run_there(with, &there, &grid, degrid, false, active_box ? &host : NULL,
-                       report));
-    if (points->count == 0) goto cleanup;
-    TESS_TRY(degrid ? gcf_cuda_copy_vis(job, false, points->vis, &memory)
-                    : copy_cells(job, false, host, report));
-    report->copy_s = tess_time_now() - start - report->sort_s - report->seconds;
-    if (with->plan->repeat > 0)
-        TESS_TRY(run_there(with, &there, &grid, degrid, true, NULL, &unused));
+    TESS_TRY(gcf_cuda_run_there(plan->cuda, &there, &grid, degrid, report));
+    TESS_TRY(degrid ? tess_device_download(points->vis, there.vis, vis_bytes)
+                    : tess_device_download(cells->data, grid.data, cell_bytes));
 cleanup:
-    gcf_cuda_memory_free(&memory);
+    tess_device_free(there.vis);
+    tess_device_free(grid.data);
     tess_device_free(coordinates);
     return status;
 }

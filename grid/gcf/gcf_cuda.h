@@ -16,8 +16,9 @@ extern "C" {
  *  within the error asked for. */
 double gcf_cuda_factor_error(const tess_gcf *gcf, double error);
 
-/** Whether there is a strategy of this name for a GPU, in this direction. */
-bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid);
+/** The strategies of this module on a GPU, in a direction; NULL in a build without. */
+const struct gcf_cuda_method *gcf_cuda_tiled(bool degrid);
+const struct gcf_cuda_method *gcf_cuda_factored(bool degrid);
 
 /** Name of the device that was taken, of letters, digits and '-' alone; "" without. */
 void gcf_cuda_device_name(char *name, int size);
@@ -28,10 +29,8 @@ void gcf_cuda_device_name(char *name, int size);
 tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made);
 void gcf_cuda_destroy(gcf_cuda *made);
 
-/** As gcf_cuda_run_there(), with host arrays: up, (de)gridded, down. Waits. */
-tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
-                         const tess_gcf_cells *cells, bool degrid,
-                         tess_gcf_report *report);
+/** (De)grid points and cells on the host: they are copied to the device and back. */
+gcf_run gcf_cuda_run;
 
 #ifdef __cplusplus
 }

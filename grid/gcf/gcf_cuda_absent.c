@@ -1,11 +1,15 @@
 /* Plans for a GPU in a build without one. */
 #include "gcf_cuda.h"
 
-bool gcf_cuda_has(tess_gcf_strategy strategy, bool degrid)
+const struct gcf_cuda_method *gcf_cuda_tiled(bool degrid)
 {
-    (void)strategy;
     (void)degrid;
-    return false;
+    return NULL;
+}
+
+const struct gcf_cuda_method *gcf_cuda_factored(bool degrid)
+{
+    return gcf_cuda_tiled(degrid);
 }
 
 double gcf_cuda_factor_error(const tess_gcf *gcf, double error)
@@ -34,23 +38,11 @@ void gcf_cuda_destroy(gcf_cuda *made)
     (void)made;
 }
 
-bool tess_gcf_lock(void *memory, int64_t bytes)
-{
-    (void)memory;
-    (void)bytes;
-    return false;
-}
-
-void tess_gcf_unlock(void *memory)
-{
-    (void)memory;
-}
-
-tess_status gcf_cuda_run(const gcf_cuda *with, const tess_gcf_points *points,
+tess_status gcf_cuda_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                          const tess_gcf_cells *cells, bool degrid,
                          tess_gcf_report *report)
 {
-    (void)with;
+    (void)plan;
     (void)points;
     (void)cells;
     (void)degrid;

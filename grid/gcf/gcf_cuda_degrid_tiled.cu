@@ -8,7 +8,8 @@
  * as shared memory allows, because that decides how many do. Ours; the published
  * degridders give every visibility to a warp or block, and read the grid through
  * caches (gcf_cuda_degrid_gather.cu). */
-#include "gcf_cuda_degrid.cuh"
+#include "gcf_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 #include "tess_mem.h"
 
 namespace
@@ -194,9 +195,8 @@ tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_piece
 {
     tess_status status = TESS_OK;
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
-    const uint32_t points = job.host.probes->points > 0
-                                ? (uint32_t)job.host.probes->points
-                                : (uint32_t)MOST_POINTS;
+    const int asked = gcf_tiling_of(job.host.plan)->points;
+    const uint32_t points = (uint32_t)(asked > 0 ? asked : (int)MOST_POINTS);
     const int64_t most = tiles + job.count / points;
     uint32_t *first = (uint32_t *)tess_alloc(tiles + 1, sizeof *first);
     piece *made = (piece *)tess_alloc(most, sizeof *made);
@@ -275,15 +275,21 @@ template <typename R, int POLS> tess_status run_on(const gcf_cuda_job &job)
                                  : run_with<R, POLS, R>(job);
 }
 
-} // namespace
-
-gcf_cuda_order gcf_cuda_degrid_tiled_order(const gcf_cuda_job &job)
+gcf_cuda_order order(const gcf_cuda_job &job)
 {
     const int tile = GCF_BY_TYPE(job, tile_for, is_large());
-    return {tile, tile, false, true, 0};
+    return {tile, tile, false, true, false, 0};
 }
 
-tess_status gcf_cuda_degrid_tiled(const gcf_cuda_job &job)
+tess_status degrid(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run_on, job);
+}
+
+} // namespace
+
+const gcf_cuda_method *gcf_cuda_degrid_tiled(void)
+{
+    static const gcf_cuda_method method = {order, NULL, degrid};
+    return &method;
 }

@@ -693,18 +693,24 @@ void gcf_cuda_factors_destroy(gcf_cuda_factors *made)
     tess_free(made);
 }
 
-gcf_cuda_order gcf_cuda_factored_order(const gcf_cuda_job &job)
+static gcf_cuda_order order(const gcf_cuda_job &)
 {
-    (void)job;
-    return {FACTORED_START, FACTORED_START, false, false, 0};
+    return {FACTORED_START, FACTORED_START, false, false, false, 0};
 }
 
-tess_status gcf_cuda_grid_factored(const gcf_cuda_job &job)
+static tess_status grid(const gcf_cuda_job &job)
 {
     return run(job, false);
 }
 
-tess_status gcf_cuda_degrid_factored(const gcf_cuda_job &job)
+static tess_status degrid_points(const gcf_cuda_job &job)
 {
     return run(job, true);
+}
+
+const gcf_cuda_method *gcf_cuda_factored(bool degrid)
+{
+    static const gcf_cuda_method method[2] = {{order, NULL, grid},
+                                              {order, NULL, degrid_points}};
+    return &method[degrid];
 }

@@ -11,7 +11,8 @@
 #ifndef TESS_GCF_CUDA_FACTORED_CUH
 #define TESS_GCF_CUDA_FACTORED_CUH
 
-#include "gcf_cuda_degrid.cuh"
+#include "gcf_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 
 enum {
     FACTORED_START = 16,       /* cells of the squares that points are sorted by */

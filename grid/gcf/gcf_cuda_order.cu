@@ -20,7 +20,6 @@ struct sort_args {
     uint64_t *key;
     uint32_t *index;
     gcf_cuda_order order;
-    bool by_layer;                                /* not by kernel */
     int tiles_v, half_offsets, kernel_bits, bits; /* of all keys */
     const gcf_cuda_plane *plane;
     unsigned long long *entries; /* of lists of points that meet tiles; and points that
@@ -35,7 +34,7 @@ __device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int 
     const uint64_t ov = at.kernel >> (GCF_PLANE_BITS + GCF_OFFSET_BITS) & mask;
     const uint64_t tile = (uint64_t)tile_u * args.tiles_v + tile_v;
     if (!args.order.by_kernel) return tile;
-    if (args.by_layer) return tile << args.kernel_bits | gcf_plane_of(at.kernel);
+    if (args.order.by_layer) return tile << args.kernel_bits | gcf_plane_of(at.kernel);
     const uint64_t flips =
         (at.kernel & GCF_FLIP_U ? 2 : 0) | (at.kernel & GCF_FLIP_V ? 1 : 0);
     return tile << args.kernel_bits |
@@ -99,17 +98,6 @@ __global__ void permute_kernel(sort_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (k < args.count) args.to[k] = args.from[args.index[k]];
-}
-
-__global__ void split_kernel(int64_t count, const gcf_cuda_place *from,
-                             gcf_cuda_arrays to)
-{
-    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (k >= count) return;
-    to.u[k] = from[k].u;
-    to.v[k] = from[k].v;
-    to.kernel[k] = from[k].kernel;
-    to.point[k] = from[k].point;
 }
 
 /* first[t]: points of tiles before t, by bisection. */
@@ -179,43 +167,26 @@ cleanup:
     return status;
 }
 
-/* Points as arrays, in order. */
-tess_status split(gcf_cuda_job *job, gcf_cuda_sorted *c)
-{
-    tess_status status = TESS_OK;
-    TESS_TRY(gcf_take(4 * job->count, "arrays of points", &c->array.u));
-    c->array.v = c->array.u + job->count;
-    c->array.kernel = (uint32_t *)(c->array.v + job->count);
-    c->array.point = c->array.kernel + job->count;
-    gcf_launch(split_kernel, blocks_for(job->count), THREADS, 0, job->count, job->place,
-               c->array);
-    TESS_CUDA_LAUNCHED();
-    job->array = c->array;
-cleanup:
-    return status;
-}
+} // namespace
 
-tess_status sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
-                 gcf_cuda_sorted *c)
+tess_status gcf_cuda_sort(int64_t all, gcf_cuda_job *job, gcf_cuda_sorted *c)
 {
     tess_status status = TESS_OK;
     const gcf_cuda_order order = job->order;
     int64_t tiles = 0, entries = all;
     sort_args args = {};
-    job->place = job->placed = placed;
-    job->num_placed = all;
+    job->place = job->placed;
     job->tiles_u = order.tile_u > 0 ? (job->nu + order.tile_u - 1) / order.tile_u : 0;
     job->tiles_v = order.tile_u > 0 ? (job->nv + order.tile_v - 1) / order.tile_v : 0;
     tiles = (int64_t)job->tiles_u * job->tiles_v;
     if (tiles == 0 && !order.by_kernel && all == job->count) return TESS_OK;
     args.count = all;
-    args.from = placed;
+    args.from = job->placed;
     args.order = order;
     args.tiles_v = job->tiles_v;
     args.half_offsets = job->table.half_offsets;
     args.plane = job->table.plane;
-    args.by_layer = job->host.probes->sort == TESS_GCF_SORT_LAYER;
-    if (order.by_kernel && args.by_layer)
+    if (order.by_kernel && order.by_layer)
         args.kernel_bits = bits_of((uint64_t)job->table.num_planes);
     else if (order.by_kernel)
         args.kernel_bits =
@@ -251,22 +222,10 @@ cleanup:
     return status;
 }
 
-} // namespace
-
-tess_status gcf_cuda_sort(int64_t all, const gcf_cuda_place *placed, gcf_cuda_job *job,
-                          gcf_cuda_sorted *sorted)
-{
-    tess_status status = TESS_OK;
-    TESS_TRY(sort(all, placed, job, sorted));
-    if (job->host.probes->arrays && job->count > 0) TESS_TRY(split(job, sorted));
-cleanup:
-    return status;
-}
-
 void gcf_cuda_sorted_free(gcf_cuda_sorted *c)
 {
-    void *memory[] = {c->place,    c->key[0], c->key[1],  c->index[0],
-                      c->index[1], c->first,  c->entries, c->array.u};
+    void *memory[] = {c->place,    c->key[0], c->key[1], c->index[0],
+                      c->index[1], c->first,  c->entries};
     for (size_t k = 0; k < sizeof memory / sizeof *memory; ++k)
         tess_device_free(memory[k]);
 }

@@ -6,9 +6,10 @@
  * layer, and a crowded middle cut into pieces for several blocks, are those of the
  * studies of tiled gridding on the P100, Xeon and Xeon Phi; several cells a thread is
  * Merry 2016 (arXiv:1605.07023). A warp looks at a whole sub-tile for each entry of a
- * list: kernels that fill little of one are left to `warp`, and so are all points where
- * they are too few to be sorted. */
+ * list: kernels that fill little of one are left to a warp each, and so are all points
+ * where they are too few to be sorted. */
 #include "gcf_cuda.cuh"
+#include "tess_gcf_cuda_warp.cuh"
 
 namespace
 {
@@ -327,6 +328,11 @@ void launch_shape(const gcf_cuda_job &job, int number, int64_t pieces,
     }
 }
 
+const tess_gcf_tiling &tiling_of(const gcf_cuda_job &job)
+{
+    return *gcf_tiling_of(job.host.plan);
+}
+
 /* The block's shape: what was asked for, or what was the fastest on an H200. Many warps
  * hide what reading taps costs; many sums a lane share the cost of looking at points,
  * which several polarisations already do; small blocks wait less for each other, and
@@ -334,8 +340,8 @@ void launch_shape(const gcf_cuda_job &job, int number, int64_t pieces,
 int shape_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, WIDE = 64 };
-    const int asked = gcf_cuda_plan_of(job.host.with)->opts.shape;
-    if (job.host.probes->divergent) return SHAPE_DIVERGENT;
+    const int asked = job.host.plan->opts.shape;
+    if (tiling_of(job).divergent) return SHAPE_DIVERGENT;
     if (asked > 0) return asked;
     if (job.num_pol == 4)
         return job.table.max_support > NARROW && job.table.max_support <= WIDE ? 6 : 2;
@@ -347,10 +353,9 @@ int shape_of(const gcf_cuda_job &job)
 /* Questions about tiles are answered for tiles only. */
 bool by_cost(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes &p = *job.host.probes;
-    return p.narrow == 0 && !p.divergent && !p.arrays && p.pieces == 0 &&
-           p.tile_factor == 0 && p.sort == TESS_GCF_SORT_CHOSEN &&
-           gcf_cuda_plan_of(job.host.with)->opts.shape == 0;
+    const tess_gcf_tiling &of = tiling_of(job);
+    return of.narrow == 0 && !of.divergent && !of.by_tile && of.pieces == 0 &&
+           of.tile_factor == 0 && job.host.plan->opts.shape == 0;
 }
 
 /* The widest kernels that are not worth an entry in a list. On an H200, in single
@@ -361,7 +366,7 @@ int narrow_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, OF_NARROW = 16, OF_WIDE = 24 };
     const int cells = job.table.max_support > NARROW ? OF_WIDE : OF_NARROW;
-    if (!by_cost(job)) return max(job.host.probes->narrow, 0);
+    if (!by_cost(job)) return max(tiling_of(job).narrow, 0);
     return job.is_double ? 0 : cells / job.num_pol / TESS_GCF_STEP * TESS_GCF_STEP;
 }
 
@@ -384,9 +389,9 @@ tess_status plan_cuts(const gcf_cuda_job &job, int64_t *pieces, cutting *how)
     TESS_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount,
                                      tess_device_number()));
     how->most = (int)max(job.count / (PIECES_AN_SM * sms), (int64_t)LEAST_ENTRIES);
-    how->pieces = job.host.probes->pieces;
-    how->radius = job.host.probes->center_radius;
-    how->factor = job.host.probes->tile_factor;
+    how->pieces = tiling_of(job).pieces;
+    how->radius = tiling_of(job).center_radius;
+    how->factor = tiling_of(job).tile_factor;
     *pieces = how->pieces > 0 ? min(tiles * how->pieces, job.count)
                               : job.count / how->most + tiles;
     how->room = *pieces + (how->factor > 0 ? tiles : 0);
@@ -415,7 +420,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
         gcf_launch(count_kernel, blocks, CUT_THREADS, 0, job, &how.count[LISTS]);
     gcf_launch(cut_kernel, blocks, CUT_THREADS, 0, job, how);
     TESS_CUDA_LAUNCHED();
-    if (job.host.probes->divergent)
+    if (tiling_of(job).divergent)
         launch_divergent<R, POLS>(job, pieces, how);
     else
         launch_shape<R, POLS>(job, shape_of(job), pieces, how);
@@ -451,9 +456,23 @@ template <typename R, int POLS> gcf_cuda_order order(int number)
                          : order_of_shape<R, POLS, 6>();
 }
 
-} // namespace
+/* Each point by a warp. */
+template <typename R, int POLS> tess_status run_warps(const gcf_cuda_job &job)
+{
+    return gcf_launch_by_warp<R, POLS, gcf_add_native>(job, GCF_WARP_THREADS);
+}
 
-gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
+/* The points that no tile lists, likewise. */
+tess_status run_narrow(const gcf_cuda_job &job)
+{
+    gcf_cuda_job narrow = job;
+    narrow.place = job.placed;
+    narrow.array = gcf_cuda_arrays();
+    narrow.count = job.num_placed;
+    return GCF_BY_TYPE(narrow, run_warps, narrow);
+}
+
+gcf_cuda_order grid_order(const gcf_cuda_job &job)
 {
     gcf_cuda_order by = {};
     const int narrow = narrow_of(job);
@@ -463,14 +482,22 @@ gcf_cuda_order gcf_cuda_grid_tiled_order(const gcf_cuda_job &job)
     return by;
 }
 
-tess_status gcf_cuda_grid_tiled(const gcf_cuda_job &job)
+tess_status grid(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     const bool by_tile = job.order.tile_u > 0;
     job.host.report->points_atomic = by_tile ? job.num_narrow : job.count;
-    if (!by_tile) return gcf_cuda_grid_warp(job);
+    if (!by_tile) return GCF_BY_TYPE(job, run_warps, job);
     if (job.count > 0) TESS_TRY(GCF_BY_TYPE(job, run_tiles, job));
-    if (job.num_narrow > 0) TESS_TRY(gcf_cuda_grid_narrow(job));
+    if (job.num_narrow > 0) TESS_TRY(run_narrow(job));
 cleanup:
     return status;
+}
+
+} // namespace
+
+const gcf_cuda_method *gcf_cuda_tiled(bool degrid)
+{
+    static const gcf_cuda_method method = {grid_order, NULL, grid};
+    return degrid ? gcf_cuda_degrid_tiled() : &method;
 }

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "gcf_factor.h"
-#include "gcf_factored.h"
 
 enum {
     POINTS_AHEAD = 8,

@@ -5,53 +5,23 @@
 #include "gcf_cuda.h"
 #include "gcf_factor.h"
 #include "gcf_merge.h"
-#include "gcf_strategies.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
+const tess_gcf_strategy tess_gcf_tiled = {
+    .name = "tiled", .run = gcf_run_tiled, .cuda = gcf_cuda_tiled};
+const tess_gcf_strategy tess_gcf_factored = {.name = "factored",
+                                             .run = gcf_run_tiled,
+                                             .cuda = gcf_cuda_factored,
+                                             .is_factored = true};
+
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
 {
-    *opts = (tess_gcf_grid_opts){.strategy = TESS_GCF_TILED,
+    *opts = (tess_gcf_grid_opts){.strategy = &tess_gcf_tiled,
                                  .threads = 1,
                                  .factor_error = 1e-4,
                                  .max_rank = 6,
                                  .least_cells = 32};
-}
-
-bool tess_gcf_strategy_there(tess_gcf_backend backend, tess_gcf_strategy strategy,
-                             bool degrid)
-{
-    if (backend == TESS_GCF_CUDA) return gcf_cuda_has(strategy, degrid);
-    return strategy <= TESS_GCF_FACTORED || strategy == TESS_GCF_COMPUTED ||
-           strategy == TESS_GCF_PRIVATE;
-}
-
-/* Quarters of planes, in steps of 1/Q cell. */
-static tess_status make_cube(tess_gcf_plan *plan)
-{
-    tess_status status = TESS_OK;
-    const tess_gcf *gcf = plan->gcf;
-    const int64_t size = gcf->max_support / 2 * gcf->layout.oversampling + 1;
-    plan->cube =
-        tess_alloc_zero(gcf->layout.num_planes * size * size, gcf_value_bytes(gcf));
-    if (!plan->cube) TESS_FAIL(TESS_ERR_ALLOC, "a cube of kernels");
-#pragma omp parallel for num_threads(plan->opts.threads) schedule(dynamic, 1)
-    for (int p = 0; p < gcf->layout.num_planes; ++p) {
-        const int end = gcf->plane[p].support / 2 * gcf->layout.oversampling;
-        for (int x = 0; x <= end; ++x)
-            for (int y = 0; y <= end; ++y) {
-                const int64_t at = 2 * ((p * size + x) * size + y);
-                double value[2];
-                tess_gcf_value(gcf, p, x, y, value);
-                for (int part = 0; part < 2; ++part)
-                    if (gcf->layout.is_double)
-                        ((double *)plan->cube)[at + part] = value[part];
-                    else
-                        ((float *)plan->cube)[at + part] = (float)value[part];
-            }
-    }
-cleanup:
-    return status;
 }
 
 static tess_status round_taps(tess_gcf_plan *plan)
@@ -66,24 +36,16 @@ cleanup:
     return status;
 }
 
-/* TESS_ERR_USAGE: there is no such strategy, or it cannot use these tables so. */
-static tess_status check_opts(const tess_gcf *gcf, const tess_gcf_grid_opts *opts)
+/* TESS_ERR_USAGE: there is no such strategy, or an option is outside of its limits. */
+static tess_status check_opts(const tess_gcf_grid_opts *opts)
 {
     tess_status status = TESS_OK;
-    if (!tess_gcf_strategy_name(opts->strategy))
-        TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy %d", (int)opts->strategy);
     if (!tess_gcf_strategy_there(opts->backend, opts->strategy, false) &&
         !tess_gcf_strategy_there(opts->backend, opts->strategy, true))
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy '%s' on a %s",
-                  tess_gcf_strategy_name(opts->strategy),
-                  opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
-    if (opts->probes.cube && gcf->layout.is_uneven)
-        TESS_FAIL(TESS_ERR_USAGE, "a cube of quarters of kernels: these are not even");
+                  opts->strategy->name, opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
-    if (opts->strategy == TESS_GCF_COMPUTED && !gcf->is_formula)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "strategy 'computed' is for kernels of a formula: these are tables");
-    if (opts->strategy == TESS_GCF_FACTORED &&
+    if (opts->strategy->is_factored &&
         (!(opts->factor_error > 0 && opts->factor_error < 1) || opts->max_rank < 1 ||
          opts->max_rank > GCF_MAX_RANK))
         TESS_FAIL(
@@ -103,15 +65,14 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
 {
     tess_status status = TESS_OK;
     tess_gcf_plan *made = NULL;
-    TESS_TRY(check_opts(gcf, opts));
+    TESS_TRY(check_opts(opts));
     made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->gcf = gcf;
     made->opts = *opts;
     if (opts->backend == TESS_GCF_CUDA)
         made->opts.factor_error = gcf_cuda_factor_error(gcf, opts->factor_error);
-    if (opts->strategy == TESS_GCF_FACTORED) TESS_TRY(gcf_factor_planes(made));
-    if (opts->probes.cube) TESS_TRY(make_cube(made));
+    if (opts->strategy->is_factored) TESS_TRY(gcf_factor_planes(made));
     if (opts->single_taps && gcf->layout.is_double && opts->backend == TESS_GCF_CPU)
         TESS_TRY(round_taps(made));
     if (opts->backend == TESS_GCF_CUDA) TESS_TRY(gcf_cuda_create(made, &made->cuda));
@@ -129,7 +90,6 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         tess_free(plan->factors[p].data);
     tess_free(plan->factors);
-    tess_free(plan->cube);
     tess_free(plan->single_taps);
     tess_free(plan);
 }
@@ -144,32 +104,16 @@ void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads)
     plan->opts.threads = threads;
 }
 
-void tess_gcf_plan_repeat(tess_gcf_plan *plan, int times, tess_gcf_meter *meter,
-                          void *context)
-{
-    plan->repeat = times;
-    plan->meter = meter;
-    plan->context = context;
-}
-
 static tess_status run_strategy(const tess_gcf_plan *plan,
                                 const tess_gcf_points *points,
                                 const tess_gcf_cells *cells, bool degrid,
                                 tess_gcf_report *report)
 {
-    if (plan->cuda) return gcf_cuda_run(plan->cuda, points, cells, degrid, report);
-    switch (plan->opts.strategy) {
-    case TESS_GCF_SERIAL:
-        return gcf_run_serial(plan, points, cells, degrid, report);
-    case TESS_GCF_ATOMIC:
-        return gcf_run_atomic(plan, points, cells, degrid, report);
-    case TESS_GCF_COMPUTED:
-        return gcf_run_computed(plan, points, cells, degrid, report);
-    case TESS_GCF_PRIVATE:
-        return gcf_run_private(plan, points, cells, degrid, report);
-    default:
-        return gcf_run_tiled(plan, points, cells, degrid, report);
-    }
+    const tess_gcf_strategy *strategy = plan->opts.strategy;
+    gcf_run *run = !plan->cuda          ? strategy->run
+                   : strategy->run_cuda ? strategy->run_cuda
+                                        : gcf_cuda_run;
+    return run(plan, points, cells, degrid, report);
 }
 
 /* Merging counts as sorting. */
@@ -207,20 +151,6 @@ cleanup:
     return status;
 }
 
-/* As often as asked for, on what there is by now. */
-static tess_status repeat(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                          const tess_gcf_cells *cells, bool degrid)
-{
-    tess_status status = TESS_OK;
-    tess_gcf_report unused = {0};
-    plan->meter(plan->context, false);
-    for (int k = 0; k < plan->repeat; ++k)
-        TESS_TRY(run_once(plan, points, cells, degrid, &unused));
-    plan->meter(plan->context, true);
-cleanup:
-    return status;
-}
-
 static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                        const tess_gcf_cells *cells, bool degrid,
                        tess_gcf_report *report)
@@ -235,12 +165,10 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
         cells->nv > INT32_MAX)
         TESS_FAIL(TESS_ERR_USAGE, "a grid of %lld × %lld cells", (long long)cells->nu,
                   (long long)cells->nv);
-    TESS_TRY(tess_gcf_check_probes(&plan->opts, degrid));
     TESS_TRY(run_once(plan, points, cells, degrid, &found));
-    /* a device has clocks of its own, and repeats its kernels alone */
+    /* a device has clocks of its own */
     if (!plan->cuda) found.seconds = tess_time_now() - start - found.sort_s;
     if (report) *report = found;
-    if (plan->repeat > 0 && !plan->cuda) TESS_TRY(repeat(plan, points, cells, degrid));
 cleanup:
     return status;
 }

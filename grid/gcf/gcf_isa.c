@@ -1,13 +1,6 @@
 /* The table of innermost loops of one instruction set. CMake compiles this file several
  * times, with GCF_TABLE naming the table and the compiler's flags the instructions. */
 #include "gcf_loops.h"
-#include "gcf_table.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <tgmath.h>
-
-#include "tess_const.h"
 
 #ifndef GCF_TABLE
 #define GCF_TABLE gcf_table_portable
@@ -68,50 +61,11 @@ enum { FETCH_FROM = 64 }; /* support from which taps are fetched ahead */
 #define FIRST(x, y) __builtin_shufflevector(x, y, LIST(FIRST))
 #define LAST(x, y)  __builtin_shufflevector(x, y, LIST(LAST))
 
-/* Fast functions in single precision, of operations that vectors have. e^x = 2^k·2^f,
- * the series of 2^f ending where it leaves 1.2e-7 at |f| = 1/2; 0 below 2^−126. */
-INLINE float fast_exponential(float x)
-{
-    const float all = 1.44269504f * x, up = all > -127 ? all : -127;
-    const float exponent = up < 127 ? up : 127, k = rint(exponent);
-    const float f = exponent - k;
-    const float power =
-        1 + f * (0.693147181f +
-                 f * (0.240226507f +
-                      f * (0.0555041087f +
-                           f * (0.00961812911f +
-                                f * (0.00133335581f + f * 0.000154035304f)))));
-    const int32_t bits = ((int32_t)k + 127) * (1 << 23);
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return power * scale;
-}
-
-/* (cos, sin) of up to half a turn either way: series within an eighth of a turn of the
- * nearest quarter, which leave 2.5e-8 and 3.1e-7. */
-INLINE void fast_circle(float turns, float *c, float *s)
-{
-    const float quarter = rint(4 * turns);
-    const float a = 6.28318530718f * (turns - 0.25f * quarter), a2 = a * a;
-    const int32_t q = (int32_t)quarter;
-    const float sine =
-        a * (1 + a2 * (-1.66666667e-1f + a2 * (8.33333333e-3f + a2 * -1.98412698e-4f)));
-    const float cosine =
-        1 + a2 * (-0.5f +
-                  a2 * (4.16666667e-2f + a2 * (-1.38888889e-3f + a2 * 2.48015873e-5f)));
-    const float x = q & 1 ? sine : cosine, y = q & 1 ? cosine : sine;
-    *c = (q + 1) & 2 ? -x : x;
-    *s = q & 2 ? -y : y;
-}
-
 #define REAL    float
 #define TAP     float
 #define NAME(x) x##_single
 #define LIST    SINGLE
 #include "gcf_loops.inc.h"
-#define HAS_FAST true
-#include "gcf_computed.inc.h"
-#undef HAS_FAST
 #undef REAL
 #undef TAP
 #undef NAME
@@ -122,9 +76,6 @@ INLINE void fast_circle(float turns, float *c, float *s)
 #define NAME(x) x##_double
 #define LIST    DOUBLE
 #include "gcf_loops.inc.h"
-#define HAS_FAST false
-#include "gcf_computed.inc.h"
-#undef HAS_FAST
 #undef TAP
 #undef NAME
 
@@ -138,24 +89,9 @@ INLINE void fast_circle(float turns, float *c, float *s)
         function##_single, function##_double, function##_mixed                         \
     }
 
-#define BY_FAST(function, rest)                                                        \
-    {                                                                                  \
-        {function##rest##_single, function##_fast##rest##_single},                     \
-        {                                                                              \
-            function##rest##_double, function##_fast##rest##_double                    \
-        }                                                                              \
-    }
-
 const gcf_table GCF_TABLE = {
-    .grid_plain = EACH(grid_plain),
-    .degrid_plain = EACH(degrid_plain),
-    .grid_cube = {grid_cube_single, grid_cube_double},
-    .grid_atomic = EACH(grid_atomic),
     .grid = EACH(grid_vectors),
     .degrid = EACH(degrid_vectors),
-    .grid_computed = BY_FAST(grid_computed, ),
-    .grid_computed_atomic = BY_FAST(grid_computed, _atomic),
-    .degrid_computed = BY_FAST(degrid_computed, ),
     .lanes = {LANES_single, LANES_double},
     .split_column = {split_column_single, split_column_double},
     .split_row = {split_row_single, split_row_double},

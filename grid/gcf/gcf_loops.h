@@ -5,32 +5,11 @@
 #ifndef TESS_GCF_LOOPS_H
 #define TESS_GCF_LOOPS_H
 
-#include "gcf_place.h"
+#include "tess_gcf_strategy.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** Points to be gridded to, or degridded from, some cells. */
-typedef struct gcf_job {
-    const tess_gcf *gcf;
-    const struct gcf_table *table; /**< `factored`: its loops */
-    const gcf_place *place;
-    int64_t count;
-    int num_pol;
-    const void *taps; /**< of the table, see gcf_taps_of() */
-    const void *cube; /**< grid_cube: the plan's */
-    void *vis;        /**< all points' */
-    void *cells;      /**< cell (u0, v0) of the first pol */
-    int64_t u0, v0;
-    int64_t stride, pol_stride; /**< complex values between lines, and pols */
-    int64_t lines, width;       /**< `factored`, to grid: of the cells, whole blocks */
-    /** the same: called before, and after, a block of cells is added to; or NULL */
-    void (*guard)(void *locks, int64_t u, int64_t v, bool take);
-    void *locks;
-} gcf_job;
-
-typedef void gcf_function(const gcf_job *job);
 
 enum {
     GCF_BLOCK_LINES = 8, /**< what products are formed in: most lines … */
@@ -88,18 +67,8 @@ typedef struct gcf_dot_job {
     double value[2]; /**< out */
 } gcf_dot_job;
 
-/** Precision of points and cells, and of taps. */
-enum { GCF_SINGLE, GCF_DOUBLE, GCF_MIXED, GCF_NUM_PRECISIONS };
-
 /** Functions of one instruction set: of tables by precision, others by [is_double]. */
 typedef struct gcf_table {
-    /** loops as one writes them */
-    gcf_function *grid_plain[GCF_NUM_PRECISIONS], *degrid_plain[GCF_NUM_PRECISIONS];
-    gcf_function *grid_atomic[GCF_NUM_PRECISIONS];
-    gcf_function *grid_cube[2]; /**< with taps from a cube */
-    /** kernels of a formula, computed; [is_double][with fast functions, in single] */
-    gcf_function *grid_computed[2][2], *grid_computed_atomic[2][2];
-    gcf_function *degrid_computed[2][2];
     /** vectors of cells */
     gcf_function *grid[GCF_NUM_PRECISIONS], *degrid[GCF_NUM_PRECISIONS];
     int lanes[2];

@@ -6,7 +6,6 @@
 
 #include "gcf_merge.h"
 #include "gcf_order.h"
-#include "gcf_table.h"
 #include "tess_mem.h"
 
 /* The values that points must share to be merged. */

@@ -4,7 +4,7 @@
 #ifndef TESS_GCF_MERGE_H
 #define TESS_GCF_MERGE_H
 
-#include "gcf_place.h"
+#include "tess_gcf_strategy.h"
 
 /** Merged points, and which points each of them stands for. */
 typedef struct gcf_merged {

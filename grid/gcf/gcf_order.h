@@ -4,7 +4,7 @@
 #ifndef TESS_GCF_ORDER_H
 #define TESS_GCF_ORDER_H
 
-#include "gcf_place.h"
+#include "tess_gcf_strategy.h"
 
 /** Bytes of work memory for each place. */
 enum { GCF_ORDER_BYTES = 32 };

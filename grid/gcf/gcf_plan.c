@@ -1,12 +1,27 @@
-/* What strategies are called, and what they ask of a plan. */
+/* What is known of strategies and plans without running them. */
 #include "gcf_plan.h"
 
-const char *tess_gcf_strategy_name(tess_gcf_strategy strategy)
+const char *tess_gcf_strategy_name(const tess_gcf_strategy *strategy)
 {
-    static const char *const name[TESS_GCF_NUM_STRATEGIES] = {
-        "serial", "atomic", "tiled", "factored", "scatter", "gather",
-        "window", "coarse", "warp",  "computed", "private"};
-    return strategy < TESS_GCF_NUM_STRATEGIES ? name[strategy] : NULL;
+    return strategy->name;
+}
+
+bool tess_gcf_strategy_there(tess_gcf_backend backend,
+                             const tess_gcf_strategy *strategy, bool degrid)
+{
+    if (backend == TESS_GCF_CPU) return strategy->run != NULL;
+    return strategy->cuda && strategy->cuda(degrid);
+}
+
+bool tess_gcf_strategy_wants_threads(const tess_gcf_strategy *strategy)
+{
+    return strategy->wants_threads;
+}
+
+const tess_gcf_tiling *gcf_tiling_of(const tess_gcf_plan *plan)
+{
+    static const tess_gcf_tiling usual;
+    return plan->opts.tiling ? plan->opts.tiling : &usual;
 }
 
 int tess_gcf_plan_rank(const tess_gcf_plan *plan, int plane)

@@ -1,12 +1,12 @@
 /** @file gcf_plan.h  (private to grid/gcf/)
- *  A plan: a table, the options, and what a strategy has prepared from them.
+ *  The factors of a plan's kernels, and the strategy that both strategies of this
+ * module run.
  */
 #ifndef TESS_GCF_PLAN_H
 #define TESS_GCF_PLAN_H
 
 #include "gcf_loops.h"
 #include "gcf_table.h"
-#include "tess_gcf_grid.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,34 +26,6 @@ typedef struct gcf_factors {
                      zeros around the taps */
 } gcf_factors;
 
-struct tess_gcf_plan {
-    const tess_gcf *gcf;
-    tess_gcf_grid_opts opts;
-    gcf_factors *factors; /**< [num_planes], of strategy `factored` only */
-    void *cube; /**< complex [num_planes][C][C], C = max_support·Q/2 + 1, if the probe
-                     `cube` asks for it */
-    float
-        *single_taps; /**< on a CPU, with opts.single_taps: the table's taps, rounded */
-    struct gcf_cuda *cuda; /**< tables and factors on a GPU, or NULL */
-    int repeat;            /**< as in tess_gcf_plan_repeat() */
-    tess_gcf_meter *meter;
-    void *context;
-};
-
-/** The taps that the plan uses on a CPU. */
-static inline const void *gcf_taps_of(const tess_gcf_plan *plan)
-{
-    return plan->single_taps ? plan->single_taps : plan->gcf->data;
-}
-
-/** The precision of the points, the cells and these taps: GCF_SINGLE, ... */
-static inline int gcf_precision(const tess_gcf_plan *plan)
-{
-    return !plan->gcf->layout.is_double ? GCF_SINGLE
-           : plan->single_taps          ? GCF_MIXED
-                                        : GCF_DOUBLE;
-}
-
 /** The number of cells by which footprints of a plane are narrower on each side than
  * the support of its table. */
 static inline int gcf_skip(const tess_gcf_plan *plan, int plane)
@@ -66,6 +38,12 @@ static inline int64_t gcf_factor_line(int support)
 {
     return support + 2 * GCF_BLOCK_CELLS;
 }
+
+/** How a plan's tiles are made. */
+const tess_gcf_tiling *gcf_tiling_of(const tess_gcf_plan *plan);
+
+/** `tiled`, and `factored`, on a CPU. */
+gcf_run gcf_run_tiled;
 
 #ifdef __cplusplus
 }

@@ -189,47 +189,6 @@ static void formula_value(const void *context, int plane, double x, double y,
     value[1] = size * sine * sin(TESS_TWO_PI * (turns + extra));
 }
 
-/* Taps of one pair of offsets, divided by their sum; false where that is 0. */
-static bool normalise(const tess_gcf *gcf, int64_t values, int64_t first)
-{
-    const bool is_double = gcf->layout.is_double;
-    double *d = (double *)gcf->data + 2 * first, sum[2] = {0, 0};
-    float *f = (float *)gcf->data + 2 * first;
-    for (int64_t k = 0; k < 2 * values; ++k)
-        sum[k % 2] += is_double ? d[k] : (double)f[k];
-    const double square = sum[0] * sum[0] + sum[1] * sum[1];
-    if (!(square > 0)) return false;
-    for (int64_t k = 0; k < 2 * values; k += 2) {
-        const double re = is_double ? d[k] : (double)f[k];
-        const double im = is_double ? d[k + 1] : (double)f[k + 1];
-        const double x = (re * sum[0] + im * sum[1]) / square;
-        const double y = (im * sum[0] - re * sum[1]) / square;
-        if (is_double) {
-            d[k] = x;
-            d[k + 1] = y;
-        } else {
-            f[k] = (float)x;
-            f[k + 1] = (float)y;
-        }
-    }
-    return true;
-}
-
-tess_status tess_gcf_normalise(tess_gcf *gcf)
-{
-    tess_status status = TESS_OK;
-    const int offsets = gcf->half_offsets * gcf->half_offsets;
-    for (int p = 0; p < gcf->layout.num_planes; ++p) {
-        const int64_t taps = (int64_t)gcf->plane[p].support * gcf->plane[p].support;
-        for (int k = 0; k < offsets; ++k)
-            if (!normalise(gcf, taps, gcf->plane[p].offset + k * taps))
-                TESS_FAIL(TESS_ERR_USAGE, "taps of plane %d sum to 0", p);
-    }
-    gcf->is_formula = false;
-cleanup:
-    return status;
-}
-
 tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *support,
                                     const tess_gcf_formula *formula, tess_gcf **gcf)
 {

@@ -1,5 +1,5 @@
 /** @file gcf_table.h  (private to grid/gcf/)
- *  What the table, its filling and the strategies share.
+ *  What the table, its filling and its cache share.
  */
 #ifndef TESS_GCF_PRIVATE_H
 #define TESS_GCF_PRIVATE_H
@@ -28,19 +28,8 @@ tess_status gcf_reserve(tess_gcf *gcf);
  * in steps of 1/Q cell; of an uneven one for −S·Q/2 ≤ x, y ≤ S·Q/2. */
 void gcf_fill_plane(tess_gcf *gcf, int plane, const double *quarter);
 
-/** First complex value of the taps of a pair of offsets below half_offsets. */
-static inline int64_t gcf_table_offset(const tess_gcf *gcf, int plane, int offset_u,
-                                       int offset_v)
-{
-    const tess_gcf_plane *of = &gcf->plane[plane];
-    return of->offset + ((int64_t)offset_u * gcf->half_offsets + offset_v) *
-                            of->support * of->support;
-}
-
-static inline size_t gcf_value_bytes(const tess_gcf *gcf)
-{
-    return gcf->layout.is_double ? 2 * sizeof(double) : 2 * sizeof(float);
-}
+/** TESS_ERR_USAGE if an option of w-kernels is outside of its limits. */
+tess_status gcf_check_opts(const tess_gcf_opts *opts);
 
 #ifdef __cplusplus
 }

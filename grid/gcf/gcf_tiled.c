@@ -13,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gcf_batch.h"
-#include "gcf_factored.h"
+#include "gcf_factor.h"
 #include "gcf_order.h"
-#include "gcf_strategies.h"
 #include "tess_counting.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -244,22 +242,22 @@ static int dearest_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* The cost of a tile's pieces: a probe's, or `limit`. */
+/* The cost of a tile's pieces: one of so many, or `limit`. */
 static double piece_cost(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                          const tiling *tiles, int64_t tile, double limit)
 {
-    const tess_gcf_probes *probes = &plan->opts.probes;
+    const tess_gcf_tiling *how = gcf_tiling_of(plan);
     const double side = (double)tiles->side;
     const double u = side * ((double)(tile / tiles->num_tiles_v) + 0.5);
     const double v = side * ((double)(tile % tiles->num_tiles_v) + 0.5);
     int64_t at = tiles->tile_first[tile];
-    if (probes->pieces == 0) return limit;
-    if (probes->center_radius > 0 &&
+    if (how->pieces == 0) return limit;
+    if (how->center_radius > 0 &&
         hypot(u - 0.5 * (double)cells->nu, v - 0.5 * (double)cells->nv) >
-            probes->center_radius)
+            how->center_radius)
         return HUGE_VAL;
     return take_cost(plan, tiles, tiles->tile_first[tile + 1], HUGE_VAL, &at) /
-           probes->pieces;
+           how->pieces;
 }
 
 /* Points below which a tile is sparse. */
@@ -269,7 +267,7 @@ static double sparse_below(const tess_gcf_plan *plan, const tiling *tiles)
     for (int64_t t = 0; t < tiles->num_tiles; ++t)
         occupied += tiles->tile_first[t + 1] > tiles->tile_first[t];
     return occupied > 0
-               ? plan->opts.probes.tile_factor *
+               ? gcf_tiling_of(plan)->tile_factor *
                      (double)tiles->tile_first[tiles->num_tiles] / (double)occupied
                : 0;
 }
@@ -437,7 +435,7 @@ static uint64_t key_of(const void *context, const gcf_place *place)
 static int64_t sort_piece(const tess_gcf_plan *plan, const tiling *tiles,
                           const piece *which)
 {
-    const tess_gcf_sort sort = plan->opts.probes.sort;
+    const tess_gcf_sort sort = gcf_tiling_of(plan)->sort;
     const sorting by = {.plan = plan,
                         .side = tiles->side,
                         .by_layer = sort == TESS_GCF_SORT_LAYER,
@@ -722,8 +720,7 @@ static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *p
                        .num_pol = points->num_pol,
                        .vis = points->vis};
         if (!which->sparse) continue;
-        do_sparse_piece(&job, cells,
-                        gcf_table_best()->grid_atomic[gcf_precision(plan)]);
+        do_sparse_piece(&job, cells, gcf_tiling_of(plan)->add_atomically);
         done += which->count;
     }
     *count = done;
@@ -734,14 +731,14 @@ static void do_sparse_pieces(const tess_gcf_plan *plan, const tess_gcf_points *p
 static bool is_small(const tess_gcf_plan *plan, const tess_gcf_points *points,
                      const tess_gcf_cells *cells)
 {
-    const tess_gcf_probes *probes = &plan->opts.probes;
+    const tess_gcf_tiling *how = gcf_tiling_of(plan);
     const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         if (tess_gcf_plan_rank(plan, p) > 0) return false;
     return plan->opts.threads == 1 && tess_gcf_bytes(plan->gcf) <= MOST_BUFFER_BYTES &&
            cells->nu * cells->nv * value <= MOST_BUFFER_BYTES &&
-           probes->sort == TESS_GCF_SORT_CHOSEN && probes->pieces == 0 &&
-           probes->tile_factor == 0;
+           how->sort == TESS_GCF_SORT_CHOSEN && how->pieces == 0 &&
+           how->tile_factor == 0;
 }
 
 /* Memory of all threads. */
@@ -794,7 +791,7 @@ static double do_pieces(const tess_gcf_plan *plan, const tess_gcf_points *points
             if (!which->sparse)
                 do_piece(plan, points, cells, degrid, tiles, which, &own);
         busy += tess_time_now() - begin;
-        if (plan->opts.probes.tile_factor > 0) {
+        if (gcf_tiling_of(plan)->tile_factor > 0) {
 #pragma omp barrier
             begin = tess_time_now();
             do_sparse_pieces(plan, points, cells, tiles, &atomic_points);

@@ -65,13 +65,11 @@ static bool parse(const char *line, tess_gcf_backend backend, tess_gcf_tuning *o
     out->is_double = bits == 64;
     out->degrid = strcmp(direction, direction_name[1]) == 0;
     if (!out->degrid && strcmp(direction, direction_name[0]) != 0) return false;
-    const char *known;
-    for (tess_gcf_strategy s = 0; (known = tess_gcf_strategy_name(s)) != NULL; ++s)
-        if (strcmp(name, known) == 0) {
-            out->strategy = s;
-            return tess_gcf_strategy_there(backend, s, out->degrid);
-        }
-    return false;
+    out->strategy = strcmp(name, "tiled") == 0      ? &tess_gcf_tiled
+                    : strcmp(name, "factored") == 0 ? &tess_gcf_factored
+                                                    : NULL;
+    return out->strategy &&
+           tess_gcf_strategy_there(backend, out->strategy, out->degrid);
 }
 
 /* Polarisations count for more than any width. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "gcf_table.h"
-#include "gcf_wkernel.h"
 #include "tess_const.h"
 #include "tess_fft.h"
 #include "tess_geom.h"

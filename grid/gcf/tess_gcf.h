@@ -30,6 +30,7 @@
 #define TESS_GCF_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tess_status.h"
@@ -143,11 +144,6 @@ tess_status tess_gcf_create_from(const tess_gcf_layout *layout, const int *suppo
 tess_status tess_gcf_create_formula(const tess_gcf_layout *layout, const int *support,
                                     const tess_gcf_formula *formula, tess_gcf **gcf);
 
-/** Scale the kernels so that the taps of each plane and pair of offsets sum to 1: a
- *  grid of ones is then read off as ones. Kernels of a formula are a table's
- *  afterwards. TESS_ERR_USAGE where a sum is 0. */
-tess_status tess_gcf_normalise(tess_gcf *gcf);
-
 /** NULL is fine. */
 void tess_gcf_destroy(tess_gcf *gcf);
 
@@ -163,6 +159,21 @@ void tess_gcf_taper(int taper_support, double padding, int64_t count, const doub
 
 /** Bytes of the taps. */
 int64_t tess_gcf_bytes(const tess_gcf *gcf);
+
+/** Bytes of a tap, a visibility or a cell. */
+static inline size_t gcf_value_bytes(const tess_gcf *gcf)
+{
+    return gcf->layout.is_double ? 2 * sizeof(double) : 2 * sizeof(float);
+}
+
+/** First complex value of the taps of a pair of offsets below half_offsets. */
+static inline int64_t gcf_table_offset(const tess_gcf *gcf, int plane, int offset_u,
+                                       int offset_v)
+{
+    const tess_gcf_plane *of = &gcf->plane[plane];
+    return of->offset + ((int64_t)offset_u * gcf->half_offsets + offset_v) *
+                            of->support * of->support;
+}
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,7 @@ typedef struct gcf_cuda_points {
     const int32_t *line; /**< device [count] first line of the part; NULL: 0 */
     void *vis;           /**< device complex [count][num_pol] */
     int num_pol;         /**< 1, 2 or 4 */
+    bool planar;         /**< vis are [num_pol][count] */
 } gcf_cuda_points;
 
 typedef struct gcf_cuda_cells {

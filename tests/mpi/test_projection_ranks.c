@@ -17,6 +17,7 @@
 #include "draw.h"
 #include "pipeline.h"
 #include "rank_tests.h"
+#include "tess_study.h"
 
 enum { NX = 64, NY = 60, ROWS = 60, CHANS = 3, PIXELS = NX * NY, POLS = 3 };
 
@@ -26,10 +27,10 @@ static tess_gcf_backend device; /* that is tested */
 /* Sums of a few hundred values in two orders, half a unit in the last place of each;
  * tapers of w-projection raise it by less than 10. Factors may leave a tenth of what
  * offsets do, 0.74/Q padding (grid/tess_projection.h). */
-static double most_difference(bool is_double, tess_gcf_strategy strategy)
+static double most_difference(bool is_double, tess_study_strategy strategy)
 {
     const double rounding = is_double ? 1e-13 : 3e-6;
-    return strategy == TESS_GCF_FACTORED ? 0.1 * 0.74 / (8 * 2) : rounding;
+    return strategy == TESS_STUDY_FACTORED ? 0.1 * 0.74 / (8 * 2) : rounding;
 }
 
 typedef struct scene {
@@ -72,7 +73,7 @@ static int64_t first_row(tess_comm *comm, int rank)
 }
 
 static pipeline part_of(const scene *s, tess_comm *comm, int num_pol, bool is_double,
-                        tess_gcf_strategy strategy)
+                        tess_study_strategy strategy)
 {
     const int rank = tess_comm_rank(comm);
     const int64_t first = first_row(comm, rank);
@@ -87,8 +88,7 @@ static pipeline part_of(const scene *s, tess_comm *comm, int num_pol, bool is_do
         .uvw_m = s->uvw_m[first],
         .freq_hz = s->freq_hz};
     tess_projection_opts_default(&out.gridding.projection);
-    out.gridding.projection.choose_strategy = false;
-    out.gridding.projection.strategy = strategy;
+    out.gridding.projection.strategy = tess_study_strategy_of(strategy);
     out.gridding.projection.oversampling = 8;
     out.gridding.projection.cached = false;
     return out;
@@ -127,14 +127,14 @@ static void on_cpu(bool is_cpu)
                      0);
 }
 
-static void compare(const char *what, tess_gcf_strategy strategy, bool is_double,
+static void compare(const char *what, tess_study_strategy strategy, bool is_double,
                     const double *found, const double *expected, int64_t count)
 {
     const double off = relative(found, expected, count);
     const double most = most_difference(is_double, strategy);
     if (!(off <= most))
         print_message("%s, %s, double %d: %g, not %g\n", what,
-                      tess_gcf_strategy_name(strategy), is_double, off, most);
+                      tess_study_name(strategy), is_double, off, most);
     assert_true(off <= most);
 }
 
@@ -145,7 +145,7 @@ static void make_expected(const scene *s, int num_pol, bool is_double, results *
     if (tess_comm_rank(world) == 0) {
         assert_int_equal(tess_comm_self(&self), TESS_OK);
         on_cpu(true);
-        const pipeline one = part_of(s, self, num_pol, is_double, TESS_GCF_SERIAL);
+        const pipeline one = part_of(s, self, num_pol, is_double, TESS_STUDY_SERIAL);
         make_images(s, &one, out);
         assert_int_equal(pipeline_predict(&one, s->model, &out->predicted[0][0]),
                          TESS_OK);
@@ -161,18 +161,19 @@ static void compare_strategies(const scene *s, int num_pol, bool is_double)
     const int64_t first = first_row(world, tess_comm_rank(world)) * CHANS * num_pol;
     make_expected(s, num_pol, is_double, &expected);
     on_cpu(false);
-    for (tess_gcf_strategy k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k) {
-        if (tess_comm_size(world) > 1 && k != TESS_GCF_TILED && k != TESS_GCF_FACTORED)
+    for (tess_study_strategy k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k) {
+        if (tess_comm_size(world) > 1 && k != TESS_STUDY_TILED &&
+            k != TESS_STUDY_FACTORED)
             continue;
-        if (k == TESS_GCF_COMPUTED) continue; /* w-kernels are no formula */
+        if (k == TESS_STUDY_COMPUTED) continue; /* w-kernels are no formula */
         const pipeline all = part_of(s, world, num_pol, is_double, k);
-        if (tess_gcf_strategy_there(device, k, false)) {
+        if (tess_study_there(device, k, false)) {
             make_images(s, &all, &found);
             compare("dirty", k, is_double, found.dirty, expected.dirty,
                     num_pol * PIXELS);
             compare("psf", k, is_double, found.psf, expected.psf, PIXELS);
         }
-        if (tess_gcf_strategy_there(device, k, true)) {
+        if (tess_study_there(device, k, true)) {
             assert_int_equal(pipeline_predict(&all, s->model, &found.predicted[0][0]),
                              TESS_OK);
             compare("predicted", k, is_double, &found.predicted[0][0],
@@ -199,7 +200,7 @@ static void test_parts(void **state)
     (void)state;
     static results whole, parts;
     scene *s = make_scene();
-    pipeline with = part_of(s, world, 1, true, TESS_GCF_TILED);
+    pipeline with = part_of(s, world, 1, true, TESS_STUDY_TILED);
     make_images(s, &with, &whole);
     assert_int_equal(pipeline_predict(&with, s->model, &whole.predicted[0][0]),
                      TESS_OK);
@@ -207,8 +208,8 @@ static void test_parts(void **state)
     make_images(s, &with, &parts);
     assert_int_equal(pipeline_predict(&with, s->model, &parts.predicted[0][0]),
                      TESS_OK);
-    compare("parts", TESS_GCF_TILED, true, parts.dirty, whole.dirty, PIXELS);
-    compare("parts, predicted", TESS_GCF_TILED, true, &parts.predicted[0][0],
+    compare("parts", TESS_STUDY_TILED, true, parts.dirty, whole.dirty, PIXELS);
+    compare("parts, predicted", TESS_STUDY_TILED, true, &parts.predicted[0][0],
             &whole.predicted[0][0], 2 * with.num_rows * CHANS);
     free(s);
 }
@@ -221,7 +222,7 @@ static void test_adjoint(void **state)
     scene *s = make_scene();
     for (int k = 0; k < ROWS * CHANS; ++k)
         s->weight[k] = 1;
-    pipeline with = part_of(s, world, 1, true, TESS_GCF_TILED);
+    pipeline with = part_of(s, world, 1, true, TESS_STUDY_TILED);
     const int64_t first = first_row(world, tess_comm_rank(world)) * CHANS;
     double sums[3] = {0}, right = 0, norm = 0; /* <V, P x>, |V|², |P x|² */
     with.adjoint = true;

@@ -4,6 +4,7 @@
 #define DEVICE_SAMPLE_H
 
 #include "tess_const.h"
+#include "tess_gcf_grid.h"
 #include "tess_imager.h"
 #include "uvfits_sample.h"
 
@@ -61,8 +62,7 @@ static tess_projection_opts tables(void)
 {
     tess_projection_opts opts;
     tess_projection_opts_default(&opts);
-    opts.choose_strategy = false;
-    opts.strategy = TESS_GCF_TILED;
+    opts.strategy = &tess_gcf_tiled;
     opts.cached = false;
     return opts;
 }

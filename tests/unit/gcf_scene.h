@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "draw.h"
-#include "tess_gcf_grid.h"
+#include "tess_study.h"
 
 enum { NU = 230, NV = 201, POINTS = 700, OUTSIDE = 5 };
 
@@ -116,12 +116,15 @@ static inline double value_of(const void *array, bool is_double, int64_t at)
     return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
 }
 
+/* What the last call of result_of() took on a device beside its report. */
+static tess_study_copies last_copies;
+
 /* Grid, or degrid, a scene; the result is the caller's. */
-static inline void *result_of(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+static inline void *result_of(const tess_gcf *gcf, const tess_study_opts *opts,
                               const scene *s, bool degrid, tess_gcf_report *report)
 {
     const bool is_double = gcf->layout.is_double;
-    tess_gcf_plan *plan = NULL;
+    tess_study_plan *plan = NULL;
     void *vis = converted(s->vis, 2 * POINTS * s->num_pol, is_double);
     void *cells = converted(s->cells, 2 * NU * NV * s->num_pol, is_double);
     if (!degrid) memset(cells, 0, sizeof(double) * 2 * NU * NV * (size_t)s->num_pol);
@@ -132,12 +135,13 @@ static inline void *result_of(const tess_gcf *gcf, const tess_gcf_grid_opts *opt
                                     .vis = vis,
                                     .num_pol = s->num_pol};
     tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
-    assert_int_equal(tess_gcf_plan_create(gcf, opts, &plan), TESS_OK);
+    assert_int_equal(tess_study_plan_create(gcf, opts, &plan), TESS_OK);
     if (degrid)
-        assert_int_equal(tess_gcf_degrid(plan, &grid, &points, report), TESS_OK);
+        assert_int_equal(tess_study_degrid(plan, &grid, &points, report), TESS_OK);
     else
-        assert_int_equal(tess_gcf_grid(plan, &points, &grid, report), TESS_OK);
-    tess_gcf_plan_destroy(plan);
+        assert_int_equal(tess_study_grid(plan, &points, &grid, report), TESS_OK);
+    last_copies = tess_study_plan_copies(plan);
+    tess_study_plan_destroy(plan);
     free(degrid ? cells : vis);
     return degrid ? vis : cells;
 }
@@ -174,7 +178,7 @@ static inline scene make_adjoint_scene(void)
 }
 
 /* ⟨G v, x⟩ = ⟨v, D x⟩ to rounding, of a table in double and such a scene. */
-static inline void check_adjoint(const tess_gcf *gcf, const tess_gcf_grid_opts *opts,
+static inline void check_adjoint(const tess_gcf *gcf, const tess_study_opts *opts,
                                  const scene *s)
 {
     double sum[2][2] = {{0}}, norm = 0;

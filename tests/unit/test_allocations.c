@@ -16,8 +16,8 @@
 
 #include "draw.h"
 #include "pipeline.h"
-#include "tess_gcf_grid.h"
 #include "tess_status.h"
+#include "tess_study.h"
 
 enum { NX = 16, NY = 12, ROWS = 20, PIXELS = NX * NY, MOST_CALLS = 100000 };
 
@@ -103,13 +103,13 @@ static void test_predict(void **state)
 }
 
 /* A table, its factors, and one point gridded. */
-static tess_status grid_one(tess_gcf_strategy strategy, double *cells)
+static tess_status grid_one(tess_study_strategy strategy, double *cells)
 {
     tess_status status = TESS_OK;
     tess_gcf *gcf = NULL;
-    tess_gcf_plan *plan = NULL;
+    tess_study_plan *plan = NULL;
     tess_gcf_opts opts;
-    tess_gcf_grid_opts how;
+    tess_study_opts how;
     const double at[1] = {8};
     double vis[2] = {1, 2};
     const tess_gcf_points points = {
@@ -120,14 +120,14 @@ static tess_status grid_one(tess_gcf_strategy strategy, double *cells)
     opts.field_l = opts.field_m = 0.1;
     opts.layout.is_double = true;
     opts.layout.num_planes = 2;
-    tess_gcf_grid_opts_default(&how);
+    tess_study_opts_default(&how);
     how.strategy = strategy;
     how.least_cells = 0;
     TESS_TRY(tess_gcf_create(&opts, &gcf));
-    TESS_TRY(tess_gcf_plan_create(gcf, &how, &plan));
-    TESS_TRY(tess_gcf_grid(plan, &points, &grid, NULL));
+    TESS_TRY(tess_study_plan_create(gcf, &how, &plan));
+    TESS_TRY(tess_study_grid(plan, &points, &grid, NULL));
 cleanup:
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     tess_gcf_destroy(gcf);
     return status;
 }
@@ -136,13 +136,13 @@ static void test_gcf(void **state)
 {
     (void)state;
     /* the others are a GPU's */
-    for (int strategy = 0; strategy <= TESS_GCF_FACTORED; ++strategy) {
+    for (int strategy = 0; strategy <= TESS_STUDY_FACTORED; ++strategy) {
         double right[2 * 16 * 16], cells[2 * 16 * 16];
         int calls = 0;
-        assert_int_equal(grid_one((tess_gcf_strategy)strategy, right), TESS_OK);
+        assert_int_equal(grid_one((tess_study_strategy)strategy, right), TESS_OK);
         for (; calls < MOST_CALLS; ++calls) {
             atomic_store(&calls_left, calls);
-            const tess_status status = grid_one((tess_gcf_strategy)strategy, cells);
+            const tess_status status = grid_one((tess_study_strategy)strategy, cells);
             const bool failed = atomic_exchange(&calls_left, -1) < 0;
             if (!failed) break;
             assert_int_equal(status, TESS_ERR_ALLOC);

@@ -234,25 +234,28 @@ static bool tuned(bool degrid, bool is_double, int num_pol, int support,
 static void strategies_are_kept(void **state)
 {
     const tess_gcf_tuning tuning[] = {
-        {.num_pol = 1, .support = 8, .strategy = TESS_GCF_TILED, .shape = 3},
-        {.num_pol = 1, .support = 64, .strategy = TESS_GCF_FACTORED},
-        {.num_pol = 4, .support = 64, .strategy = TESS_GCF_ATOMIC},
-        {.is_double = true, .num_pol = 1, .support = 64, .strategy = TESS_GCF_SERIAL}};
+        {.num_pol = 1, .support = 8, .strategy = &tess_gcf_tiled, .shape = 3},
+        {.num_pol = 1, .support = 64, .strategy = &tess_gcf_factored},
+        {.num_pol = 4, .support = 64, .strategy = &tess_gcf_tiled},
+        {.is_double = true,
+         .num_pol = 1,
+         .support = 64,
+         .strategy = &tess_gcf_factored}};
     tess_gcf_tuning found = {.support = -1};
     char path[512];
     assert_false(tuned(false, false, 1, 8, &found));
     assert_int_equal(tess_gcf_tuning_write(tuning, 4), TESS_OK);
     assert_int_equal(only_file(path), 1);
     assert_true(tuned(false, false, 1, 16, &found));
-    assert_int_equal(found.strategy, TESS_GCF_TILED);
+    assert_ptr_equal(found.strategy, &tess_gcf_tiled);
     assert_int_equal(found.shape, 3);
     assert_true(tuned(false, false, 2, 500, &found));
-    assert_int_equal(found.strategy, TESS_GCF_FACTORED);
+    assert_ptr_equal(found.strategy, &tess_gcf_factored);
     assert_int_equal(found.shape, 0);
     assert_true(tuned(false, false, 3, 8, &found));
-    assert_int_equal(found.strategy, TESS_GCF_ATOMIC);
+    assert_ptr_equal(found.strategy, &tess_gcf_tiled);
     assert_true(tuned(false, true, 1, 8, &found));
-    assert_int_equal(found.strategy, TESS_GCF_SERIAL);
+    assert_ptr_equal(found.strategy, &tess_gcf_factored);
     found.support = -1;
     assert_false(tuned(true, false, 1, 8, &found));
     const char *const bad[] = {"",

@@ -17,16 +17,16 @@
 enum { TILES_ALONE = -1 };
 
 /* One strategy in one direction on a scene. */
-static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
+static void compare(const tess_gcf *gcf, tess_study_strategy strategy, int shape,
                     const scene *s, bool degrid, const double *expected,
                     const tess_gcf_report *first)
 {
     const bool is_double = gcf->layout.is_double;
     const int64_t count = 2 * s->num_pol * (degrid ? POINTS : NU * NV);
-    const bool factored = strategy == TESS_GCF_FACTORED;
-    tess_gcf_grid_opts opts;
+    const bool factored = strategy == TESS_STUDY_FACTORED;
+    tess_study_opts opts;
     tess_gcf_report report;
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_opts_default(&opts);
     opts.backend = TESS_GCF_CUDA;
     opts.strategy = strategy;
     opts.factor_error = is_double ? 1e-10 : 1e-5;
@@ -45,8 +45,8 @@ static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
     const double off = difference(found, is_double, expected, count);
     if (!(off < most))
         print_message("%s %s, %d pols, double %d: %g, not %g\n",
-                      tess_gcf_strategy_name(strategy), degrid ? "degrid" : "grid",
-                      s->num_pol, is_double, off, most);
+                      tess_study_name(strategy), degrid ? "degrid" : "grid", s->num_pol,
+                      is_double, off, most);
     assert_true(off < most);
     assert_int_equal(report.left_out, first->left_out);
     assert_int_equal(report.point_cells, first->point_cells);
@@ -56,22 +56,21 @@ static void compare(const tess_gcf *gcf, tess_gcf_strategy strategy, int shape,
 static void compare_all(const tess_gcf *const table[2], const scene *s)
 {
     for (int degrid = 0; degrid < 2; ++degrid) {
-        tess_gcf_grid_opts opts;
+        tess_study_opts opts;
         tess_gcf_report first;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(table[1], &opts, s, degrid, &first);
         assert_true(first.left_out >= OUTSIDE);
-        for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
+        for (int k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k)
             for (int is_double = 0; is_double < 2; ++is_double)
-                if (k != TESS_GCF_COMPUTED && /* of formulas alone */
-                    tess_gcf_strategy_there(TESS_GCF_CUDA, (tess_gcf_strategy)k,
-                                            degrid))
-                    compare(table[is_double], (tess_gcf_strategy)k, 0, s, degrid,
+                if (k != TESS_STUDY_COMPUTED && /* of formulas alone */
+                    tess_study_there(TESS_GCF_CUDA, (tess_study_strategy)k, degrid))
+                    compare(table[is_double], (tess_study_strategy)k, 0, s, degrid,
                             expected, &first);
         for (int is_double = 0; is_double < 2 && !degrid; ++is_double)
-            compare(table[is_double], TESS_GCF_TILED, TILES_ALONE, s, degrid, expected,
-                    &first);
+            compare(table[is_double], TESS_STUDY_TILED, TILES_ALONE, s, degrid,
+                    expected, &first);
         free(expected);
     }
 }
@@ -108,14 +107,14 @@ static void shapes_agree(void **state)
     tess_gcf *const table[2] = {make_table(false), make_table(true)};
     for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
         scene s = make_scene(CROWDED, num_pol);
-        tess_gcf_grid_opts opts;
+        tess_study_opts opts;
         tess_gcf_report first;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(table[1], &opts, &s, false, &first);
         for (int shape = 1; shape <= TESS_GCF_SHAPES; ++shape)
             for (int is_double = 0; is_double < 2; ++is_double)
-                compare(table[is_double], TESS_GCF_TILED, shape, &s, false, expected,
+                compare(table[is_double], TESS_STUDY_TILED, shape, &s, false, expected,
                         &first);
         free(expected);
         free_scene(&s);
@@ -127,12 +126,12 @@ static void shapes_agree(void **state)
 /* Windows follow tracks as they come, and only these. */
 static void compare_windows(const tess_gcf *const table[2], order how, int num_pol)
 {
-    static const tess_gcf_strategy follows[] = {TESS_GCF_WINDOW, TESS_GCF_COARSE};
+    static const tess_study_strategy follows[] = {TESS_STUDY_WINDOW, TESS_STUDY_COARSE};
     scene s = make_scene(how, num_pol);
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     tess_gcf_report first;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     double *expected = result_of(table[1], &opts, &s, false, &first);
     for (int k = 0; k < 2; ++k)
         for (int is_double = 0; is_double < 2; ++is_double) {
@@ -218,29 +217,28 @@ static void overflows_stay_inside(void **state)
     const int last = gcf->plane[0].support / 2 + 1;
     const double u = NU - last, v = NV - last;
     float vis[8] = {INFINITY, 1, 1, -INFINITY};
-    for (tess_gcf_strategy k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k)
+    for (tess_study_strategy k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k)
         for (int num_pol = 1; num_pol <= 4; num_pol *= 2) {
             static float cells[2 * NU * NV * 4];
-            tess_gcf_plan *plan = NULL;
+            tess_study_plan *plan = NULL;
             tess_gcf_report report;
-            tess_gcf_grid_opts opts;
+            tess_study_opts opts;
             const tess_gcf_points points = {
                 .count = 1, .u = &u, .v = &v, .vis = vis, .num_pol = num_pol};
             tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
-            tess_gcf_grid_opts_default(&opts);
+            tess_study_opts_default(&opts);
             opts.backend = TESS_GCF_CUDA;
             opts.strategy = k;
-            if (!tess_gcf_strategy_there(TESS_GCF_CUDA, k, false) ||
-                k == TESS_GCF_FACTORED)
+            if (!tess_study_there(TESS_GCF_CUDA, k, false) || k == TESS_STUDY_FACTORED)
                 continue;
             memset(cells, 0, sizeof cells);
-            assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-            assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
+            assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+            assert_int_equal(tess_study_grid(plan, &points, &grid, &report), TESS_OK);
             assert_int_equal(report.left_out, 0);
             assert_false(isfinite(cells[2 * ((NU - 2) * NV + NV - 2)]));
             for (int p = 0; p < num_pol; ++p)
                 assert_true(cells[2 * (int64_t)p * NU * NV] == 0);
-            tess_gcf_plan_destroy(plan);
+            tess_study_plan_destroy(plan);
         }
     tess_gcf_destroy(gcf);
 }
@@ -248,29 +246,29 @@ static void overflows_stay_inside(void **state)
 static void what_is_not_there_is_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
-    tess_gcf_plan *plan = NULL;
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_plan *plan = NULL;
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
     opts.backend = TESS_GCF_CUDA;
-    opts.strategy = TESS_GCF_SERIAL;
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    opts.strategy = TESS_STUDY_SERIAL;
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
     assert_null(plan);
     tess_error_clear();
     /* no points at all, and none inside */
-    opts.strategy = TESS_GCF_SCATTER;
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+    opts.strategy = TESS_STUDY_SCATTER;
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
     double u = -100, v = 50;
     float vis[2] = {1, 1}, cells[2 * 64 * 64] = {3};
     tess_gcf_points points = {.count = 0, .u = &u, .v = &v, .vis = vis, .num_pol = 1};
     tess_gcf_cells grid = {.nu = 64, .nv = 64, .data = cells};
     tess_gcf_report report;
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, &report), TESS_OK);
     assert_int_equal(report.left_out, 0);
     points.count = 1;
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, &report), TESS_OK);
     assert_int_equal(report.left_out, 1);
     assert_true(cells[0] == 3 && cells[1] == 0);
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     tess_gcf_destroy(gcf);
 }
 

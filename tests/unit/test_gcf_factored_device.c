@@ -14,11 +14,11 @@
 #include "gcf_scene.h"
 #include "tess_const.h"
 
-static tess_gcf_grid_opts options(tess_gcf_backend backend, tess_gcf_strategy strategy,
-                                  double error)
+static tess_study_opts options(tess_gcf_backend backend, tess_study_strategy strategy,
+                               double error)
 {
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
     opts.backend = backend;
     opts.strategy = strategy;
     opts.factor_error = error;
@@ -33,12 +33,12 @@ static void compare_errors(tess_gcf *const table[2], const scene *s,
 {
     for (int degrid = 0; degrid < 2; ++degrid) {
         const int64_t count = 2 * s->num_pol * (degrid ? POINTS : NU * NV);
-        const tess_gcf_grid_opts serial = options(TESS_GCF_CPU, TESS_GCF_SERIAL, 1e-4);
+        const tess_study_opts serial = options(TESS_GCF_CPU, TESS_STUDY_SERIAL, 1e-4);
         double *expected = result_of(table[1], &serial, s, degrid, NULL);
         for (int k = 0; k < num_errors; ++k) {
             tess_gcf_report report, same;
-            const tess_gcf_grid_opts opts =
-                options(TESS_GCF_CUDA, TESS_GCF_FACTORED, error[k]);
+            const tess_study_opts opts =
+                options(TESS_GCF_CUDA, TESS_STUDY_FACTORED, error[k]);
             void *found = result_of(table[0], &opts, s, degrid, &report);
             const double most = error[k] + rounding(false, degrid ? 48 * 48 : POINTS);
             const double off = difference(found, false, expected, count);
@@ -47,7 +47,7 @@ static void compare_errors(tess_gcf *const table[2], const scene *s,
             assert_true(off < most);
             free(found);
             /* the CPU's ranks, but for what fp16 takes of the error */
-            tess_gcf_grid_opts cpu = options(TESS_GCF_CPU, TESS_GCF_FACTORED, error[k]);
+            tess_study_opts cpu = options(TESS_GCF_CPU, TESS_STUDY_FACTORED, error[k]);
             free(result_of(table[0], &cpu, s, degrid, &same));
             assert_true(report.point_ranks >= same.point_ranks &&
                         report.point_ranks <= same.point_ranks + POINTS);
@@ -146,9 +146,9 @@ static void formulas_are_computed(void **state)
             for (int fast = 0; fast < 2; ++fast) {
                 scene s = make_scene(RANDOM, num_pol);
                 tess_gcf_report report;
-                tess_gcf_grid_opts opts = options(TESS_GCF_CPU, TESS_GCF_SERIAL, 1e-4);
+                tess_study_opts opts = options(TESS_GCF_CPU, TESS_STUDY_SERIAL, 1e-4);
                 void *table = result_of(gcf, &opts, &s, true, NULL);
-                opts = options(TESS_GCF_CUDA, TESS_GCF_COMPUTED, 1e-4);
+                opts = options(TESS_GCF_CUDA, TESS_STUDY_COMPUTED, 1e-4);
                 opts.fast_math = fast > 0;
                 void *found = result_of(gcf, &opts, &s, true, &report);
                 double *expected =
@@ -178,15 +178,15 @@ static void only_formulas_are_computed(void **state)
     const int support = 64;
     const tess_gcf_layout layout = {.num_planes = 1, .oversampling = 1, .threads = 1};
     const tess_gcf_formula beyond = {.step = 0.03};
-    const tess_gcf_grid_opts opts = options(TESS_GCF_CUDA, TESS_GCF_COMPUTED, 1e-4);
+    const tess_study_opts opts = options(TESS_GCF_CUDA, TESS_STUDY_COMPUTED, 1e-4);
     tess_gcf *gcf = NULL;
-    tess_gcf_plan *plan = NULL;
+    tess_study_plan *plan = NULL;
     assert_int_equal(tess_gcf_create_formula(&layout, &support, &beyond, &gcf),
                      TESS_ERR_USAGE);
     assert_null(gcf);
     tess_error_clear();
     gcf = make_table(false);
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
     assert_null(plan);
     tess_error_clear();
     tess_gcf_destroy(gcf);
@@ -197,12 +197,12 @@ static void degridding_is_the_adjoint(void **state)
 {
     tess_gcf *gcf = make_table(true);
     scene s = make_adjoint_scene();
-    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
-        const tess_gcf_grid_opts opts =
-            options(TESS_GCF_CUDA, (tess_gcf_strategy)strategy, 1e-4);
-        if (!tess_gcf_strategy_there(opts.backend, opts.strategy, false) ||
-            !tess_gcf_strategy_there(opts.backend, opts.strategy, true) ||
-            strategy == TESS_GCF_COMPUTED)
+    for (int strategy = 0; strategy < TESS_STUDY_NUM_STRATEGIES; ++strategy) {
+        const tess_study_opts opts =
+            options(TESS_GCF_CUDA, (tess_study_strategy)strategy, 1e-4);
+        if (!tess_study_there(opts.backend, opts.strategy, false) ||
+            !tess_study_there(opts.backend, opts.strategy, true) ||
+            strategy == TESS_STUDY_COMPUTED)
             continue;
         check_adjoint(gcf, &opts, &s);
     }

@@ -16,8 +16,8 @@
 
 static bool is_there(int strategy, bool degrid)
 {
-    return strategy != TESS_GCF_COMPUTED && /* of formulas alone */
-           tess_gcf_strategy_there(TESS_GCF_CPU, (tess_gcf_strategy)strategy, degrid);
+    return strategy != TESS_STUDY_COMPUTED && /* of formulas alone */
+           tess_study_there(TESS_GCF_CPU, (tess_study_strategy)strategy, degrid);
 }
 
 static void compare_strategies(order how, int num_pol)
@@ -26,24 +26,24 @@ static void compare_strategies(order how, int num_pol)
     scene s = make_scene(how, num_pol);
     tess_gcf *table[2] = {make_table(false), make_table(true)};
     for (int degrid = 0; degrid < 2; ++degrid) {
-        tess_gcf_grid_opts opts;
+        tess_study_opts opts;
         tess_gcf_report first, report;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(table[1], &opts, &s, degrid, &first);
         assert_int_equal(first.left_out, OUTSIDE);
-        for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy)
+        for (int strategy = 0; strategy < TESS_STUDY_NUM_STRATEGIES; ++strategy)
             for (int is_double = 0; is_double < 2; ++is_double)
                 for (int threads = 1; threads <= 3; threads += 2) {
                     if (!is_there(strategy, degrid)) continue;
-                    opts.strategy = (tess_gcf_strategy)strategy;
+                    opts.strategy = (tess_study_strategy)strategy;
                     opts.threads = threads;
                     opts.factor_error = is_double ? 1e-10 : 1e-5;
                     opts.max_rank = 12;
                     opts.least_cells = 0;
                     void *found =
                         result_of(table[is_double], &opts, &s, degrid, &report);
-                    const bool factored = strategy == TESS_GCF_FACTORED;
+                    const bool factored = strategy == TESS_STUDY_FACTORED;
                     /* taps rounded to single precision do not factor beyond that */
                     const double error = factored ? 1e-5 : 0;
                     const double most =
@@ -53,7 +53,7 @@ static void compare_strategies(order how, int num_pol)
                     if (off >= most)
                         print_message("%s %s %d pols, order %d, double %d, threads %d: "
                                       "%g, not %g\n",
-                                      tess_gcf_strategy_name(opts.strategy),
+                                      tess_study_name(opts.strategy),
                                       degrid ? "degrid" : "grid", num_pol, how,
                                       is_double, threads, off, most);
                     assert_true(off < most);
@@ -92,9 +92,9 @@ static void one_point_is_its_kernel(void **state)
 {
     tess_gcf *gcf = make_table(true);
     scene s = make_scene(RANDOM, 1);
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     const double part[] = {0, 0.375, 0.5, 0.875, 0.99}; /* the last is the next cell */
     for (int k = 0; k < 20; ++k) {
         memset(s.vis, 0, sizeof(double) * 2 * POINTS);
@@ -155,9 +155,9 @@ static tess_gcf *leaning_table(int oversampling, bool is_double)
 static void uneven_kernels_keep_their_side(void **state)
 {
     scene s = make_scene(RANDOM, 1);
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     for (int k = 0; k < 24; ++k) {
         tess_gcf *gcf = leaning_table(k % 3 == 0 ? 1 : 6, true);
         const int q = gcf->layout.oversampling, sign = k & 1 ? -1 : 1;
@@ -192,7 +192,7 @@ static void uneven_kernels_by_all_strategies(void **state)
     tess_gcf *gcf = leaning_table(TESS_GCF_MAX_UNEVEN, true);
     const int q = gcf->layout.oversampling;
     scene s = make_scene(CROWDED, 2);
-    tess_gcf_plan *plan = NULL;
+    tess_study_plan *plan = NULL;
     for (int x = -20 * q; x <= 20 * q; x += 37) {
         double found[2], expected[2];
         tess_gcf_value(gcf, 2, x, -x, found);
@@ -200,15 +200,15 @@ static void uneven_kernels_by_all_strategies(void **state)
         assert_true(fabs(found[0] - expected[0]) + fabs(found[1] - expected[1]) <
                     1e-14);
     }
-    for (int k = 0; k < 2 * TESS_GCF_NUM_STRATEGIES; ++k) {
+    for (int k = 0; k < 2 * TESS_STUDY_NUM_STRATEGIES; ++k) {
         const bool degrid = k % 2;
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         opts.threads = 2;
         opts.least_cells = 0;
         double *expected = result_of(gcf, &opts, &s, degrid, NULL);
-        opts.strategy = (tess_gcf_strategy)(k / 2);
+        opts.strategy = (tess_study_strategy)(k / 2);
         if (is_there(k / 2, degrid)) {
             double *found = result_of(gcf, &opts, &s, degrid, NULL);
             assert_true(difference(found, true, expected,
@@ -219,11 +219,11 @@ static void uneven_kernels_by_all_strategies(void **state)
         }
         free(expected);
     }
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     opts.probes.cube = true; /* of quarters */
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
     tess_error_clear();
     free_scene(&s);
     tess_gcf_destroy(gcf);
@@ -234,10 +234,10 @@ static void degridding_is_the_adjoint(void **state)
 {
     tess_gcf *gcf = make_table(true);
     scene s = make_adjoint_scene();
-    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy) {
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = (tess_gcf_strategy)strategy;
+    for (int strategy = 0; strategy < TESS_STUDY_NUM_STRATEGIES; ++strategy) {
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
+        opts.strategy = (tess_study_strategy)strategy;
         if (!is_there(strategy, false)) continue;
         opts.threads = 2;
         opts.least_cells = 0;
@@ -265,28 +265,28 @@ static void what_does_not_factor_is_taken_from_the_table(void **state)
                                     .threads = 1};
     const int support[] = {8, 32, 48};
     tess_gcf *gcf = NULL;
-    tess_gcf_plan *plan = NULL;
-    tess_gcf_grid_opts opts;
+    tess_study_plan *plan = NULL;
+    tess_study_opts opts;
     tess_gcf_report report;
     scene s = make_scene(CROWDED, 1);
     assert_int_equal(tess_gcf_create_from(&layout, support, mixed_kernel, NULL, &gcf),
                      TESS_OK);
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_FACTORED;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_FACTORED;
     opts.least_cells = 0;
     opts.factor_error = 1e-7; /* of squares, whose sums are rounded to 1e-15 */
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-    assert_int_equal(tess_gcf_plan_rank(plan, 0), 1);
-    assert_int_equal(tess_gcf_plan_rank(plan, 1), 0);
-    assert_int_equal(tess_gcf_plan_rank(plan, 2), 2);
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+    assert_int_equal(tess_gcf_plan_rank(tess_study_core(plan), 0), 1);
+    assert_int_equal(tess_gcf_plan_rank(tess_study_core(plan), 1), 0);
+    assert_int_equal(tess_gcf_plan_rank(tess_study_core(plan), 2), 2);
     /* 2 kinds of lines, terms, offsets, taps with zeros around them */
-    assert_int_equal(tess_gcf_plan_factor_bytes(plan),
+    assert_int_equal(tess_gcf_plan_factor_bytes(tess_study_core(plan)),
                      16 * 2 * 5 * (1 * (8 + 32) + 2 * (48 + 32)));
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     for (int degrid = 0; degrid < 2; ++degrid) {
-        opts.strategy = TESS_GCF_SERIAL;
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(gcf, &opts, &s, degrid, NULL);
-        opts.strategy = TESS_GCF_FACTORED;
+        opts.strategy = TESS_STUDY_FACTORED;
         double *found = result_of(gcf, &opts, &s, degrid, &report);
         assert_true(difference(found, true, expected,
                                degrid ? 2 * POINTS : 2 * NU * NV) < 1e-7);
@@ -307,24 +307,25 @@ static void w_kernels_factor(void **state)
     tess_gcf *gcf = make_table(true);
     int before = 0;
     for (size_t k = 0; k < sizeof error / sizeof *error; ++k) {
-        tess_gcf_plan *plan = NULL;
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_FACTORED;
+        tess_study_plan *plan = NULL;
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_FACTORED;
         opts.factor_error = error[k];
         opts.least_cells = 0;
-        assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-        const int rank = tess_gcf_plan_rank(plan, 5);
+        assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+        const int rank = tess_gcf_plan_rank(tess_study_core(plan), 5);
         print_message("%g: rank %d of %d cells\n", error[k], rank, gcf->max_support);
         assert_true(rank >= before && rank >= 1 && rank <= 4);
-        assert_true(tess_gcf_plan_factor_bytes(plan) < tess_gcf_bytes(gcf) / 2);
+        assert_true(tess_gcf_plan_factor_bytes(tess_study_core(plan)) <
+                    tess_gcf_bytes(gcf) / 2);
         before = rank;
-        tess_gcf_plan_destroy(plan);
+        tess_study_plan_destroy(plan);
         /* narrow kernels are left to their table */
         opts.least_cells = 41;
-        assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-        assert_int_equal(tess_gcf_plan_rank(plan, 5), 0);
-        tess_gcf_plan_destroy(plan);
+        assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+        assert_int_equal(tess_gcf_plan_rank(tess_study_core(plan), 5), 0);
+        tess_study_plan_destroy(plan);
     }
     tess_gcf_destroy(gcf);
 }
@@ -352,22 +353,24 @@ static void check_ranks(double field_deg, int half_support)
     assert_in_range(gcf->max_support / 2, half_support - 4, WIDEST);
     assert_true(tess_gcf_bytes(gcf) > 1 << 20);
     for (size_t k = 0; k < sizeof rank / sizeof *rank; ++k) {
-        tess_gcf_grid_opts with;
-        tess_gcf_plan *plan = NULL;
-        tess_gcf_grid_opts_default(&with);
-        with.strategy = TESS_GCF_FACTORED;
+        tess_study_opts with;
+        tess_study_plan *plan = NULL;
+        tess_study_opts_default(&with);
+        with.strategy = TESS_STUDY_FACTORED;
         with.factor_error = rank[k].error;
         with.least_cells = 0;
-        assert_int_equal(tess_gcf_plan_create(gcf, &with, &plan), TESS_OK);
-        const int found = tess_gcf_plan_rank(plan, PLANES - 1);
+        assert_int_equal(tess_study_plan_create(gcf, &with, &plan), TESS_OK);
+        const int found = tess_gcf_plan_rank(tess_study_core(plan), PLANES - 1);
         print_message("%g deg, half-support %d, to %g: rank %d, %lld KiB of %lld\n",
                       field_deg, gcf->max_support / 2, rank[k].error, found,
-                      (long long)tess_gcf_plan_factor_bytes(plan) / 1024,
+                      (long long)tess_gcf_plan_factor_bytes(tess_study_core(plan)) /
+                          1024,
                       (long long)tess_gcf_bytes(gcf) / 1024);
         assert_in_range(found, 1, rank[k].most);
-        assert_true(tess_gcf_plan_factor_bytes(plan) < 300 << 10);
-        assert_true(tess_gcf_plan_factor_bytes(plan) < tess_gcf_bytes(gcf) / 10);
-        tess_gcf_plan_destroy(plan);
+        assert_true(tess_gcf_plan_factor_bytes(tess_study_core(plan)) < 300 << 10);
+        assert_true(tess_gcf_plan_factor_bytes(tess_study_core(plan)) <
+                    tess_gcf_bytes(gcf) / 10);
+        tess_study_plan_destroy(plan);
     }
     tess_gcf_destroy(gcf);
 }
@@ -399,22 +402,22 @@ static void factors_end_where_little_is_left(void **state)
     assert_int_equal(tess_gcf_create(&wide, &gcf), TESS_OK);
     for (int degrid = 0; degrid < 2; ++degrid) {
         int before = 0;
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(gcf, &opts, &s, degrid, NULL);
         for (int k = 0; k < 3; ++k) {
-            tess_gcf_plan *plan = NULL;
-            opts.strategy = TESS_GCF_FACTORED;
+            tess_study_plan *plan = NULL;
+            opts.strategy = TESS_STUDY_FACTORED;
             opts.least_cells = 0;
             opts.threads = 2;
             opts.factor_error = error[k];
-            assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-            const int first = tess_gcf_plan_support(plan, 0);
+            assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+            const int first = tess_gcf_plan_support(tess_study_core(plan), 0);
             assert_true(first >= 8 && first < 48 && first >= before && first % 8 == 0);
-            assert_true(tess_gcf_plan_support(plan, 5) > first);
+            assert_true(tess_gcf_plan_support(tess_study_core(plan), 5) > first);
             before = first;
-            tess_gcf_plan_destroy(plan);
+            tess_study_plan_destroy(plan);
             double *found = result_of(gcf, &opts, &s, degrid, NULL);
             assert_true(difference(found, true, expected,
                                    degrid ? 2 * POINTS : 2 * NU * NV) < error[k]);
@@ -435,10 +438,10 @@ static void what_is_left_out_is_the_same_both_ways(void **state)
     scene s = make_adjoint_scene();
     for (int isa = 0; isa < TESS_NUM_ISA; ++isa)
         for (int k = 0; k < 3; ++k) {
-            tess_gcf_grid_opts opts;
+            tess_study_opts opts;
             setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
-            tess_gcf_grid_opts_default(&opts);
-            opts.strategy = TESS_GCF_FACTORED;
+            tess_study_opts_default(&opts);
+            opts.strategy = TESS_STUDY_FACTORED;
             opts.factor_error = error[k];
             opts.least_cells = 0;
             opts.threads = 1 + k;
@@ -465,14 +468,14 @@ static void rows_in_common_are_the_same(void **state)
         for (int is_double = 0; is_double < 2; ++is_double) {
             setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
             tess_gcf *gcf = make_table(is_double);
-            tess_gcf_grid_opts opts;
-            tess_gcf_grid_opts_default(&opts);
-            opts.strategy = TESS_GCF_SERIAL;
+            tess_study_opts opts;
+            tess_study_opts_default(&opts);
+            opts.strategy = TESS_STUDY_SERIAL;
             void *serial = result_of(gcf, &opts, &s, false, NULL);
             double *expected = malloc(sizeof *expected * 4 * NU * NV);
             for (int k = 0; k < 4 * NU * NV; ++k)
                 expected[k] = value_of(serial, is_double, k);
-            opts.strategy = TESS_GCF_FACTORED;
+            opts.strategy = TESS_STUDY_FACTORED;
             opts.factor_error = is_double ? 1e-10 : 1e-5;
             opts.max_rank = 12;
             opts.least_cells = 0;
@@ -505,14 +508,14 @@ static void merged_points_are_the_same(void **state)
     s.u[ASIDE + 1] += 0.5;
     /* a group less, of which one lies inside; and two that are apart */
     const int64_t expected = POINTS / TIMES - 1 + 1 + 2;
-    for (int strategy = 0; strategy < TESS_GCF_NUM_STRATEGIES; ++strategy)
+    for (int strategy = 0; strategy < TESS_STUDY_NUM_STRATEGIES; ++strategy)
         for (int degrid = 0; degrid < 2; ++degrid) {
             if (!is_there(strategy, degrid)) continue;
             tess_gcf *gcf = make_table(true);
-            tess_gcf_grid_opts opts;
+            tess_study_opts opts;
             tess_gcf_report plain, report;
-            tess_gcf_grid_opts_default(&opts);
-            opts.strategy = (tess_gcf_strategy)strategy;
+            tess_study_opts_default(&opts);
+            opts.strategy = (tess_study_strategy)strategy;
             double *apart = result_of(gcf, &opts, &s, degrid, &plain);
             opts.merge = true;
             double *merged = result_of(gcf, &opts, &s, degrid, &report);
@@ -539,12 +542,12 @@ static void sorting_is_stable(void **state)
 {
     tess_gcf *gcf = make_table(false);
     scene s = make_scene(RANDOM, 1);
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     for (int k = 0; k < POINTS; ++k) { /* footprints start at cells 64 to 127 */
         s.u[k] = 90 + fmod(s.u[k], 37);
         s.v[k] = 90 + fmod(s.v[k], 37);
     }
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_opts_default(&opts);
     opts.probes.sort = TESS_GCF_SORT_TILE;
     opts.probes.pieces = 1;
     float *once = result_of(gcf, &opts, &s, false, NULL);
@@ -594,12 +597,12 @@ static void small_grids_are_not_sorted(void **state)
                      TESS_OK);
     for (int k = 0; k < 8; ++k) {
         const bool degrid = k % 2;
-        tess_gcf_grid_opts opts;
+        tess_study_opts opts;
         tess_gcf_report report;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_SERIAL;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_SERIAL;
         double *expected = result_of(gcf, &opts, &s, degrid, NULL);
-        opts.strategy = k & 2 ? TESS_GCF_FACTORED : TESS_GCF_TILED;
+        opts.strategy = k & 2 ? TESS_STUDY_FACTORED : TESS_STUDY_TILED;
         opts.threads = k & 4 ? 2 : 1;
         double *found = result_of(gcf, &opts, &s, degrid, &report);
         assert_true(
@@ -617,34 +620,34 @@ static void small_grids_are_not_sorted(void **state)
 static void wrong_options_are_refused(void **state)
 {
     tess_gcf *gcf = make_table(false);
-    tess_gcf_plan *plan = NULL;
+    tess_study_plan *plan = NULL;
     for (int k = 0; k < 5; ++k) {
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
-        opts.strategy = TESS_GCF_FACTORED;
-        if (k == 0) opts.strategy = TESS_GCF_NUM_STRATEGIES;
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
+        opts.strategy = TESS_STUDY_FACTORED;
+        if (k == 0) opts.strategy = TESS_STUDY_NUM_STRATEGIES;
         if (k == 1) opts.threads = 0;
         if (k == 2) opts.factor_error = 0;
         if (k == 3) opts.max_rank = 13;
-        if (k == 4) opts.strategy = TESS_GCF_GATHER; /* not on a CPU */
-        assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+        if (k == 4) opts.strategy = TESS_STUDY_GATHER; /* not on a CPU */
+        assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
         assert_null(plan);
         tess_error_clear();
     }
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
     const tess_gcf_points three = {.num_pol = 3}, none = {.num_pol = 1};
     tess_gcf_cells cells = {.nu = 8, .nv = 8}, empty = {.nu = 0, .nv = 8};
     tess_gcf_report report;
-    assert_int_equal(tess_gcf_grid(plan, &three, &cells, NULL), TESS_ERR_USAGE);
+    assert_int_equal(tess_study_grid(plan, &three, &cells, NULL), TESS_ERR_USAGE);
     tess_error_clear();
-    assert_int_equal(tess_gcf_grid(plan, &none, &empty, NULL), TESS_ERR_USAGE);
+    assert_int_equal(tess_study_grid(plan, &none, &empty, NULL), TESS_ERR_USAGE);
     tess_error_clear();
-    assert_int_equal(tess_gcf_grid(plan, &none, &cells, &report), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &none, &cells, &report), TESS_OK);
     assert_int_equal(report.left_out, 0);
-    tess_gcf_plan_destroy(plan);
-    tess_gcf_plan_destroy(NULL);
+    tess_study_plan_destroy(plan);
+    tess_study_plan_destroy(NULL);
     tess_gcf_destroy(gcf);
 }
 

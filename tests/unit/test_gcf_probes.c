@@ -13,12 +13,12 @@
 #include "tess_isa.h"
 
 /* Against the serial strategy, in double precision. */
-static void compare(const tess_gcf *gcf, const tess_gcf_grid_opts *opts, const scene *s,
+static void compare(const tess_gcf *gcf, const tess_study_opts *opts, const scene *s,
                     bool degrid, tess_gcf_report *report)
 {
-    tess_gcf_grid_opts serial;
-    tess_gcf_grid_opts_default(&serial);
-    serial.strategy = TESS_GCF_SERIAL;
+    tess_study_opts serial;
+    tess_study_opts_default(&serial);
+    serial.strategy = TESS_STUDY_SERIAL;
     double *expected = result_of(gcf, &serial, s, degrid, NULL);
     double *found = result_of(gcf, opts, s, degrid, report);
     assert_true(difference(found, true, expected,
@@ -31,32 +31,33 @@ static void compare(const tess_gcf *gcf, const tess_gcf_grid_opts *opts, const s
 static void all_ways_lead_to_the_same(void **state)
 {
     const struct {
-        tess_gcf_strategy strategy;
-        tess_gcf_probes probes;
+        tess_study_strategy strategy;
+        tess_study_probes probes;
         int threads;
     } way[] = {
-        {TESS_GCF_PRIVATE, {0}, 1},
-        {TESS_GCF_PRIVATE, {0}, 3},
-        {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_CAS}, 2},
-        {TESS_GCF_ATOMIC, {.atomics = TESS_GCF_PLAIN}, 1}, /* alone it is right */
-        {TESS_GCF_SERIAL, {.cube = true}, 1},
-        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_TILE}, 2},
-        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_LAYER}, 2},
-        {TESS_GCF_TILED, {.sort = TESS_GCF_SORT_KERNEL}, 2},
-        {TESS_GCF_TILED, {.pieces = 5}, 2},
-        {TESS_GCF_TILED, {.pieces = 7, .center_radius = 60}, 2},
+        {TESS_STUDY_PRIVATE, {0}, 1},
+        {TESS_STUDY_PRIVATE, {0}, 3},
+        {TESS_STUDY_ATOMIC, {.atomics = TESS_STUDY_CAS}, 2},
+        {TESS_STUDY_ATOMIC, {.atomics = TESS_STUDY_PLAIN}, 1}, /* alone it is right */
+        {TESS_STUDY_SERIAL, {.cube = true}, 1},
+        {TESS_STUDY_TILED, {.sort = TESS_GCF_SORT_TILE}, 2},
+        {TESS_STUDY_TILED, {.sort = TESS_GCF_SORT_LAYER}, 2},
+        {TESS_STUDY_TILED, {.sort = TESS_GCF_SORT_KERNEL}, 2},
+        {TESS_STUDY_TILED, {.pieces = 5}, 2},
+        {TESS_STUDY_TILED, {.pieces = 7, .center_radius = 60}, 2},
     };
     tess_gcf *gcf = make_table(true);
     scene s = make_scene(CROWDED, 2);
     for (size_t k = 0; k < sizeof way / sizeof *way; ++k)
         for (int degrid = 0; degrid < 2; ++degrid) {
-            tess_gcf_grid_opts opts;
+            tess_study_opts opts;
             tess_gcf_report report;
-            tess_gcf_grid_opts_default(&opts);
+            tess_study_opts_default(&opts);
             opts.strategy = way[k].strategy;
             opts.probes = way[k].probes;
             opts.threads = way[k].threads;
-            if (degrid && (opts.probes.atomics != TESS_GCF_NATIVE || opts.probes.cube))
+            if (degrid &&
+                (opts.probes.atomics != TESS_STUDY_NATIVE || opts.probes.cube))
                 continue;
             compare(gcf, &opts, &s, degrid, &report);
             assert_true(report.left_out >= OUTSIDE);
@@ -69,8 +70,8 @@ static void all_ways_lead_to_the_same(void **state)
  * changes that single precision does not see show it. */
 static void taps_are_read_in_single(void **state)
 {
-    const tess_gcf_strategy strategy[] = {TESS_GCF_SERIAL, TESS_GCF_ATOMIC,
-                                          TESS_GCF_TILED, TESS_GCF_PRIVATE};
+    const tess_study_strategy strategy[] = {TESS_STUDY_SERIAL, TESS_STUDY_ATOMIC,
+                                            TESS_STUDY_TILED, TESS_STUDY_PRIVATE};
     tess_gcf *gcf = make_table(true), *changed = make_table(true);
     scene s = make_scene(CROWDED, 2);
     for (int64_t t = 0; t < 2 * gcf->num_values; ++t)
@@ -79,9 +80,9 @@ static void taps_are_read_in_single(void **state)
         for (int k = 0; k < 8; ++k) {
             const bool degrid = k % 2;
             const int64_t count = 2 * s.num_pol * (int64_t)(degrid ? POINTS : NU * NV);
-            tess_gcf_grid_opts opts;
+            tess_study_opts opts;
             tess_gcf_report report;
-            tess_gcf_grid_opts_default(&opts);
+            tess_study_opts_default(&opts);
             setenv("TESS_ISA", tess_isa_name((tess_isa)isa), 1);
             opts.strategy = strategy[k / 2];
             opts.single_taps = true;
@@ -108,9 +109,9 @@ static void sparse_tiles_go_by_atomics(void **state)
 {
     tess_gcf *gcf = make_table(true);
     scene s = make_scene(CROWDED, 1);
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     tess_gcf_report report;
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_opts_default(&opts);
     opts.threads = 2;
     opts.probes.tile_factor = 0.5;
     compare(gcf, &opts, &s, false, &report);
@@ -129,13 +130,13 @@ static void normalised_kernels_sum_to_one(void **state)
     for (int is_double = 0; is_double < 2; ++is_double) {
         tess_gcf *gcf = make_table(is_double > 0);
         scene s = make_scene(RANDOM, 1);
-        tess_gcf_grid_opts opts;
+        tess_study_opts opts;
         tess_gcf_report report;
         int64_t ones = 0;
         for (int64_t k = 0; k < 2 * NU * NV; ++k)
             s.cells[k] = k % 2 == 0;
-        assert_int_equal(tess_gcf_normalise(gcf), TESS_OK);
-        tess_gcf_grid_opts_default(&opts);
+        assert_int_equal(tess_study_normalise(gcf), TESS_OK);
+        tess_study_opts_default(&opts);
         void *found = result_of(gcf, &opts, &s, true, &report);
         for (int k = 0; k < POINTS; ++k) {
             const double re = value_of(found, is_double, 2 * k);
@@ -153,7 +154,7 @@ static void nothing_cannot_be_normalised(void **state)
 {
     tess_gcf *gcf = make_table(true);
     memset(gcf->data, 0, (size_t)gcf->num_values * 2 * sizeof(double));
-    assert_int_equal(tess_gcf_normalise(gcf), TESS_ERR_USAGE);
+    assert_int_equal(tess_study_normalise(gcf), TESS_ERR_USAGE);
     tess_error_clear();
     tess_gcf_destroy(gcf);
 }
@@ -175,7 +176,7 @@ static void updates_are_counted(void **state)
                                     .threads = 1};
     const int support[] = {8, 24, 16};
     tess_gcf *gcf = NULL;
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     scene s = make_scene(CROWDED, 1);
     float *map = malloc(NU * NV * sizeof *map);
     double most = 0;
@@ -185,9 +186,9 @@ static void updates_are_counted(void **state)
         s.vis[k] = k % 2 == 0;
     const tess_gcf_points points = {
         .count = POINTS, .u = s.u, .v = s.v, .w = s.w, .num_pol = 1};
-    assert_int_equal(tess_gcf_updates(gcf, &points, NU, NV, map), TESS_OK);
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    assert_int_equal(tess_study_updates(gcf, &points, NU, NV, map), TESS_OK);
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     double *found = result_of(gcf, &opts, &s, false, NULL);
     for (int k = 0; k < NU * NV; ++k) {
         assert_true((double)map[k] == found[2 * k]);
@@ -230,12 +231,12 @@ static void formulas_have_an_extra_phase_and_sine(void **state)
 static void try_formula(tess_gcf *const table[2], const scene *s, bool degrid)
 {
     const int64_t count = 2 * s->num_pol * (int64_t)(degrid ? POINTS : NU * NV);
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     tess_gcf_report first, report;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     double *expected = result_of(table[1], &opts, s, degrid, &first);
-    opts.strategy = TESS_GCF_COMPUTED;
+    opts.strategy = TESS_STUDY_COMPUTED;
     for (int k = 0; k < 4; ++k) {
         const bool is_double = k & 1;
         opts.fast_math = k & 2;
@@ -300,11 +301,11 @@ static void formulas_are_computed(void **state)
 static void tables_are_not_computed(void **state)
 {
     tess_gcf *gcf = make_table(false);
-    tess_gcf_plan *plan = NULL;
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_COMPUTED;
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
+    tess_study_plan *plan = NULL;
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_COMPUTED;
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
     assert_null(plan);
     tess_error_clear();
     tess_gcf_destroy(gcf);
@@ -325,22 +326,22 @@ static void repetitions_are_metered(void **state)
     const tess_gcf_points points = {
         .count = 1, .u = &u, .v = &v, .w = &w, .vis = vis, .num_pol = 1};
     tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
-    tess_gcf_plan *plan = NULL;
-    tess_gcf_grid_opts opts;
+    tess_study_plan *plan = NULL;
+    tess_study_opts opts;
     double once = 0, sum = 0;
     int calls[2] = {0, 0};
-    tess_gcf_grid_opts_default(&opts);
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_OK);
+    tess_study_opts_default(&opts);
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, NULL), TESS_OK);
     for (int k = 0; k < 2 * NU * NV; ++k)
         once += (double)cells[k];
-    tess_gcf_plan_repeat(plan, 3, count_calls, calls);
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_OK);
+    tess_study_plan_repeat(plan, 3, count_calls, calls);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, NULL), TESS_OK);
     for (int k = 0; k < 2 * NU * NV; ++k)
         sum += (double)cells[k];
     assert_true(calls[0] == 1 && calls[1] == 1);
     assert_true(fabs(sum - 5 * once) < 1e-4 * fabs(sum)); /* 1, then 1 + 3 */
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     tess_gcf_destroy(gcf);
     free(cells);
 }
@@ -349,59 +350,66 @@ static void what_means_nothing_is_refused(void **state)
 {
     const struct {
         tess_gcf_backend backend;
-        tess_gcf_strategy strategy;
+        tess_study_strategy strategy;
         bool degrid;
-        tess_gcf_probes probes;
+        tess_study_probes probes;
     } wrong[] = {
-        {TESS_GCF_CPU, TESS_GCF_SERIAL, false, {.atomics = TESS_GCF_CAS}},
-        {TESS_GCF_CPU, TESS_GCF_ATOMIC, true, {.atomics = TESS_GCF_PLAIN}},
-        {TESS_GCF_CPU, TESS_GCF_FACTORED, false, {.sort = TESS_GCF_SORT_TILE}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, true, {.tile_factor = 1}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.cube = true}},
-        {TESS_GCF_CPU, TESS_GCF_SERIAL, true, {.cube = true}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.active_box = true}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.managed = true}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.arrays = true}},
-        {TESS_GCF_CPU, TESS_GCF_TILED, false, {.center_radius = 10}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.atomics = TESS_GCF_CAS}},
-        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.sort = TESS_GCF_SORT_TILE}},
-        {TESS_GCF_CUDA, TESS_GCF_WARP, false, {.pieces = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_FACTORED, false, {.arrays = true}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.divergent = true}},
-        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.serial_tiles = true}},
-        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.bin = 64}},
-        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 48}},
-        {TESS_GCF_CUDA, TESS_GCF_SCATTER, false, {.block = 1024}},
-        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.block = 128}},
-        {TESS_GCF_CUDA, TESS_GCF_WINDOW, true, {.block = 128}},
-        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.block = 64, .atomics = TESS_GCF_CAS}},
-        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.block = 64, .cells = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.block = 96}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.block = 512}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 3}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 16}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = -2}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.stripes = 8, .cells = 8}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.stripes = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_WINDOW, false, {.stripes = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.bounds = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.bounds = 4, .cells = 2}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.bounds = 4}},
-        {TESS_GCF_CUDA, TESS_GCF_TILED, false, {.bounds = 4}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.cells = 1}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, true, {.cells = 8}},
-        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 8}},
-        {TESS_GCF_CUDA, TESS_GCF_COARSE, false, {.cells = 2, .atomics = TESS_GCF_CAS}},
-        {TESS_GCF_CUDA, TESS_GCF_GATHER, false, {.points = 32}},
+        {TESS_GCF_CPU, TESS_STUDY_SERIAL, false, {.atomics = TESS_STUDY_CAS}},
+        {TESS_GCF_CPU, TESS_STUDY_ATOMIC, true, {.atomics = TESS_STUDY_PLAIN}},
+        {TESS_GCF_CPU, TESS_STUDY_FACTORED, false, {.sort = TESS_GCF_SORT_TILE}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, true, {.tile_factor = 1}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, false, {.cube = true}},
+        {TESS_GCF_CPU, TESS_STUDY_SERIAL, true, {.cube = true}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, false, {.active_box = true}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, false, {.managed = true}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, false, {.arrays = true}},
+        {TESS_GCF_CPU, TESS_STUDY_TILED, false, {.center_radius = 10}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.atomics = TESS_STUDY_CAS}},
+        {TESS_GCF_CUDA, TESS_STUDY_SCATTER, false, {.sort = TESS_GCF_SORT_TILE}},
+        {TESS_GCF_CUDA, TESS_STUDY_WARP, false, {.pieces = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_FACTORED, false, {.arrays = true}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.divergent = true}},
+        {TESS_GCF_CUDA, TESS_STUDY_WINDOW, false, {.serial_tiles = true}},
+        {TESS_GCF_CUDA, TESS_STUDY_TILED, false, {.bin = 64}},
+        {TESS_GCF_CUDA, TESS_STUDY_SCATTER, false, {.block = 48}},
+        {TESS_GCF_CUDA, TESS_STUDY_SCATTER, false, {.block = 1024}},
+        {TESS_GCF_CUDA, TESS_STUDY_TILED, false, {.block = 128}},
+        {TESS_GCF_CUDA, TESS_STUDY_WINDOW, true, {.block = 128}},
+        {TESS_GCF_CUDA,
+         TESS_STUDY_WINDOW,
+         false,
+         {.block = 64, .atomics = TESS_STUDY_CAS}},
+        {TESS_GCF_CUDA, TESS_STUDY_COARSE, false, {.block = 64, .cells = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.block = 96}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.block = 512}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.stripes = 3}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.stripes = 16}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.stripes = -2}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.stripes = 8, .cells = 8}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, true, {.stripes = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_WINDOW, false, {.stripes = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.bounds = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.bounds = 4, .cells = 2}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, true, {.bounds = 4}},
+        {TESS_GCF_CUDA, TESS_STUDY_TILED, false, {.bounds = 4}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.cells = 1}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, true, {.cells = 8}},
+        {TESS_GCF_CUDA, TESS_STUDY_COARSE, false, {.cells = 8}},
+        {TESS_GCF_CUDA,
+         TESS_STUDY_COARSE,
+         false,
+         {.cells = 2, .atomics = TESS_STUDY_CAS}},
+        {TESS_GCF_CUDA, TESS_STUDY_GATHER, false, {.points = 32}},
     };
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
-        tess_gcf_grid_opts opts;
-        tess_gcf_grid_opts_default(&opts);
+        tess_study_opts opts;
+        tess_study_opts_default(&opts);
         opts.backend = wrong[k].backend;
         opts.strategy = wrong[k].strategy;
-        assert_int_equal(tess_gcf_check_probes(&opts, wrong[k].degrid), TESS_OK);
+        assert_int_equal(tess_study_check_probes(&opts, wrong[k].degrid), TESS_OK);
         opts.probes = wrong[k].probes;
-        assert_int_equal(tess_gcf_check_probes(&opts, wrong[k].degrid), TESS_ERR_USAGE);
+        assert_int_equal(tess_study_check_probes(&opts, wrong[k].degrid),
+                         TESS_ERR_USAGE);
         tess_error_clear();
     }
 }

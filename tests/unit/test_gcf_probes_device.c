@@ -13,74 +13,74 @@
 #include "gcf_scene.h"
 
 typedef struct way {
-    tess_gcf_strategy strategy;
+    tess_study_strategy strategy;
     bool degrid, single_taps;
-    tess_gcf_probes probes;
+    tess_study_probes probes;
 } way;
 
 static const way all_ways[] = {
-    {TESS_GCF_SCATTER, false, false, {.atomics = TESS_GCF_CAS}},
-    {TESS_GCF_WARP, false, false, {.atomics = TESS_GCF_CAS}},
-    {TESS_GCF_WINDOW, false, false, {.atomics = TESS_GCF_CAS}},
-    {TESS_GCF_COARSE, false, false, {.atomics = TESS_GCF_CAS}},
-    {TESS_GCF_GATHER, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
-    {TESS_GCF_WINDOW, false, false, {.sort = TESS_GCF_SORT_LAYER}},
-    {TESS_GCF_COARSE, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
-    {TESS_GCF_TILED, false, false, {.sort = TESS_GCF_SORT_TILE}},
-    {TESS_GCF_TILED, false, false, {.sort = TESS_GCF_SORT_LAYER}},
-    {TESS_GCF_TILED, true, false, {.sort = TESS_GCF_SORT_TILE}},
-    {TESS_GCF_SCATTER, true, false, {.sort = TESS_GCF_SORT_LAYER}},
-    {TESS_GCF_TILED, false, false, {.pieces = 3}},
-    {TESS_GCF_TILED, false, false, {.pieces = 9, .center_radius = 70}},
-    {TESS_GCF_TILED, false, false, {.divergent = true}},
-    {TESS_GCF_COARSE, false, false, {.serial_tiles = true}},
-    {TESS_GCF_COARSE, false, false, {.bin = 64, .points = 100}},
-    {TESS_GCF_WINDOW, false, false, {.bin = 61, .points = 33}},
-    {TESS_GCF_WINDOW, true, false, {.bin = 61, .points = 33}},
-    {TESS_GCF_TILED, true, false, {.points = 50}},
-    {TESS_GCF_SCATTER, false, false, {.block = 64}},
-    {TESS_GCF_WARP, false, false, {.block = 512}},
-    {TESS_GCF_GATHER, true, false, {.block = 32}},
-    {TESS_GCF_WINDOW, false, false, {.block = 32}},
-    {TESS_GCF_WINDOW, false, false, {.block = 480}},
-    {TESS_GCF_COARSE, false, false, {.block = 32}},
-    {TESS_GCF_COARSE, false, false, {.block = 416}},
-    {TESS_GCF_GATHER, false, false, {.block = 32}},
-    {TESS_GCF_GATHER, false, false, {.block = 128, .cells = 2}},
-    {TESS_GCF_GATHER, false, false, {.stripes = 1}},
-    {TESS_GCF_GATHER, false, false, {.stripes = 2}},
-    {TESS_GCF_GATHER, false, false, {.stripes = 8}},
-    {TESS_GCF_GATHER, false, false, {.stripes = 4, .cells = 8}},
-    {TESS_GCF_GATHER, false, false, {.stripes = 2, .cells = 2, .block = 64}},
-    {TESS_GCF_GATHER, false, false, {.bounds = 4}},
-    {TESS_GCF_GATHER, false, false, {.bounds = 8}},
-    {TESS_GCF_WINDOW, false, false, {.bounds = 4}},
-    {TESS_GCF_WINDOW, false, false, {.bounds = 8}},
-    {TESS_GCF_COARSE, false, false, {.bounds = 4}},
-    {TESS_GCF_COARSE, false, false, {.bounds = 8}},
-    {TESS_GCF_GATHER, false, false, {.cells = 2}},
-    {TESS_GCF_GATHER, false, false, {.cells = 8}},
-    {TESS_GCF_GATHER, true, false, {.cells = 1}},
-    {TESS_GCF_GATHER, true, false, {.cells = 4}},
-    {TESS_GCF_COARSE, false, false, {.cells = 1}},
-    {TESS_GCF_COARSE, false, false, {.cells = 2}},
-    {TESS_GCF_COARSE, false, false, {.cells = 4}},
-    {TESS_GCF_GATHER, true, true, {.block = 0}},
-    {TESS_GCF_TILED, true, true, {.block = 0}},
-    {TESS_GCF_WINDOW, true, true, {.block = 0}},
-    {TESS_GCF_SCATTER, true, true, {.block = 0}},
-    {TESS_GCF_SCATTER, false, true, {.block = 0}},
-    {TESS_GCF_GATHER, false, true, {.block = 0}},
-    {TESS_GCF_WINDOW, false, true, {.block = 0}},
-    {TESS_GCF_COARSE, false, true, {.block = 0}},
-    {TESS_GCF_WARP, false, true, {.block = 0}},
-    {TESS_GCF_TILED, false, true, {.block = 0}},
+    {TESS_STUDY_SCATTER, false, false, {.atomics = TESS_STUDY_CAS}},
+    {TESS_STUDY_WARP, false, false, {.atomics = TESS_STUDY_CAS}},
+    {TESS_STUDY_WINDOW, false, false, {.atomics = TESS_STUDY_CAS}},
+    {TESS_STUDY_COARSE, false, false, {.atomics = TESS_STUDY_CAS}},
+    {TESS_STUDY_GATHER, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
+    {TESS_STUDY_WINDOW, false, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_STUDY_COARSE, false, false, {.sort = TESS_GCF_SORT_KERNEL}},
+    {TESS_STUDY_TILED, false, false, {.sort = TESS_GCF_SORT_TILE}},
+    {TESS_STUDY_TILED, false, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_STUDY_TILED, true, false, {.sort = TESS_GCF_SORT_TILE}},
+    {TESS_STUDY_SCATTER, true, false, {.sort = TESS_GCF_SORT_LAYER}},
+    {TESS_STUDY_TILED, false, false, {.pieces = 3}},
+    {TESS_STUDY_TILED, false, false, {.pieces = 9, .center_radius = 70}},
+    {TESS_STUDY_TILED, false, false, {.divergent = true}},
+    {TESS_STUDY_COARSE, false, false, {.serial_tiles = true}},
+    {TESS_STUDY_COARSE, false, false, {.bin = 64, .points = 100}},
+    {TESS_STUDY_WINDOW, false, false, {.bin = 61, .points = 33}},
+    {TESS_STUDY_WINDOW, true, false, {.bin = 61, .points = 33}},
+    {TESS_STUDY_TILED, true, false, {.points = 50}},
+    {TESS_STUDY_SCATTER, false, false, {.block = 64}},
+    {TESS_STUDY_WARP, false, false, {.block = 512}},
+    {TESS_STUDY_GATHER, true, false, {.block = 32}},
+    {TESS_STUDY_WINDOW, false, false, {.block = 32}},
+    {TESS_STUDY_WINDOW, false, false, {.block = 480}},
+    {TESS_STUDY_COARSE, false, false, {.block = 32}},
+    {TESS_STUDY_COARSE, false, false, {.block = 416}},
+    {TESS_STUDY_GATHER, false, false, {.block = 32}},
+    {TESS_STUDY_GATHER, false, false, {.block = 128, .cells = 2}},
+    {TESS_STUDY_GATHER, false, false, {.stripes = 1}},
+    {TESS_STUDY_GATHER, false, false, {.stripes = 2}},
+    {TESS_STUDY_GATHER, false, false, {.stripes = 8}},
+    {TESS_STUDY_GATHER, false, false, {.stripes = 4, .cells = 8}},
+    {TESS_STUDY_GATHER, false, false, {.stripes = 2, .cells = 2, .block = 64}},
+    {TESS_STUDY_GATHER, false, false, {.bounds = 4}},
+    {TESS_STUDY_GATHER, false, false, {.bounds = 8}},
+    {TESS_STUDY_WINDOW, false, false, {.bounds = 4}},
+    {TESS_STUDY_WINDOW, false, false, {.bounds = 8}},
+    {TESS_STUDY_COARSE, false, false, {.bounds = 4}},
+    {TESS_STUDY_COARSE, false, false, {.bounds = 8}},
+    {TESS_STUDY_GATHER, false, false, {.cells = 2}},
+    {TESS_STUDY_GATHER, false, false, {.cells = 8}},
+    {TESS_STUDY_GATHER, true, false, {.cells = 1}},
+    {TESS_STUDY_GATHER, true, false, {.cells = 4}},
+    {TESS_STUDY_COARSE, false, false, {.cells = 1}},
+    {TESS_STUDY_COARSE, false, false, {.cells = 2}},
+    {TESS_STUDY_COARSE, false, false, {.cells = 4}},
+    {TESS_STUDY_GATHER, true, true, {.block = 0}},
+    {TESS_STUDY_TILED, true, true, {.block = 0}},
+    {TESS_STUDY_WINDOW, true, true, {.block = 0}},
+    {TESS_STUDY_SCATTER, true, true, {.block = 0}},
+    {TESS_STUDY_SCATTER, false, true, {.block = 0}},
+    {TESS_STUDY_GATHER, false, true, {.block = 0}},
+    {TESS_STUDY_WINDOW, false, true, {.block = 0}},
+    {TESS_STUDY_COARSE, false, true, {.block = 0}},
+    {TESS_STUDY_WARP, false, true, {.block = 0}},
+    {TESS_STUDY_TILED, false, true, {.block = 0}},
 };
 
-static tess_gcf_grid_opts options(const way *of)
+static tess_study_opts options(const way *of)
 {
-    tess_gcf_grid_opts opts;
-    tess_gcf_grid_opts_default(&opts);
+    tess_study_opts opts;
+    tess_study_opts_default(&opts);
     opts.backend = TESS_GCF_CUDA;
     opts.strategy = of->strategy;
     opts.single_taps = of->single_taps;
@@ -95,21 +95,21 @@ static void compare(tess_gcf *const table[2], const way *of, const scene *s,
                     tess_gcf_report *report)
 {
     const int64_t count = 2 * s->num_pol * (of->degrid ? POINTS : NU * NV);
-    const tess_gcf_grid_opts opts = options(of);
-    tess_gcf_grid_opts serial;
+    const tess_study_opts opts = options(of);
+    tess_study_opts serial;
     tess_gcf_report first;
-    tess_gcf_grid_opts_default(&serial);
-    serial.strategy = TESS_GCF_SERIAL;
+    tess_study_opts_default(&serial);
+    serial.strategy = TESS_STUDY_SERIAL;
     double *expected = result_of(table[1], &serial, s, of->degrid, &first);
     for (int is_double = 0; is_double < 2; ++is_double) {
         void *found = result_of(table[is_double], &opts, s, of->degrid, report);
-        const bool factored = of->strategy == TESS_GCF_FACTORED;
+        const bool factored = of->strategy == TESS_STUDY_FACTORED;
         const double off = difference(found, is_double, expected, count);
         const double most =
             rounding(is_double, of->degrid ? 48 * 48 : POINTS) + (factored ? 3e-5 : 0);
         if (!(off < most))
             print_message("%s, degrid %d, %d pols, double %d: %g, not %g\n",
-                          tess_gcf_strategy_name(of->strategy), of->degrid, s->num_pol,
+                          tess_study_name(of->strategy), of->degrid, s->num_pol,
                           is_double, off, most);
         assert_true(off < most);
         assert_int_equal(report->left_out, first.left_out);
@@ -146,20 +146,20 @@ static void all_ways_lead_to_the_same(void **state)
 /* What every strategy has. */
 static void try_common_ways(tess_gcf *const table[2], const scene *s)
 {
-    const tess_gcf_probes probes[] = {
+    const tess_study_probes probes[] = {
         {.arrays = true},
         {.managed = true},
         {.active_box = true},
         {.arrays = true, .managed = true, .active_box = true}};
     for (size_t p = 0; p < sizeof probes / sizeof *probes; ++p)
-        for (int k = 0; k < 2 * TESS_GCF_NUM_STRATEGIES; ++k) {
+        for (int k = 0; k < 2 * TESS_STUDY_NUM_STRATEGIES; ++k) {
             tess_gcf_report report;
-            const way of = {.strategy = (tess_gcf_strategy)(k / 2),
+            const way of = {.strategy = (tess_study_strategy)(k / 2),
                             .degrid = k % 2,
                             .probes = probes[p]};
-            if (of.strategy != TESS_GCF_COMPUTED &&
-                tess_gcf_strategy_there(TESS_GCF_CUDA, of.strategy, of.degrid) &&
-                !(of.strategy == TESS_GCF_FACTORED && of.probes.arrays))
+            if (of.strategy != TESS_STUDY_COMPUTED &&
+                tess_study_there(TESS_GCF_CUDA, of.strategy, of.degrid) &&
+                !(of.strategy == TESS_STUDY_FACTORED && of.probes.arrays))
                 compare(table, &of, s, &report);
         }
 }
@@ -172,8 +172,8 @@ static void memory_makes_no_difference(void **state)
 static void try_sparse(tess_gcf *const table[2], const scene *s)
 {
     tess_gcf_report report;
-    const way some = {TESS_GCF_TILED, false, false, {.tile_factor = 0.5}};
-    const way all = {TESS_GCF_TILED, false, false, {.tile_factor = 1e6}};
+    const way some = {TESS_STUDY_TILED, false, false, {.tile_factor = 0.5}};
+    const way all = {TESS_STUDY_TILED, false, false, {.tile_factor = 1e6}};
     compare(table, &some, s, &report);
     assert_true(report.points_atomic > 0);
     const int64_t few = report.points_atomic;
@@ -191,7 +191,7 @@ static void sparse_tiles_go_by_atomics(void **state)
  * each. */
 static void try_narrow(tess_gcf *const table[2], const scene *s)
 {
-    way of = {TESS_GCF_TILED, false, false, {.narrow = -1}};
+    way of = {TESS_STUDY_TILED, false, false, {.narrow = -1}};
     tess_gcf_report report;
     int64_t before = 0;
     compare(table, &of, s, &report);
@@ -222,8 +222,8 @@ static void narrow_kernels_go_by_atomics(void **state)
 /* The box is that of all cells that are met; cells beyond keep what they had. */
 static void try_box(tess_gcf *const table[2], const scene *s)
 {
-    const way of = {TESS_GCF_TILED, false, false, {.active_box = true}};
-    const tess_gcf_grid_opts opts = options(&of);
+    const way of = {TESS_STUDY_TILED, false, false, {.active_box = true}};
+    const tess_study_opts opts = options(&of);
     const tess_gcf_points points = {.count = POINTS,
                                     .u = s->u,
                                     .v = s->v,
@@ -234,10 +234,10 @@ static void try_box(tess_gcf *const table[2], const scene *s)
     double *cells = malloc((size_t)values * 2 * sizeof *cells);
     float *map = malloc(NU * NV * sizeof *map);
     tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
-    tess_gcf_box box = {NU, NV, 0, 0};
-    tess_gcf_plan *plan = NULL;
+    tess_study_box box = {NU, NV, 0, 0};
+    tess_study_plan *plan = NULL;
     tess_gcf_report report;
-    assert_int_equal(tess_gcf_updates(table[1], &points, NU, NV, map), TESS_OK);
+    assert_int_equal(tess_study_updates(table[1], &points, NU, NV, map), TESS_OK);
     for (int64_t k = 0; k < NU * NV; ++k) {
         if (map[k] == 0) continue;
         if (k / NV < box.u) box.u = k / NV;
@@ -246,13 +246,13 @@ static void try_box(tess_gcf *const table[2], const scene *s)
         if (k % NV >= box.cells) box.cells = k % NV + 1;
     }
     memcpy(cells, s->cells, (size_t)values * 2 * sizeof *cells);
-    assert_int_equal(tess_gcf_plan_create(table[1], &opts, &plan), TESS_OK);
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, &report), TESS_OK);
-    assert_int_equal(report.box.u, box.u);
-    assert_int_equal(report.box.v, box.v);
-    assert_int_equal(report.box.lines, box.lines - box.u);
-    assert_int_equal(report.box.cells, box.cells - box.v);
-    assert_true(report.box.lines < NU && report.box.cells < NV);
+    assert_int_equal(tess_study_plan_create(table[1], &opts, &plan), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, &report), TESS_OK);
+    assert_int_equal(last_copies.box.u, box.u);
+    assert_int_equal(last_copies.box.v, box.v);
+    assert_int_equal(last_copies.box.lines, box.lines - box.u);
+    assert_int_equal(last_copies.box.cells, box.cells - box.v);
+    assert_true(last_copies.box.lines < NU && last_copies.box.cells < NV);
     double *added = result_of(table[1], &opts, s, false, NULL);
     for (int64_t k = 0; k < 2 * values; ++k)
         assert_true(fabs(cells[k] - (s->cells[k] + added[k])) <
@@ -260,7 +260,7 @@ static void try_box(tess_gcf *const table[2], const scene *s)
     free(added);
     free(cells);
     free(map);
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
 }
 
 static void only_the_active_box_is_touched(void **state)
@@ -273,9 +273,9 @@ static void only_the_active_box_is_touched(void **state)
 static void try_formula(const tess_gcf_formula *formula, int block, const scene *s)
 {
     const int support[] = {16, 40};
-    const way of = {TESS_GCF_COMPUTED, true, false, {.block = block}};
+    const way of = {TESS_STUDY_COMPUTED, true, false, {.block = block}};
     tess_gcf *table[2] = {NULL};
-    tess_gcf_grid_opts opts;
+    tess_study_opts opts;
     for (int is_double = 0; is_double < 2; ++is_double) {
         const tess_gcf_layout layout = {.num_planes = 2,
                                         .w_max_lambda = 1000,
@@ -286,8 +286,8 @@ static void try_formula(const tess_gcf_formula *formula, int block, const scene 
             tess_gcf_create_formula(&layout, support, formula, &table[is_double]),
             TESS_OK);
     }
-    tess_gcf_grid_opts_default(&opts);
-    opts.strategy = TESS_GCF_SERIAL;
+    tess_study_opts_default(&opts);
+    opts.strategy = TESS_STUDY_SERIAL;
     double *expected = result_of(table[1], &opts, s, true, NULL);
     for (int k = 0; k < 3; ++k) {
         const bool is_double = k == 1;
@@ -333,8 +333,8 @@ static void merged_points_are_the_same(void **state)
         s.w[k] = s.w[k - 1];
     }
     for (int degrid = 0; degrid < 2; ++degrid) {
-        const way of = {TESS_GCF_TILED, degrid > 0, false, {.block = 0}};
-        tess_gcf_grid_opts opts = options(&of);
+        const way of = {TESS_STUDY_TILED, degrid > 0, false, {.block = 0}};
+        tess_study_opts opts = options(&of);
         tess_gcf_report plain, report;
         double *apart = result_of(gcf, &opts, &s, degrid, &plain);
         opts.merge = true;
@@ -356,8 +356,8 @@ static void merged_points_are_the_same(void **state)
 
 static void too_much_managed_memory_is_refused(void **state)
 {
-    const way of = {TESS_GCF_SCATTER, false, false, {.managed = true}};
-    const tess_gcf_grid_opts opts = options(&of);
+    const way of = {TESS_STUDY_SCATTER, false, false, {.managed = true}};
+    const tess_study_opts opts = options(&of);
     tess_gcf *gcf = make_table(false);
     double u = 100;
     float vis[2] = {1, 1};
@@ -365,12 +365,12 @@ static void too_much_managed_memory_is_refused(void **state)
         .count = 1, .u = &u, .v = &u, .vis = vis, .num_pol = 1};
     /* never looked at: 8 TB */
     tess_gcf_cells grid = {.nu = 1 << 20, .nv = 1 << 20, .data = vis};
-    tess_gcf_plan *plan = NULL;
-    assert_int_equal(tess_gcf_plan_create(gcf, &opts, &plan), TESS_OK);
-    assert_int_equal(tess_gcf_grid(plan, &points, &grid, NULL), TESS_ERR_RESOURCE);
+    tess_study_plan *plan = NULL;
+    assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
+    assert_int_equal(tess_study_grid(plan, &points, &grid, NULL), TESS_ERR_RESOURCE);
     assert_non_null(strstr(tess_error_message(), "half"));
     tess_error_clear();
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     tess_gcf_destroy(gcf);
 }
 

@@ -39,7 +39,7 @@ static void set_free(bench_set *set)
     tess_free(set->v);
     tess_free(set->w);
     tess_free(set->vis);
-    if (set->locked) tess_gcf_unlock(set->cells);
+    if (set->locked) tess_study_unlock(set->cells);
     tess_free(set->cells);
     tess_free(set->first);
 }
@@ -226,7 +226,7 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
         TESS_TRY(make_points(what, set));
     else
         TESS_TRY(make_up_points(what, set, &random));
-    if (what->normalise) TESS_TRY(tess_gcf_normalise(set->gcf));
+    if (what->normalise) TESS_TRY(tess_study_normalise(set->gcf));
     set->vis_values = set->count * what->num_pol;
     set->cell_values = what->size * what->size * what->num_pol;
     set->vis = tess_alloc(set->vis_values, bytes);
@@ -236,7 +236,7 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld points and %lld² cells",
                   (long long)set->count, (long long)what->size);
     if (what->opts.backend == TESS_GCF_CUDA)
-        set->locked = tess_gcf_lock(set->cells, set->cell_values * (int64_t)bytes);
+        set->locked = tess_study_lock(set->cells, set->cell_values * (int64_t)bytes);
     fill(what->is_double, set->vis_values, &random, set->vis);
     if (what->degrid) fill(what->is_double, set->cell_values, &random, set->cells);
 cleanup:
@@ -268,15 +268,15 @@ static tess_gcf_points points_of(const tess_bench_gcf_case *what, const bench_se
                              .num_pol = what->num_pol};
 }
 
-static tess_status run_once(const tess_bench_gcf_case *what, const tess_gcf_plan *plan,
+static tess_status run_once(const tess_bench_gcf_case *what, tess_study_plan *plan,
                             bench_set *set, tess_gcf_report *report)
 {
     const size_t bytes = what->is_double ? 16 : 8;
     const tess_gcf_points points = points_of(what, set);
     tess_gcf_cells cells = {.nu = what->size, .nv = what->size, .data = set->cells};
-    if (what->degrid) return tess_gcf_degrid(plan, &cells, &points, report);
+    if (what->degrid) return tess_study_degrid(plan, &cells, &points, report);
     memset(set->cells, 0, (size_t)set->cell_values * bytes);
-    return tess_gcf_grid(plan, &points, &cells, report);
+    return tess_study_grid(plan, &points, &cells, report);
 }
 
 /* The output of the first strategy is kept, others are compared with it. */
@@ -307,7 +307,7 @@ static tess_status write_intensity(const tess_bench_gcf_case *what,
     if (!value) TESS_FAIL(TESS_ERR_ALLOC, "a map of the grid");
     snprintf(history, sizeof history, "tessera bench gcf: %lld points, kernels of %d",
              (long long)set->count, what->support);
-    TESS_TRY(tess_gcf_updates(set->gcf, &points, what->size, what->size, value));
+    TESS_TRY(tess_study_updates(set->gcf, &points, what->size, what->size, value));
     TESS_TRY(tess_map_write(what->intensity, what->overwrite, &map));
 cleanup:
     tess_free(value);
@@ -362,8 +362,8 @@ bool tess_bench_gcf_has_meter(tess_gcf_backend backend)
 }
 
 /* Joules of a run that takes `run_s`, from as many as fill the time asked for. */
-static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan *plan,
-                                  bench_set *set, double run_s,
+static tess_status measure_energy(const tess_bench_gcf_case *what,
+                                  tess_study_plan *plan, bench_set *set, double run_s,
                                   tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
@@ -377,9 +377,9 @@ static tess_status measure_energy(const tess_bench_gcf_case *what, tess_gcf_plan
     result->celsius = of.before.gpu_c;
     if (isfinite(joules_of(backend, &of.before)) && what->energy_s > 0) {
         tess_gcf_report unused;
-        tess_gcf_plan_repeat(plan, times, read_meter, &of);
+        tess_study_plan_repeat(plan, times, read_meter, &of);
         status = run_once(what, plan, set, &unused);
-        tess_gcf_plan_repeat(plan, 0, NULL, NULL);
+        tess_study_plan_repeat(plan, 0, NULL, NULL);
         TESS_TRY(status);
         const double joules =
             joules_of(backend, &of.after) - joules_of(backend, &of.before);
@@ -403,7 +403,7 @@ typedef struct times {
 } times;
 
 static tess_status run_in_turns(const tess_bench_gcf_case *what,
-                                tess_gcf_plan *const *plan, bench_set *set,
+                                tess_study_plan *const *plan, bench_set *set,
                                 const times *took, tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
@@ -414,8 +414,9 @@ static tess_status run_in_turns(const tess_bench_gcf_case *what,
             TESS_TRY(run_once(what, plan[s], set, &report));
             took->sort_s[s * runs + k] = report.sort_s;
             took->seconds[s * runs + k] = report.seconds;
-            took->copy_s[s * runs + k] = report.copy_s;
-            took->cells_s[s * runs + k] = report.cells_s;
+            const tess_study_copies copies = tess_study_plan_copies(plan[s]);
+            took->copy_s[s * runs + k] = copies.copy_s;
+            took->cells_s[s * runs + k] = copies.cells_s;
             if (k == 0) compare(what, set, s, &result[s]);
             result[s].num_points = set->count - report.left_out;
             result[s].merged = report.merged;
@@ -425,7 +426,7 @@ static tess_status run_in_turns(const tess_bench_gcf_case *what,
             result[s].study_cells = set->study_cells;
             result[s].gflops = 8e-9 * (double)report.point_cells * what->num_pol;
             result[s].all_gflops = 8e-9 * (double)report.all_cells * what->num_pol;
-            result[s].box = report.box;
+            result[s].box = copies.box;
             result[s].points_atomic = report.points_atomic;
         }
 cleanup:
@@ -438,19 +439,19 @@ static tess_status measure_saving(const tess_bench_gcf_case *what, int repeat,
                                   tess_bench_gcf_result *result)
 {
     tess_status status = TESS_OK;
-    tess_gcf_plan *plan = NULL;
-    tess_gcf_grid_opts opts = what->opts;
+    tess_study_plan *plan = NULL;
+    tess_study_opts opts = what->opts;
     opts.strategy = what->strategy[s];
     opts.probes.active_box = false;
-    TESS_TRY(tess_gcf_plan_create(set->gcf, &opts, &plan));
+    TESS_TRY(tess_study_plan_create(set->gcf, &opts, &plan));
     for (int k = 0; k < repeat; ++k) {
         tess_gcf_report report;
         TESS_TRY(run_once(what, plan, set, &report));
-        cells_s[k] = report.cells_s;
+        cells_s[k] = tess_study_plan_copies(plan).cells_s;
     }
     result->saved_s = tess_bench_median(cells_s, repeat) - result->cells_s;
 cleanup:
-    tess_gcf_plan_destroy(plan);
+    tess_study_plan_destroy(plan);
     return status;
 }
 
@@ -464,10 +465,10 @@ static double run_seconds(const tess_bench_gcf_case *what,
 /* Fills in the medians of a strategy's runs, and its rates. The first run of `took`
  * only warms caches up. */
 static void take_medians(const tess_bench_gcf_case *what, const bench_set *set,
-                         const tess_gcf_plan *plan, const times *took, int s,
+                         const tess_study_plan *plan, const times *took, int s,
                          tess_bench_gcf_result *of)
 {
-    const int64_t factors = tess_gcf_plan_factor_bytes(plan);
+    const int64_t factors = tess_gcf_plan_factor_bytes(tess_study_core(plan));
     const int first = s * took->runs + 1, repeat = took->runs - 1;
     of->table_bytes = factors > 0 ? factors : tess_gcf_bytes(set->gcf);
     of->sort_s = tess_bench_median(took->sort_s + first, repeat);
@@ -485,7 +486,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
 {
     tess_status status = TESS_OK;
     bench_set set = {0};
-    tess_gcf_plan *plan[TESS_BENCH_GCF_MOST] = {NULL};
+    tess_study_plan *plan[TESS_BENCH_GCF_MOST] = {NULL};
     times took = {.runs = repeat + 1};
     const int values = took.runs * what->num_strategies;
     took.sort_s = tess_alloc(4 * (int64_t)values, sizeof *took.sort_s);
@@ -496,10 +497,10 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
     TESS_TRY(make_set(what, &set));
     if (what->intensity) TESS_TRY(write_intensity(what, &set));
     for (int s = 0; s < what->num_strategies; ++s) {
-        tess_gcf_grid_opts opts = what->opts;
+        tess_study_opts opts = what->opts;
         opts.strategy = what->strategy[s];
         if (what->shape) opts.shape = what->shape[s];
-        TESS_TRY(tess_gcf_plan_create(set.gcf, &opts, &plan[s]));
+        TESS_TRY(tess_study_plan_create(set.gcf, &opts, &plan[s]));
     }
     TESS_TRY(run_in_turns(what, plan, &set, &took, result));
     for (int s = 0; s < what->num_strategies; ++s) {
@@ -512,7 +513,7 @@ tess_status tess_bench_gcf_run(tess_bench_gcf_case *what, int repeat,
     }
 cleanup:
     for (int s = 0; s < what->num_strategies; ++s)
-        tess_gcf_plan_destroy(plan[s]);
+        tess_study_plan_destroy(plan[s]);
     tess_free(took.sort_s);
     set_free(&set);
     return status;

@@ -2,7 +2,7 @@
 #include "tess_bench_gcf_args.h"
 
 void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
-                            const tess_gcf_strategy *strategy,
+                            const tess_study_strategy *strategy,
                             tess_bench_gcf_case *what)
 {
     *what = (tess_bench_gcf_case){.degrid = value[0] > 0,

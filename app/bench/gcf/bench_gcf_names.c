@@ -28,16 +28,16 @@ const char *const tess_bench_gcf_table_title[] = {
 
 void tess_bench_gcf_switches(const tess_bench_gcf_case *what, char *text, size_t size)
 {
-    const tess_gcf_grid_opts *opts = &what->opts;
-    const tess_gcf_probes *probes = &opts->probes;
-    const bool plain = probes->atomics == TESS_GCF_PLAIN;
+    const tess_study_opts *opts = &what->opts;
+    const tess_study_probes *probes = &opts->probes;
+    const bool plain = probes->atomics == TESS_STUDY_PLAIN;
     const struct {
         const char *name, *word; /* with a word, */
         double number;           /* or a number; unless 0 */
     } list[] = {
         {"atomics",
          plain ? "plain(WRONG)" : tess_bench_gcf_atomics_name[probes->atomics],
-         probes->atomics != TESS_GCF_NATIVE},
+         probes->atomics != TESS_STUDY_NATIVE},
         {"sort", tess_bench_gcf_sort_name[probes->sort],
          probes->sort != TESS_GCF_SORT_CHOSEN},
         {"tile-factor", NULL, probes->tile_factor},

@@ -39,9 +39,9 @@ static void column(printer *out, const char *csv, const char *markdown,
 static void case_columns(printer *out, const tess_bench_gcf_case *what, int k,
                          const tess_bench_gcf_result *of)
 {
-    const char *strategy = tess_gcf_strategy_name(what->strategy[k]);
+    const char *strategy = tess_study_name(what->strategy[k]);
     char switches[256];
-    const int threads = what->strategy[k] == TESS_GCF_SERIAL ? 1 : what->opts.threads;
+    const int threads = what->strategy[k] == TESS_STUDY_SERIAL ? 1 : what->opts.threads;
     column(out, "operation", "operation", "%s",
            tess_bench_gcf_operation_name[what->degrid]);
     column(out, "backend", NULL, "%s", tess_bench_gcf_backend_name[what->opts.backend]);

@@ -84,7 +84,7 @@ static void csv_line(FILE *file, const tess_bench_gcf_row *row)
     fprintf(file, "%s,%s,%s,%s,%d,%s,%lld,%lld,%d,%d,%d,%d,%s,",
             tess_bench_gcf_operation_name[what->degrid],
             tess_bench_gcf_backend_name[what->opts.backend],
-            tess_gcf_strategy_name(row->strategy), row->variant, what->opts.threads,
+            tess_study_name(row->strategy), row->variant, what->opts.threads,
             tess_bench_gcf_order_name[what->order], (long long)found->num_points,
             (long long)what->size, what->support, what->num_planes, what->oversampling,
             what->num_pol, tess_bench_gcf_precision_name[what->is_double]);
@@ -130,7 +130,7 @@ cleanup:
 
 /* The strategies of a table, in the order in which they come. */
 static int strategies_of(const tess_bench_gcf_study *study, int table,
-                         tess_gcf_strategy *strategy)
+                         tess_study_strategy *strategy)
 {
     int count = 0;
     for (int k = 0; k < study->num_rows; ++k) {
@@ -154,8 +154,8 @@ static void published_cell(FILE *file, const tess_bench_gcf_row *row)
 
 /* The rates of a case's strategies, rows [first, end). */
 static void rate_cells(FILE *file, const tess_bench_gcf_row *first,
-                       const tess_bench_gcf_row *end, const tess_gcf_strategy *strategy,
-                       int count)
+                       const tess_bench_gcf_row *end,
+                       const tess_study_strategy *strategy, int count)
 {
     for (int s = 0; s < count; ++s) {
         const tess_bench_gcf_row *row = first;
@@ -173,14 +173,14 @@ static void rate_cells(FILE *file, const tess_bench_gcf_row *first,
 
 static void write_rates(FILE *file, const tess_bench_gcf_study *study, int table)
 {
-    tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
+    tess_study_strategy strategy[TESS_STUDY_NUM_STRATEGIES];
     const int count = strategies_of(study, table, strategy);
     const tess_bench_gcf_row *end = study->row + study->num_rows;
     fputs("\nGFLOP/s; in brackets microjoules a visibility, where they can be read.\n\n"
           "| operation | order | visibilities | cells | GCF | pols | precision |",
           file);
     for (int s = 0; s < count; ++s)
-        fprintf(file, " %s |", tess_gcf_strategy_name(strategy[s]));
+        fprintf(file, " %s |", tess_study_name(strategy[s]));
     fputs(" published |\n|---|---|---|---|---|---|---|", file);
     for (int s = 0; s <= count; ++s)
         fputs("---|", file);
@@ -241,11 +241,11 @@ static void write_sets(FILE *file, const tess_bench_gcf_study *study, int table)
             file,
             "| %s | %s | %lld | %d | %d | %.3f (%.3f) | %.1f | %.1f | %.1f | %.1f | "
             "%.0f |",
-            tess_bench_gcf_order_name[row->what.order],
-            tess_gcf_strategy_name(row->strategy), (long long)found->num_points,
-            row->what.num_planes, row->what.support, 1e-9 * found->point_cells,
-            1e-9 * found->study_cells, 1e3 * found->sort_s, 1e3 * found->seconds,
-            1e3 * found->cells_s, 1e3 * all_seconds(row), found->gflops);
+            tess_bench_gcf_order_name[row->what.order], tess_study_name(row->strategy),
+            (long long)found->num_points, row->what.num_planes, row->what.support,
+            1e-9 * found->point_cells, 1e-9 * found->study_cells, 1e3 * found->sort_s,
+            1e3 * found->seconds, 1e3 * found->cells_s, 1e3 * all_seconds(row),
+            found->gflops);
         if (isfinite(row->joules)) fprintf(file, " %.3g", 1e6 * joules_per_vis(row));
         fputs(" |", file);
         set_cells(file, row);
@@ -275,8 +275,8 @@ static void write_coarse(FILE *file, const tess_bench_gcf_study *study, int tabl
         for (const tess_bench_gcf_row *b = study->row; b < end; ++b) {
             const tess_bench_gcf_published *of = tess_bench_gcf_published_for(a);
             if (a->table != table || b->table != table || a->number != b->number ||
-                a->what.degrid || a->strategy != TESS_GCF_WINDOW ||
-                b->strategy != TESS_GCF_COARSE)
+                a->what.degrid || a->strategy != TESS_STUDY_WINDOW ||
+                b->strategy != TESS_STUDY_COARSE)
                 continue;
             fprintf(file, "\n`coarse` is %.2f times as fast as `window`: %s, %d pol.",
                     b->found.gflops / a->found.gflops,
@@ -291,7 +291,7 @@ static void write_errors(FILE *file, const tess_bench_gcf_study *study, int tabl
 {
     for (int k = 0; k < study->num_rows; ++k) {
         const tess_bench_gcf_row *row = &study->row[k];
-        if (row->table == table && row->strategy == TESS_GCF_COMPUTED)
+        if (row->table == table && row->strategy == TESS_STUDY_COMPUTED)
             fprintf(file,
                     "\n`computed`%s%s is off by %.1e from the table: GCF %d, %d pol.\n",
                     *row->variant ? ", " : "", row->variant, row->found.difference,

@@ -12,7 +12,7 @@ typedef struct tess_bench_gcf_row {
     const char *variant; /**< how the case differs from the usual way, or "" */
     bool whole;          /**< of a data set: all its visibilities were gridded */
     tess_bench_gcf_case what;
-    tess_gcf_strategy strategy;
+    tess_study_strategy strategy;
     tess_bench_gcf_result found;
     double joules; /**< of one run; NAN: there is no meter */
 } tess_bench_gcf_row;

@@ -30,23 +30,24 @@ enum {
  * the points for its time: gridding and degridding kernels of 32 cells and more in
  * single precision on an H200, and on a thread of a CPU, the slower of what was seen.
  */
-static const double gpu_rate[2][TESS_GCF_NUM_STRATEGIES] = {
-    {[TESS_GCF_SCATTER] = 1.2e11,
-     [TESS_GCF_WARP] = 1.2e11,
-     [TESS_GCF_GATHER] = 2e11,
-     [TESS_GCF_WINDOW] = 2e11,
-     [TESS_GCF_COARSE] = 1.5e11,
-     [TESS_GCF_TILED] = 5e11,
-     [TESS_GCF_FACTORED] = 1e12},
-    {[TESS_GCF_SCATTER] = 1.5e11,
-     [TESS_GCF_GATHER] = 3e11,
-     [TESS_GCF_WINDOW] = 1.2e11,
-     [TESS_GCF_TILED] = 2e11,
-     [TESS_GCF_FACTORED] = 1e12,
-     [TESS_GCF_COMPUTED] = 2e11}};
-static const double cpu_rate[TESS_GCF_NUM_STRATEGIES] = {
-    [TESS_GCF_SERIAL] = 2e8,  [TESS_GCF_ATOMIC] = 5e7,     [TESS_GCF_PRIVATE] = 1e8,
-    [TESS_GCF_TILED] = 2.5e8, [TESS_GCF_FACTORED] = 2.5e8, [TESS_GCF_COMPUTED] = 2e7};
+static const double gpu_rate[2][TESS_STUDY_NUM_STRATEGIES] = {
+    {[TESS_STUDY_SCATTER] = 1.2e11,
+     [TESS_STUDY_WARP] = 1.2e11,
+     [TESS_STUDY_GATHER] = 2e11,
+     [TESS_STUDY_WINDOW] = 2e11,
+     [TESS_STUDY_COARSE] = 1.5e11,
+     [TESS_STUDY_TILED] = 5e11,
+     [TESS_STUDY_FACTORED] = 1e12},
+    {[TESS_STUDY_SCATTER] = 1.5e11,
+     [TESS_STUDY_GATHER] = 3e11,
+     [TESS_STUDY_WINDOW] = 1.2e11,
+     [TESS_STUDY_TILED] = 2e11,
+     [TESS_STUDY_FACTORED] = 1e12,
+     [TESS_STUDY_COMPUTED] = 2e11}};
+static const double cpu_rate[TESS_STUDY_NUM_STRATEGIES] = {
+    [TESS_STUDY_SERIAL] = 2e8,     [TESS_STUDY_ATOMIC] = 5e7,
+    [TESS_STUDY_PRIVATE] = 1e8,    [TESS_STUDY_TILED] = 2.5e8,
+    [TESS_STUDY_FACTORED] = 2.5e8, [TESS_STUDY_COMPUTED] = 2e7};
 /* What the same take in double precision, and adding by compare-and-swap, on a GPU. */
 static const double DOUBLE_TIMES = 3, CAS_TIMES = 10;
 
@@ -66,7 +67,7 @@ typedef struct table {
     double degrid_vis, degrid_size; /* usual ones of degridding on a GPU, as published;
                                        0: those of gridding */
     bool is_formula;
-    tess_gcf_strategy only[MOST_ONLY]; /* strategies, if num_only > 0 */
+    tess_study_strategy only[MOST_ONLY]; /* strategies, if num_only > 0 */
     int num_only;
     variant variant[MOST_VARIANTS];
     int num_variants;
@@ -79,7 +80,7 @@ static void with_fast_math(tess_bench_gcf_case *what)
 
 static void with_compare_and_swap(tess_bench_gcf_case *what)
 {
-    what->opts.probes.atomics = TESS_GCF_CAS;
+    what->opts.probes.atomics = TESS_STUDY_CAS;
 }
 
 static const table tables[TESS_BENCH_GCF_NUM_TABLES] = {
@@ -104,8 +105,8 @@ static const table tables[TESS_BENCH_GCF_NUM_TABLES] = {
         {.operation = {{0}, 1},
          .order = {{TESS_BENCH_GCF_RANDOM, TESS_BENCH_GCF_TRACKS}, 2},
          .precision = {{0, 1}, 2},
-         .only = {TESS_GCF_ATOMIC, TESS_GCF_SCATTER, TESS_GCF_WARP, TESS_GCF_WINDOW,
-                  TESS_GCF_COARSE},
+         .only = {TESS_STUDY_ATOMIC, TESS_STUDY_SCATTER, TESS_STUDY_WARP,
+                  TESS_STUDY_WINDOW, TESS_STUDY_COARSE},
          .num_only = 5,
          .variant = {{"native", NULL}, {"compare-and-swap", with_compare_and_swap}},
          .num_variants = 2},
@@ -113,8 +114,8 @@ static const table tables[TESS_BENCH_GCF_NUM_TABLES] = {
                                        .pol = {{1, 4}, 2},
                                        .gcf = {{32, 128}, 2},
                                        .is_formula = true,
-                                       .only = {TESS_GCF_ATOMIC, TESS_GCF_GATHER,
-                                                TESS_GCF_COMPUTED},
+                                       .only = {TESS_STUDY_ATOMIC, TESS_STUDY_GATHER,
+                                                TESS_STUDY_COMPUTED},
                                        .num_only = 3,
                                        .variant = {{"", NULL},
                                                    {"fast-math", with_fast_math}},
@@ -125,7 +126,7 @@ static const table tables[TESS_BENCH_GCF_NUM_TABLES] = {
                                               TESS_BENCH_GCF_SETS + 2,
                                               TESS_BENCH_GCF_SETS + 3},
                                              4},
-                                   .only = {TESS_GCF_TILED, TESS_GCF_FACTORED},
+                                   .only = {TESS_STUDY_TILED, TESS_STUDY_FACTORED},
                                    .num_only = 2},
 };
 
@@ -180,32 +181,32 @@ static bool is_of_sets(const table *of)
 }
 
 /* Can a strategy do a case, with its switches? */
-static bool is_there(const tess_bench_gcf_case *what, tess_gcf_strategy strategy)
+static bool is_there(const tess_bench_gcf_case *what, tess_study_strategy strategy)
 {
-    tess_gcf_grid_opts opts = what->opts;
+    tess_study_opts opts = what->opts;
     opts.strategy = strategy;
-    if (!tess_gcf_strategy_there(opts.backend, strategy, what->degrid)) return false;
-    if (tess_gcf_check_probes(&opts, what->degrid) == TESS_OK) return true;
+    if (!tess_study_there(opts.backend, strategy, what->degrid)) return false;
+    if (tess_study_check_probes(&opts, what->degrid) == TESS_OK) return true;
     tess_error_clear();
     return false;
 }
 
 static void list_strategies(const table *of, const tess_bench_gcf_args *args,
-                            tess_gcf_strategy *strategy, tess_bench_gcf_case *what)
+                            tess_study_strategy *strategy, tess_bench_gcf_case *what)
 {
     what->num_strategies = 0;
-    for (int k = 0; k < TESS_GCF_NUM_STRATEGIES; ++k) {
+    for (int k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k) {
         bool asked = args->strategy.count == 0, meant = of->num_only == 0;
         for (int s = 0; s < args->strategy.count; ++s)
             asked = asked || args->strategy.value[s] == k;
         for (int s = 0; s < of->num_only; ++s)
-            meant = meant || of->only[s] == (tess_gcf_strategy)k;
-        if (!of->is_formula && k == TESS_GCF_COMPUTED) meant = false;
+            meant = meant || of->only[s] == (tess_study_strategy)k;
+        if (!of->is_formula && k == TESS_STUDY_COMPUTED) meant = false;
         if (args->strategy.count == 0 &&
-            (k == TESS_GCF_SERIAL || k == TESS_GCF_PRIVATE))
+            (k == TESS_STUDY_SERIAL || k == TESS_STUDY_PRIVATE))
             meant = false;
-        if (asked && meant && is_there(what, (tess_gcf_strategy)k))
-            strategy[what->num_strategies++] = (tess_gcf_strategy)k;
+        if (asked && meant && is_there(what, (tess_study_strategy)k))
+            strategy[what->num_strategies++] = (tess_study_strategy)k;
     }
 }
 
@@ -239,7 +240,8 @@ static void set_points_and_size(const table *of, const tess_bench_gcf_args *args
 
 /* Case number k of a table, with its strategies, and the way that it is done. */
 static const variant *make_case(const table *of, const tess_bench_gcf_args *args, int k,
-                                tess_gcf_strategy *strategy, tess_bench_gcf_case *what)
+                                tess_study_strategy *strategy,
+                                tess_bench_gcf_case *what)
 {
     static const variant usual = {"", NULL};
     const int variants = of->num_variants > 0 ? of->num_variants : 1;
@@ -296,13 +298,13 @@ static double cells_of(const tess_bench_gcf_case *what)
 }
 
 /* Cells a second of a strategy on the case's machine. */
-static double rate_of(const tess_bench_gcf_case *what, tess_gcf_strategy strategy)
+static double rate_of(const tess_bench_gcf_case *what, tess_study_strategy strategy)
 {
     if (what->opts.backend == TESS_GCF_CPU)
         return cpu_rate[strategy] *
-               (strategy == TESS_GCF_SERIAL ? 1 : what->opts.threads);
+               (strategy == TESS_STUDY_SERIAL ? 1 : what->opts.threads);
     return gpu_rate[what->degrid][strategy] / (what->is_double ? DOUBLE_TIMES : 1) /
-           (what->opts.probes.atomics == TESS_GCF_CAS ? CAS_TIMES : 1);
+           (what->opts.probes.atomics == TESS_STUDY_CAS ? CAS_TIMES : 1);
 }
 
 /* Seconds that all strategies and runs of a case take, about. */
@@ -356,7 +358,7 @@ static double seconds_of_all(const tess_bench_gcf_args *args, double most, int *
         const table *of = &tables[(int)args->study.tables.value[t]];
         const int cases = count_cases(of, args);
         for (int k = 0; k < cases; ++k) {
-            tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
+            tess_study_strategy strategy[TESS_STUDY_NUM_STRATEGIES];
             tess_bench_gcf_case what;
             make_case(of, args, k, strategy, &what);
             const double longest = most * weight_of(of);
@@ -456,8 +458,8 @@ static tess_status run_case(tess_bench_gcf_study *study, int table_number, int n
     const table *of = &tables[table_number];
     const char *table_name = tess_bench_gcf_table_name[table_number];
     const tess_bench_gcf_args *args = study->args;
-    tess_gcf_strategy strategy[TESS_GCF_NUM_STRATEGIES];
-    tess_bench_gcf_result found[TESS_GCF_NUM_STRATEGIES];
+    tess_study_strategy strategy[TESS_STUDY_NUM_STRATEGIES];
+    tess_bench_gcf_result found[TESS_STUDY_NUM_STRATEGIES];
     const char *why;
     char text[160];
     bool done;

@@ -8,30 +8,26 @@
 /* Something to be timed. */
 typedef struct candidates {
     int count;
-    tess_gcf_strategy strategy[TESS_BENCH_GCF_MOST];
+    tess_study_strategy strategy[TESS_BENCH_GCF_MOST];
     int shape[TESS_BENCH_GCF_MOST];
 } candidates;
 
-static void add(candidates *list, tess_gcf_strategy strategy, int shape)
+static void add(candidates *list, tess_study_strategy strategy, int shape)
 {
     list->strategy[list->count] = strategy;
     list->shape[list->count++] = shape;
 }
 
-/* On a CPU serial and atomic are for comparison alone. */
+/* What `--strategy auto` chooses from: the others are for comparison alone. */
 static candidates list_candidates(tess_gcf_backend backend, bool degrid)
 {
     candidates list = {0};
-    if (backend == TESS_GCF_CPU) {
-        add(&list, TESS_GCF_TILED, 0);
-        add(&list, TESS_GCF_FACTORED, 0);
-        return list;
-    }
-    for (tess_gcf_strategy s = 0; s < TESS_GCF_NUM_STRATEGIES; ++s)
-        if (s != TESS_GCF_COMPUTED && tess_gcf_strategy_there(backend, s, degrid))
-            add(&list, s, 0);
-    for (int shape = 1; shape <= TESS_GCF_SHAPES && !degrid && list.count > 0; ++shape)
-        add(&list, TESS_GCF_TILED, shape);
+    for (tess_study_strategy s = TESS_STUDY_TILED; s <= TESS_STUDY_FACTORED; ++s)
+        if (tess_study_there(backend, s, degrid)) add(&list, s, 0);
+    for (int shape = 1; shape <= TESS_GCF_SHAPES && backend == TESS_GCF_CUDA &&
+                        !degrid && list.count > 0;
+         ++shape)
+        add(&list, TESS_STUDY_TILED, shape);
     return list;
 }
 
@@ -72,10 +68,10 @@ static tess_status tune_class(const tess_bench_gcf_args *args, tess_gcf_tuning *
         printf("%s,%s,%d,%d,%s,%d,%.4g,%d\n",
                tess_bench_gcf_operation_name[out->degrid],
                tess_bench_gcf_precision_name[out->is_double], out->num_pol,
-               out->support, tess_gcf_strategy_name(list.strategy[k]), list.shape[k],
+               out->support, tess_study_name(list.strategy[k]), list.shape[k],
                rate_of(&found[k]) * out->num_pol, k == best);
     fflush(stdout);
-    out->strategy = list.strategy[best];
+    out->strategy = tess_study_strategy_of(list.strategy[best]);
     out->shape = list.shape[best];
     out->gflops = rate_of(&found[best]) * out->num_pol;
 cleanup:

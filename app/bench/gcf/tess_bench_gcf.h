@@ -6,10 +6,10 @@
 #define TESS_BENCH_GCF_H
 
 #include "tess_bench_gcf_sets.h"
-#include "tess_gcf_grid.h"
+#include "tess_study.h"
 
 /** Strategies of a case, at most: each once, and once in each of its shapes. */
-enum { TESS_BENCH_GCF_MOST = TESS_GCF_NUM_STRATEGIES + TESS_GCF_SHAPES };
+enum { TESS_BENCH_GCF_MOST = TESS_STUDY_NUM_STRATEGIES + TESS_GCF_SHAPES };
 
 typedef enum tess_bench_gcf_order {
     TESS_BENCH_GCF_RANDOM,    /**< anywhere on the grid, in any order */
@@ -32,10 +32,10 @@ typedef struct tess_bench_gcf_case {
     int extra;        /**< … bit 0: with an extra phase, bit 1: an extra sine */
     bool normalise;   /**< taps sum to 1 */
     double energy_s;  /**< to read energy for, 0: not */
-    const char *intensity;             /**< name of maps to be written, or NULL */
-    bool overwrite;                    /**< may they be there already? */
-    tess_gcf_grid_opts opts;           /**< but strategy */
-    const tess_gcf_strategy *strategy; /**< [num_strategies] */
+    const char *intensity;               /**< name of maps to be written, or NULL */
+    bool overwrite;                      /**< may they be there already? */
+    tess_study_opts opts;                /**< but strategy */
+    const tess_study_strategy *strategy; /**< [num_strategies] */
     const int *shape; /**< [num_strategies] in place of that of opts; or NULL */
     int num_strategies;
     double shrink; /**< of a set: see tess_bench_gcf_set_make() */
@@ -56,7 +56,7 @@ typedef struct tess_bench_gcf_result {
     double joules; /**< of a run, on a GPU of its kernels; NAN: cannot be read … */
     double watts;  /**< … nor this … */
     double mhz, celsius;   /**< … nor these, of the GPU */
-    tess_gcf_box box;      /**< as of tess_gcf_report, … */
+    tess_study_box box;    /**< as of tess_gcf_report, … */
     double saved_s;        /**< … what copies took less than of a whole grid */
     int64_t points_atomic; /**< as of tess_gcf_report */
     int64_t table_bytes;   /**< of taps, or of factors */

@@ -25,16 +25,16 @@ typedef struct tess_bench_gcf_args {
         double within_min;      /**< --within */
     } study;
     bool overwrite;
-    int extra;               /**< as in tess_bench_gcf_case */
-    const char *intensity;   /**< --intensity, or NULL */
-    tess_gcf_grid_opts opts; /**< threads 0: none given; the strategy is not set */
+    int extra;             /**< as in tess_bench_gcf_case */
+    const char *intensity; /**< --intensity, or NULL */
+    tess_study_opts opts;  /**< threads 0: none given; the strategy is not set */
 } tess_bench_gcf_args;
 
 /** The case that has one value of each list. The values are in this order: operation,
  *  order, visibilities, size, polarisations, precision, width. The caller fills
  *  `strategy` and sets their number. */
 void tess_bench_gcf_case_of(const tess_bench_gcf_args *args, const double *value,
-                            const tess_gcf_strategy *strategy,
+                            const tess_study_strategy *strategy,
                             tess_bench_gcf_case *what);
 
 #endif

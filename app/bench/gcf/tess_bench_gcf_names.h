@@ -14,7 +14,7 @@ extern const char *const tess_bench_gcf_backend_name[];   /**< by tess_gcf_backe
 extern const char *const tess_bench_gcf_operation_name[]; /**< by `degrid` */
 extern const char *const tess_bench_gcf_precision_name[]; /**< by `is_double` */
 extern const char *const tess_bench_gcf_order_name[];     /**< by its enum */
-extern const char *const tess_bench_gcf_atomics_name[];   /**< by tess_gcf_atomics */
+extern const char *const tess_bench_gcf_atomics_name[];   /**< by tess_study_atomics */
 extern const char *const tess_bench_gcf_sort_name[];      /**< by tess_gcf_sort */
 extern const char *const tess_bench_gcf_extra_name[];     /**< by `extra` of a case */
 

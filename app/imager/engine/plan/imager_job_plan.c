@@ -5,6 +5,7 @@
 #include "imager_targets.h"
 #include "tess_calibrate.h"
 #include "tess_fits_kernels.h"
+#include "tess_gcf.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -60,8 +61,7 @@ static tess_status read_kernels(const imager_job *job, tess_fits_kernels *file,
     *kernels = (tess_projection_kernels){.support = file->support,
                                          .oversampling = file->oversampling,
                                          .num_planes = file->num_planes,
-                                         .spacing = file->is_linear ? TESS_GCF_LINEAR
-                                                                    : TESS_GCF_SQRT,
+                                         .is_linear = file->is_linear,
                                          .is_uneven = file->is_uneven,
                                          .w_max_lambda = file->w_max_lambda,
                                          .field_l = file->field_l,

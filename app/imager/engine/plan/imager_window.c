@@ -4,6 +4,7 @@
 #include "imager_job.h"
 #include "imager_window.h"
 #include "tess_calibrate.h"
+#include "tess_gcf.h"
 #include "tess_keep.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -4,8 +4,7 @@
  * grow with threads × grid. */
 #include <string.h>
 
-#include "gcf_batch.h"
-#include "gcf_strategies.h"
+#include "study_plan.h"
 #include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -35,7 +34,7 @@ static work_done grid_by_threads(const tess_gcf_plan *plan,
     const int64_t threads = plan->opts.threads;
     const int64_t values = cells->nu * cells->nv * points->num_pol;
     const size_t grid_bytes = (size_t)values * gcf_value_bytes(plan->gcf);
-    gcf_function *loop = gcf_table_best()->grid_plain[gcf_precision(plan)];
+    gcf_function *loop = study_table_best()->grid_plain[gcf_precision(plan)];
     int64_t left_out = 0, point_cells = 0;
     double busy = 0;
 #pragma omp parallel num_threads(plan->opts.threads) \
@@ -68,9 +67,9 @@ static work_done grid_by_threads(const tess_gcf_plan *plan,
     return (work_done){left_out, point_cells, busy};
 }
 
-tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                            const tess_gcf_cells *cells, bool degrid,
-                            tess_gcf_report *report)
+tess_status study_run_private(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                              const tess_gcf_cells *cells, bool degrid,
+                              tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const int64_t threads = plan->opts.threads;
@@ -78,7 +77,7 @@ tess_status gcf_run_private(const tess_gcf_plan *plan, const tess_gcf_points *po
     const size_t grid_bytes = (size_t)values * gcf_value_bytes(plan->gcf);
     char *grids = NULL;
     /* degridding adds to no cell that threads have in common */
-    if (degrid) return gcf_run_atomic(plan, points, cells, degrid, report);
+    if (degrid) return study_run_atomic(plan, points, cells, degrid, report);
     if ((double)threads * (double)grid_bytes < (double)tess_mem_node_limit_bytes())
         grids = tess_alloc(threads, grid_bytes);
     if (!grids)

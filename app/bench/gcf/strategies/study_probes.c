@@ -1,10 +1,10 @@
 /* Which other ways of doing its work a strategy has. */
 #include <stddef.h>
 
-#include "tess_gcf_grid.h"
 #include "tess_log.h"
+#include "tess_study.h"
 
-#define BIT(strategy) (1u << TESS_GCF_##strategy)
+#define BIT(strategy) (1u << TESS_STUDY_##strategy)
 
 enum {
     NOTHING = 0,
@@ -25,19 +25,18 @@ typedef struct probe {
 static const unsigned all_gpu = BIT(TILED) | BIT(SCATTER) | BIT(GATHER) | BIT(WINDOW) |
                                 BIT(COARSE) | BIT(WARP) | BIT(COMPUTED) | BIT(FACTORED);
 
-static bool takes(const unsigned by[2][2], const tess_gcf_grid_opts *opts, bool degrid)
+static bool takes(const unsigned by[2][2], const tess_study_opts *opts, bool degrid)
 {
     return by[opts->backend == TESS_GCF_CUDA][degrid] >> opts->strategy & 1;
 }
 
 static tess_status check(bool wanted, const char *name, const unsigned by[2][2],
-                         const tess_gcf_grid_opts *opts, bool degrid)
+                         const tess_study_opts *opts, bool degrid)
 {
     tess_status status = TESS_OK;
     if (wanted && !takes(by, opts, degrid))
         TESS_FAIL(TESS_ERR_USAGE, "%s means nothing to '%s', which is to %s on a %s",
-                  name, tess_gcf_strategy_name(opts->strategy),
-                  degrid ? "degrid" : "grid",
+                  name, tess_study_name(opts->strategy), degrid ? "degrid" : "grid",
                   opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
 cleanup:
     return status;
@@ -49,7 +48,7 @@ static bool is_power_of_two(int number)
 }
 
 /* How gather cuts its tiles: whole lines of cells for the threads of whole blocks. */
-static tess_status check_gather(const tess_gcf_probes *p)
+static tess_status check_gather(const tess_study_probes *p)
 {
     tess_status status = TESS_OK;
     const int stripes = p->stripes != 0 ? p->stripes : 1;
@@ -68,12 +67,13 @@ cleanup:
 }
 
 /* Kernels are compiled for the usual ones of the rest. */
-static tess_status check_bounds(const tess_gcf_probes *p)
+static tess_status check_bounds(const tess_study_probes *p)
 {
     tess_status status = TESS_OK;
     if (p->bounds != 4 && p->bounds != 8)
         TESS_FAIL(TESS_ERR_USAGE, "%d blocks a multiprocessor: 4 or 8", p->bounds);
-    if (p->block > 0 || p->cells > 0 || p->stripes > 0 || p->atomics != TESS_GCF_NATIVE)
+    if (p->block > 0 || p->cells > 0 || p->stripes > 0 ||
+        p->atomics != TESS_STUDY_NATIVE)
         TESS_FAIL(
             TESS_ERR_USAGE,
             "launch bounds and threads, cells, stripes or ways of adding: one at a "
@@ -82,11 +82,11 @@ cleanup:
     return status;
 }
 
-static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
+static tess_status check_limits(const tess_study_opts *opts, bool degrid)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *p = &opts->probes;
-    const bool few = degrid || opts->strategy == TESS_GCF_COARSE;
+    const tess_study_probes *p = &opts->probes;
+    const bool few = degrid || opts->strategy == TESS_STUDY_COARSE;
     const bool two_to_eight = p->cells == 2 || p->cells == 4 || p->cells == 8;
     const bool one_to_four = p->cells == 1 || p->cells == 2 || p->cells == 4;
     if (p->block != 0 && (p->block < LEAST_BLOCK || p->block > MOST_BLOCK ||
@@ -96,15 +96,15 @@ static tess_status check_limits(const tess_gcf_grid_opts *opts, bool degrid)
     if (p->cells != 0 && !(few ? one_to_four : two_to_eight))
         TESS_FAIL(TESS_ERR_USAGE, "%d cells a thread: %s", p->cells,
                   few ? "1, 2 or 4" : "2, 4 or 8");
-    if (p->cells != 0 && p->atomics != TESS_GCF_NATIVE)
+    if (p->cells != 0 && p->atomics != TESS_STUDY_NATIVE)
         TESS_FAIL(TESS_ERR_USAGE, "cells a thread and ways of adding: one at a time");
     const bool windows =
-        opts->strategy == TESS_GCF_WINDOW || opts->strategy == TESS_GCF_COARSE;
-    if (windows && p->block != 0 && (p->cells != 0 || p->atomics != TESS_GCF_NATIVE))
+        opts->strategy == TESS_STUDY_WINDOW || opts->strategy == TESS_STUDY_COARSE;
+    if (windows && p->block != 0 && (p->cells != 0 || p->atomics != TESS_STUDY_NATIVE))
         TESS_FAIL(
             TESS_ERR_USAGE,
             "threads of a block and cells a thread or ways of adding: one at a time");
-    if (opts->strategy == TESS_GCF_GATHER && !degrid) TESS_TRY(check_gather(p));
+    if (opts->strategy == TESS_STUDY_GATHER && !degrid) TESS_TRY(check_gather(p));
     if (p->bounds != 0) TESS_TRY(check_bounds(p));
     if (p->points < 0 || p->points > MOST_POINTS)
         TESS_FAIL(TESS_ERR_USAGE, "%d points of a piece: up to %d", p->points,
@@ -123,17 +123,17 @@ cleanup:
     return status;
 }
 
-tess_status tess_gcf_check_probes(const tess_gcf_grid_opts *opts, bool degrid)
+tess_status tess_study_check_probes(const tess_study_opts *opts, bool degrid)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *p = &opts->probes;
+    const tess_study_probes *p = &opts->probes;
     const unsigned windows = BIT(WINDOW) | BIT(COARSE);
     const unsigned tables = BIT(SERIAL) | BIT(ATOMIC) | BIT(TILED) | BIT(PRIVATE);
     const struct {
         bool wanted;
         probe is;
     } list[] = {
-        {p->atomics != TESS_GCF_NATIVE,
+        {p->atomics != TESS_STUDY_NATIVE,
          {"--atomics",
           {{BIT(ATOMIC), NOTHING}, {BIT(SCATTER) | BIT(WARP) | windows, NOTHING}}}},
         {p->sort != TESS_GCF_SORT_CHOSEN,

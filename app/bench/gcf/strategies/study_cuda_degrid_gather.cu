@@ -2,7 +2,8 @@
  * take the cells of a line, two lines at a time, through the read-only cache. So the
  * degridders of the SKA gridding studies on GPUs, which follow Romein 2012
  * (doi:10.1145/2304576.2304620) and Humphreys & Cornwell 2011 (SKA memo 132). */
-#include "gcf_cuda_degrid.cuh"
+#include "study_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 
 namespace
 {
@@ -53,12 +54,13 @@ __global__ void __launch_bounds__(MOST_THREADS) gather_kernel(gcf_cuda_job job)
 
 template <typename R, int POLS, typename T> tess_status launch(const gcf_cuda_job &job)
 {
-    const int cells = job.host.probes->cells > 0 ? job.host.probes->cells : (int)LINES;
-    return gcf_launch_warps(job,
-                            cells == 1   ? gather_kernel<R, POLS, T, 1>
-                            : cells == 2 ? gather_kernel<R, POLS, T, 2>
-                                         : gather_kernel<R, POLS, T, 4>,
-                            THREADS);
+    const int cells =
+        study_probes_of(job)->cells > 0 ? study_probes_of(job)->cells : (int)LINES;
+    return study_launch_warps(job,
+                              cells == 1   ? gather_kernel<R, POLS, T, 1>
+                              : cells == 2 ? gather_kernel<R, POLS, T, 2>
+                                           : gather_kernel<R, POLS, T, 4>,
+                              THREADS);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
@@ -69,7 +71,7 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 
 } // namespace
 
-tess_status gcf_cuda_degrid_gather(const gcf_cuda_job &job)
+tess_status study_degrid_gather(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

@@ -1,5 +1,5 @@
 /* Kernels of a formula (tess_gcf_formula), computed instead of read; included by
- * gcf_isa.c with REAL and NAME as gcf_loops.inc.h. */
+ * study_isa.c with REAL and NAME as study_loops.inc.h has them. */
 
 /* The formula for a point, in its precision: phases turn the other way where w < 0. */
 typedef struct NAME(formula) {

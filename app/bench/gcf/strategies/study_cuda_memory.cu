@@ -1,6 +1,6 @@
 /* Visibilities and grid of a call in device memory: as structs or planes of them, the
  * whole grid or the box that is met, in memory that is copied to or that moves. */
-#include "gcf_cuda.cuh"
+#include "study_cuda.cuh"
 
 #include <cstring>
 
@@ -74,7 +74,7 @@ tess_status copy_rows(bool up, bool managed, char *there, char *here, int64_t st
 
 } // namespace
 
-bool tess_gcf_lock(void *memory, int64_t bytes)
+bool tess_study_lock(void *memory, int64_t bytes)
 {
     if (cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess)
         return true;
@@ -82,17 +82,17 @@ bool tess_gcf_lock(void *memory, int64_t bytes)
     return false;
 }
 
-void tess_gcf_unlock(void *memory)
+void tess_study_unlock(void *memory)
 {
     if (cudaHostUnregister(memory) != cudaSuccess) (void)cudaGetLastError();
 }
 
-tess_status gcf_cuda_memory_take(const gcf_cuda_job &job, gcf_cuda_memory *memory)
+tess_status study_memory_take(const gcf_cuda_job &job, study_memory *memory)
 {
     tess_status status = TESS_OK;
     const int64_t value = value_bytes(job) * job.num_pol;
     const int64_t vis = job.num_vis * value, cells = job.pol_stride * value;
-    memory->managed = job.host.probes->managed;
+    memory->managed = study_probes_of(job)->managed;
     if (memory->managed && vis + cells > tess_device_room() / 2)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "managed memory: visibilities and grid need %lld MiB, more than half "
@@ -105,7 +105,7 @@ cleanup:
     return status;
 }
 
-void gcf_cuda_memory_free(gcf_cuda_memory *memory)
+void study_memory_free(study_memory *memory)
 {
     if (memory->managed) {
         (void)cudaFree(memory->vis);
@@ -116,8 +116,8 @@ void gcf_cuda_memory_free(gcf_cuda_memory *memory)
     }
 }
 
-tess_status gcf_cuda_copy_vis(const gcf_cuda_job &job, bool up, void *here,
-                              const gcf_cuda_memory *memory)
+tess_status study_copy_vis(const gcf_cuda_job &job, bool up, void *here,
+                           const study_memory *memory)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = job.num_vis * job.num_pol * value_bytes(job);
@@ -137,8 +137,8 @@ cleanup:
     return status;
 }
 
-tess_status gcf_cuda_copy_cells(const gcf_cuda_job &job, bool up, void *here,
-                                const tess_gcf_box *box, const gcf_cuda_memory *memory)
+tess_status study_copy_cells(const gcf_cuda_job &job, bool up, void *here,
+                             const tess_study_box *box, const study_memory *memory)
 {
     tess_status status = TESS_OK;
     const int64_t value = value_bytes(job), stride = job.nv * value;

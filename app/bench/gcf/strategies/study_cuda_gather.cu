@@ -4,7 +4,7 @@
  * which are gridded one after another. Nothing is added atomically, and the sums do not
  * depend on the order of execution. The study of scatter, gather and moving windows on
  * Kepler (2016; github.com/NVIDIA/SKA-gpu-grid) found it the fastest in most cases. */
-#include "gcf_cuda.cuh"
+#include "study_cuda.cuh"
 
 namespace
 {
@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(TILE *TILE / CELLS, BLOCKS)
     }
     for (int n = 0; n < CELLS; ++n)
         for (int p = 0; p < POLS; ++p) {
-            /* cells that nothing reached may be another part's, see gcf_cuda.h */
+            /* cells that nothing reached may be another part's, see tess_gcf_device.h
+             */
             if (u + n * LINES >= job.nu || v >= job.nv ||
                 (sum[n][p].x == 0 && sum[n][p].y == 0))
                 continue;
@@ -84,7 +85,7 @@ template <typename R, int POLS, int CELLS, int BLOCKS = 0>
 tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.host.probes;
+    const tess_study_probes *probes = study_probes_of(job);
     const int64_t tiles = (int64_t)job.tiles_u * job.tiles_v;
     const int stripes = max(probes->stripes, 1), lines = TILE / stripes;
     const int most = TILE * lines / CELLS; /* threads that a stripe has work for */
@@ -106,12 +107,12 @@ cleanup:
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const int cells =
-        job.host.probes->cells > 0 ? job.host.probes->cells : (int)CELLS_USUAL;
-    if (job.host.probes->bounds == GCF_FEW_BLOCKS)
-        return launch<R, POLS, CELLS_USUAL, GCF_FEW_BLOCKS>(job);
-    if (job.host.probes->bounds == GCF_MANY_BLOCKS)
-        return launch<R, POLS, CELLS_USUAL, GCF_MANY_BLOCKS>(job);
+    const int cells = study_probes_of(job)->cells > 0 ? study_probes_of(job)->cells
+                                                      : (int)CELLS_USUAL;
+    if (study_probes_of(job)->bounds == STUDY_FEW_BLOCKS)
+        return launch<R, POLS, CELLS_USUAL, STUDY_FEW_BLOCKS>(job);
+    if (study_probes_of(job)->bounds == STUDY_MANY_BLOCKS)
+        return launch<R, POLS, CELLS_USUAL, STUDY_MANY_BLOCKS>(job);
     return cells == 2   ? launch<R, POLS, 2>(job)
            : cells == 4 ? launch<R, POLS, 4>(job)
                         : launch<R, POLS, 8>(job);
@@ -119,12 +120,12 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 
 } // namespace
 
-gcf_cuda_order gcf_cuda_grid_gather_order(const gcf_cuda_job &)
+gcf_cuda_order study_grid_gather_order(const gcf_cuda_job &)
 {
-    return {TILE, TILE, false, false, 0};
+    return {TILE, TILE, false, false, false, 0};
 }
 
-tess_status gcf_cuda_grid_gather(const gcf_cuda_job &job)
+tess_status study_grid_gather(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

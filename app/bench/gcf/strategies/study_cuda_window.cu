@@ -5,7 +5,7 @@
  * piece of a baseline's track. Points that come so, baseline after baseline, each in
  * order of time, are taken as they come; others are sorted by small tiles instead,
  * which keeps footprints about as close. */
-#include "gcf_cuda.cuh"
+#include "study_cuda.cuh"
 
 namespace
 {
@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(B::most, B::blocks)
             if (cell != current) {
                 for (int p = 0; p < POLS; ++p) {
                     if (current >= 0)
-                        gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current,
-                                          sum[p]);
+                        study_add_cell<HOW>(
+                            (C *)job.cells + p * job.pol_stride + current, sum[p]);
                     sum[p].x = sum[p].y = 0;
                 }
                 current = cell;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(B::most, B::blocks)
                 gcf_add_tap<R>(sum[p], tap, s.vis[p]);
         }
         for (int p = 0; p < POLS && current >= 0; ++p)
-            gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current, sum[p]);
+            study_add_cell<HOW>((C *)job.cells + p * job.pol_stride + current, sum[p]);
     }
 }
 
@@ -76,7 +76,7 @@ template <typename R, int POLS, int HOW, typename B>
 tess_status launch_bounded(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.host.probes;
+    const tess_study_probes *probes = study_probes_of(job);
     const int points =
         probes->points > 0 && probes->points < BATCH ? probes->points : (int)BATCH;
     gcf_launch(window_kernel<R, POLS, HOW, B>, (job.count + points - 1) / points,
@@ -89,33 +89,36 @@ cleanup:
 
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
-    return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS>>(job);
+    return launch_bounded<R, POLS, HOW, study_bounds<THREADS>>(job);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes *probes = job.host.probes;
-    const tess_gcf_atomics HOW = TESS_GCF_NATIVE;
+    const tess_study_probes *probes = study_probes_of(job);
+    const tess_study_atomics HOW = TESS_STUDY_NATIVE;
     if (probes->block > 0)
-        return launch_bounded<R, POLS, HOW, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);
-    if (probes->bounds == GCF_FEW_BLOCKS)
-        return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS, GCF_FEW_BLOCKS>>(job);
-    if (probes->bounds == GCF_MANY_BLOCKS)
-        return launch_bounded<R, POLS, HOW, gcf_bounds<THREADS, GCF_MANY_BLOCKS>>(job);
-    return GCF_BY_ATOMICS(job, R, POLS, launch, job);
+        return launch_bounded<R, POLS, HOW, study_bounds<STUDY_MOST_THREADS, 0, true>>(
+            job);
+    if (probes->bounds == STUDY_FEW_BLOCKS)
+        return launch_bounded<R, POLS, HOW, study_bounds<THREADS, STUDY_FEW_BLOCKS>>(
+            job);
+    if (probes->bounds == STUDY_MANY_BLOCKS)
+        return launch_bounded<R, POLS, HOW, study_bounds<THREADS, STUDY_MANY_BLOCKS>>(
+            job);
+    return STUDY_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace
 
-gcf_cuda_order gcf_cuda_grid_window_order(const gcf_cuda_job &job)
+gcf_cuda_order study_grid_window_order(const gcf_cuda_job &job)
 {
-    const bool follow =
-        job.host.probes->sort == TESS_GCF_SORT_CHOSEN && job.near_share >= TRACKS_SHARE;
+    const bool follow = study_probes_of(job)->sort == TESS_GCF_SORT_CHOSEN &&
+                        job.near_share >= TRACKS_SHARE;
     const int tile = follow ? 0 : TILE;
-    return {tile, tile, false, false, 0};
+    return {tile, tile, false, false, false, 0};
 }
 
-tess_status gcf_cuda_grid_window(const gcf_cuda_job &job)
+tess_status study_grid_window(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

@@ -1,10 +1,10 @@
-/** @file gcf_cuda_degrid.cuh  (private to grid/gcf/)
+/** @file tess_gcf_cuda_degrid.cuh
  *  Sums over the lanes of a warp, as degridding ends with.
  */
 #ifndef TESS_GCF_CUDA_DEGRID_CUH
 #define TESS_GCF_CUDA_DEGRID_CUH
 
-#include "gcf_cuda.cuh"
+#include "tess_gcf_cuda.cuh"
 
 enum { GCF_WARP = 32 };
 static const unsigned GCF_ALL_LANES = 0xffffffffu;
@@ -85,20 +85,6 @@ __device__ inline void gcf_store_point(const gcf_cuda_job &job, uint32_t point, 
         atomicAdd(to, total);
     else
         *to = total;
-}
-
-/** Launch a kernel of a warp for each point, `threads` or what was asked for a block.
- */
-template <typename K>
-static tess_status gcf_launch_warps(const gcf_cuda_job &job, K kernel, int threads)
-{
-    tess_status status = TESS_OK;
-    const int block = job.host.probes->block > 0 ? job.host.probes->block : threads;
-    const int warps = block / GCF_WARP;
-    gcf_launch(kernel, (job.count + warps - 1) / warps, block, 0, job);
-    TESS_CUDA_LAUNCHED();
-cleanup:
-    return status;
 }
 
 #endif

@@ -2,7 +2,7 @@
  * the footprint, every product added to the grid atomically. The straightforward way,
  * as van Amesfoort et al. 2009 (doi:10.1145/1531743.1531777) and Humphreys & Cornwell
  * 2011 (SKA memo 132) had it on the first GPUs. */
-#include "gcf_cuda.cuh"
+#include "study_cuda.cuh"
 
 namespace
 {
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(MOST_THREADS) scatter_kernel(gcf_cuda_job job)
             for (int p = 0; p < POLS; ++p) {
                 C sum = {0, 0};
                 gcf_add_product(sum, tap, vis[p]);
-                gcf_add_cell<HOW>(cell + p * job.pol_stride + j, sum);
+                study_add_cell<HOW>(cell + p * job.pol_stride + j, sum);
             }
         }
     }
@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(MOST_THREADS) scatter_kernel(gcf_cuda_job job)
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const int block = job.host.probes->block > 0 ? job.host.probes->block : THREADS;
+    const int block =
+        study_probes_of(job)->block > 0 ? study_probes_of(job)->block : THREADS;
     gcf_launch(scatter_kernel<R, POLS, HOW>, job.count, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -48,12 +49,12 @@ cleanup:
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    return GCF_BY_ATOMICS(job, R, POLS, launch, job);
+    return STUDY_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace
 
-tess_status gcf_cuda_grid_scatter(const gcf_cuda_job &job)
+tess_status study_grid_scatter(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

@@ -5,7 +5,8 @@
  * which is that of time along a baseline's track: the cell of the next footprint is
  * mostly the same, and is read from the grid only when it is not. Where Romein's
  * gridder adds to memory then, nothing is written here but the visibilities. */
-#include "gcf_cuda_degrid.cuh"
+#include "study_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 
 namespace
 {
@@ -78,10 +79,10 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     const int places = GCF_WARP * shape<R, POLS>::CELLS;
-    const int width = max(job.table.max_support, job.host.probes->bin);
+    const int width = max(job.table.max_support, study_probes_of(job)->bin);
     const int parts = (width * width + places - 1) / places;
     const int points =
-        job.host.probes->points > 0 ? job.host.probes->points : (int)POINTS;
+        study_probes_of(job)->points > 0 ? study_probes_of(job)->points : (int)POINTS;
     const int64_t work = (job.count + points - 1) / points * parts;
     TESS_TRY(tess_device_zero(job.vis, job.num_vis * 2 * POLS * (int64_t)sizeof(R)));
     gcf_launch(window_kernel<R, POLS>, (work + WARPS - 1) / WARPS, THREADS, 0, job,
@@ -93,7 +94,7 @@ cleanup:
 
 } // namespace
 
-tess_status gcf_cuda_degrid_window(const gcf_cuda_job &job)
+tess_status study_degrid_window(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

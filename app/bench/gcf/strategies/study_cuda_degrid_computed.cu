@@ -3,7 +3,8 @@
  * exponential, a sine, a cosine and two square roots take the place of 8 bytes. Studies
  * of degridding on GPUs for the SKA measured kernels of this form, with the device's
  * fast functions and without. */
-#include "gcf_cuda_degrid.cuh"
+#include "study_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 
 namespace
 {
@@ -131,24 +132,24 @@ template <typename R, int POLS, bool FAST> tess_status launch(const gcf_cuda_job
 {
     const bool phase = job.table.formula.turns != 0,
                sine = job.table.formula.ripple != 0;
-    return gcf_launch_warps(job,
-                            phase && sine ? computed_kernel<R, POLS, FAST, PHASE | SINE>
-                            : phase       ? computed_kernel<R, POLS, FAST, PHASE>
-                            : sine        ? computed_kernel<R, POLS, FAST, SINE>
-                                          : computed_kernel<R, POLS, FAST, NOTHING>,
-                            THREADS);
+    return study_launch_warps(job,
+                              phase && sine
+                                  ? computed_kernel<R, POLS, FAST, PHASE | SINE>
+                              : phase ? computed_kernel<R, POLS, FAST, PHASE>
+                              : sine  ? computed_kernel<R, POLS, FAST, SINE>
+                                      : computed_kernel<R, POLS, FAST, NOTHING>,
+                              THREADS);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    return gcf_cuda_plan_of(job.host.with)->opts.fast_math
-               ? launch<R, POLS, true>(job)
-               : launch<R, POLS, false>(job);
+    return study_is_fast(job.host.plan->opts.context) ? launch<R, POLS, true>(job)
+                                                      : launch<R, POLS, false>(job);
 }
 
 } // namespace
 
-tess_status gcf_cuda_degrid_computed(const gcf_cuda_job &job)
+tess_status study_degrid_computed(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

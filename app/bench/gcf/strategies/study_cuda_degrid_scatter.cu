@@ -4,7 +4,8 @@
  * taps that fall on them, and a point's shares are added up over the warps and then
  * over the block: the mirror image of gridding by cells, of the SKA gridding studies on
  * GPUs (as gather of Romein 2012, doi:10.1145/2304576.2304620, section 3). */
-#include "gcf_cuda_degrid.cuh"
+#include "study_cuda.cuh"
+#include "tess_gcf_cuda_degrid.cuh"
 
 namespace
 {
@@ -97,13 +98,13 @@ cleanup:
 
 } // namespace
 
-gcf_cuda_order gcf_cuda_degrid_scatter_order(const gcf_cuda_job &job)
+gcf_cuda_order study_degrid_scatter_order(const gcf_cuda_job &job)
 {
     (void)job;
-    return {16, 16, false, false, 0};
+    return {16, 16, false, false, false, 0};
 }
 
-tess_status gcf_cuda_degrid_scatter(const gcf_cuda_job &job)
+tess_status study_degrid_scatter(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }

@@ -2,7 +2,7 @@
  * threads made coarser: each owns a square of neighbouring cells of the window and not
  * one, so that where a point lies, and its visibility, are looked up once for all of
  * them; and the window is cut into tiles that different blocks work on in parallel. */
-#include "gcf_cuda.cuh"
+#include "study_cuda.cuh"
 
 namespace
 {
@@ -31,9 +31,9 @@ __device__ inline void flush(const gcf_cuda_job &job, int u, int v,
                 if ((to->x != 0 || to->y != 0) &&
                     (unsigned)(u + i) < (unsigned)job.nu &&
                     (unsigned)(v + j) < (unsigned)job.nv)
-                    gcf_add_cell<HOW>((C *)job.cells + p * job.pol_stride +
-                                          (int64_t)(u + i) * job.nv + v + j,
-                                      *to);
+                    study_add_cell<HOW>((C *)job.cells + p * job.pol_stride +
+                                            (int64_t)(u + i) * job.nv + v + j,
+                                        *to);
                 to->x = to->y = 0;
             }
 }
@@ -133,7 +133,7 @@ template <typename R, int POLS, int SIDE, int HOW, typename B>
 tess_status launch_bounded(const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
-    const tess_gcf_probes *probes = job.host.probes;
+    const tess_study_probes *probes = study_probes_of(job);
     const int threads = probes->block > 0 ? probes->block : (int)THREADS;
     const int widest = max(job.table.max_support, probes->bin);
     const int squares = (widest + SIDE - 1 + SIDE - 1) / SIDE;
@@ -151,7 +151,7 @@ cleanup:
 template <typename R, int POLS, int SIDE, int HOW>
 tess_status launch_squares(const gcf_cuda_job &job)
 {
-    return launch_bounded<R, POLS, SIDE, HOW, gcf_bounds<THREADS>>(job);
+    return launch_bounded<R, POLS, SIDE, HOW, study_bounds<THREADS>>(job);
 }
 
 template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &job)
@@ -163,28 +163,28 @@ template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &
 template <typename R, int POLS, typename B>
 tess_status launch_other(const gcf_cuda_job &job)
 {
-    return launch_bounded<R, POLS, square<R, POLS>::SIDE, TESS_GCF_NATIVE, B>(job);
+    return launch_bounded<R, POLS, square<R, POLS>::SIDE, TESS_STUDY_NATIVE, B>(job);
 }
 
 template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
 {
-    const tess_gcf_probes *probes = job.host.probes;
+    const tess_study_probes *probes = study_probes_of(job);
     const int cells = probes->cells;
     if (probes->block > 0)
-        return launch_other<R, POLS, gcf_bounds<GCF_MOST_THREADS, 0, true>>(job);
-    if (probes->bounds == GCF_FEW_BLOCKS)
-        return launch_other<R, POLS, gcf_bounds<THREADS, GCF_FEW_BLOCKS>>(job);
-    if (probes->bounds == GCF_MANY_BLOCKS)
-        return launch_other<R, POLS, gcf_bounds<THREADS, GCF_MANY_BLOCKS>>(job);
-    return cells == 1   ? launch_squares<R, POLS, 1, TESS_GCF_NATIVE>(job)
-           : cells == 2 ? launch_squares<R, POLS, 2, TESS_GCF_NATIVE>(job)
-           : cells == 4 ? launch_squares<R, POLS, 4, TESS_GCF_NATIVE>(job)
-                        : GCF_BY_ATOMICS(job, R, POLS, launch, job);
+        return launch_other<R, POLS, study_bounds<STUDY_MOST_THREADS, 0, true>>(job);
+    if (probes->bounds == STUDY_FEW_BLOCKS)
+        return launch_other<R, POLS, study_bounds<THREADS, STUDY_FEW_BLOCKS>>(job);
+    if (probes->bounds == STUDY_MANY_BLOCKS)
+        return launch_other<R, POLS, study_bounds<THREADS, STUDY_MANY_BLOCKS>>(job);
+    return cells == 1   ? launch_squares<R, POLS, 1, TESS_STUDY_NATIVE>(job)
+           : cells == 2 ? launch_squares<R, POLS, 2, TESS_STUDY_NATIVE>(job)
+           : cells == 4 ? launch_squares<R, POLS, 4, TESS_STUDY_NATIVE>(job)
+                        : STUDY_BY_ATOMICS(job, R, POLS, launch, job);
 }
 
 } // namespace
 
-tess_status gcf_cuda_grid_coarse(const gcf_cuda_job &job)
+tess_status study_grid_coarse(const gcf_cuda_job &job)
 {
     return GCF_BY_TYPE(job, run, job);
 }
