@@ -167,13 +167,10 @@ static const struct argp_option options[] = {
     {"fast-math", OPT_FAST_MATH, NULL, 0,
      "computed: in single precision by the GPU's fast functions, or short series", 0},
     {"tune", OPT_TUNE, NULL, 0,
-     "Time the strategies that the backend has, on a CPU tiled and factored, on a GPU "
-     "all "
-     "of them and tiled in every shape, for kernels of 8 to 128 cells in both "
-     "precisions "
-     "and directions, and keep which are the fastest on this processor or kind of GPU "
-     "in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or ~/.cache/tessera: tessera image "
-     "--w projection --strategy auto takes those",
+     "Time tiled and factored, on a GPU tiled in every shape, for kernels of 8 to 128 "
+     "cells in both precisions and directions, and keep which are the fastest on this "
+     "processor or kind of GPU in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or "
+     "~/.cache/tessera: tessera image --w projection --strategy auto takes those",
      0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",

@@ -1,8 +1,8 @@
 /** @file cuda_runtime.h
- *  CUDA as far as grid/gcf/ uses it, on the CPU: kernels compiled as C++ and run a
- *  block at a time, every thread of a block on a stack of its own, which gives way at
- *  barriers and where warps exchange values (simt.cc). Slow, but sanitizers see every
- *  access, a barrier that is missing shows up (threads run in rising and falling order
+ *  CUDA as far as strategies of gridding with tables use it, on the CPU: kernels are
+ *  compiled as C++ and run a block at a time. Every thread of a block has a stack of its
+ *  own, and gives way at barriers and where warps exchange values (simt.cc). This is
+ *  slow, but sanitizers see every access, a barrier that is missing shows up (threads run in rising and falling order
  *  by turns), and so does one that not all threads come to.
  *
  *  Not emulated: caches, memory orders (atomics are plain), tensor cores.
