@@ -92,25 +92,50 @@ void tess_vis_block_free(tess_vis_block *block)
 
 /* ---- reading ---- */
 
-/* An MS is a folder with table.dat; a regular file is taken for UVFITS. */
-static tess_status find_format(const char *path, const tess_vis_format **format)
+/* The first that recognises a path reads it. The last one without a suffix makes the
+ * new sets whose names tell nothing. */
+static const tess_vis_format *const formats[] = {&tess_vis_format_ms,
+                                                 &tess_vis_format_uvfits};
+
+enum { NUM_FORMATS = sizeof formats / sizeof formats[0] };
+
+bool vis_folder_has(const char *path, const struct stat *info, const char *file)
+{
+    struct stat found;
+    char inside[sizeof((tess_vis_meta *)0)->path + 64];
+    if (!S_ISDIR(info->st_mode)) return false;
+    return snprintf(inside, sizeof inside, "%s/%s", path, file) < (int)sizeof inside &&
+           stat(inside, &found) == 0;
+}
+
+static tess_status refuse_unknown(const char *path)
+{
+    tess_status status = TESS_OK;
+    char text[256] = "";
+    for (int k = 0; k < NUM_FORMATS; ++k) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s is %s", k > 0 ? ", " : "",
+                 formats[k]->name, formats[k]->sign);
+    }
+    TESS_FAIL(TESS_ERR_INPUT, "%s: is not a set of visibilities: %s", path, text);
+cleanup:
+    return status;
+}
+
+static tess_status find_format(const char *path, int *which)
 {
     tess_status status = TESS_OK;
     struct stat info;
-    char table[1100];
     if (strlen(path) >= sizeof((tess_vis_meta *)0)->path)
         TESS_FAIL(TESS_ERR_IO, "%.200s...: the path is too long", path);
     if (stat(path, &info) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (S_ISDIR(info.st_mode)) {
-        snprintf(table, sizeof table, "%s/table.dat", path);
-        if (stat(table, &info) != 0)
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "%s: is a folder without table.dat, so not a MeasurementSet",
-                      path);
-        *format = &tess_vis_format_ms;
-    } else
-        *format = &tess_vis_format_uvfits;
+    for (int k = 0; k < NUM_FORMATS; ++k)
+        if (formats[k]->recognise(path, &info)) {
+            *which = k;
+            return TESS_OK;
+        }
+    TESS_TRY(refuse_unknown(path));
 cleanup:
     return status;
 }
@@ -132,18 +157,32 @@ tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select)
 {
     tess_status status = TESS_OK;
-    const tess_vis_format *format = NULL;
-    int count = 0;
+    int which = 0;
     const char **checked = tess_alloc(num_paths, sizeof *checked);
     if (!checked) TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
-    for (int k = 0; k < num_paths; ++k)
-        if (find_format(paths[k], &format) == TESS_OK && format->check)
-            checked[count++] = paths[k];
-    tess_error_clear(); /* the function that opens the file reports why it cannot be
-                           opened */
-    if (count > 0) TESS_TRY(tess_vis_format_ms.check(checked, count, select));
+    for (int f = 0; f < NUM_FORMATS; ++f) {
+        int count = 0;
+        for (int k = 0; k < num_paths && formats[f]->check; ++k)
+            if (find_format(paths[k], &which) == TESS_OK && which == f)
+                checked[count++] = paths[k];
+        tess_error_clear(); /* the function that opens the file reports why it cannot
+                               be opened */
+        if (count > 0) TESS_TRY(formats[f]->check(checked, count, select));
+    }
 cleanup:
     tess_free(checked);
+    return status;
+}
+
+/* An option names a column, which the set must have. */
+static tess_status allow_column(const tess_vis_format *format, const char *path,
+                                const char *option, const char *column)
+{
+    tess_status status = TESS_OK;
+    if (column && !format->has_columns)
+        TESS_FAIL(TESS_ERR_USAGE, "%s %s: %s is %s, which has no columns", option,
+                  column, path, format->name);
+cleanup:
     return status;
 }
 
@@ -152,20 +191,16 @@ tess_status tess_vis_open(const char *path, const tess_vis_select *select,
 {
     tess_status status = TESS_OK;
     const tess_vis_select everything = {0};
-    const tess_vis_format *format = NULL;
+    int which = 0;
     tess_vis_reader *reader = tess_alloc_zero(1, sizeof *reader);
     if (!reader) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
-    TESS_TRY(find_format(path, &format));
-    reader->format = format;
-    if (select && select->data_column && format != &tess_vis_format_ms)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--datacolumn %s: %s is not a MeasurementSet and has no columns",
-                  select->data_column, path);
-    if (select && select->subtract_column && format != &tess_vis_format_ms)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--subtract-column %s: %s is not a MeasurementSet and has no columns",
-                  select->subtract_column, path);
-    TESS_TRY(format->open(path, select ? select : &everything, reader));
+    if (!select) select = &everything;
+    TESS_TRY(find_format(path, &which));
+    const tess_vis_format *format = reader->format = formats[which];
+    TESS_TRY(allow_column(format, path, "--datacolumn", select->data_column));
+    TESS_TRY(allow_column(format, path, "--subtract-column", select->subtract_column));
+    TESS_TRY(format->open(path, select, reader));
+    snprintf(reader->meta.format, sizeof reader->meta.format, "%s", format->name);
     *reader_out = reader;
     reader = NULL;
 cleanup:
@@ -176,6 +211,16 @@ cleanup:
 const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader)
 {
     return &reader->meta;
+}
+
+bool tess_vis_has_columns(const tess_vis_reader *reader)
+{
+    return reader->format->has_columns;
+}
+
+bool tess_vis_is_copied(const tess_vis_reader *reader)
+{
+    return reader->format->copies;
 }
 
 /* Turns u and v from the North of the file's frame to that of J2000. */
@@ -245,12 +290,38 @@ void tess_vis_close(tess_vis_reader *reader)
 
 /* ---- writing ---- */
 
-static bool is_ms_name(const char *path)
+static bool has_suffix(const char *path, const char *suffix)
 {
+    const size_t count = strlen(suffix);
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
         --length;
-    return length >= 3 && strncasecmp(path + length - 3, ".ms", 3) == 0;
+    return length >= count && strncasecmp(path + length - count, suffix, count) == 0;
+}
+
+/* Whether a new set of this format may have this name. */
+static bool suits(const tess_vis_format *format, const char *path)
+{
+    if (format->suffix) return has_suffix(path, format->suffix);
+    for (int k = 0; k < NUM_FORMATS; ++k)
+        if (formats[k]->suffix && has_suffix(path, formats[k]->suffix)) return false;
+    return true;
+}
+
+/* The format of a new set: there is one without a suffix, which any other name suits.
+ */
+static const tess_vis_format *format_for(const char *path)
+{
+    int k = 0;
+    while (!suits(formats[k], path))
+        ++k;
+    return formats[k];
+}
+
+void tess_vis_order_corr(const char *path, tess_vis_segment *segment)
+{
+    const tess_vis_format *format = format_for(path);
+    if (format->order_corr) format->order_corr(segment->num_corr, segment->corr);
 }
 
 /* What is to be written. */
@@ -289,11 +360,8 @@ tess_status tess_vis_create(tess_comm *comm, const char *path,
                             tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
-    const writing what = {.format = is_ms_name(path) ? &tess_vis_format_ms
-                                                     : &tess_vis_format_uvfits,
-                          .path = path,
-                          .meta = meta,
-                          .overwrite = overwrite};
+    const writing what = {
+        .format = format_for(path), .path = path, .meta = meta, .overwrite = overwrite};
     if (meta->num_segments != 1)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: a new set holds one spectral window, not %d; choose with --spw",
@@ -309,21 +377,21 @@ tess_status tess_vis_create_like(tess_comm *comm, const char *path,
 {
     tess_status status = TESS_OK;
     const tess_vis_meta *meta = &source->meta;
-    const bool copies = source->format == &tess_vis_format_uvfits;
-    const writing what = {.format = &tess_vis_format_uvfits,
+    const bool copies = source->format->copies;
+    const writing what = {.format = copies ? source->format : format_for(""),
                           .path = path,
                           .meta = meta,
                           .like = copies ? source : NULL,
                           .origin = origin,
                           .overwrite = overwrite};
-    if (is_ms_name(path))
+    if (!suits(what.format, path))
         TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: the output is UVFITS; give a name that does not end in .ms, or "
-                  "write into a MeasurementSet with --column",
-                  path);
+                  "%s: the output is %s, which is not named so; give another name, or "
+                  "write into a set that has columns with --column",
+                  path, what.format->name);
     if (!copies && meta->num_segments != 1)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: has %d spectral windows and a new UVFITS holds one; choose with "
+                  "%s: has %d spectral windows and a new set holds one; choose with "
                   "--spw, or write into it with --column",
                   meta->path, meta->num_segments);
     TESS_TRY(begin(comm, &what, writer));
@@ -354,9 +422,9 @@ static tess_status create_column(tess_comm *comm, tess_vis_reader *source, writi
     what.path = source->meta.path;
     what.meta = &source->meta;
     what.like = source;
-    if (source->format != &tess_vis_format_ms)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns%s",
-                  source->meta.path,
+    if (!source->format->has_columns)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: is %s, which has no columns%s",
+                  source->meta.path, source->format->name,
                   what.of_weights ? "" : "; give an output file with -o");
     TESS_TRY(begin(comm, &what, writer));
 cleanup:
@@ -367,9 +435,9 @@ tess_status tess_vis_check_column(const tess_vis_reader *source, const char *col
                                   bool of_weights)
 {
     tess_status status = TESS_OK;
-    if (!source->format->check_column)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: is UVFITS, which has no columns",
-                  source->meta.path);
+    if (!source->format->has_columns)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: is %s, which has no columns", source->meta.path,
+                  source->format->name);
     TESS_TRY(source->format->check_column(source, column, of_weights));
 cleanup:
     return status;
@@ -400,6 +468,11 @@ tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
     return writer->format->write(writer, block);
 }
 
+bool tess_vis_gathers(const tess_vis_writer *writer)
+{
+    return writer->format->gathers;
+}
+
 int tess_vis_raw_writers(const tess_vis_writer *writer, int threads)
 {
     const int best = writer->raw_writers;
@@ -410,6 +483,11 @@ tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row
                                int64_t num_rows, const void *from)
 {
     return writer->format->write_raw(writer, segment, row_first, num_rows, from);
+}
+
+double tess_vis_stored_uvw(const tess_vis_writer *writer, double uvw_m)
+{
+    return writer->format->stored_uvw ? writer->format->stored_uvw(uvw_m) : uvw_m;
 }
 
 tess_status tess_vis_finish(tess_vis_writer *writer)

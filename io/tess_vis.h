@@ -70,7 +70,7 @@ typedef struct tess_vis_antenna {
 /** What a set holds after selection. Owned by the reader. */
 typedef struct tess_vis_meta {
     char path[1024];
-    char format[16]; /**< "UVFITS", "MS" */
+    char format[16]; /**< for people: "UVFITS", "MS" */
     char telescope[64], observer[64], object[64], project[64];
     double equinox;         /**< 2000.0: other directions are converted to J2000 */
     double ra_rad, dec_rad; /**< phase centre of the selected field */
@@ -181,7 +181,8 @@ void tess_vis_set_lock_timeout(double seconds);
 tess_status tess_vis_check(const char *const *paths, int num_paths,
                            const tess_vis_select *select);
 
-/** Open a set; the format is found by looking (an MS is a folder with table.dat).
+/** Open a set; the first format that recognises the path reads it (an MS is a folder
+ *  with table.dat).
  *  Local: every rank opens for itself. Errors: TESS_ERR_IO (missing, unreadable),
  *  TESS_ERR_INPUT (not FITS, truncated, no groups, zero rows, bad frequency; the
  * message names file and remedy), TESS_ERR_USAGE (a selection of what the set does not
@@ -192,6 +193,11 @@ tess_status tess_vis_open(const char *path, const tess_vis_select *select,
 
 /** What the opened set holds. Local. */
 const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
+
+/** Whether data columns can be added to the set and replaced in place; whether
+ *  tess_vis_create_like copies all of it. Local. */
+bool tess_vis_has_columns(const tess_vis_reader *reader);
+bool tess_vis_is_copied(const tess_vis_reader *reader);
 
 /** Read rows [row_first, row_first + num_rows) of a segment. Uses up to `num_threads`
  *  threads. Local; one call at a time per reader, but a thread other than the one that
@@ -226,6 +232,10 @@ void tess_vis_block_free(tess_vis_block *block);
  * A writer works under a temporary name beside the target and renames in finish;
  * destroying it without finish removes what it wrote. */
 
+/** Put the correlations into the order in which a new set of this name stores them, so
+ *  that writing moves no values. Local. */
+void tess_vis_order_corr(const char *path, tess_vis_segment *segment);
+
 /** Begin a new set described by `meta` (one segment; its num_rows is what will be
  *  written). A path ending in ".ms" makes an MS, else UVFITS. TESS_ERR_IO when the
  *  target exists and not `overwrite`, or cannot be written. Collective. */
@@ -240,25 +250,26 @@ typedef struct tess_vis_origin {
     const char *message; /**< "visibilities predicted from ..." */
 } tess_vis_origin;
 
-/** Begin a copy of an opened UVFITS set, complete with its tables and unselected data;
- *  only the visibilities later written replace the old ones (their weights and uvw stay
- *  as they are). For an MS source the copy is a new UVFITS of the selected rows, made
- *  from its meta. `origin` (NULL: the header stays as it is) is borrowed until the
- *  writer is destroyed. Collective. */
+/** Begin a copy of an opened set, complete with its tables and unselected data; only
+ *  the visibilities later written replace the old ones (their weights and uvw stay as
+ *  they are). For a source that is not copied (tess_vis_is_copied(): an MS) the file is
+ * a new UVFITS of the selected rows, made from its meta. `origin` (NULL: the header
+ * stays as it is) is borrowed until the writer is destroyed. Collective. */
 tess_status tess_vis_create_like(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, const tess_vis_origin *origin,
                                  bool overwrite, tess_vis_writer **writer);
 
-/** As tess_vis_create_like, of a UVFITS set whose rows can be read as they are, when
+/** As tess_vis_create_like, of a copied set whose rows can be read as they are, when
  *  all selected rows are going to be written by tess_vis_write_raw: they need not be
  *  copied. Collective. */
 tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
                                  tess_vis_reader *source, const tess_vis_origin *origin,
                                  bool overwrite, tess_vis_writer **writer);
 
-/** Check now that a column of an opened MS can be written later, as
+/** Check now that a column of an opened set can be written later, as
  * tess_vis_create_column with `overwrite` or tess_vis_create_weights does.
- * TESS_ERR_USAGE (UVFITS, no name of a column, a column of other data), TESS_ERR_IO.
+ * TESS_ERR_USAGE (a set without columns, no name of a column, a column of other data),
+ * TESS_ERR_IO.
  * Local. */
 tess_status tess_vis_check_column(const tess_vis_reader *source, const char *column,
                                   bool of_weights);
@@ -284,6 +295,9 @@ tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
  *  create_weights. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
 
+/** Whether one rank holds the blocks of all while it writes them. Local. */
+bool tess_vis_gathers(const tess_vis_writer *writer);
+
 /** With how many of `threads` tess_vis_write_raw is fastest: all in memory (tmpfs), few
  *  on a disk. Local. */
 int tess_vis_raw_writers(const tess_vis_writer *writer, int threads);
@@ -293,10 +307,10 @@ int tess_vis_raw_writers(const tess_vis_writer *writer, int threads);
 tess_status tess_vis_write_raw(tess_vis_writer *writer, int segment, int64_t row_first,
                                int64_t num_rows, const void *from);
 
-/** The coordinate that is read back when this one is written to a UVFITS file, which
- *  stores single-precision seconds of light. Simulated visibilities are computed for
- * the coordinate that is read back. Local. */
-double tess_vis_uvfits_uvw(double uvw_m);
+/** The coordinate that is read back when this one is written: UVFITS, for one, stores
+ *  single-precision seconds of light. Simulated visibilities are computed for the
+ *  coordinate that is read back. Local. */
+double tess_vis_stored_uvw(const tess_vis_writer *writer, double uvw_m);
 
 /** Complete tables, flush, rename to the final name. Collective. */
 tess_status tess_vis_finish(tess_vis_writer *writer);

@@ -1,8 +1,12 @@
 /** @file vis_format.h  (private to io/)
- *  The table of functions behind tess_vis.h; one per format.
+ *  What a format of visibility sets can do: a table of functions and flags behind
+ *  tess_vis.h. Nothing but the list in tess_vis.c names a format, so a new one is a
+ *  source, a line of CMakeLists.txt, a declaration below and a line of that list.
  */
 #ifndef TESS_VIS_FORMAT_H
 #define TESS_VIS_FORMAT_H
+
+#include <sys/stat.h>
 
 #include "tess_vis.h"
 
@@ -11,7 +15,14 @@ extern "C" {
 #endif
 
 typedef struct tess_vis_format {
-    const char *name;
+    const char *name;   /* in descriptions and messages: "UVFITS" */
+    const char *sign;   /* how a set is recognised: "a folder with table.dat" */
+    const char *suffix; /* new sets are named so: ".ms"; NULL: any name that ends in no
+                           other format's */
+    bool has_columns;   /* data columns are added and replaced in place */
+    bool copies;        /* `create` copies the set `like` with all of its tables */
+    bool gathers;       /* one rank writes the blocks of all */
+    bool (*recognise)(const char *path, const struct stat *info);
     tess_status (*check)(const char *const *paths, int num_paths,
                          const tess_vis_select *select); /* NULL: opening is safe */
     tess_status (*open)(const char *path, const tess_vis_select *select,
@@ -34,7 +45,9 @@ typedef struct tess_vis_format {
     tess_status (*finish)(tess_vis_writer *writer);
     void (*destroy)(tess_vis_writer *writer); /* also removes an unfinished file */
     tess_status (*check_column)(const tess_vis_reader *reader, const char *column,
-                                bool of_weights); /* NULL: has no columns */
+                                bool of_weights);      /* with has_columns */
+    void (*order_corr)(int num_corr, tess_corr *corr); /* NULL: any order is stored */
+    double (*stored_uvw)(double uvw_m); /* what is read back; NULL: the same */
 } tess_vis_format;
 
 struct tess_vis_reader {
@@ -56,6 +69,9 @@ struct tess_vis_writer {
 
 extern const tess_vis_format tess_vis_format_uvfits;
 extern const tess_vis_format tess_vis_format_ms; /* vis_ms.cc, or vis_ms_absent.c */
+
+/** Whether a path is a folder that holds `file`. Local. */
+bool vis_folder_has(const char *path, const struct stat *info, const char *file);
 
 /** Longest time to wait for other programs (tess_vis_set_lock_timeout) [s]. Local. */
 double vis_lock_timeout_s(void);

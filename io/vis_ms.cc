@@ -314,9 +314,20 @@ tess_status ms_read(tess_vis_reader *reader, int segment, int64_t row_first,
 } // namespace
 } // namespace tess_ms
 
+static bool is_ms(const char *path, const struct stat *info)
+{
+    return vis_folder_has(path, info, "table.dat");
+}
+
 /* Rows are neither read nor written as they are. */
 extern "C" const tess_vis_format tess_vis_format_ms = {
     "MS",
+    "a folder with table.dat",
+    ".ms",
+    true,  /* has_columns */
+    false, /* copies */
+    true,  /* gathers */
+    is_ms,
     vis_ms_check,
     tess_ms::ms_open,
     tess_ms::ms_read,
@@ -330,4 +341,6 @@ extern "C" const tess_vis_format tess_vis_format_ms = {
     tess_ms::finish,
     tess_ms::destroy,
     tess_ms::check_column,
+    nullptr, /* order_corr */
+    nullptr, /* stored_uvw */
 };

@@ -12,6 +12,11 @@ cleanup:
     return status;
 }
 
+static bool is_ms(const char *path, const struct stat *info)
+{
+    return vis_folder_has(path, info, "table.dat");
+}
+
 static tess_status open_ms(const char *path, const tess_vis_select *select,
                            tess_vis_reader *reader)
 {
@@ -57,6 +62,14 @@ static tess_status write_ms(tess_vis_writer *writer, const tess_vis_block *block
     return refuse("MeasurementSet");
 }
 
+static tess_status check_column(const tess_vis_reader *reader, const char *column,
+                                bool of_weights)
+{
+    (void)column;
+    (void)of_weights;
+    return refuse(reader->meta.path);
+}
+
 static tess_status finish_ms(tess_vis_writer *writer)
 {
     (void)writer;
@@ -70,6 +83,10 @@ static void destroy_ms(tess_vis_writer *writer)
 
 const tess_vis_format tess_vis_format_ms = {
     .name = "MS",
+    .sign = "a folder with table.dat",
+    .suffix = ".ms",
+    .has_columns = true,
+    .recognise = is_ms,
     .open = open_ms,
     .read = read_ms,
     .close = close_ms,
@@ -77,6 +94,7 @@ const tess_vis_format tess_vis_format_ms = {
     .write = write_ms,
     .finish = finish_ms,
     .destroy = destroy_ms,
+    .check_column = check_column,
 };
 
 void tess_vis_end_clearly(void)

@@ -568,7 +568,6 @@ void choose_columns(Reader &reader, const tess_vis_select &select, tess_vis_meta
 void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta)
 {
     snprintf(meta.path, sizeof meta.path, "%s", reader.path.c_str());
-    snprintf(meta.format, sizeof meta.format, "MS");
     open_first_view(reader);
     meta.num_rows_total = static_cast<int64_t>(reader.table().nrow());
     read_observation(reader, meta);

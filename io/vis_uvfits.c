@@ -257,8 +257,18 @@ cleanup:
 
 /* ---- the table ---- */
 
+/* Opening tells why a file is not UVFITS. */
+static bool is_file(const char *path, const struct stat *info)
+{
+    (void)path;
+    return !S_ISDIR(info->st_mode);
+}
+
 const tess_vis_format tess_vis_format_uvfits = {
     .name = "UVFITS",
+    .sign = "a file",
+    .copies = true,
+    .recognise = is_file,
     .open = open_uvfits,
     .read = read_uvfits,
     .raw_rows = raw_rows_of,
@@ -269,4 +279,6 @@ const tess_vis_format tess_vis_format_uvfits = {
     .write_raw = uvfits_write_raw,
     .finish = uvfits_finish,
     .destroy = uvfits_destroy,
+    .order_corr = uvfits_order_corr,
+    .stored_uvw = uvfits_stored_uvw,
 };

@@ -196,4 +196,10 @@ tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_f
 tess_status uvfits_finish(tess_vis_writer *writer);
 void uvfits_destroy(tess_vis_writer *writer);
 
+/** As they count along the axis: Stokes parameters up, correlations down. */
+void uvfits_order_corr(int num_corr, tess_corr *corr);
+
+/** What single-precision seconds of light keep of a coordinate. */
+double uvfits_stored_uvw(double uvw_m);
+
 #endif

@@ -336,7 +336,6 @@ tess_status uvfits_read_header(fitsfile *fits, uvfits_state *state, tess_vis_met
     TESS_TRY(check_axes(state->path, layout));
     TESS_TRY(read_params(fits, state->path, layout));
     TESS_TRY(read_scaling(fits, state->path, layout));
-    snprintf(meta->format, sizeof meta->format, "UVFITS");
     uvfits_key_text(fits, "TELESCOP", meta->telescope, sizeof meta->telescope);
     uvfits_key_text(fits, "OBSERVER", meta->observer, sizeof meta->observer);
     uvfits_key_text(fits, "OBJECT", meta->object, sizeof meta->object);

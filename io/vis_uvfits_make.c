@@ -119,6 +119,19 @@ cleanup:
     return status;
 }
 
+void uvfits_order_corr(int num_corr, tess_corr *corr)
+{
+    for (int i = 1; i < num_corr; ++i)
+        for (int j = i; j > 0; --j) {
+            tess_corr *pair = &corr[j - 1];
+            const bool swapped = pair[0] > 0 ? pair[0] > pair[1] : pair[0] < pair[1];
+            if (!swapped) break;
+            const tess_corr other = pair[0];
+            pair[0] = pair[1];
+            pair[1] = other;
+        }
+}
+
 tess_status uvfits_plan_new(const char *path, const tess_vis_meta *meta,
                             uvfits_plan *plan)
 {

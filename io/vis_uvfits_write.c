@@ -325,7 +325,7 @@ static float stored_uvw_s(double uvw_m)
 
 /* The float goes through memory that the compiler must respect: GCC 12 drops a
  * conversion to float and back when it vectorises several of them. */
-double tess_vis_uvfits_uvw(double uvw_m)
+double uvfits_stored_uvw(double uvw_m)
 {
     const volatile float uvw_s = stored_uvw_s(uvw_m);
     return TESS_SPEED_OF_LIGHT_M_S * (double)uvw_s;

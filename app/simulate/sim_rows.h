@@ -14,8 +14,8 @@ typedef struct tess_sim_rows {
     int64_t num_blocks; /**< the same on all ranks; the last ones may be empty */
 } tess_sim_rows;
 
-/** The share of this rank. `gathered`: one rank has the blocks of all in memory, as the
- *  writer of a MeasurementSet has. Local. */
+/** The share of this rank. `gathered`: one rank has the blocks of all in memory, as
+ *  tess_vis_gathers() tells. Local. */
 tess_sim_rows tess_sim_rows_of(const tess_comm *comm, const tess_vis_segment *segment,
                                bool gathered);
 

@@ -28,8 +28,8 @@ typedef struct simulation {
     tess_uvw_target target;
     double start_mjd_s;
     int64_t num_times, num_baselines;
-    int32_t *antenna1, *antenna2; /* [num_baselines] */
-    bool float_uvw;               /* the file stores float seconds */
+    int32_t *antenna1, *antenna2;  /* [num_baselines] */
+    const tess_vis_writer *writer; /* of the set */
     int threads;
     double sigma_jy;
 } simulation;
@@ -42,12 +42,6 @@ static double sigma_of(const tess_simulate_opts *opts)
     const double correlations = opts->corr[0] > 0 ? 2.0 : 1.0;
     const double thermal_jy = opts->sefd_jy / sqrt(samples * correlations);
     return hypot(thermal_jy, opts->noise_jy);
-}
-
-static bool is_ms(const char *path)
-{
-    const size_t length = strlen(path);
-    return length > 3 && strcmp(path + length - 3, ".ms") == 0;
 }
 
 /* ---- set-up ---- */
@@ -143,19 +137,7 @@ static tess_status fill_segment(const simulation *sim, tess_vis_segment *segment
     }
     segment->num_corr = opts->num_corr;
     memcpy(segment->corr, opts->corr, sizeof opts->corr);
-    if (sim->float_uvw) {
-        /* UVFITS counts correlations down from its first. */
-        for (int i = 1; i < segment->num_corr; ++i)
-            for (int j = i; j > 0; --j) {
-                tess_corr *pair = &segment->corr[j - 1];
-                const bool swapped =
-                    pair[0] > 0 ? pair[0] > pair[1] : pair[0] < pair[1];
-                if (!swapped) break;
-                const tess_corr other = pair[0];
-                pair[0] = pair[1];
-                pair[1] = other;
-            }
-    }
+    tess_vis_order_corr(opts->output, segment);
 cleanup:
     return status;
 }
@@ -233,7 +215,6 @@ static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
 {
     tess_status status = TESS_OK;
     sim->opts = opts;
-    sim->float_uvw = !is_ms(opts->output);
     sim->sigma_jy = sigma_of(opts);
     sim->threads = opts->threads;
     if (sim->threads < 1) TESS_TRY(tess_threads_default(comm, &sim->threads));
@@ -255,7 +236,7 @@ static void set_uvw(const simulation *sim, const tess_uvw_frame *frame, int32_t 
         const double *axis = frame->axis[k];
         const double value =
             axis[0] * (p[0] - q[0]) + axis[1] * (p[1] - q[1]) + axis[2] * (p[2] - q[2]);
-        uvw_m[k] = sim->float_uvw ? tess_vis_uvfits_uvw(value) : value;
+        uvw_m[k] = tess_vis_stored_uvw(sim->writer, value);
     }
 }
 
@@ -343,7 +324,8 @@ static tess_status stream_rows(tess_comm *comm, const simulation *sim,
     tess_progress progress = {0};
     const int64_t size = tess_comm_size(comm);
     const tess_vis_segment *segment = sim->meta.segment;
-    const tess_sim_rows rows = tess_sim_rows_of(comm, segment, !sim->float_uvw);
+    const tess_sim_rows rows =
+        tess_sim_rows_of(comm, segment, tess_vis_gathers(writer));
     const double chan_per_row = (double)segment->num_chan;
     int64_t row = rows.first;
     tess_progress_start(&progress, "simulating", "vis",
@@ -399,6 +381,7 @@ tess_status tess_simulate(tess_comm *comm, const tess_simulate_opts *opts)
     if (is_first_rank) announce(&sim, tess_comm_size(comm));
     TESS_TRY(tess_comm_agree(comm, check_elevation(&sim, is_first_rank)));
     TESS_TRY(tess_vis_create(comm, opts->output, &sim.meta, opts->overwrite, &writer));
+    sim.writer = writer;
     TESS_TRY(stream_rows(comm, &sim, writer));
     TESS_TRY(tess_vis_finish(writer));
     const double seconds = tess_time_now() - start_s;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The map of the house holds: it names all rooms of the imager, rooms include no header and call
 no function of a later room, no source lacks an opening comment, no header of the imager is long,
-no sources of a folder call one another in a circle, and no struct is wide or function long."""
+no sources of a folder call one another in a circle, no format is told by its name, and no
+struct is wide or function long."""
 import os
 import re
 import sys
@@ -174,6 +175,13 @@ def circles():
     return found
 
 
+def told_by_name():
+    """Lines that compare a format of visibilities by its name or by its address."""
+    words = re.compile(r'cmp\([^;]*"(UVFITS|MS|\.ms)"|[!=]= &tess_vis_format_')
+    return [f"{path}: {found.group()}" for path in sources("io", "app")
+            for found in words.finditer(code_of(path))]
+
+
 def main():
     failed = 0
     for what, found in (
@@ -183,6 +191,7 @@ def main():
             ("sources that do not say what they are for", without_opening()),
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),
+            ("formats that are told by their names", told_by_name()),
             (f"functions of more than {FUNCTION_LINES} lines", long_functions()),
             (f"structs of more than {MEMBERS} members", wide_structs())):
         print(f"  {'FAIL' if found else 'ok  '}    {what}: {len(found)}")

@@ -546,6 +546,13 @@ static void describe(new_set *set, int num_antennas)
                                 .antenna = set->antenna};
 }
 
+/* Single-precision seconds of light, kept in memory that the compiler must respect. */
+static double stored(double uvw_m)
+{
+    const volatile float uvw_s = (float)(uvw_m / TESS_SPEED_OF_LIGHT_M_S);
+    return TESS_SPEED_OF_LIGHT_M_S * (double)uvw_s;
+}
+
 static void fill_block(tess_vis_block *block, int row_first, int num_rows,
                        int num_antennas)
 {
@@ -556,7 +563,7 @@ static void fill_block(tess_vis_block *block, int row_first, int num_rows,
     for (int k = 0; k < num_rows; ++k) {
         const int row = row_first + k;
         for (int j = 0; j < 3; ++j)
-            block->uvw_m[3 * k + j] = tess_vis_uvfits_uvw(37.5 * (row + 1) * (j - 1.3));
+            block->uvw_m[3 * k + j] = stored(37.5 * (row + 1) * (j - 1.3));
         block->time_mjd_s[k] = 59000.9 * 86400 + 1000.123 * row; /* over midnight */
         block->integration_s[k] = 8;
         block->antenna1[k] = row % (num_antennas - 1);
@@ -591,6 +598,7 @@ static void round_trip(new_set *set)
         fill_block(&block, row, 10, num_antennas);
         assert_int_equal(tess_vis_write(writer, &block), TESS_OK);
     }
+    assert_true(tess_vis_stored_uvw(writer, 1e5 / 3) == stored(1e5 / 3));
     assert_int_equal(access(FILE_A, F_OK), -1);
     assert_int_equal(tess_vis_finish(writer), TESS_OK);
     tess_vis_writer_destroy(writer);

@@ -429,8 +429,9 @@ static tess_status open_inputs(predict_run *run, imager_model *model)
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
-    run->makes_rows = opts->output ? strcmp(run->info->meta->format, "UVFITS") != 0
-                                   : opts->column == NULL;
+    run->makes_rows = opts->output
+                          ? !tess_vis_is_copied(tess_source_reader(run->source, 0))
+                          : opts->column == NULL;
     status = opts->models ? take_models(run, model) : open_model(run, model);
     const tess_pol first = {.code = run->info->corr[0]};
     if (status == TESS_OK)

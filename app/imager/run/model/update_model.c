@@ -23,14 +23,12 @@ tess_status update_model_check(const image_run *run)
     const tess_image_opts *opts = run->opts;
     if (!opts->clean.update_model && !opts->clean.only_model) return TESS_OK;
     for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
-        const tess_vis_meta *meta =
-            tess_vis_reader_meta(tess_source_reader(run->source, k));
-        if (strcmp(meta->format, "UVFITS") == 0)
+        const tess_vis_reader *reader = tess_source_reader(run->source, k);
+        if (!tess_vis_has_columns(reader))
             TESS_FAIL(TESS_ERR_USAGE, "%s: --update-model writes %s of MeasurementSets",
-                      meta->path, column_of(opts));
+                      tess_vis_reader_meta(reader)->path, column_of(opts));
         if (tess_comm_rank(run->comm) == 0) /* which writes it */
-            TESS_TRY(tess_vis_check_column(tess_source_reader(run->source, k),
-                                           column_of(opts), false));
+            TESS_TRY(tess_vis_check_column(reader, column_of(opts), false));
     }
     if (strcmp(run->info->data_column, column_of(opts)) == 0 && !opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE, "--update-model would replace %s, which is imaged",

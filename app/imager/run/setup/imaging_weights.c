@@ -34,15 +34,13 @@ tess_status imaging_weights_check(const image_run *run)
     tess_status status = TESS_OK;
     if (!run->opts->beside.weights) return TESS_OK;
     for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
-        const tess_vis_meta *meta =
-            tess_vis_reader_meta(tess_source_reader(run->source, k));
-        if (strcmp(meta->format, "UVFITS") == 0)
+        const tess_vis_reader *reader = tess_source_reader(run->source, k);
+        if (!tess_vis_has_columns(reader))
             TESS_FAIL(TESS_ERR_USAGE,
                       "%s: --store-imaging-weights writes a column of MeasurementSets",
-                      meta->path);
+                      tess_vis_reader_meta(reader)->path);
         if (tess_comm_rank(run->comm) == 0) /* which writes it */
-            TESS_TRY(tess_vis_check_column(tess_source_reader(run->source, k), column,
-                                           true));
+            TESS_TRY(tess_vis_check_column(reader, column, true));
     }
 cleanup:
     return status;
