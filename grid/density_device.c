@@ -7,7 +7,7 @@
 #include "density_pages.h"
 #include "tess_device.h"
 #include "tess_mem.h"
-#include "weight_cuda.h"
+#include "weight_device.h"
 
 /* Pages that go to the device or come from there in one copy. */
 enum { AT_ONCE = 256 };
@@ -70,7 +70,8 @@ cleanup:
     return status;
 }
 
-tess_status density_device_add(tess_density *density, const tile_cuda_samples *samples)
+tess_status density_device_add(tess_density *density,
+                               const tess_device_samples *samples)
 {
     tess_status status = TESS_OK;
     const density_layout *layout = density_layout_of(density);
@@ -83,7 +84,7 @@ tess_status density_device_add(tess_density *density, const tile_cuda_samples *s
     TESS_TRY(tess_device_alloc(num_pages, "weight density", (void **)&on_device));
     TESS_TRY(tess_device_zero(cell, num_pages * PAGE_BYTES));
     TESS_TRY(tess_device_zero(on_device, num_pages));
-    TESS_TRY(weight_cuda_add(layout, samples, cell, on_device));
+    TESS_TRY(weight_device_add(layout, samples, cell, on_device));
     TESS_TRY(tess_device_download(touched, on_device, num_pages));
     TESS_TRY(fetch_pages(density, cell, touched));
 cleanup:
@@ -94,8 +95,8 @@ cleanup:
 }
 
 tess_status density_device_apply(const tess_density *density,
-                                 const tile_cuda_samples *samples, double *sum_weights,
-                                 double *largest)
+                                 const tess_device_samples *samples,
+                                 double *sum_weights, double *largest)
 {
     tess_status status = TESS_OK;
     const density_layout *layout = density_layout_of(density);
@@ -106,7 +107,7 @@ tess_status density_device_apply(const tess_density *density,
     TESS_TRY(tess_device_alloc(2 * sum_bytes, "weight density", (void **)&sum));
     TESS_TRY(tess_device_zero(sum, 2 * sum_bytes));
     TESS_TRY(send_pages(density, cell));
-    TESS_TRY(weight_cuda_apply(layout, cell, samples, sum));
+    TESS_TRY(weight_device_apply(layout, cell, samples, sum));
     TESS_TRY(tess_device_download(sum_weights, sum, sum_bytes));
     TESS_TRY(tess_device_download(largest, sum + samples->num_weight, sum_bytes));
 cleanup:

@@ -18,7 +18,7 @@ static const double SAMPLES_SHARE = 0.6;
 typedef struct sample_set {
     int64_t row_first, num_rows, vis_first, num_vis;
     bool there;
-    tile_cuda_samples samples;
+    tess_device_samples samples;
     tile_cuda_list list;
 } sample_set;
 
@@ -47,7 +47,7 @@ static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
                        int64_t num_rows, int64_t num_vis)
 {
     const double sorted =
-        plan->projection ? 0 : (double)tile_cuda_sort_bytes(num_rows, num_vis);
+        plan->projection ? 0 : (double)tess_device_sort_bytes(num_rows, num_vis);
     return 40.0 * (double)num_rows +
            (double)num_vis * (double)tess_samples_vis_bytes(samples) + sorted;
 }
@@ -67,7 +67,7 @@ static double samples_budget(const tess_grid_plan *plan)
 
 static void drop_set(sample_set *set)
 {
-    tile_cuda_samples *s = &set->samples;
+    tess_device_samples *s = &set->samples;
     const void *const array[] = {s->uvw_m,     s->chan_base, s->num_chan,
                                  s->vis_first, s->vis,       s->weight};
     tile_cuda_list_free(&set->list);
@@ -76,7 +76,7 @@ static void drop_set(sample_set *set)
         memcpy(&memory, &array[k], sizeof memory); /* const for the kernels alone */
         tess_device_free(memory);
     }
-    *s = (tile_cuda_samples){0};
+    *s = (tess_device_samples){0};
     set->list = (tile_cuda_list){0};
     set->there = false;
 }
@@ -87,11 +87,11 @@ static void free_own(void *own)
     if (!samples) return;
     if (samples->derived && samples->set) {
         tess_device_free(samples->set->samples.vis);
-        samples->set->samples = (tile_cuda_samples){0};
+        samples->set->samples = (tess_device_samples){0};
         samples->set->list = (tile_cuda_list){0};
     }
     for (int64_t k = 0; samples->set && k < samples->num_sets; ++k) {
-        if (samples->borrowed) samples->set[k].samples = (tile_cuda_samples){0};
+        if (samples->borrowed) samples->set[k].samples = (tess_device_samples){0};
         drop_set(&samples->set[k]);
     }
     tess_device_free(samples->inv_lambda);
@@ -168,13 +168,13 @@ static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own
     const tess_samples *host = own->host;
     const int64_t rows = set->num_rows, first = set->row_first;
     if (set->there) return TESS_OK;
-    set->samples = (tile_cuda_samples){.is_double = host->is_double,
-                                       .num_pol = host->num_pol,
-                                       .num_weight = host->num_weight,
-                                       .max_chan = most_channels(host, set),
-                                       .num_rows = rows,
-                                       .num_vis = set->num_vis,
-                                       .inv_lambda = own->inv_lambda};
+    set->samples = (tess_device_samples){.is_double = host->is_double,
+                                         .num_pol = host->num_pol,
+                                         .num_weight = host->num_weight,
+                                         .max_chan = most_channels(host, set),
+                                         .num_rows = rows,
+                                         .num_vis = set->num_vis,
+                                         .inv_lambda = own->inv_lambda};
     TESS_TRY(tess_device_copy_of(host->uvw_m + 3 * first,
                                  rows * 3 * (int64_t)sizeof(double), "visibilities",
                                  (const void **)&set->samples.uvw_m));
@@ -375,7 +375,7 @@ static tess_status sort_resident(const tess_grid_plan *plan, cuda_samples *own)
     own->num_sets = 1;
     own->set = tess_alloc_zero(1, sizeof *own->set);
     if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
-    own->set->samples = *(const tile_cuda_samples *)own->host->resident->samples;
+    own->set->samples = *(const tess_device_samples *)own->host->resident->samples;
     own->set->num_rows = own->set->samples.num_rows;
     own->set->num_vis = own->set->samples.num_vis;
     if (own->set->num_vis == 0) return TESS_OK;
@@ -451,7 +451,7 @@ cleanup:
     return status;
 }
 
-static int64_t vis_bytes(const tile_cuda_samples *samples)
+static int64_t vis_bytes(const tess_device_samples *samples)
 {
     return samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
 }

@@ -43,7 +43,7 @@ struct sample {
     bool there, conjugate;
 };
 
-view view_of(const tess_grid_plan *plan, const tile_cuda_samples *samples)
+view view_of(const tess_grid_plan *plan, const tess_device_samples *samples)
 {
     view v = {};
     v.scale_u = plan->target.geom.scale_rad * (double)plan->nu;
@@ -292,7 +292,7 @@ template <typename R> __global__ void store_kernel(batch b, values from, void *v
 
 struct call {
     const tess_grid_plan *plan;
-    const tile_cuda_samples *samples;
+    const tess_device_samples *samples;
     const gcf_cuda *with;
     bool degrid;
     batch rows;
@@ -461,7 +461,7 @@ cleanup:
 } // namespace
 
 tess_status projection_cuda_list(const tess_grid_plan *plan,
-                                 const tile_cuda_samples *samples, bool skip_ignored,
+                                 const tess_device_samples *samples, bool skip_ignored,
                                  tile_cuda_list *out)
 {
     tess_status status = TESS_OK;
@@ -495,7 +495,7 @@ cleanup:
 tess_status projection_cuda_grid(const tess_grid_plan *plan, const cuda_part *part,
                                  bool psf)
 {
-    const tile_cuda_samples *samples = part->samples;
+    const tess_device_samples *samples = part->samples;
     call c = {};
     c.plan = plan;
     c.samples = samples;

@@ -55,9 +55,9 @@ __global__ void subtract_kernel(subtraction by, const void *vis, const void *pre
 } // namespace
 
 tess_status subtract_cuda(const tess_subtraction *what,
-                          const tile_cuda_samples *samples,
-                          const tile_cuda_samples *predicted,
-                          const tile_cuda_samples *residual)
+                          const tess_device_samples *samples,
+                          const tess_device_samples *predicted,
+                          const tess_device_samples *residual)
 {
     tess_status status = TESS_OK;
     const int64_t values = 2 * (int64_t)what->num_pol * what->num_model;

@@ -15,9 +15,9 @@ extern "C" {
  *  `residual` may be `predicted`. Rounded as residual_subtract() rounds on the
  *  processor, bit by bit. Enqueued. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
 tess_status subtract_cuda(const tess_subtraction *what,
-                          const tile_cuda_samples *samples,
-                          const tile_cuda_samples *predicted,
-                          const tile_cuda_samples *residual);
+                          const tess_device_samples *samples,
+                          const tess_device_samples *predicted,
+                          const tess_device_samples *residual);
 
 #ifdef __cplusplus
 }

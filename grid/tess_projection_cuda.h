@@ -20,7 +20,7 @@ extern "C" {
 /** The bricks in which samples start: all of a list but work, which there is none of.
  * `skip_ignored`: samples whose weights are all 0 are left out. */
 tess_status projection_cuda_list(const tess_grid_plan *plan,
-                                 const tile_cuda_samples *samples, bool skip_ignored,
+                                 const tess_device_samples *samples, bool skip_ignored,
                                  tile_cuda_list *list);
 
 /** As tile_cuda_grid and tile_cuda_degrid; sums->brick and sums->num_values are set. */

@@ -17,7 +17,7 @@ struct tess_samples;
 
 /** Samples that a backend has made in its own memory. */
 typedef struct tess_resident {
-    void *samples; /**< the backend's own: tile_cuda_samples */
+    void *samples; /**< the backend's own: tess_device_samples */
     double sum_weights[TESS_RESIDENT_MAX_WEIGHTS]; /**< [num_weight], of all samples */
     double largest_weight[TESS_RESIDENT_MAX_WEIGHTS]; /**< the same */
     double w_min_lambda, w_max_lambda;                /**< of |w|, for prediction */

@@ -26,25 +26,10 @@
 extern "C" {
 #endif
 
+#include "tess_device_samples.h"
 #include "tess_grid.h"
 
 struct CUstream_st;
-
-/** tess_samples in device memory; same shapes, order and meaning. */
-typedef struct tile_cuda_samples {
-    bool is_double; /**< of `vis` and `weight` */
-    int num_pol;
-    int num_weight;   /**< 1 or num_pol */
-    int32_t max_chan; /**< largest num_chan of any row (or more) */
-    int64_t num_rows, num_vis;
-    const double *uvw_m;      /**< device [num_rows][3] */
-    const int32_t *chan_base; /**< device [num_rows] */
-    const int32_t *num_chan;  /**< device [num_rows] */
-    const int64_t *vis_first; /**< device [num_rows] */
-    void *vis;                /**< device [num_vis][num_pol][2] */
-    const void *weight;       /**< device [num_vis][num_weight]; not used to degrid */
-    const double *inv_lambda; /**< device [channels] */
-} tile_cuda_samples;
 
 /** Runs in order of brick, and the bricks: what tess_brick_list is to the CPU. The
  * arrays below are host memory; runs and the list of work stay on the device. */
@@ -80,7 +65,7 @@ typedef struct tile_cuda_sums {
 
 /** A part of a step: samples, their list, and the sums of its bricks [first, end). */
 typedef struct cuda_part {
-    const tile_cuda_samples *samples;
+    const tess_device_samples *samples;
     const tile_cuda_list *list;
     int64_t first, end;
     const tile_cuda_sums *sums;
@@ -89,13 +74,9 @@ typedef struct cuda_part {
 /** Cut all rows into runs, sort them, list bricks and work. `skip_ignored`: samples
  * whose weights are all 0 are left out. Waits for the stream. `*list` is filled only on
  * success; free with tile_cuda_list_free. */
-tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *samples,
-                           bool skip_ignored, struct CUstream_st *stream,
-                           tile_cuda_list *list);
-
-/** Device bytes that tile_cuda_sort uses at most for this many rows and samples, while
- * it runs; afterwards the list keeps less than half of it. */
-int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis);
+tess_status tile_cuda_sort(const tess_grid_plan *plan,
+                           const tess_device_samples *samples, bool skip_ignored,
+                           struct CUstream_st *stream, tile_cuda_list *list);
 
 /** Add the visibilities of the part's bricks to its sums, which the caller has zeroed.
  * `psf`: pols [samples->num_pol, + num_weight) get the weights. */

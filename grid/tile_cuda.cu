@@ -37,7 +37,7 @@ cuda_geometry cuda_geometry_of(const tess_grid_plan *plan)
     return g;
 }
 
-cuda_view cuda_view_of(const tile_cuda_samples *samples)
+cuda_view cuda_view_of(const tess_device_samples *samples)
 {
     return {samples->uvw_m,  samples->inv_lambda, samples->vis,
             samples->weight, samples->num_pol,    samples->num_weight};
@@ -85,7 +85,7 @@ tensor_function *const degrid_tensor[TENSOR_MAX_SUPPORT + 1] = {NULL,
                                                                 launch_degrid_tensor_8,
                                                                 launch_degrid_tensor_9};
 
-cuda_args args_of(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+cuda_args args_of(const tess_grid_plan *plan, const tess_device_samples *samples,
                   const tile_cuda_list *list, int64_t first, const tile_cuda_sums *sums)
 {
     cuda_args args;
@@ -160,7 +160,7 @@ tess_status tile_cuda_grid(const tess_grid_plan *plan, const cuda_part *part, bo
                            struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
-    const tile_cuda_samples *samples = part->samples;
+    const tess_device_samples *samples = part->samples;
     const tile_cuda_list *list = part->list;
     const int64_t first = part->first, end = part->end;
     const int num_pol = samples->num_pol + (psf ? samples->num_weight : 0);
@@ -180,7 +180,7 @@ tess_status tile_cuda_degrid(const tess_grid_plan *plan, const cuda_part *part,
                              struct CUstream_st *stream)
 {
     tess_status status = TESS_OK;
-    const tile_cuda_samples *samples = part->samples;
+    const tess_device_samples *samples = part->samples;
     int64_t chunks;
     TESS_TRY(count_chunks(part->list, part->first, part->end, &chunks));
     if (chunks == 0) return TESS_OK;

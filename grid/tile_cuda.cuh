@@ -312,7 +312,7 @@ vis_of(typename cuda_complex<R>::type sum, R sine, R cosine, bool conjugate)
 }
 
 cuda_geometry cuda_geometry_of(const tess_grid_plan *plan);
-cuda_view cuda_view_of(const tile_cuda_samples *samples);
+cuda_view cuda_view_of(const tess_device_samples *samples);
 
 /* Grid the chunks of args, with the kernel that the plan wants. */
 cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,

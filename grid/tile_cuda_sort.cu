@@ -527,7 +527,7 @@ cleanup:
 
 } // namespace
 
-int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis)
+int64_t tess_device_sort_bytes(int64_t num_rows, int64_t num_vis)
 {
     /* no run has less than one sample; a tenth for the sort's own needs */
     const int64_t segments = num_rows + num_vis / CUDA_RUN_MAX;
@@ -536,7 +536,7 @@ int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis)
                num_vis;
 }
 
-tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *samples,
+tess_status tile_cuda_sort(const tess_grid_plan *plan, const tess_device_samples *samples,
                            bool skip_ignored, struct CUstream_st *stream,
                            tile_cuda_list *list_out)
 {

@@ -1,8 +1,8 @@
-/* weight_cuda.h on CUDA. Compiled without fused multiply-adds, so that every sample
+/* weight_device.h on CUDA. Compiled without fused multiply-adds, so that every sample
  * falls into the cell that the processor finds for it. */
 #include "tess_cuda.h"
 #include "tess_device.h"
-#include "weight_cuda.h"
+#include "weight_device.h"
 
 enum { THREADS = 256, BLOCKS = 132 * 8, WARP = 32, MOST_WEIGHTS = 16 };
 
@@ -13,7 +13,7 @@ __device__ inline unsigned long long bits_of(double value)
 
 /* A warp a row, its lanes neighbouring channels, from whose weights f makes others. */
 template <typename real, typename function>
-__device__ inline void for_each_weight(const tile_cuda_samples &samples, function f)
+__device__ inline void for_each_weight(const tess_device_samples &samples, function f)
 {
     const int lane = threadIdx.x % WARP;
     const int64_t warps = (int64_t)gridDim.x * THREADS / WARP;
@@ -34,7 +34,7 @@ __device__ inline void for_each_weight(const tile_cuda_samples &samples, functio
 /* Bound by the atomics of cells that many samples share, which neighbouring channels of
  * short baselines do. */
 template <typename real>
-__global__ void add_kernel(const density_layout layout, const tile_cuda_samples samples,
+__global__ void add_kernel(const density_layout layout, const tess_device_samples samples,
                            double *cells, unsigned char *touched)
 {
     for_each_weight<real>(samples, [&](int which, double u, double v, real *weight) {
@@ -49,7 +49,7 @@ __global__ void add_kernel(const density_layout layout, const tile_cuda_samples 
 
 template <typename real>
 __global__ void apply_kernel(const density_layout layout, const double *cells,
-                             const tile_cuda_samples samples, double *sum)
+                             const tess_device_samples samples, double *sum)
 {
     __shared__ double own[MOST_WEIGHTS];
     __shared__ unsigned long long own_most[MOST_WEIGHTS]; /* bits rise with numbers */
@@ -86,8 +86,8 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
     }
 }
 
-tess_status weight_cuda_add(const density_layout *layout,
-                            const tile_cuda_samples *samples, double *cell,
+tess_status weight_device_add(const density_layout *layout,
+                            const tess_device_samples *samples, double *cell,
                             unsigned char *touched)
 {
     tess_status status = TESS_OK;
@@ -102,8 +102,8 @@ cleanup:
     return status;
 }
 
-tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
-                              const tile_cuda_samples *samples, double *sum)
+tess_status weight_device_apply(const density_layout *layout, const double *cell,
+                              const tess_device_samples *samples, double *sum)
 {
     tess_status status = TESS_OK;
     if (samples->is_double)

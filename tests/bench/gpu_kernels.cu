@@ -126,9 +126,9 @@ static tracks random_points(int64_t count, const tess_grid_plan *plan)
     return out;
 }
 
-static tile_cuda_samples upload(const tracks &from, bool is_double)
+static tess_device_samples upload(const tracks &from, bool is_double)
 {
-    tile_cuda_samples s = {};
+    tess_device_samples s = {};
     s.is_double = is_double;
     s.num_pol = s.num_weight = 1;
     s.max_chan = (int32_t)from.inv_lambda.size();
@@ -149,7 +149,7 @@ static tile_cuda_samples upload(const tracks &from, bool is_double)
     return s;
 }
 
-static void release(tile_cuda_samples *s)
+static void release(tess_device_samples *s)
 {
     cudaFree((void *)s->uvw_m);
     cudaFree((void *)s->chan_base);
@@ -243,7 +243,7 @@ static void measure_errors(const tess_grid_plan *plan, const tracks &from,
 {
     tess_grid_plan full = *plan;
     full.is_double = true;
-    tile_cuda_samples device = upload(from, plan->is_double);
+    tess_device_samples device = upload(from, plan->is_double);
     tile_cuda_list list;
     MUST(tile_cuda_sort(plan, &device, false, NULL, &list));
     room place = make_room(plan, list, false);
@@ -340,7 +340,7 @@ static void print_line(const char *set, const tess_grid_plan *plan, double accur
 static void measure(const char *set, const tess_grid_plan *plan, double accuracy,
                     const tracks &from, const double error[2], bool whole_planes)
 {
-    tile_cuda_samples samples = upload(from, plan->is_double);
+    tess_device_samples samples = upload(from, plan->is_double);
     tile_cuda_list list = {};
     const double sort = median_seconds([&] {
         tile_cuda_list_free(&list);

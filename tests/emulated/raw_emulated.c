@@ -66,8 +66,8 @@ static void note_beyond(const raw_recipe *recipe, const raw_row *at, int64_t cha
     if (bits > sums->beyond_bits) sums->beyond_bits = bits;
 }
 
-static void put_row(const raw_recipe *recipe, const tile_cuda_samples *to, int64_t row,
-                    int64_t first, const raw_row *at)
+static void put_row(const raw_recipe *recipe, const tess_device_samples *to,
+                    int64_t row, int64_t first, const raw_row *at)
 {
     const int32_t chans = (int32_t)recipe->num_chan;
     for (int k = 0; k < 3; ++k)
@@ -84,7 +84,7 @@ static unsigned char *bytes_of(const raw_recipe *recipe, const raw_rows *rows,
 }
 
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
-                       const tile_cuda_samples *to, raw_sums *sums,
+                       const tess_device_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan)
 {
     tess_status status = TESS_OK;
@@ -122,7 +122,7 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
     return TESS_OK;
 }
 
-tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
+tess_status raw_first_weights(const tess_device_samples *samples, void *first)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
@@ -134,7 +134,7 @@ tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
     return TESS_OK;
 }
 
-tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
                       double weight_factor)
 {
     tess_status status = TESS_OK;
@@ -156,7 +156,7 @@ tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
 }
 
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
-                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          double inv_min, double inv_max, const tess_device_samples *to,
                           raw_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -179,7 +179,7 @@ tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
 }
 
 tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
-                       const raw_rows *rows, const tile_cuda_samples *from)
+                       const raw_rows *rows, const tess_device_samples *from)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;

@@ -6,16 +6,16 @@
 #include "device_emulated.h"
 #include "tess_real.h"
 
-static double complex value_of(const tile_cuda_samples *samples, int64_t at)
+static double complex value_of(const tess_device_samples *samples, int64_t at)
 {
     return CMPLX(tess_real_at(samples->vis, samples->is_double, 2 * at),
                  tess_real_at(samples->vis, samples->is_double, 2 * at + 1));
 }
 
 tess_status subtract_cuda(const tess_subtraction *what,
-                          const tile_cuda_samples *samples,
-                          const tile_cuda_samples *predicted,
-                          const tile_cuda_samples *residual)
+                          const tess_device_samples *samples,
+                          const tess_device_samples *predicted,
+                          const tess_device_samples *residual)
 {
     tess_status status = TESS_OK;
     const int num_model = what->num_model, num_pol = what->num_pol;

@@ -14,7 +14,7 @@ struct tile_cuda_work {
 };
 
 /* The samples as the CPU's functions want them. */
-static tess_samples samples_of(const tile_cuda_samples *from)
+static tess_samples samples_of(const tess_device_samples *from)
 {
     tess_samples to = {.is_double = from->is_double,
                        .num_pol = from->num_pol,
@@ -52,7 +52,7 @@ static void find_planes(const tess_grid_plan *plan, const tess_samples *samples,
     *count = (int32_t)(high - low) + plan->w_support;
 }
 
-tess_status tile_cuda_sort(const tess_grid_plan *plan, const tile_cuda_samples *from,
+tess_status tile_cuda_sort(const tess_grid_plan *plan, const tess_device_samples *from,
                            bool skip_ignored, struct CUstream_st *stream,
                            tile_cuda_list *list)
 {
@@ -84,7 +84,7 @@ cleanup:
     return status;
 }
 
-int64_t tile_cuda_sort_bytes(int64_t num_rows, int64_t num_vis)
+int64_t tess_device_sort_bytes(int64_t num_rows, int64_t num_vis)
 {
     return 64 * num_rows + 8 * num_vis;
 }

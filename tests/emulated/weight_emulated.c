@@ -1,17 +1,17 @@
-/* weight_cuda.h in host memory; see device_emulated.c. */
+/* weight_device.h in host memory; see device_emulated.c. */
 #include <math.h>
 #include <stddef.h>
 
 #include "device_emulated.h"
-#include "weight_cuda.h"
+#include "weight_device.h"
 
-static double weight_at(const tile_cuda_samples *samples, int64_t at)
+static double weight_at(const tess_device_samples *samples, int64_t at)
 {
     return samples->is_double ? ((const double *)samples->weight)[at]
                               : (double)((const float *)samples->weight)[at];
 }
 
-static void set_weight(const tile_cuda_samples *samples, int64_t at, double weight)
+static void set_weight(const tess_device_samples *samples, int64_t at, double weight)
 {
     if (samples->is_double)
         ((double *)(uintptr_t)samples->weight)[at] = weight;
@@ -20,7 +20,7 @@ static void set_weight(const tile_cuda_samples *samples, int64_t at, double weig
 }
 
 /* Add up (cells NULL), or apply and sum. */
-static void visit(const density_layout *layout, const tile_cuda_samples *samples,
+static void visit(const density_layout *layout, const tess_device_samples *samples,
                   const double *cells, double *add, unsigned char *touched, double *sum)
 {
     for (int64_t row = 0; row < samples->num_rows; ++row)
@@ -53,9 +53,9 @@ static void visit(const density_layout *layout, const tile_cuda_samples *samples
         }
 }
 
-tess_status weight_cuda_add(const density_layout *layout,
-                            const tile_cuda_samples *samples, double *cell,
-                            unsigned char *touched)
+tess_status weight_device_add(const density_layout *layout,
+                              const tess_device_samples *samples, double *cell,
+                              unsigned char *touched)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
@@ -63,8 +63,8 @@ tess_status weight_cuda_add(const density_layout *layout,
     return TESS_OK;
 }
 
-tess_status weight_cuda_apply(const density_layout *layout, const double *cell,
-                              const tile_cuda_samples *samples, double *sum)
+tess_status weight_device_apply(const density_layout *layout, const double *cell,
+                                const tess_device_samples *samples, double *sum)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;

@@ -277,7 +277,7 @@ template <typename R> struct device_samples {
     on_device<int32_t> chan_base, num_chan;
     on_device<int64_t> vis_first;
     on_device<R> vis, weight;
-    tile_cuda_samples view = {};
+    tess_device_samples view = {};
 
     device_samples(const setting &with, const sample_set &set)
         : uvw(set.uvw), inv_lambda(set.inv_lambda), chan_base(set.chan_base),
@@ -345,7 +345,7 @@ static void check_direction(const setting &with, bool degrid, int rows)
     }
     /* the device */
     device_samples<R> on_gpu(with, set);
-    const tile_cuda_samples &device = on_gpu.view;
+    const tess_device_samples &device = on_gpu.view;
     tile_cuda_list list;
     MUST(tile_cuda_sort(&plan, &device, !degrid, NULL, &list));
     std::vector<tess_brick_sum> table;

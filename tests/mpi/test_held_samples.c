@@ -46,10 +46,10 @@ static struct counted {
 static bool is_full; /* the device has no room beside what it holds */
 
 tess_status __real_tile_cuda_sort(const tess_grid_plan *plan,
-                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  const tess_device_samples *samples, bool skip_ignored,
                                   struct CUstream_st *stream, tile_cuda_list *list);
 tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
-                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  const tess_device_samples *samples, bool skip_ignored,
                                   struct CUstream_st *stream, tile_cuda_list *list);
 tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
 tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
@@ -63,7 +63,7 @@ int64_t __real_tess_planes_more_bytes(const tess_planes *planes);
 int64_t __wrap_tess_planes_more_bytes(const tess_planes *planes);
 
 tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
-                                  const tile_cuda_samples *samples, bool skip_ignored,
+                                  const tess_device_samples *samples, bool skip_ignored,
                                   struct CUstream_st *stream, tile_cuda_list *list)
 {
     ++counted.sorts;

@@ -36,20 +36,20 @@ double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t 
     const int64_t element = like->is_double ? 8 : 4;
     const int64_t sample = element * (2 * like->num_pol + weighted * like->num_weight);
     return 40.0 * (double)num_rows + (double)num_vis * (double)sample +
-           (double)tile_cuda_sort_bytes(num_rows, num_vis);
+           (double)tess_device_sort_bytes(num_rows, num_vis);
 }
 
 tess_status device_samples_make(const tess_source_info *info, const tess_samples *like,
                                 int64_t num_rows, int64_t num_vis, bool weighted,
-                                tile_cuda_samples *out)
+                                tess_device_samples *out)
 {
     tess_status status = TESS_OK;
     const int64_t element = like->is_double ? 8 : 4;
-    *out = (tile_cuda_samples){.is_double = like->is_double,
-                               .num_pol = like->num_pol,
-                               .num_weight = like->num_weight,
-                               .num_rows = num_rows,
-                               .num_vis = num_vis};
+    *out = (tess_device_samples){.is_double = like->is_double,
+                                 .num_pol = like->num_pol,
+                                 .num_weight = like->num_weight,
+                                 .num_rows = num_rows,
+                                 .num_vis = num_vis};
     TESS_TRY(tess_samples_check_rows(num_rows));
     TESS_TRY(allocate(num_rows * 3 * 8, (const void **)&out->uvw_m));
     TESS_TRY(allocate(num_rows * 4, (const void **)&out->chan_base));
@@ -67,7 +67,7 @@ cleanup:
     return status;
 }
 
-void device_samples_free(tile_cuda_samples *samples)
+void device_samples_free(tess_device_samples *samples)
 {
     device_free(samples->uvw_m);
     device_free(samples->chan_base);
@@ -76,7 +76,7 @@ void device_samples_free(tile_cuda_samples *samples)
     device_free(samples->vis);
     device_free(samples->weight);
     device_free(samples->inv_lambda);
-    *samples = (tile_cuda_samples){0};
+    *samples = (tess_device_samples){0};
 }
 
 /* Values of every `step`-th row. */
@@ -87,7 +87,7 @@ static tess_status fetch_rows(void *to, const void *from, int64_t bytes, int64_t
 }
 
 /* The weight of a sample's first polarisation. */
-static tess_status fetch_weight(const tile_cuda_samples *samples, int64_t sample,
+static tess_status fetch_weight(const tess_device_samples *samples, int64_t sample,
                                 void *to)
 {
     const int64_t element = samples->is_double ? 8 : 4;
@@ -97,7 +97,7 @@ static tess_status fetch_weight(const tile_cuda_samples *samples, int64_t sample
 }
 
 /* A channel of every row, and its place in the table of channels. */
-static tess_status pick_channels(const tile_cuda_samples *samples, tess_samples *out)
+static tess_status pick_channels(const tess_device_samples *samples, tess_samples *out)
 {
     tess_status status = TESS_OK;
     int64_t channels = 0;
@@ -128,7 +128,7 @@ cleanup:
     return status;
 }
 
-tess_status device_samples_excerpt(const tile_cuda_samples *samples, int most,
+tess_status device_samples_excerpt(const tess_device_samples *samples, int most,
                                    tess_samples *out)
 {
     tess_status status = TESS_OK;
@@ -154,7 +154,7 @@ cleanup:
     return status;
 }
 
-void device_weights_replace(tile_cuda_samples *samples, void *weight)
+void device_weights_replace(tess_device_samples *samples, void *weight)
 {
     device_free(samples->weight);
     samples->weight = weight;

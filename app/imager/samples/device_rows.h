@@ -30,15 +30,15 @@ double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t 
  *  Errors of tess_device_alloc. Local. */
 tess_status device_samples_make(const tess_source_info *info, const tess_samples *like,
                                 int64_t num_rows, int64_t num_vis, bool weighted,
-                                tile_cuda_samples *out);
-void device_samples_free(tile_cuda_samples *samples);
+                                tess_device_samples *out);
+void device_samples_free(tess_device_samples *samples);
 
 /** tess_resident.excerpt of such samples. */
-tess_status device_samples_excerpt(const tile_cuda_samples *samples, int most,
+tess_status device_samples_excerpt(const tess_device_samples *samples, int most,
                                    tess_samples *out);
 
 /** Other weights, whose owner the samples become. */
-void device_weights_replace(tile_cuda_samples *samples, void *weight);
+void device_weights_replace(tess_device_samples *samples, void *weight);
 
 /** Make the recipe that of these rows, unless it is. Local. */
 tess_status device_recipe_for(const tess_source_rows *rows, const double *inv_lambda,

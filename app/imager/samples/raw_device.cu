@@ -33,7 +33,7 @@ struct stored_sample {
 template <typename real>
 __device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &row,
                                       const unsigned char *bytes, int64_t chan,
-                                      const tile_cuda_samples &to, int64_t at)
+                                      const tess_device_samples &to, int64_t at)
 {
     stored_sample out = {};
     bool any = false;
@@ -56,7 +56,7 @@ __device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &r
     return out;
 }
 
-__device__ inline void store_row(const raw_recipe &recipe, const tile_cuda_samples &to,
+__device__ inline void store_row(const raw_recipe &recipe, const tess_device_samples &to,
                                  int64_t row, int64_t first, const raw_row &at)
 {
     for (int k = 0; k < 3; ++k)
@@ -78,7 +78,7 @@ __device__ inline unsigned char *bytes_of(const raw_recipe &recipe,
  * samples. */
 template <typename real>
 __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
-                              const tile_cuda_samples to, raw_sums *sums,
+                              const tess_device_samples to, raw_sums *sums,
                               unsigned long long *good_of_chan)
 {
     __shared__ block_sums own;
@@ -170,7 +170,7 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
 }
 
 template <typename real>
-__global__ void first_weights_kernel(const tile_cuda_samples samples, real *first)
+__global__ void first_weights_kernel(const tess_device_samples samples, real *first)
 {
     for (int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x; k < samples.num_vis;
          k += (int64_t)gridDim.x * THREADS)
@@ -190,7 +190,7 @@ __global__ void scale_kernel(real *array, int64_t count, double factor)
  * some 30 bytes of its record. */
 __global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows,
                                  double inv_min, double inv_max,
-                                 const tile_cuda_samples to, raw_sums *sums)
+                                 const tess_device_samples to, raw_sums *sums)
 {
     unsigned long long low = ~0ull, high = 0, bad = ~0ull, good = 0;
     for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows.num_rows;
@@ -220,7 +220,7 @@ __global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows,
 /* A thread a sample. Bound by writing rows, whose words are three apart. */
 template <typename real>
 __global__ void encode_kernel(const raw_recipe recipe, const raw_mixing mixing,
-                              const raw_rows rows, const tile_cuda_samples from)
+                              const raw_rows rows, const tess_device_samples from)
 {
     const real *vis = (const real *)from.vis + 2 * rows.vis_at * mixing.num_stokes;
     const int64_t count = rows.num_rows * recipe.num_chan;
@@ -239,7 +239,7 @@ __global__ void encode_kernel(const raw_recipe recipe, const raw_mixing mixing,
 }
 
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
-                       const tile_cuda_samples *to, raw_sums *sums,
+                       const tess_device_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan)
 {
     tess_status status = TESS_OK;
@@ -255,7 +255,7 @@ cleanup:
     return status;
 }
 
-tess_status raw_first_weights(const tile_cuda_samples *samples, void *first)
+tess_status raw_first_weights(const tess_device_samples *samples, void *first)
 {
     tess_status status = TESS_OK;
     if (samples->num_vis == 0) return TESS_OK;
@@ -271,7 +271,7 @@ cleanup:
 }
 
 template <typename real>
-static tess_status scale_arrays(const tile_cuda_samples *samples, double vis_factor,
+static tess_status scale_arrays(const tess_device_samples *samples, double vis_factor,
                                 double weight_factor)
 {
     tess_status status = TESS_OK;
@@ -286,7 +286,7 @@ cleanup:
     return status;
 }
 
-tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
                       double weight_factor)
 {
     if (samples->num_vis == 0) return TESS_OK;
@@ -295,7 +295,7 @@ tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
 }
 
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
-                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          double inv_min, double inv_max, const tess_device_samples *to,
                           raw_sums *sums)
 {
     tess_status status = TESS_OK;
@@ -308,7 +308,7 @@ cleanup:
 }
 
 tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
-                       const raw_rows *rows, const tile_cuda_samples *from)
+                       const raw_rows *rows, const tess_device_samples *from)
 {
     tess_status status = TESS_OK;
     if (rows->num_rows == 0) return TESS_OK;

@@ -6,8 +6,8 @@
 #ifndef TESS_RAW_DEVICE_H
 #define TESS_RAW_DEVICE_H
 
+#include "tess_device_samples.h"
 #include "tess_profile.h"
-#include "tess_tile_cuda.h"
 #include "tess_vis.h"
 #include "uv_range.h"
 
@@ -77,28 +77,28 @@ typedef struct raw_rows {
  *  device memory: `sums`, and the good samples of each channel of the table,
  *  good_of_chan[...]. Enqueued; Local. */
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
-                       const tile_cuda_samples *to, raw_sums *sums,
+                       const tess_device_samples *to, raw_sums *sums,
                        unsigned long long *good_of_chan);
 
 /** Keep the first of each sample's weights in `first`, [num_vis] of device memory.
  *  Enqueued; Local. */
-tess_status raw_first_weights(const tile_cuda_samples *samples, void *first);
+tess_status raw_first_weights(const tess_device_samples *samples, void *first);
 
 /** Multiply all visibilities and weights by these factors. Enqueued; Local. */
-tess_status raw_scale(const tile_cuda_samples *samples, double vis_factor,
+tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
                       double weight_factor);
 
 /** For prediction: only where the rows lie. In the sums, samples with a position are
  *  good, and |w| is taken at inv_min and inv_max, the shortest and the longest
  *  wavelength's; a row without one lies at 0. Enqueued; Local. */
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
-                          double inv_min, double inv_max, const tile_cuda_samples *to,
+                          double inv_min, double inv_max, const tess_device_samples *to,
                           raw_sums *sums);
 
 /** Replace the visibilities in the rows by those predicted, from->vis; 0 for a row
  *  without a position. Enqueued; Local. */
 tess_status raw_encode(const raw_recipe *recipe, const raw_mixing *mixing,
-                       const raw_rows *rows, const tile_cuda_samples *from);
+                       const raw_rows *rows, const tess_device_samples *from);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ typedef struct predict_run {
     tess_profile *profile;
     const tess_source_info *info;
     tess_samples like;
-    tile_cuda_samples samples;
+    tess_device_samples samples;
     raw_sums *sums; /* device */
     void *rows;     /* rows of the batch, on the device */
     device_recipe recipe;

@@ -23,7 +23,7 @@ typedef struct read_run {
     const imager_job *job;
     tess_source *source;
     const tess_source_info *info;
-    tile_cuda_samples samples;
+    tess_device_samples samples;
     raw_sums *sums;                   /* device */
     unsigned long long *good_of_chan; /* device, [channels of the table] */
     void *rows[ROW_BUFFERS];          /* device, taken in turn */
@@ -171,7 +171,7 @@ cleanup:
 /* The samples, and the memory that they use, in one struct. */
 typedef struct resident_samples {
     tess_resident resident;
-    tile_cuda_samples samples;
+    tess_device_samples samples;
 } resident_samples;
 
 static tess_status add_density(tess_resident *resident, tess_density *density)
@@ -212,7 +212,7 @@ static tess_status hand_out(read_run *run, const raw_sums *sums, tess_samples *o
     resident_samples *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
     made->samples = run->samples;
-    run->samples = (tile_cuda_samples){0};
+    run->samples = (tess_device_samples){0};
     made->resident = (tess_resident){.samples = &made->samples,
                                      .add_density = add_density,
                                      .apply_density = apply_density,
@@ -234,7 +234,7 @@ cleanup:
 tess_status device_read_share_weights(tess_samples *samples)
 {
     tess_status status = TESS_OK;
-    tile_cuda_samples *held = samples->resident->samples;
+    tess_device_samples *held = samples->resident->samples;
     const int64_t bytes = held->num_vis * (held->is_double ? 8 : 4);
     void *first = NULL;
     TESS_TRY(tess_device_alloc(bytes, "visibilities", &first));
