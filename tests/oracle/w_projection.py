@@ -196,9 +196,9 @@ def check_tuning(suite, obs):
     with open(os.path.join(folder, name), encoding="utf8") as file:
         lines = file.read()
     with open(os.path.join(folder, name), "w", encoding="utf8") as file:
-        file.write(lines.replace("tiled", "serial").replace("factored", "serial"))
+        file.write(lines.replace("factored", "tiled"))
     before = os.environ.pop("TESS_CALIBRATION", None)
-    for options, strategy in ([], "serial"), (["--reproducible"], "factored"):
+    for options, strategy in ([], "tiled"), (["--reproducible"], "factored"):
         image(suite, obs, "tuned", *options)
         with open(suite.path("profile.json"), encoding="utf8") as file:
             plan = json.load(file)["plan"]

@@ -116,9 +116,6 @@ static inline double value_of(const void *array, bool is_double, int64_t at)
     return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
 }
 
-/* What the last call of result_of() took on a device beside its report. */
-static tess_study_copies last_copies;
-
 /* Grid, or degrid, a scene; the result is the caller's. */
 static inline void *result_of(const tess_gcf *gcf, const tess_study_opts *opts,
                               const scene *s, bool degrid, tess_gcf_report *report)
@@ -140,7 +137,6 @@ static inline void *result_of(const tess_gcf *gcf, const tess_study_opts *opts,
         assert_int_equal(tess_study_degrid(plan, &grid, &points, report), TESS_OK);
     else
         assert_int_equal(tess_study_grid(plan, &points, &grid, report), TESS_OK);
-    last_copies = tess_study_plan_copies(plan);
     tess_study_plan_destroy(plan);
     free(degrid ? cells : vis);
     return degrid ? vis : cells;
