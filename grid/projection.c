@@ -293,7 +293,7 @@ static void choose_strategy(tess_grid_plan *plan, tess_gcf_grid_opts *opts)
     if (asked->tuned && tess_gcf_tuned(&wanted, &found)) {
         opts->strategy = found.strategy;
         opts->shape = found.shape;
-    } else if (opts->backend == TESS_GCF_CUDA)
+    } else if (opts->backend == TESS_GCF_DEVICE)
         opts->strategy =
             support < LEAST_FACTORED ? &tess_gcf_tiled : &tess_gcf_factored;
     else
@@ -308,7 +308,7 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     tess_gcf_grid_opts opts;
     tess_gcf_grid_opts_default(&opts);
     /* a GPU grids samples by tess_projection_cuda.h */
-    opts.backend = plan->backend->start ? TESS_GCF_CUDA : TESS_GCF_CPU;
+    opts.backend = plan->backend->start ? TESS_GCF_DEVICE : TESS_GCF_CPU;
     opts.strategy = projection->opts.strategy;
     if (!opts.strategy) choose_strategy(plan, &opts);
     projection->opts.strategy = opts.strategy;

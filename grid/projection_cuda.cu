@@ -293,11 +293,11 @@ template <typename R> __global__ void store_kernel(batch b, values from, void *v
 struct call {
     const tess_grid_plan *plan;
     const tess_device_samples *samples;
-    const gcf_cuda *with;
+    const gcf_on_device *with;
     bool degrid;
     batch rows;
     values part;
-    gcf_cuda_cells cells; /* of pol 0 */
+    gcf_device_cells cells; /* of pol 0 */
     void *keys;
     int32_t *tile_line;
 };
@@ -356,7 +356,7 @@ tess_status make_room(int num_pol, call *c)
     const int together = pols_together(num_pol);
     const int64_t own = 3 * (int64_t)sizeof(double) + (int64_t)sizeof(int32_t) +
                         together * value_bytes(c->plan);
-    const int64_t theirs = gcf_cuda_point_bytes(c->with, together, c->degrid);
+    const int64_t theirs = gcf_device_point_bytes(c->with, together, c->degrid);
     const int64_t chan = c->samples->max_chan > 0 ? c->samples->max_chan : 1;
     int64_t most =
         (int64_t)(POINTS_SHARE * (double)tess_device_room()) / (own + theirs);
@@ -400,8 +400,8 @@ tess_status do_part(const call *c)
     const int64_t count = c->rows.num_rows * c->rows.max_chan;
     const bool is_double = c->plan->is_double;
     tess_gcf_report report = {};
-    gcf_cuda_points points = {};
-    gcf_cuda_cells cells = c->cells;
+    gcf_device_points points = {};
+    gcf_device_cells cells = c->cells;
     points.count = count;
     points.u = c->rows.u;
     points.v = c->rows.coordinate_v;
@@ -416,7 +416,7 @@ tess_status do_part(const call *c)
                    blocks_for(count), THREADS, 0, c->rows, c->part);
         TESS_CUDA_LAUNCHED();
     }
-    TESS_TRY(gcf_cuda_run_there(c->with, &points, &cells, c->degrid, &report));
+    TESS_TRY(gcf_device_run_there(c->with, &points, &cells, c->degrid, &report));
     if (c->degrid) {
         gcf_launch(is_double ? store_kernel<double> : store_kernel<float>,
                    blocks_for(count), THREADS, 0, c->rows, c->part, c->samples->vis);
@@ -431,7 +431,7 @@ tess_status run(call *c, const cuda_part *part, int num_pol)
     tess_status status = TESS_OK;
     const int64_t first = part->first, end = part->end;
     if (end == first || c->samples->num_rows == 0) return TESS_OK;
-    c->with = tess_gcf_plan_cuda(c->plan->projection->gridder);
+    c->with = tess_gcf_plan_device(c->plan->projection->gridder);
     c->part.by.planes = gcf_cuda_planes_of(c->with);
     c->part.by.nm1_mean = c->plan->projection->nm1_mean;
     c->rows.v = view_of(c->plan, c->samples);

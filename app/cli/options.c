@@ -202,7 +202,7 @@ static tess_status check_strategy(tess_gridding *gridding)
     const tess_gcf_strategy *strategy = gridding->projection.strategy;
     if (!strategy) return TESS_OK;
     const bool on_cpu = tess_gcf_strategy_there(TESS_GCF_CPU, strategy, false);
-    const bool on_cuda = tess_gcf_strategy_there(TESS_GCF_CUDA, strategy, false);
+    const bool on_cuda = tess_gcf_strategy_there(TESS_GCF_DEVICE, strategy, false);
     const bool wants_cpu = strcmp(gridding->backend, "cpu") == 0;
     const bool wants_any = strcmp(gridding->backend, "auto") == 0;
     if (wants_any && !on_cuda) gridding->backend = "cpu";

@@ -5,7 +5,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-struct gcf_cuda {
+struct gcf_on_device {
     const tess_gcf_plan *plan;
     void *taps, *single_taps;
     gcf_cuda_plane *plane;
@@ -151,8 +151,8 @@ void call_free(call *c)
         if (c->event[k]) (void)cudaEventDestroy(c->event[k]);
 }
 
-tess_status place_all(const gcf_cuda *with, const gcf_cuda_points *points,
-                      const gcf_cuda_cells *cells, gcf_cuda_job *job, bool degrid,
+tess_status place_all(const gcf_on_device *with, const gcf_device_points *points,
+                      const gcf_device_cells *cells, gcf_cuda_job *job, bool degrid,
                       call *c, tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
@@ -205,7 +205,7 @@ cleanup:
 }
 
 /* What is known of a job without points and cells. */
-gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
+gcf_cuda_job job_with(const gcf_on_device *with, int num_pol)
 {
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_job job = {};
@@ -228,8 +228,8 @@ gcf_cuda_job job_with(const gcf_cuda *with, int num_pol)
     return job;
 }
 
-gcf_cuda_job job_of(const gcf_cuda *with, const gcf_cuda_points *points,
-                    const gcf_cuda_cells *cells)
+gcf_cuda_job job_of(const gcf_on_device *with, const gcf_device_points *points,
+                    const gcf_device_cells *cells)
 {
     gcf_cuda_job job = job_with(with, points->num_pol);
     job.vis = points->vis;
@@ -257,7 +257,7 @@ cleanup:
 
 } // namespace
 
-const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with)
+const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_on_device *with)
 {
     return with->factors;
 }
@@ -289,7 +289,7 @@ cleanup:
     return status;
 }
 
-void gcf_cuda_device_name(char *name, int size)
+void gcf_device_name(char *name, int size)
 {
     name[0] = '\0';
     if (!tess_device_present()) return;
@@ -305,13 +305,13 @@ void gcf_cuda_device_name(char *name, int size)
     }
 }
 
-tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
+tess_status gcf_device_create(const tess_gcf_plan *plan, gcf_on_device **out)
 {
     tess_status status = TESS_OK;
     const tess_gcf *gcf = plan->gcf;
     const int anywhere = -1;
     gcf_cuda_plane *plane = NULL;
-    gcf_cuda *made = (gcf_cuda *)tess_alloc_zero(1, sizeof *made);
+    gcf_on_device *made = (gcf_on_device *)tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->plan = plan;
     if (!tess_device_present())
@@ -336,11 +336,11 @@ tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **out)
     made = NULL;
 cleanup:
     tess_free(plane);
-    gcf_cuda_destroy(made);
+    gcf_device_destroy(made);
     return status;
 }
 
-void gcf_cuda_destroy(gcf_cuda *made)
+void gcf_device_destroy(gcf_on_device *made)
 {
     if (!made) return;
     tess_device_free(made->taps);
@@ -350,7 +350,7 @@ void gcf_cuda_destroy(gcf_cuda *made)
     tess_free(made);
 }
 
-gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with)
+gcf_cuda_planes gcf_cuda_planes_of(const gcf_on_device *with)
 {
     const tess_gcf *gcf = with->plan->gcf;
     gcf_cuda_planes planes;
@@ -363,11 +363,11 @@ gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with)
 
 /* Places, keys and indices, sorted from one array to another, and what sorting takes;
  * of lists of points that meet tiles, for each of them; entries of factors. */
-int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
+int64_t gcf_device_point_bytes(const gcf_on_device *with, int num_pol, bool degrid)
 {
     enum { PLACE = 16, SORTED = 2 * (8 + 4) + 16, ENTRY = 48 };
     const gcf_cuda_job job = job_with(with, num_pol);
-    const gcf_cuda_method *method = with->plan->opts.strategy->cuda(degrid);
+    const gcf_device_method *method = with->plan->opts.strategy->cuda(degrid);
     gcf_cuda_order order = {};
     int64_t entries = 1, rank = 0;
     if (method && method->order) order = method->order(job);
@@ -380,13 +380,14 @@ int64_t gcf_cuda_point_bytes(const gcf_cuda *with, int num_pol, bool degrid)
     return PLACE + (PLACE + SORTED) * entries + ENTRY * rank * (degrid ? 1 : num_pol);
 }
 
-tess_status gcf_cuda_run_there(const gcf_cuda *with, const gcf_cuda_points *points,
-                               const gcf_cuda_cells *cells, bool degrid,
-                               tess_gcf_report *report)
+tess_status gcf_device_run_there(const gcf_on_device *with,
+                                 const gcf_device_points *points,
+                                 const gcf_device_cells *cells, bool degrid,
+                                 tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const tess_gcf_strategy *strategy = with->plan->opts.strategy;
-    const gcf_cuda_method *method = strategy->cuda(degrid);
+    const gcf_device_method *method = strategy->cuda(degrid);
     gcf_cuda_job job = job_of(with, points, cells);
     call c = {};
     if (!method)
@@ -419,7 +420,7 @@ cleanup:
 }
 
 tess_status gcf_cuda_upload_points(const tess_gcf_points *points, double **memory,
-                                   gcf_cuda_points *there)
+                                   gcf_device_points *there)
 {
     tess_status status = TESS_OK;
     const int64_t count = points->count, bytes = count * (int64_t)sizeof(double);
@@ -436,16 +437,16 @@ cleanup:
     return status;
 }
 
-tess_status gcf_cuda_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                         const tess_gcf_cells *cells, bool degrid,
-                         tess_gcf_report *report)
+tess_status gcf_device_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const int64_t value = (int64_t)gcf_value_bytes(plan->gcf) * points->num_pol;
     const int64_t vis_bytes = points->count * value;
     const int64_t cell_bytes = cells->nu * cells->nv * value;
-    gcf_cuda_points there = {};
-    gcf_cuda_cells grid = {};
+    gcf_device_points there = {};
+    gcf_device_cells grid = {};
     double *coordinates = NULL;
     if (points->count == 0) return TESS_OK;
     TESS_TRY(gcf_cuda_upload_points(points, &coordinates, &there));
@@ -456,7 +457,7 @@ tess_status gcf_cuda_run(const tess_gcf_plan *plan, const tess_gcf_points *point
     grid.part_lines = grid.nu = cells->nu;
     grid.nv = cells->nv;
     grid.pol_stride = cells->nu * cells->nv;
-    TESS_TRY(gcf_cuda_run_there(plan->cuda, &there, &grid, degrid, report));
+    TESS_TRY(gcf_device_run_there(plan->cuda, &there, &grid, degrid, report));
     TESS_TRY(degrid ? tess_device_download(points->vis, there.vis, vis_bytes)
                     : tess_device_download(cells->data, grid.data, cell_bytes));
 cleanup:

@@ -20,17 +20,17 @@ struct gcf_cuda_sorted {
 tess_status gcf_cuda_sort(int64_t all, gcf_cuda_job *job, gcf_cuda_sorted *sorted);
 void gcf_cuda_sorted_free(gcf_cuda_sorted *sorted);
 
-/** A plan's factors on the device; errors as of gcf_cuda_create(). NULL is fine to
+/** A plan's factors on the device; errors as of gcf_device_create(). NULL is fine to
  *  destroy. */
 struct gcf_cuda_factors;
 tess_status gcf_cuda_factors_create(const tess_gcf_plan *plan, gcf_cuda_factors **made);
 void gcf_cuda_factors_destroy(gcf_cuda_factors *made);
 
 /** NULL: the plan has none. */
-const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_cuda *with);
+const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_on_device *with);
 
 /** `tiled`, to degrid. */
-const gcf_cuda_method *gcf_cuda_degrid_tiled(void);
+const gcf_device_method *gcf_cuda_degrid_tiled(void);
 
 /** Sort keys' lowest `bits` with what belongs to them, stably: from [0] to [1]. */
 tess_status gcf_cuda_sort_pairs(uint64_t *const key[2], uint32_t *const value[2],

@@ -14,23 +14,23 @@ extern "C" {
 
 /** The error to factor kernels to, so that what rounding on tensor cores adds keeps
  *  within the error asked for. */
-double gcf_cuda_factor_error(const tess_gcf *gcf, double error);
+double gcf_device_factor_error(const tess_gcf *gcf, double error);
 
 /** The strategies of this module on a GPU, in a direction; NULL in a build without. */
-const struct gcf_cuda_method *gcf_cuda_tiled(bool degrid);
-const struct gcf_cuda_method *gcf_cuda_factored(bool degrid);
+const struct gcf_device_method *gcf_device_tiled(bool degrid);
+const struct gcf_device_method *gcf_device_factored(bool degrid);
 
 /** Name of the device that was taken, of letters, digits and '-' alone; "" without. */
-void gcf_cuda_device_name(char *name, int size);
+void gcf_device_name(char *name, int size);
 
 /** Copy a plan's table (and its factors, if it has any) to the device, which is taken
  *  unless it was. TESS_ERR_USAGE for a strategy that is not there, TESS_ERR_ALLOC,
- *  TESS_ERR_RESOURCE without a device. End with gcf_cuda_destroy(); NULL is fine. */
-tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made);
-void gcf_cuda_destroy(gcf_cuda *made);
+ *  TESS_ERR_RESOURCE without a device. End with gcf_device_destroy(); NULL is fine. */
+tess_status gcf_device_create(const tess_gcf_plan *plan, gcf_on_device **made);
+void gcf_device_destroy(gcf_on_device *made);
 
 /** (De)grid points and cells on the host: they are copied to the device and back. */
-gcf_run gcf_cuda_run;
+gcf_run gcf_device_run;
 
 #ifdef __cplusplus
 }

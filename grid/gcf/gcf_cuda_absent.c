@@ -1,29 +1,29 @@
 /* Plans for a GPU in a build without one. */
 #include "gcf_cuda.h"
 
-const struct gcf_cuda_method *gcf_cuda_tiled(bool degrid)
+const struct gcf_device_method *gcf_device_tiled(bool degrid)
 {
     (void)degrid;
     return NULL;
 }
 
-const struct gcf_cuda_method *gcf_cuda_factored(bool degrid)
+const struct gcf_device_method *gcf_device_factored(bool degrid)
 {
-    return gcf_cuda_tiled(degrid);
+    return gcf_device_tiled(degrid);
 }
 
-double gcf_cuda_factor_error(const tess_gcf *gcf, double error)
+double gcf_device_factor_error(const tess_gcf *gcf, double error)
 {
     (void)gcf;
     return error;
 }
 
-void gcf_cuda_device_name(char *name, int size)
+void gcf_device_name(char *name, int size)
 {
     if (size > 0) name[0] = '\0';
 }
 
-tess_status gcf_cuda_create(const tess_gcf_plan *plan, gcf_cuda **made)
+tess_status gcf_device_create(const tess_gcf_plan *plan, gcf_on_device **made)
 {
     tess_status status = TESS_OK;
     (void)plan;
@@ -33,14 +33,14 @@ cleanup:
     return status;
 }
 
-void gcf_cuda_destroy(gcf_cuda *made)
+void gcf_device_destroy(gcf_on_device *made)
 {
     (void)made;
 }
 
-tess_status gcf_cuda_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
-                         const tess_gcf_cells *cells, bool degrid,
-                         tess_gcf_report *report)
+tess_status gcf_device_run(const tess_gcf_plan *plan, const tess_gcf_points *points,
+                           const tess_gcf_cells *cells, bool degrid,
+                           tess_gcf_report *report)
 {
     (void)plan;
     (void)points;

@@ -288,8 +288,8 @@ tess_status degrid(const gcf_cuda_job &job)
 
 } // namespace
 
-const gcf_cuda_method *gcf_cuda_degrid_tiled(void)
+const gcf_device_method *gcf_cuda_degrid_tiled(void)
 {
-    static const gcf_cuda_method method = {order, NULL, degrid};
+    static const gcf_device_method method = {order, NULL, degrid};
     return &method;
 }

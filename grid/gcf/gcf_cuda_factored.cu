@@ -639,7 +639,7 @@ cleanup:
 
 } // namespace
 
-double gcf_cuda_factor_error(const tess_gcf *gcf, double error)
+double gcf_device_factor_error(const tess_gcf *gcf, double error)
 {
     return !gcf->layout.is_double && error >= LEAST_ONE_PRODUCT ? 0.95 * error : error;
 }
@@ -708,9 +708,9 @@ static tess_status degrid_points(const gcf_cuda_job &job)
     return run(job, true);
 }
 
-const gcf_cuda_method *gcf_cuda_factored(bool degrid)
+const gcf_device_method *gcf_device_factored(bool degrid)
 {
-    static const gcf_cuda_method method[2] = {{order, NULL, grid},
-                                              {order, NULL, degrid_points}};
+    static const gcf_device_method method[2] = {{order, NULL, grid},
+                                                {order, NULL, degrid_points}};
     return &method[degrid];
 }

@@ -496,8 +496,8 @@ cleanup:
 
 } // namespace
 
-const gcf_cuda_method *gcf_cuda_tiled(bool degrid)
+const gcf_device_method *gcf_device_tiled(bool degrid)
 {
-    static const gcf_cuda_method method = {grid_order, NULL, grid};
+    static const gcf_device_method method = {grid_order, NULL, grid};
     return degrid ? gcf_cuda_degrid_tiled() : &method;
 }

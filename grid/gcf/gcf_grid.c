@@ -9,10 +9,10 @@
 #include "tess_mem.h"
 
 const tess_gcf_strategy tess_gcf_tiled = {
-    .name = "tiled", .run = gcf_run_tiled, .cuda = gcf_cuda_tiled};
+    .name = "tiled", .run = gcf_run_tiled, .cuda = gcf_device_tiled};
 const tess_gcf_strategy tess_gcf_factored = {.name = "factored",
                                              .run = gcf_run_tiled,
-                                             .cuda = gcf_cuda_factored,
+                                             .cuda = gcf_device_factored,
                                              .is_factored = true};
 
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
@@ -43,7 +43,8 @@ static tess_status check_opts(const tess_gcf_grid_opts *opts)
     if (!tess_gcf_strategy_there(opts->backend, opts->strategy, false) &&
         !tess_gcf_strategy_there(opts->backend, opts->strategy, true))
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy '%s' on a %s",
-                  opts->strategy->name, opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
+                  opts->strategy->name,
+                  opts->backend == TESS_GCF_DEVICE ? "GPU" : "CPU");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "%d threads", opts->threads);
     if (opts->strategy->is_factored &&
         (!(opts->factor_error > 0 && opts->factor_error < 1) || opts->max_rank < 1 ||
@@ -70,12 +71,13 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "gridding plan");
     made->gcf = gcf;
     made->opts = *opts;
-    if (opts->backend == TESS_GCF_CUDA)
-        made->opts.factor_error = gcf_cuda_factor_error(gcf, opts->factor_error);
+    if (opts->backend == TESS_GCF_DEVICE)
+        made->opts.factor_error = gcf_device_factor_error(gcf, opts->factor_error);
     if (opts->strategy->is_factored) TESS_TRY(gcf_factor_planes(made));
     if (opts->single_taps && gcf->layout.is_double && opts->backend == TESS_GCF_CPU)
         TESS_TRY(round_taps(made));
-    if (opts->backend == TESS_GCF_CUDA) TESS_TRY(gcf_cuda_create(made, &made->cuda));
+    if (opts->backend == TESS_GCF_DEVICE)
+        TESS_TRY(gcf_device_create(made, &made->cuda));
     *plan = made;
     made = NULL;
 cleanup:
@@ -86,7 +88,7 @@ cleanup:
 void tess_gcf_plan_destroy(tess_gcf_plan *plan)
 {
     if (!plan) return;
-    gcf_cuda_destroy(plan->cuda);
+    gcf_device_destroy(plan->cuda);
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         tess_free(plan->factors[p].data);
     tess_free(plan->factors);
@@ -94,7 +96,7 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
     tess_free(plan);
 }
 
-const gcf_cuda *tess_gcf_plan_cuda(const tess_gcf_plan *plan)
+const gcf_on_device *tess_gcf_plan_device(const tess_gcf_plan *plan)
 {
     return plan->cuda;
 }
@@ -110,9 +112,9 @@ static tess_status run_strategy(const tess_gcf_plan *plan,
                                 tess_gcf_report *report)
 {
     const tess_gcf_strategy *strategy = plan->opts.strategy;
-    gcf_run *run = !plan->cuda          ? strategy->run
-                   : strategy->run_cuda ? strategy->run_cuda
-                                        : gcf_cuda_run;
+    gcf_run *run = !plan->cuda               ? strategy->run
+                   : strategy->run_on_device ? strategy->run_on_device
+                                             : gcf_device_run;
     return run(plan, points, cells, degrid, report);
 }
 

@@ -21,8 +21,8 @@ static bool path_of(tess_gcf_backend backend, char path[PATH_BYTES])
 {
     char folder[800], name[256] = "";
     if (!tess_cache_folder(folder, sizeof folder)) return false;
-    if (backend == TESS_GCF_CUDA)
-        gcf_cuda_device_name(name, sizeof name);
+    if (backend == TESS_GCF_DEVICE)
+        gcf_device_name(name, sizeof name);
     else
         tess_cache_processor(name, sizeof name);
     snprintf(path, PATH_BYTES, "%s/strategies-%s.txt", folder, name);

@@ -1,7 +1,7 @@
 /** @file tess_gcf_cuda.cuh
  *  What a strategy on a GPU is made of, for those who write one: the table, points and
  *  cells in device memory, how points are sorted, and how kernels read taps. A strategy
- *  is a gcf_cuda_method for each direction, which its tess_gcf_strategy::cuda tells.
+ *  is a gcf_device_method for each direction, which its tess_gcf_strategy::cuda tells.
  */
 #ifndef TESS_GCF_CUDA_CUH
 #define TESS_GCF_CUDA_CUH
@@ -59,7 +59,7 @@ struct gcf_cuda_table {
 
 /** What a call on the host knows beside the job. */
 struct gcf_cuda_host {
-    const gcf_cuda *with; /**< the plan's tables and factors on the device */
+    const gcf_on_device *with; /**< the plan's tables and factors on the device */
     const tess_gcf_plan *plan;
     tess_gcf_report *report;
     cudaEvent_t sorted; /**< recorded again by strategies that prepare more */
@@ -98,10 +98,10 @@ struct gcf_cuda_job {
 /** Coordinates of points to the device, to `*memory`, which the caller frees; their
  *  number and polarisations. */
 tess_status gcf_cuda_upload_points(const tess_gcf_points *points, double **memory,
-                                   gcf_cuda_points *there);
+                                   gcf_device_points *there);
 
 /** A strategy, one direction. */
-struct gcf_cuda_method {
+struct gcf_device_method {
     gcf_cuda_order (*order)(const gcf_cuda_job &job); /**< NULL: as they come; the
                                                            table is known to it */
     /** Called when points are placed and before they are sorted: job.placed is set. Or

@@ -26,7 +26,7 @@ struct gcf_cuda_planes {
     double scale;
 };
 
-gcf_cuda_planes gcf_cuda_planes_of(const gcf_cuda *with);
+gcf_cuda_planes gcf_cuda_planes_of(const gcf_on_device *with);
 
 /** tess_gcf_plane_of(): products and sums are rounded one by one, as the CPU's are. */
 __device__ inline int gcf_nearest_plane(const gcf_cuda_planes &planes, double w)

@@ -24,7 +24,7 @@ extern "C" {
 
 enum { TESS_GCF_MAX_POL = 4, TESS_GCF_SHAPES = 6 };
 
-typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_CUDA } tess_gcf_backend;
+typedef enum tess_gcf_backend { TESS_GCF_CPU, TESS_GCF_DEVICE } tess_gcf_backend;
 
 typedef struct tess_gcf_strategy tess_gcf_strategy;
 

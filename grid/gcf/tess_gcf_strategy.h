@@ -22,11 +22,11 @@ struct tess_gcf_strategy {
     const char *name;
     gcf_run *run; /**< on a CPU; NULL: there is no such strategy there */
     /** on a GPU: in a direction; NULL, or the result is: there is none */
-    const struct gcf_cuda_method *(*cuda)(bool degrid);
-    gcf_run *run_cuda;  /**< points and cells on the host, with a GPU; NULL: they are
-                             copied there, (de)gridded and copied back */
-    bool is_factored;   /**< plans factor their kernels */
-    bool wants_threads; /**< see tess_gcf_strategy_wants_threads() */
+    const struct gcf_device_method *(*cuda)(bool degrid);
+    gcf_run *run_on_device; /**< points and cells on the host, with a GPU; NULL: they
+                            are copied there, (de)gridded and copied back */
+    bool is_factored;       /**< plans factor their kernels */
+    bool wants_threads;     /**< see tess_gcf_strategy_wants_threads() */
 };
 
 /** The order of the points of a tile. */
@@ -67,7 +67,7 @@ struct tess_gcf_plan {
     struct gcf_factors *factors; /**< [num_planes], of factored kernels only */
     float
         *single_taps; /**< on a CPU, with opts.single_taps: the table's taps, rounded */
-    struct gcf_cuda *cuda; /**< tables and factors on a GPU, or NULL */
+    struct gcf_on_device *cuda; /**< tables and factors on a GPU, or NULL */
 };
 
 /** A point on its cells. */

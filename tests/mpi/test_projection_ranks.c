@@ -250,7 +250,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_strategies),
                                        cmocka_unit_test(test_parts),
                                        cmocka_unit_test(test_adjoint)};
-    device = strcmp(test_backend(), "cuda") == 0 ? TESS_GCF_CUDA : TESS_GCF_CPU;
+    device = strcmp(test_backend(), "cuda") == 0 ? TESS_GCF_DEVICE : TESS_GCF_CPU;
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

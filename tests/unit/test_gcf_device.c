@@ -27,7 +27,7 @@ static void compare(const tess_gcf *gcf, tess_study_strategy strategy, int shape
     tess_study_opts opts;
     tess_gcf_report report;
     tess_study_opts_default(&opts);
-    opts.backend = TESS_GCF_CUDA;
+    opts.backend = TESS_GCF_DEVICE;
     opts.strategy = strategy;
     opts.factor_error = is_double ? 1e-10 : 1e-5;
     opts.max_rank = 12;
@@ -65,7 +65,7 @@ static void compare_all(const tess_gcf *const table[2], const scene *s)
         for (int k = 0; k < TESS_STUDY_NUM_STRATEGIES; ++k)
             for (int is_double = 0; is_double < 2; ++is_double)
                 if (k != TESS_STUDY_COMPUTED && /* of formulas alone */
-                    tess_study_there(TESS_GCF_CUDA, (tess_study_strategy)k, degrid))
+                    tess_study_there(TESS_GCF_DEVICE, (tess_study_strategy)k, degrid))
                     compare(table[is_double], (tess_study_strategy)k, 0, s, degrid,
                             expected, &first);
         for (int is_double = 0; is_double < 2 && !degrid; ++is_double)
@@ -137,7 +137,7 @@ static void compare_windows(const tess_gcf *const table[2], order how, int num_p
         for (int is_double = 0; is_double < 2; ++is_double) {
             tess_gcf_report report;
             compare(table[is_double], follows[k], 0, &s, false, expected, &first);
-            opts.backend = TESS_GCF_CUDA;
+            opts.backend = TESS_GCF_DEVICE;
             opts.strategy = follows[k];
             free(result_of(table[is_double], &opts, &s, false, &report));
             assert_int_equal(report.kept_order, how == TRACKS);
@@ -227,9 +227,10 @@ static void overflows_stay_inside(void **state)
                 .count = 1, .u = &u, .v = &v, .vis = vis, .num_pol = num_pol};
             tess_gcf_cells grid = {.nu = NU, .nv = NV, .data = cells};
             tess_study_opts_default(&opts);
-            opts.backend = TESS_GCF_CUDA;
+            opts.backend = TESS_GCF_DEVICE;
             opts.strategy = k;
-            if (!tess_study_there(TESS_GCF_CUDA, k, false) || k == TESS_STUDY_FACTORED)
+            if (!tess_study_there(TESS_GCF_DEVICE, k, false) ||
+                k == TESS_STUDY_FACTORED)
                 continue;
             memset(cells, 0, sizeof cells);
             assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_OK);
@@ -249,7 +250,7 @@ static void what_is_not_there_is_refused(void **state)
     tess_study_plan *plan = NULL;
     tess_study_opts opts;
     tess_study_opts_default(&opts);
-    opts.backend = TESS_GCF_CUDA;
+    opts.backend = TESS_GCF_DEVICE;
     opts.strategy = TESS_STUDY_SERIAL;
     assert_int_equal(tess_study_plan_create(gcf, &opts, &plan), TESS_ERR_USAGE);
     assert_null(plan);

@@ -38,7 +38,7 @@ static void compare_errors(tess_gcf *const table[2], const scene *s,
         for (int k = 0; k < num_errors; ++k) {
             tess_gcf_report report, same;
             const tess_study_opts opts =
-                options(TESS_GCF_CUDA, TESS_STUDY_FACTORED, error[k]);
+                options(TESS_GCF_DEVICE, TESS_STUDY_FACTORED, error[k]);
             void *found = result_of(table[0], &opts, s, degrid, &report);
             const double most = error[k] + rounding(false, degrid ? 48 * 48 : POINTS);
             const double off = difference(found, false, expected, count);
@@ -148,7 +148,7 @@ static void formulas_are_computed(void **state)
                 tess_gcf_report report;
                 tess_study_opts opts = options(TESS_GCF_CPU, TESS_STUDY_SERIAL, 1e-4);
                 void *table = result_of(gcf, &opts, &s, true, NULL);
-                opts = options(TESS_GCF_CUDA, TESS_STUDY_COMPUTED, 1e-4);
+                opts = options(TESS_GCF_DEVICE, TESS_STUDY_COMPUTED, 1e-4);
                 opts.fast_math = fast > 0;
                 void *found = result_of(gcf, &opts, &s, true, &report);
                 double *expected =
@@ -178,7 +178,7 @@ static void only_formulas_are_computed(void **state)
     const int support = 64;
     const tess_gcf_layout layout = {.num_planes = 1, .oversampling = 1, .threads = 1};
     const tess_gcf_formula beyond = {.step = 0.03};
-    const tess_study_opts opts = options(TESS_GCF_CUDA, TESS_STUDY_COMPUTED, 1e-4);
+    const tess_study_opts opts = options(TESS_GCF_DEVICE, TESS_STUDY_COMPUTED, 1e-4);
     tess_gcf *gcf = NULL;
     tess_study_plan *plan = NULL;
     assert_int_equal(tess_gcf_create_formula(&layout, &support, &beyond, &gcf),
@@ -199,7 +199,7 @@ static void degridding_is_the_adjoint(void **state)
     scene s = make_adjoint_scene();
     for (int strategy = 0; strategy < TESS_STUDY_NUM_STRATEGIES; ++strategy) {
         const tess_study_opts opts =
-            options(TESS_GCF_CUDA, (tess_study_strategy)strategy, 1e-4);
+            options(TESS_GCF_DEVICE, (tess_study_strategy)strategy, 1e-4);
         if (!tess_study_there(opts.backend, opts.strategy, false) ||
             !tess_study_there(opts.backend, opts.strategy, true) ||
             strategy == TESS_STUDY_COMPUTED)

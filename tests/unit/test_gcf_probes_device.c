@@ -81,7 +81,7 @@ static tess_study_opts options(const way *of)
 {
     tess_study_opts opts;
     tess_study_opts_default(&opts);
-    opts.backend = TESS_GCF_CUDA;
+    opts.backend = TESS_GCF_DEVICE;
     opts.strategy = of->strategy;
     opts.single_taps = of->single_taps;
     opts.probes = of->probes;
@@ -158,7 +158,7 @@ static void try_common_ways(tess_gcf *const table[2], const scene *s)
                             .degrid = k % 2,
                             .probes = probes[p]};
             if (of.strategy != TESS_STUDY_COMPUTED &&
-                tess_study_there(TESS_GCF_CUDA, of.strategy, of.degrid) &&
+                tess_study_there(TESS_GCF_DEVICE, of.strategy, of.degrid) &&
                 !(of.strategy == TESS_STUDY_FACTORED && of.probes.arrays))
                 compare(table, &of, s, &report);
         }

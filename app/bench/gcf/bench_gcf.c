@@ -235,7 +235,7 @@ static tess_status make_set(tess_bench_gcf_case *what, bench_set *set)
     if (!set->vis || !set->cells || !set->first)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld points and %lld² cells",
                   (long long)set->count, (long long)what->size);
-    if (what->opts.backend == TESS_GCF_CUDA)
+    if (what->opts.backend == TESS_GCF_DEVICE)
         set->locked = tess_study_lock(set->cells, set->cell_values * (int64_t)bytes);
     fill(what->is_double, set->vis_values, &random, set->vis);
     if (what->degrid) fill(what->is_double, set->cell_values, &random, set->cells);
@@ -340,7 +340,7 @@ static void find_bus_id(char *text, int size)
 
 static tess_meter *open_meter(tess_gcf_backend backend)
 {
-    const bool on_gpu = backend == TESS_GCF_CUDA;
+    const bool on_gpu = backend == TESS_GCF_DEVICE;
     char bus_id[64] = "";
     if (on_gpu) find_bus_id(bus_id, sizeof bus_id);
     return tess_meter_create(bus_id, on_gpu ? NULL : TESS_METER_RAPL);
@@ -348,7 +348,7 @@ static tess_meter *open_meter(tess_gcf_backend backend)
 
 static double joules_of(tess_gcf_backend backend, const tess_readings *readings)
 {
-    return backend == TESS_GCF_CUDA ? readings->gpu_j : readings->cpu_j;
+    return backend == TESS_GCF_DEVICE ? readings->gpu_j : readings->cpu_j;
 }
 
 bool tess_bench_gcf_has_meter(tess_gcf_backend backend)

@@ -327,7 +327,7 @@ static void write_machine(FILE *file, const tess_bench_gcf_args *args)
     tess_cache_processor(text, sizeof text);
     fprintf(file, "Processor %s, %d threads", text, args->opts.threads);
     const tess_backend *cuda = NULL;
-    if (args->opts.backend == TESS_GCF_CUDA &&
+    if (args->opts.backend == TESS_GCF_DEVICE &&
         tess_backend_find("cuda", &cuda) == TESS_OK) {
         cuda->text(text, sizeof text);
         fprintf(file, "; timed on %s", text);

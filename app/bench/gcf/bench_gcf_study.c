@@ -230,7 +230,7 @@ static void set_points_and_size(const table *of, const tess_bench_gcf_args *args
     if (set) {
         if (!args->given.vis) what->num_points = points_of(set);
         what->size = set->size;
-    } else if (what->degrid && what->opts.backend == TESS_GCF_CUDA) {
+    } else if (what->degrid && what->opts.backend == TESS_GCF_DEVICE) {
         if (of->degrid_vis > 0 && !args->given.vis)
             what->num_points = (int64_t)of->degrid_vis;
         if (of->degrid_size > 0 && !args->given.size)
@@ -256,7 +256,7 @@ static const variant *make_case(const table *of, const tess_bench_gcf_args *args
     tess_bench_gcf_case_of(args, value, strategy, what);
     what->is_formula = of->is_formula;
     set_points_and_size(of, args, what);
-    if (set_of(what) && what->opts.backend == TESS_GCF_CUDA)
+    if (set_of(what) && what->opts.backend == TESS_GCF_DEVICE)
         what->opts.probes.active_box = true;
     if (as->apply) as->apply(what);
     list_strategies(of, args, strategy, what);

@@ -24,7 +24,7 @@ static candidates list_candidates(tess_gcf_backend backend, bool degrid)
     candidates list = {0};
     for (tess_study_strategy s = TESS_STUDY_TILED; s <= TESS_STUDY_FACTORED; ++s)
         if (tess_study_there(backend, s, degrid)) add(&list, s, 0);
-    for (int shape = 1; shape <= TESS_GCF_SHAPES && backend == TESS_GCF_CUDA &&
+    for (int shape = 1; shape <= TESS_GCF_SHAPES && backend == TESS_GCF_DEVICE &&
                         !degrid && list.count > 0;
          ++shape)
         add(&list, TESS_STUDY_TILED, shape);

@@ -49,7 +49,7 @@ unsigned blocks_for(int64_t threads)
 /* The order of points that the strategy likes, or the one asked for. */
 template <bool DEGRID> gcf_cuda_order probed_order(const gcf_cuda_job &job)
 {
-    const gcf_cuda_method *base = plan_of(job)->base->cuda(DEGRID);
+    const gcf_device_method *base = plan_of(job)->base->cuda(DEGRID);
     const tess_gcf_sort sort = study_probes_of(job)->sort;
     gcf_cuda_order order = {};
     if (base->order) order = base->order(job);
@@ -88,7 +88,7 @@ cleanup:
 }
 
 /* Once, or as often as the plan's meter is to see. */
-tess_status run_method(const gcf_cuda_method &method, const gcf_cuda_job &job)
+tess_status run_method(const gcf_device_method &method, const gcf_cuda_job &job)
 {
     tess_status status = TESS_OK;
     tess_study_plan *plan = plan_of(job);
@@ -224,7 +224,7 @@ tess_status placed_to_degrid(const gcf_cuda_job &job)
     return copy_box(job, true);
 }
 
-const gcf_cuda_method grid_method[TESS_STUDY_NUM_STRATEGIES] = {
+const gcf_device_method grid_method[TESS_STUDY_NUM_STRATEGIES] = {
     {}, /* serial, atomic, tiled, factored */
     {},
     {},
@@ -236,7 +236,7 @@ const gcf_cuda_method grid_method[TESS_STUDY_NUM_STRATEGIES] = {
     {NULL, NULL, grid_warp},
 };
 
-const gcf_cuda_method degrid_method[TESS_STUDY_NUM_STRATEGIES] = {
+const gcf_device_method degrid_method[TESS_STUDY_NUM_STRATEGIES] = {
     {},
     {},
     {},
@@ -250,8 +250,8 @@ const gcf_cuda_method degrid_method[TESS_STUDY_NUM_STRATEGIES] = {
 };
 
 /* The job of a call, as far as copies need it. */
-gcf_cuda_job job_of(const tess_gcf_plan *plan, const gcf_cuda_points *points,
-                    const gcf_cuda_cells *cells)
+gcf_cuda_job job_of(const tess_gcf_plan *plan, const gcf_device_points *points,
+                    const gcf_device_cells *cells)
 {
     gcf_cuda_job job = {};
     job.is_double = plan->gcf->layout.is_double;
@@ -265,14 +265,14 @@ gcf_cuda_job job_of(const tess_gcf_plan *plan, const gcf_cuda_points *points,
 }
 
 /* Repeats the kernels of a call that is done. */
-tess_status repeat(tess_study_plan *plan, const gcf_cuda_points *points,
-                   const gcf_cuda_cells *cells, bool degrid)
+tess_status repeat(tess_study_plan *plan, const gcf_device_points *points,
+                   const gcf_device_cells *cells, bool degrid)
 {
     tess_status status = TESS_OK;
     tess_gcf_report unused = {};
     plan->metering = true;
-    TESS_TRY(gcf_cuda_run_there(tess_gcf_plan_cuda(plan->core), points, cells, degrid,
-                                &unused));
+    TESS_TRY(gcf_device_run_there(tess_gcf_plan_device(plan->core), points, cells,
+                                  degrid, &unused));
     if (plan->metering) { /* there are no kernels without points */
         plan->meter(plan->context, false);
         plan->meter(plan->context, true);
@@ -284,15 +284,15 @@ cleanup:
 
 } // namespace
 
-const gcf_cuda_method *study_cuda_method(tess_study_strategy strategy, bool degrid)
+const gcf_device_method *study_cuda_method(tess_study_strategy strategy, bool degrid)
 {
-    const gcf_cuda_method *method = (degrid ? degrid_method : grid_method) + strategy;
+    const gcf_device_method *method = (degrid ? degrid_method : grid_method) + strategy;
     return method->run ? method : NULL;
 }
 
-const gcf_cuda_method *study_cuda_probed(bool degrid)
+const gcf_device_method *study_cuda_probed(bool degrid)
 {
-    static const gcf_cuda_method method[2] = {
+    static const gcf_device_method method[2] = {
         {probed_order<false>, placed_to_grid, probed_run<false>},
         {probed_order<true>, placed_to_degrid, probed_run<true>}};
     return &method[degrid];
@@ -305,8 +305,8 @@ tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *poi
     tess_status status = TESS_OK;
     const double start = tess_time_now();
     tess_study_plan *plan = (tess_study_plan *)core->opts.context;
-    gcf_cuda_points there = {};
-    gcf_cuda_cells grid = {};
+    gcf_device_points there = {};
+    gcf_device_cells grid = {};
     study_memory memory = {};
     host_grid host = {};
     gcf_cuda_job job;
@@ -333,7 +333,7 @@ tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *poi
         TESS_TRY(copy_cells(job, true, host, &plan->copies));
     }
     plan->host = &host;
-    TESS_TRY(gcf_cuda_run_there(core->cuda, &there, &grid, degrid, report));
+    TESS_TRY(gcf_device_run_there(core->cuda, &there, &grid, degrid, report));
     report->sort_s -= host.box_copy_s;
     TESS_TRY(degrid ? study_copy_vis(job, false, points->vis, &memory)
                     : copy_cells(job, false, host, &plan->copies));

@@ -13,11 +13,11 @@ extern "C" {
 
 /** A strategy that tess_gcf_grid.h does not have, in a direction; NULL: there is none.
  */
-const struct gcf_cuda_method *study_cuda_method(tess_study_strategy strategy,
-                                                bool degrid);
+const struct gcf_device_method *study_cuda_method(tess_study_strategy strategy,
+                                                  bool degrid);
 
 /** The strategy of a study's plan with the probes that all strategies have. */
-const struct gcf_cuda_method *study_cuda_probed(bool degrid);
+const struct gcf_device_method *study_cuda_probed(bool degrid);
 
 /** (De)grid points and cells on the host with a study's plan: what differs from
  *  tess_gcf_grid() are probes, times of copies, and repetitions. */

@@ -1,15 +1,15 @@
 /* The strategies for comparison on a GPU, in a build without one. */
 #include "study_cuda.h"
 
-const struct gcf_cuda_method *study_cuda_method(tess_study_strategy strategy,
-                                                bool degrid)
+const struct gcf_device_method *study_cuda_method(tess_study_strategy strategy,
+                                                  bool degrid)
 {
     (void)strategy;
     (void)degrid;
     return NULL;
 }
 
-const struct gcf_cuda_method *study_cuda_probed(bool degrid)
+const struct gcf_device_method *study_cuda_probed(bool degrid)
 {
     (void)degrid;
     return NULL;

@@ -54,7 +54,7 @@ static tess_status check_opts(const tess_gcf *gcf, const tess_study_opts *opts)
         !tess_study_there(opts->backend, opts->strategy, true))
         TESS_FAIL(TESS_ERR_USAGE, "no gridding strategy '%s' on a %s",
                   tess_study_name(opts->strategy),
-                  opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
+                  opts->backend == TESS_GCF_DEVICE ? "GPU" : "CPU");
     if (opts->probes.cube && gcf->layout.is_uneven)
         TESS_FAIL(TESS_ERR_USAGE, "a cube of quarters of kernels: these are not even");
     if (opts->strategy == TESS_STUDY_COMPUTED && !gcf->is_formula)
@@ -95,9 +95,9 @@ tess_status tess_study_plan_create(const tess_gcf *gcf, const tess_study_opts *o
     made->base = tess_study_strategy_of(opts->strategy);
     made->strategy = *made->base;
     made->tiling = tiling_of(gcf, opts);
-    if (opts->backend == TESS_GCF_CUDA) {
+    if (opts->backend == TESS_GCF_DEVICE) {
         made->strategy.cuda = study_cuda_probed;
-        made->strategy.run_cuda = study_cuda_run;
+        made->strategy.run_on_device = study_cuda_run;
     }
     const tess_gcf_grid_opts core = {.backend = opts->backend,
                                      .strategy = &made->strategy,
@@ -160,7 +160,7 @@ static tess_status run(tess_study_plan *plan, const tess_gcf_points *points,
     plan->copies = (tess_study_copies){0};
     TESS_TRY(tess_study_check_probes(&plan->opts, degrid));
     TESS_TRY(run_once(plan, points, cells, degrid, report));
-    if (plan->repeat == 0 || plan->opts.backend == TESS_GCF_CUDA) return status;
+    if (plan->repeat == 0 || plan->opts.backend == TESS_GCF_DEVICE) return status;
     plan->meter(plan->context, false);
     for (int k = 0; k < plan->repeat; ++k)
         TESS_TRY(run_once(plan, points, cells, degrid, NULL));

@@ -27,7 +27,7 @@ static const unsigned all_gpu = BIT(TILED) | BIT(SCATTER) | BIT(GATHER) | BIT(WI
 
 static bool takes(const unsigned by[2][2], const tess_study_opts *opts, bool degrid)
 {
-    return by[opts->backend == TESS_GCF_CUDA][degrid] >> opts->strategy & 1;
+    return by[opts->backend == TESS_GCF_DEVICE][degrid] >> opts->strategy & 1;
 }
 
 static tess_status check(bool wanted, const char *name, const unsigned by[2][2],
@@ -37,7 +37,7 @@ static tess_status check(bool wanted, const char *name, const unsigned by[2][2],
     if (wanted && !takes(by, opts, degrid))
         TESS_FAIL(TESS_ERR_USAGE, "%s means nothing to '%s', which is to %s on a %s",
                   name, tess_study_name(opts->strategy), degrid ? "degrid" : "grid",
-                  opts->backend == TESS_GCF_CUDA ? "GPU" : "CPU");
+                  opts->backend == TESS_GCF_DEVICE ? "GPU" : "CPU");
 cleanup:
     return status;
 }

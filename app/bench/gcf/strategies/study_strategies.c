@@ -4,7 +4,7 @@
 const tess_study_probes study_no_probes;
 
 #define ON_GPU(name, strategy)                                                         \
-    static const struct gcf_cuda_method *name(bool degrid)                             \
+    static const struct gcf_device_method *name(bool degrid)                           \
     {                                                                                  \
         return study_cuda_method(strategy, degrid);                                    \
     }
