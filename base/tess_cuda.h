@@ -1,6 +1,7 @@
 /** @file tess_cuda.h
  *  For .cu files only: macros that turn failures of CUDA calls into a tess_status. Use
  *  them in a function that has a variable `tess_status status` and a label `cleanup:`.
+ *  It comes first, so that tess_shared_code.h finds its macros.
  */
 #ifndef TESS_CUDA_H
 #define TESS_CUDA_H
@@ -8,6 +9,11 @@
 #include <cuda_runtime.h>
 
 #include "tess_status.h"
+
+#define TESS_SHARED_FUNCTION static __host__ __device__ inline
+#ifdef __CUDA_ARCH__
+#define TESS_ON_DEVICE
+#endif
 
 /** Status for a CUDA error: TESS_ERR_ALLOC if memory is short, TESS_ERR_RESOURCE for
  * all other errors. Clears the error that the CUDA runtime has recorded. */

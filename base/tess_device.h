@@ -1,5 +1,5 @@
 /** @file tess_device.h
- *  The GPU of this process, for code without CUDA headers: the choice of the device,
+ *  The GPU of this process, for code without its headers: the choice of the device,
  *  its memory, and copies. Backends that compute on processors do not use it.
  *
  *  All work is enqueued in one stream, in order. Only staged uploads are done beside
@@ -132,7 +132,8 @@ tess_status tess_device_turn(void);
  * of the link. They are as many as the link needs, and fewer than all. OpenMP's threads
  * wait for one another at the end of each buffer, and keep their processors busy while
  * they wait. If every processor had such a thread, each other thread of the machine, as
- * MPI and CUDA have, would take the processor of a thread for which all others wait. */
+ * MPI and the device's driver have, would take the processor of a thread for which all
+ * others wait. */
 int tess_device_movers(int threads);
 
 /** Set the number of threads of this rank; tess_device_movers() of them fill and empty

@@ -41,7 +41,7 @@ static int64_t image_bytes(const tess_planes *planes)
 static tess_status cuda_clear(tess_planes *planes)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     planes_columns_drop(planes);
     tess_prefault_destroy(cuda->host_rows);
     cuda->host_rows = NULL;
@@ -62,7 +62,7 @@ cleanup:
 static tess_status make_images(tess_planes *planes)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int count = planes->opts.num_images;
     cuda->image = tess_alloc_zero(count, sizeof *cuda->image);
     cuda->host_image = tess_alloc_zero(count, sizeof *cuda->host_image);
@@ -90,7 +90,7 @@ static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
  * more than the mean. */
 static void fit_rounds(tess_planes *planes)
 {
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t slabs = planes->opts.fft_ranks;
     const int64_t rows = (planes->opts.ny + slabs - 1) / slabs * slabs;
     const int64_t most = tess_device_comm_room(planes->opts.links) /
@@ -103,7 +103,7 @@ static tess_status cuda_create(tess_planes *planes)
     tess_status status = TESS_OK;
     const tess_planes_opts *opts = &planes->opts;
     const int64_t rows = planes->row_end - planes->row_first;
-    struct planes_cuda *cuda = planes->cuda = tess_alloc_zero(1, sizeof *cuda);
+    struct planes_of_device *cuda = planes->device = tess_alloc_zero(1, sizeof *cuda);
     if (!cuda) TESS_FAIL(TESS_ERR_ALLOC, "plane transform");
     cuda->shape = (plane_shape){.nx = opts->nx,
                                 .ny = opts->ny,
@@ -141,7 +141,7 @@ cleanup:
 
 static void cuda_destroy(tess_planes *planes)
 {
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     if (!cuda) return;
     for (int k = 0; k < planes->opts.num_images; ++k) {
         if (cuda->image) tess_device_free(cuda->image[k]);
@@ -166,8 +166,8 @@ static void cuda_destroy(tess_planes *planes)
 
 static void *cuda_image(tess_planes *planes, int image)
 {
-    return planes->opts.forward ? planes->cuda->image[image]
-                                : planes->cuda->host_image[image];
+    return planes->opts.forward ? planes->device->image[image]
+                                : planes->device->host_image[image];
 }
 
 /* ---- lines of a plane ---- */
@@ -211,8 +211,8 @@ static tess_status upload_pieces(tess_planes *planes, const piece_set *pieces)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = pieces->num_pieces * (int64_t)sizeof *pieces->piece;
-    TESS_TRY(device_array_grow(&planes->cuda->piece, bytes, "pieces of w-planes"));
-    TESS_TRY(tess_device_upload(planes->cuda->piece.data, pieces->piece, bytes));
+    TESS_TRY(device_array_grow(&planes->device->piece, bytes, "pieces of w-planes"));
+    TESS_TRY(tess_device_upload(planes->device->piece.data, pieces->piece, bytes));
 cleanup:
     return status;
 }
@@ -223,7 +223,7 @@ static tess_status sum_in_order(tess_planes *planes, const piece_set *pieces,
                                 const line_list *lines, int64_t first, int64_t count)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t bytes = count * (int64_t)sizeof(plane_line);
     plane_line *line = tess_alloc(count, sizeof *line);
     if (!line) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
@@ -245,7 +245,7 @@ static tess_status sum_pieces(tess_planes *planes, const piece_set *pieces,
                               const line_list *lines, int64_t first, int64_t count)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const tess_piece *piece = cuda->piece.data;
     int64_t begin, stop;
     if (planes->opts.repeatable)
@@ -273,7 +273,7 @@ static tess_status rows_of_pieces(tess_planes *planes, const piece_set *pieces,
                                   const column_place *to)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     TESS_TRY(sum_pieces(planes, pieces, lines, first, count));
     TESS_TRY(plane_fft_execute(cuda->fft_v, cuda->batch, count, true));
     TESS_TRY(
@@ -288,7 +288,7 @@ static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
                                   const column_place *from)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const plane_shape *shape = &cuda->shape;
     const tess_piece *piece = cuda->piece.data;
     int64_t begin, stop;
@@ -308,7 +308,7 @@ static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_list *lines)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t stride = lines->num_own;
     TESS_TRY(upload_pieces(planes, pieces));
     for (int64_t first = 0; first < lines->num_own; first += cuda->batch_lines) {
@@ -372,7 +372,7 @@ cleanup:
 static tess_status upload_model(tess_planes *planes, int image)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     if (cuda->on_device[image]) return TESS_OK;
     TESS_TRY(tess_device_upload(cuda->image[image], cuda->host_image[image],
                                 image_bytes(planes)));
@@ -386,7 +386,7 @@ cleanup:
 /* Has a thread touch the host memory for the rows of all images (tess_prefault.h). */
 static void prefault_rows(tess_planes *planes)
 {
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     if (cuda->host_rows || tess_comm_size(planes->sums) > 1) return;
     if (image_bytes(planes) < PREFAULT_BYTES) return;
     cuda->host_rows = tess_prefault_start(planes->opts.num_images, image_bytes(planes));
@@ -481,7 +481,7 @@ cleanup:
 
 static tess_status cuda_place(tess_planes *planes, int image, void **rows)
 {
-    *rows = planes->cuda->image[image];
+    *rows = planes->device->image[image];
     return upload_model(planes, image);
 }
 
@@ -490,7 +490,7 @@ static tess_status cuda_fetch(tess_planes *planes, int image, void *rows)
     tess_status status = TESS_OK;
     TESS_TRY(planes_columns_finish(planes));
     TESS_TRY(
-        tess_device_download(rows, planes->cuda->image[image], image_bytes(planes)));
+        tess_device_download(rows, planes->device->image[image], image_bytes(planes)));
 cleanup:
     return status;
 }
@@ -499,7 +499,7 @@ cleanup:
  * freed. */
 static tess_status cuda_put_back(tess_planes *planes, int image, const void *rows)
 {
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     cuda->on_device[image] = true;
     tess_free(cuda->host_image[image]);
     cuda->host_image[image] = NULL;
@@ -591,8 +591,8 @@ static tess_status sum_on_hosts(tess_planes *planes, int which, int64_t *row_fir
                                 int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
-    const void *image = planes->cuda->image[which];
-    void *host = tess_prefault_take(planes->cuda->host_rows, which);
+    const void *image = planes->device->image[which];
+    void *host = tess_prefault_take(planes->device->host_rows, which);
     if (!host) host = tess_alloc(image_bytes(planes), 1);
     if (!host)
         status =
@@ -611,7 +611,7 @@ static tess_status cuda_reduce(tess_planes *planes, int image, int64_t *row_firs
                                int64_t *num_rows, void **rows)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     TESS_TRY(tess_comm_agree(planes->sums, planes_columns_finish(planes)));
     if (planes->opts.devices)
         TESS_TRY(sum_on_devices(planes, cuda->image[image], row_first, num_rows, rows));

@@ -29,7 +29,7 @@ typedef struct plane_rows {
                                not enqueued yet, if it is active */
 } plane_rows;
 
-struct planes_cuda {
+struct planes_of_device {
     plane_shape shape;
     void **image;      /* [num_images] sums, or in prediction the model */
     void **host_image; /* [num_images] prediction: where the caller puts the model */

@@ -21,7 +21,7 @@ static int sets_of(const tess_planes *planes)
 tess_status planes_rows_create(tess_planes *planes)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t bytes = planes->opts.nu * (int64_t)sizeof(int32_t);
     for (int k = 0; k < sets_of(planes); ++k) {
         plane_rows *rows = &cuda->rows[k];
@@ -35,7 +35,7 @@ cleanup:
 void planes_rows_destroy(tess_planes *planes)
 {
     for (int k = 0; k < sets_of(planes); ++k) {
-        plane_rows *rows = &planes->cuda->rows[k];
+        plane_rows *rows = &planes->device->rows[k];
         tess_device_free(rows->values.data);
         tess_device_free(rows->slot_of_line);
         tess_device_free(rows->line_of_slot);
@@ -82,7 +82,7 @@ static tess_status grow_by_half(device_array *array, int64_t bytes, int64_t most
  * a second set, the waiting plane is finished first, and leaves its set. */
 static tess_status choose_rows(tess_planes *planes, int64_t bytes)
 {
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t more = bytes - cuda->rows[1 - cuda->now].values.bytes;
     if (!cuda->rows[cuda->now].waiting.active) return TESS_OK;
     if (more > 0 && more > tess_device_room() / 2) return planes_columns_finish(planes);
@@ -116,8 +116,8 @@ static tess_status make_own_rows(tess_planes *planes, const line_list *lines)
     const tess_planes_opts *opts = &planes->opts;
     const int64_t line_bytes = opts->ny * planes->value_bytes;
     int64_t own = lines->num_own, most = planes->line_end - planes->line_first;
-    if (opts->links) own = most = opts->forward ? 0 : 2 * planes->cuda->batch_lines;
-    return grow_once(&planes->cuda->own_rows, own * line_bytes, most * line_bytes,
+    if (opts->links) own = most = opts->forward ? 0 : 2 * planes->device->batch_lines;
+    return grow_once(&planes->device->own_rows, own * line_bytes, most * line_bytes,
                      "lines of a w-plane");
 }
 
@@ -125,7 +125,7 @@ static tess_status make_own_rows(tess_planes *planes, const line_list *lines)
 static tess_status make_all_rows(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int64_t column = (planes->row_end - planes->row_first) * planes->value_bytes;
     const int64_t bytes = lines->num_lines * column, most = planes->opts.nu * column;
     TESS_TRY(choose_rows(planes, bytes));
@@ -138,7 +138,7 @@ cleanup:
 tess_status planes_rows_place(tess_planes *planes, const line_list *lines)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     TESS_TRY(make_own_rows(planes, lines));
     if (planes->opts.fft_ranks > 1) TESS_TRY(make_all_rows(planes, lines));
     plane_rows *rows = &cuda->rows[cuda->now];
@@ -154,7 +154,7 @@ cleanup:
 
 int64_t planes_cuda_more_bytes(const tess_planes *planes)
 {
-    const struct planes_cuda *cuda = planes->cuda;
+    const struct planes_of_device *cuda = planes->device;
     const int64_t lines =
         (planes->opts.nu + planes->opts.fft_ranks - 1) / planes->opts.fft_ranks;
     const int64_t rows = planes->row_end - planes->row_first;
@@ -175,7 +175,7 @@ static tess_status transform_batch(tess_planes *planes, const tess_plane_job *jo
                                    const plane_rows *rows, int64_t first, int64_t count)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const plane_shape *shape = &cuda->shape;
     const int64_t image_row = planes->row_first + first;
     void *all_rows =
@@ -205,7 +205,7 @@ static tess_status transform(tess_planes *planes, const tess_plane_job *job,
 {
     tess_status status = TESS_OK;
     const int64_t count = planes->row_end - planes->row_first,
-                  batch = planes->cuda->batch_rows;
+                  batch = planes->device->batch_rows;
     for (int64_t first = 0; first < count; first += batch)
         TESS_TRY(transform_batch(planes, job, rows, first,
                                  count - first < batch ? count - first : batch));
@@ -215,14 +215,14 @@ cleanup:
 
 tess_status planes_columns(tess_planes *planes, const tess_plane_job *job)
 {
-    return transform(planes, job, &planes->cuda->rows[planes->cuda->now]);
+    return transform(planes, job, &planes->device->rows[planes->device->now]);
 }
 
 /* ---- columns of planes that wait ---- */
 
 void planes_columns_later(tess_planes *planes, const tess_plane_job *job)
 {
-    planes->cuda->rows[planes->cuda->now].waiting = *job;
+    planes->device->rows[planes->device->now].waiting = *job;
 }
 
 static tess_status transform_waiting(tess_planes *planes, plane_rows *rows)
@@ -236,13 +236,13 @@ static tess_status transform_waiting(tess_planes *planes, plane_rows *rows)
  */
 tess_status planes_columns_next(tess_planes *planes)
 {
-    return transform_waiting(planes, &planes->cuda->rows[1 - planes->cuda->now]);
+    return transform_waiting(planes, &planes->device->rows[1 - planes->device->now]);
 }
 
 tess_status planes_columns_finish(tess_planes *planes)
 {
     tess_status status = TESS_OK;
-    plane_rows *last = &planes->cuda->rows[planes->cuda->now];
+    plane_rows *last = &planes->device->rows[planes->device->now];
     TESS_TRY(planes_columns_next(planes));
     if (!last->waiting.active) return TESS_OK;
     TESS_TRY(tess_device_comm_arrive(planes->opts.links));
@@ -254,5 +254,5 @@ cleanup:
 void planes_columns_drop(tess_planes *planes)
 {
     for (int k = 0; k < 2; ++k)
-        planes->cuda->rows[k].waiting.active = false;
+        planes->device->rows[k].waiting.active = false;
 }

@@ -36,7 +36,7 @@ static tess_status move_blocks(tess_planes *planes, const line_list *lines, char
     tess_status status = TESS_OK;
     const int64_t rows = planes->row_end - planes->row_first,
                   bytes = planes->value_bytes;
-    char *at = planes->cuda->rows[planes->cuda->now].values.data;
+    char *at = planes->device->rows[planes->device->now].values.data;
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         const int64_t width = lines->of_slab[f] * bytes,
                       stride = lines->num_lines * bytes;
@@ -62,7 +62,7 @@ tess_status planes_transpose_to_rows(tess_planes *planes, const line_list *lines
     bytes = tess_alloc(3 * slabs, sizeof *bytes);
     send = tess_alloc(own_bytes, 1);
     status = bytes && send
-                 ? tess_device_download(send, planes->cuda->own_rows.data, own_bytes)
+                 ? tess_device_download(send, planes->device->own_rows.data, own_bytes)
                  : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(planes->group, status));
     transpose_bytes(planes, lines, bytes, bytes + slabs);
@@ -92,7 +92,7 @@ tess_status planes_transpose_to_lines(tess_planes *planes, const line_list *line
     transpose_bytes(planes, lines, bytes, bytes + slabs);
     TESS_TRY(tess_comm_alltoallv(planes->group, send, bytes + slabs, &received,
                                  bytes + 2 * slabs));
-    TESS_TRY(tess_device_upload(planes->cuda->own_rows.data, received, own_bytes));
+    TESS_TRY(tess_device_upload(planes->device->own_rows.data, received, own_bytes));
 cleanup:
     tess_free(bytes);
     tess_free(send);
@@ -105,7 +105,7 @@ cleanup:
 tess_status planes_parts_create(tess_planes *planes)
 {
     tess_status status = TESS_OK;
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     const int size = tess_comm_size(planes->comm);
     cuda->send = tess_alloc_zero(size, sizeof *cuda->send);
     cuda->take = tess_alloc_zero(size, sizeof *cuda->take);
@@ -118,20 +118,20 @@ cleanup:
 static void clear_parts(const tess_planes *planes)
 {
     for (int k = 0; k < tess_comm_size(planes->comm); ++k) {
-        planes->cuda->send[k] = (tess_device_part){0};
-        planes->cuda->take[k] = (tess_device_rows){0};
+        planes->device->send[k] = (tess_device_part){0};
+        planes->device->take[k] = (tess_device_rows){0};
     }
 }
 
 static tess_status exchange_parts(const tess_planes *planes, tess_status status)
 {
-    return tess_device_comm_exchange(planes->opts.links, status, planes->cuda->send,
-                                     planes->cuda->take);
+    return tess_device_comm_exchange(planes->opts.links, status, planes->device->send,
+                                     planes->device->take);
 }
 
 int64_t planes_rounds(const tess_planes *planes, const line_list *lines)
 {
-    const int64_t batch = planes->cuda->batch_lines;
+    const int64_t batch = planes->device->batch_lines;
     int64_t most = 0;
     for (int f = 0; f < planes->opts.fft_ranks; ++f)
         if (lines->of_slab[f] > most) most = lines->of_slab[f];
@@ -142,7 +142,7 @@ int64_t planes_rounds(const tess_planes *planes, const line_list *lines)
 static int64_t round_lines(const tess_planes *planes, const line_list *lines, int slab,
                            int64_t round)
 {
-    const int64_t batch = planes->cuda->batch_lines;
+    const int64_t batch = planes->device->batch_lines;
     const int64_t left = lines->of_slab[slab] - round * batch;
     return left < 0 ? 0 : left < batch ? left : batch;
 }
@@ -150,7 +150,7 @@ static int64_t round_lines(const tess_planes *planes, const line_list *lines, in
 void planes_round(const tess_planes *planes, const line_list *lines, int64_t round,
                   int64_t *first, int64_t *count)
 {
-    *first = round * planes->cuda->batch_lines;
+    *first = round * planes->device->batch_lines;
     *count = round_lines(planes, lines, planes->slab, round);
 }
 
@@ -169,7 +169,7 @@ static int64_t first_row(const tess_planes *planes, int slab)
 static int64_t column_of(const tess_planes *planes, const line_list *lines, int slab,
                          int64_t round)
 {
-    int64_t at = round * planes->cuda->batch_lines;
+    int64_t at = round * planes->device->batch_lines;
     for (int f = 0; f < slab; ++f)
         at += lines->of_slab[f];
     return at * planes->value_bytes;
@@ -181,7 +181,7 @@ tess_status planes_send_lines(tess_planes *planes, tess_status status,
     const int64_t bytes = planes->value_bytes,
                   rows = planes->row_end - planes->row_first;
     const int64_t own = round_lines(planes, lines, planes->slab, round);
-    struct planes_cuda *cuda = planes->cuda;
+    struct planes_of_device *cuda = planes->device;
     char *rows_of_all = cuda->rows[cuda->now].values.data;
     clear_parts(planes);
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
@@ -198,7 +198,7 @@ tess_status planes_send_lines(tess_planes *planes, tess_status status,
 
 void *planes_round_rows(const tess_planes *planes, int64_t round)
 {
-    const struct planes_cuda *cuda = planes->cuda;
+    const struct planes_of_device *cuda = planes->device;
     return (char *)cuda->own_rows.data +
            round % 2 * cuda->batch_lines * planes->opts.ny * planes->value_bytes;
 }
@@ -210,13 +210,13 @@ static tess_status pack_rows(tess_planes *planes, const line_list *lines, int64_
     tess_status status = TESS_OK;
     const int64_t bytes = planes->value_bytes,
                   rows = planes->row_end - planes->row_first;
-    const char *rows_of_all = planes->cuda->rows[planes->cuda->now].values.data;
+    const char *rows_of_all = planes->device->rows[planes->device->now].values.data;
     int64_t at = 0;
     void *buffer;
     TESS_TRY(tess_device_comm_buffer(planes->opts.links, &buffer));
     for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         const int64_t width = round_lines(planes, lines, f, round) * bytes;
-        planes->cuda->send[f] = (tess_device_part){at, width * rows};
+        planes->device->send[f] = (tess_device_part){at, width * rows};
         if (width > 0)
             TESS_TRY(
                 tess_device_copy_rows((char *)buffer + at, width,
@@ -236,7 +236,7 @@ tess_status planes_fetch_lines(tess_planes *planes, tess_status status,
     clear_parts(planes);
     if (status == TESS_OK) status = pack_rows(planes, lines, round);
     for (int f = 0; f < planes->opts.fft_ranks && width > 0; ++f)
-        planes->cuda->take[f] = (tess_device_rows){
+        planes->device->take[f] = (tess_device_rows){
             (char *)planes_round_rows(planes, round) + first_row(planes, f) * width,
             width, width, rows_of_slab(planes, f)};
     return exchange_parts(planes, status);
@@ -275,7 +275,7 @@ tess_status planes_cuda_pack(const tess_planes *planes, const plane_part *part,
     tess_status status = TESS_OK;
     packing with;
     TESS_TRY(packing_create(planes, part, count, num_values, &with));
-    TESS_TRY(plane_pack(&planes->cuda->shape, with.part, count, with.values));
+    TESS_TRY(plane_pack(&planes->device->shape, with.part, count, with.values));
     TESS_TRY(tess_device_download(host, with.values, num_values * planes->value_bytes));
 cleanup:
     packing_free(&with);
@@ -305,7 +305,7 @@ tess_status planes_cuda_unpack(const tess_planes *planes, const plane_part *part
     const int64_t num_values = from->first[tess_comm_size(planes->comm)];
     TESS_TRY(packing_create(planes, part, count, num_values, &with));
     TESS_TRY(upload(planes, from, with.values));
-    TESS_TRY(plane_unpack(&planes->cuda->shape, with.part, count, with.values));
+    TESS_TRY(plane_unpack(&planes->device->shape, with.part, count, with.values));
 cleanup:
     packing_free(&with);
     return status;
@@ -392,11 +392,11 @@ static tess_status move_values(const tess_planes *planes, tess_status status,
         char *at = to;
         clear_parts(planes);
         if (status == TESS_OK)
-            status =
-                fill_round(planes, from, send_bytes, begin, share, planes->cuda->send);
+            status = fill_round(planes, from, send_bytes, begin, share,
+                                planes->device->send);
         for (int k = 0; k < size; ++k) {
             const int64_t bytes = part_of(recv_bytes[k], begin, share);
-            planes->cuda->take[k] =
+            planes->device->take[k] =
                 (tess_device_rows){at + begin, bytes, bytes, bytes > 0};
             at += recv_bytes[k];
         }
@@ -430,7 +430,7 @@ tess_status planes_cuda_send(const tess_planes *planes, tess_status status,
         status = tess_device_alloc(total_of(planes, recv_bytes), "pieces of w-planes",
                                    &came);
     if (status == TESS_OK)
-        status = plane_pack(&planes->cuda->shape, with.part, count, with.values);
+        status = plane_pack(&planes->device->shape, with.part, count, with.values);
     TESS_TRY(move_values(planes, status, with.values, send_bytes, came, recv_bytes));
     *values = came;
     came = NULL;
@@ -450,7 +450,7 @@ tess_status planes_cuda_send_back(const tess_planes *planes, const plane_part *p
     TESS_TRY(move_values(planes, status, values, send_bytes, with.values, recv_bytes));
     TESS_TRY(
         tess_comm_agree(planes->comm, tess_device_comm_arrive(planes->opts.links)));
-    TESS_TRY(plane_unpack(&planes->cuda->shape, with.part, count, with.values));
+    TESS_TRY(plane_unpack(&planes->device->shape, with.part, count, with.values));
 cleanup:
     packing_free(&with);
     return status;

@@ -1,5 +1,5 @@
 /** @file planes_device.h  (private to fft/)
- * The plane transforms of the cuda backend on the device: one function for each pass,
+ * The plane transforms of a backend with a device: one function for each pass,
  * which is enqueued on tess_device_stream(). All arrays are in device memory unless the
  * function says otherwise, and complex arrays have the shape's precision.
  *

@@ -24,7 +24,7 @@ struct tess_planes {
     int64_t image_held, plane_held; /* tess_planes_held() */
     union {                         /* The backend's own memory. */
         struct planes_cpu *cpu;
-        struct planes_cuda *cuda;
+        struct planes_of_device *device;
     };
 };
 
@@ -43,7 +43,7 @@ typedef struct rank_values {
 } rank_values;
 
 /* A backend's functions, each of which does what the tess_planes_ function of its name
- * does. `create` (Local) finds all members above filled in, and `cpu` or `cuda` NULL.
+ * does. `create` (Local) finds all members above filled in, and `cpu` or `device` NULL.
  * `destroy` frees whatever a failed `create` has left. */
 struct tess_planes_ops {
     tess_status (*create)(tess_planes *planes);

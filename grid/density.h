@@ -9,11 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define DENSITY_FUNCTION static __host__ __device__ inline
-#else
-#define DENSITY_FUNCTION static inline
-#endif
+#include "tess_shared_code.h"
 
 enum { DENSITY_PAGE = 64, DENSITY_PAGE_CELLS = DENSITY_PAGE * DENSITY_PAGE };
 
@@ -26,14 +22,14 @@ typedef struct density_layout {
                             0; a factor of 0 has a negative value */
 } density_layout;
 
-DENSITY_FUNCTION int64_t density_num_pages(const density_layout *layout)
+TESS_SHARED_FUNCTION int64_t density_num_pages(const density_layout *layout)
 {
     return layout->num_grids * layout->pages_x * layout->pages_y;
 }
 
 /** Page and cell of a sample's weight `which`; false when it lies outside the grid. */
-DENSITY_FUNCTION bool density_cell_of(const density_layout *layout, int which, double u,
-                                      double v, int64_t *page, int *cell)
+TESS_SHARED_FUNCTION bool density_cell_of(const density_layout *layout, int which,
+                                          double u, double v, int64_t *page, int *cell)
 {
     const int grid = which < layout->num_grids ? which : 0;
     const double sign = v < 0 ? -1.0 : 1.0;
@@ -49,7 +45,7 @@ DENSITY_FUNCTION bool density_cell_of(const density_layout *layout, int which, d
 }
 
 /** Factor of a weight in a cell of this value. */
-DENSITY_FUNCTION double density_factor(const density_layout *layout, double value)
+TESS_SHARED_FUNCTION double density_factor(const density_layout *layout, double value)
 {
     return value > 0 ? value : value < 0 ? 0 : layout->empty_factor;
 }

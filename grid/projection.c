@@ -307,7 +307,7 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     const bool predicts = plan->opts.worst_pixel;
     tess_gcf_grid_opts opts;
     tess_gcf_grid_opts_default(&opts);
-    /* a GPU grids samples by tess_projection_cuda.h */
+    /* a device's backend grids samples from there */
     opts.backend = plan->backend->start ? TESS_GCF_DEVICE : TESS_GCF_CPU;
     opts.strategy = projection->opts.strategy;
     if (!opts.strategy) choose_strategy(plan, &opts);

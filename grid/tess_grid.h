@@ -69,7 +69,7 @@ typedef struct tess_grid_opts {
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
     int support;                     /**< of the kernel; 0: chosen */
     bool repeatable; /**< sums whose order depends on the visibilities alone, where
-                          bricks are whole: backend cuda (cpu: as the bricks are cut) */
+                          bricks are whole: on a device (cpu: as the bricks are cut) */
     const tess_costs *costs; /**< to choose by, copied; NULL: tess_costs_builtin */
     const struct tess_projection_opts *projection; /**< w-projection; NULL: w-stacking.
                                                  `do_w` is then false. Copied */

@@ -25,7 +25,7 @@ struct tess_device_comm {
 
 /* Devices read 16 bytes at a time, from addresses that are multiples of 16 alone. Of
  * two buffers that lie one behind the other, the second begins at a multiple of what
- * cudaMalloc aligns memory to. */
+ * device memory is aligned to. */
 enum { BUFFER_ALIGNMENT = 256 };
 
 static tess_device_comm_opts aligned(const tess_device_comm_opts *opts)

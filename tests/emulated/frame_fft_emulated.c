@@ -1,18 +1,18 @@
-/* The transforms of app/bench/convolve/frame_cuda.h in host memory, by FFTW. */
+/* The transforms of app/bench/convolve/frame_device.h in host memory, by FFTW. */
 #include <fftw3.h>
 
 #include "device_emulated.h"
-#include "frame_cuda.h"
+#include "frame_device.h"
 #include "tess_mem.h"
 
-struct frame_cufft {
+struct frame_device_fft {
     int64_t lx, ly;
 };
 
-tess_status frame_cufft_create(int64_t lx, int64_t ly, frame_cufft **fft_out)
+tess_status frame_device_fft_create(int64_t lx, int64_t ly, frame_device_fft **fft_out)
 {
     tess_status status = TESS_OK;
-    frame_cufft *fft = tess_alloc_zero(1, sizeof *fft);
+    frame_device_fft *fft = tess_alloc_zero(1, sizeof *fft);
     if (!fft) TESS_FAIL(TESS_ERR_ALLOC, "transforms of frames");
     fft->lx = lx;
     fft->ly = ly;
@@ -21,7 +21,7 @@ cleanup:
     return status;
 }
 
-void frame_cufft_destroy(frame_cufft *fft)
+void frame_device_fft_destroy(frame_device_fft *fft)
 {
     tess_free(fft);
 }
@@ -36,13 +36,14 @@ cleanup:
     return status;
 }
 
-tess_status frame_cufft_forward(frame_cufft *fft, float *image, void *spectrum)
+tess_status frame_device_fft_forward(frame_device_fft *fft, float *image,
+                                     void *spectrum)
 {
     return run(fftwf_plan_dft_r2c_2d((int)fft->ly, (int)fft->lx, image, spectrum,
                                      FFTW_ESTIMATE));
 }
 
-tess_status frame_cufft_back(frame_cufft *fft, void *spectrum, float *image)
+tess_status frame_device_fft_back(frame_device_fft *fft, void *spectrum, float *image)
 {
     return run(fftwf_plan_dft_c2r_2d((int)fft->ly, (int)fft->lx, spectrum, image,
                                      FFTW_ESTIMATE));

@@ -1,7 +1,7 @@
 /* Convolution on a GPU as a sum in the image. A block makes a tile of the result; the
  * part of the frame that it needs, and the taps, are in shared memory. A PSF is taken
  * in parts of PART × PART taps, so that shared memory suffices for any size. */
-#include "frame_cuda.h"
+#include "frame_device.h"
 
 #include "tess_gcf_device.cuh"
 #include "tess_mem.h"
@@ -159,7 +159,7 @@ cleanup:
 
 } // namespace
 
-const frame_step frame_step_cuda = {"cuda",
+const frame_step frame_step_device = {"cuda",
                                     "tiles in shared memory",
                                     false,
                                     false,

@@ -1,7 +1,7 @@
 /* Convolution on a GPU by transforms, with that of the PSF kept from frame to frame;
  * padded as frame_fft.c does it. Its kernels move each value once: memory bandwidth
  * limits them. */
-#include "frame_cuda.h"
+#include "frame_device.h"
 
 #include "tess_convolve.h"
 #include "tess_gcf_device.cuh"
@@ -15,7 +15,7 @@ enum { THREADS = 256 };
 struct cufft_plan {
     frame_device memory;  /* first */
     int64_t lx, ly, half; /* half: lx/2 + 1 */
-    frame_cufft *fft;
+    frame_device_fft *fft;
     void *image;    /* device float [ly][lx] */
     void *spectrum; /* device complex [ly][half] */
     void *kept;     /* so too, of the PSF */
@@ -67,7 +67,7 @@ void destroy(frame_plan *plan_v)
     cufft_plan *plan = (cufft_plan *)plan_v;
     if (!plan) return;
     frame_device_free(&plan->memory);
-    frame_cufft_destroy(plan->fft);
+    frame_device_fft_destroy(plan->fft);
     tess_device_free(plan->image);
     tess_device_free(plan->spectrum);
     tess_device_free(plan->kept);
@@ -82,7 +82,7 @@ tess_status transform_psf(cufft_plan *plan, const float *psf)
     TESS_TRY(tess_device_upload_rows(
         plan->image, plan->lx * line, psf, plan->memory.shape.kx * line,
         plan->memory.shape.kx * line, plan->memory.shape.ky));
-    TESS_TRY(frame_cufft_forward(plan->fft, (float *)plan->image, plan->kept));
+    TESS_TRY(frame_device_fft_forward(plan->fft, (float *)plan->image, plan->kept));
 cleanup:
     return status;
 }
@@ -99,7 +99,7 @@ tess_status create(const frame_shape *shape, const float *psf, int,
     plan->half = plan->lx / 2 + 1;
     bytes = plan->half * plan->ly * 2 * (int64_t)sizeof(float);
     TESS_TRY(frame_device_take(shape, &plan->memory));
-    TESS_TRY(frame_cufft_create(plan->lx, plan->ly, &plan->fft));
+    TESS_TRY(frame_device_fft_create(plan->lx, plan->ly, &plan->fft));
     TESS_TRY(tess_device_alloc(bytes, "frame", &plan->image));
     TESS_TRY(tess_device_alloc(bytes, "spectrum of a frame", &plan->spectrum));
     TESS_TRY(tess_device_alloc(bytes, "spectrum of the PSF", &plan->kept));
@@ -120,12 +120,12 @@ tess_status execute(frame_plan *plan_v, const float *, float *)
                plan->lx, plan->ly, (const float *)plan->memory.frame,
                (float *)plan->image);
     TESS_CUDA_LAUNCHED();
-    TESS_TRY(frame_cufft_forward(plan->fft, (float *)plan->image, plan->spectrum));
+    TESS_TRY(frame_device_fft_forward(plan->fft, (float *)plan->image, plan->spectrum));
     gcf_launch(multiply_kernel, blocks_of(values), THREADS, 0, values,
                (float)(1 / (double)pixels), (const float2 *)plan->kept,
                (float2 *)plan->spectrum);
     TESS_CUDA_LAUNCHED();
-    TESS_TRY(frame_cufft_back(plan->fft, plan->spectrum, (float *)plan->image));
+    TESS_TRY(frame_device_fft_back(plan->fft, plan->spectrum, (float *)plan->image));
     gcf_launch(crop_kernel, blocks_of(plan->memory.shape.nx * plan->memory.shape.ny),
                THREADS, 0, plan->memory.shape.nx, plan->memory.shape.ny, plan->lx,
                (const float *)plan->image, (float *)plan->memory.out);
@@ -137,7 +137,7 @@ cleanup:
 
 } // namespace
 
-const frame_step frame_step_cufft = {"cufft",
+const frame_step frame_step_device_fft = {"cufft",
                                      "cuFFT, the PSF's transform is kept",
                                      false,
                                      true,

@@ -1,11 +1,11 @@
-/* frame_cuda.h's transforms by cuFFT. */
+/* frame_device.h's transforms by cuFFT. */
 #include <cufft.h>
 
-#include "frame_cuda.h"
+#include "frame_device.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 
-struct frame_cufft {
+struct frame_device_fft {
     bool made[2];
     cufftHandle plan[2]; /* forward, back */
 };
@@ -21,7 +21,7 @@ enum { FORWARD, BACK };
                       "cuFFT of a frame: error %d", (int)tess_cufft_result);           \
     } while (0)
 
-static tess_status make(frame_cufft *fft, int way, int64_t lx, int64_t ly)
+static tess_status make(frame_device_fft *fft, int way, int64_t lx, int64_t ly)
 {
     tess_status status = TESS_OK;
     TESS_CUFFT(cufftPlan2d(&fft->plan[way], (int)ly, (int)lx,
@@ -32,21 +32,21 @@ cleanup:
     return status;
 }
 
-tess_status frame_cufft_create(int64_t lx, int64_t ly, frame_cufft **fft_out)
+tess_status frame_device_fft_create(int64_t lx, int64_t ly, frame_device_fft **fft_out)
 {
     tess_status status = TESS_OK;
-    frame_cufft *fft = (frame_cufft *)tess_alloc_zero(1, sizeof *fft);
+    frame_device_fft *fft = (frame_device_fft *)tess_alloc_zero(1, sizeof *fft);
     if (!fft) TESS_FAIL(TESS_ERR_ALLOC, "transforms of frames");
     TESS_TRY(make(fft, FORWARD, lx, ly));
     TESS_TRY(make(fft, BACK, lx, ly));
     *fft_out = fft;
     fft = NULL;
 cleanup:
-    frame_cufft_destroy(fft);
+    frame_device_fft_destroy(fft);
     return status;
 }
 
-void frame_cufft_destroy(frame_cufft *fft)
+void frame_device_fft_destroy(frame_device_fft *fft)
 {
     if (!fft) return;
     for (int way = 0; way < 2; ++way)
@@ -54,7 +54,7 @@ void frame_cufft_destroy(frame_cufft *fft)
     tess_free(fft);
 }
 
-tess_status frame_cufft_forward(frame_cufft *fft, float *image, void *spectrum)
+tess_status frame_device_fft_forward(frame_device_fft *fft, float *image, void *spectrum)
 {
     tess_status status = TESS_OK;
     TESS_CUFFT(cufftExecR2C(fft->plan[FORWARD], image, (cufftComplex *)spectrum));
@@ -62,7 +62,7 @@ cleanup:
     return status;
 }
 
-tess_status frame_cufft_back(frame_cufft *fft, void *spectrum, float *image)
+tess_status frame_device_fft_back(frame_device_fft *fft, void *spectrum, float *image)
 {
     tess_status status = TESS_OK;
     TESS_CUFFT(cufftExecC2R(fft->plan[BACK], (cufftComplex *)spectrum, image));

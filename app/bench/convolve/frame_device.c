@@ -1,5 +1,5 @@
 /* The frames of a GPU's steps: memory for one, and for its convolution. */
-#include "frame_cuda.h"
+#include "frame_device.h"
 
 #include <stddef.h>
 
@@ -45,5 +45,5 @@ tess_status frame_device_download(frame_plan *plan, float *out)
 
 const frame_step *frame_device_step(int k)
 {
-    return k == 0 ? &frame_step_cuda : k == 1 ? &frame_step_cufft : NULL;
+    return k == 0 ? &frame_step_device : k == 1 ? &frame_step_device_fft : NULL;
 }

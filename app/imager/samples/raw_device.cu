@@ -1,8 +1,9 @@
 /* raw_device.h on CUDA. */
+#include "tess_cuda.h" /* first */
+
 #include "raw_device.h"
 
 #include "raw_sample.h"
-#include "tess_cuda.h"
 #include "tess_device.h"
 
 enum { THREADS = 256, BLOCKS = 132 * 8, MOST_CHANNELS = 2048 };

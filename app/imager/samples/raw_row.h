@@ -9,12 +9,7 @@
 
 #include "raw_device.h"
 #include "tess_const.h"
-
-#ifdef __CUDACC__
-#define RAW_FUNCTION static __host__ __device__ inline
-#else
-#define RAW_FUNCTION static inline
-#endif
+#include "tess_shared_code.h"
 
 /** Where a row lies and whose it is. */
 typedef struct raw_row {
@@ -24,13 +19,13 @@ typedef struct raw_row {
     bool known; /**< its antennas are in the file's table */
 } raw_row;
 
-RAW_FUNCTION float raw_value(const unsigned char *row, int64_t index)
+TESS_SHARED_FUNCTION float raw_value(const unsigned char *row, int64_t index)
 {
     union {
         uint32_t bits;
         float value;
     } out;
-#ifdef __CUDA_ARCH__ /* rows are whole words, and begin at one */
+#ifdef TESS_ON_DEVICE /* rows are whole words, and begin at one */
     out.bits = __byte_perm(((const uint32_t *)row)[index], 0, 0x0123);
 #else
     const unsigned char *at = row + 4 * index;
@@ -40,7 +35,8 @@ RAW_FUNCTION float raw_value(const unsigned char *row, int64_t index)
     return out.value;
 }
 
-RAW_FUNCTION double raw_param(const tess_vis_param *param, const unsigned char *row)
+TESS_SHARED_FUNCTION double raw_param(const tess_vis_param *param,
+                                      const unsigned char *row)
 {
     double value = param->zero;
     for (int k = 0; k < param->num_terms; ++k)
@@ -48,13 +44,13 @@ RAW_FUNCTION double raw_param(const tess_vis_param *param, const unsigned char *
     return value;
 }
 
-RAW_FUNCTION int64_t raw_whole(double value)
+TESS_SHARED_FUNCTION int64_t raw_whole(double value)
 {
     return value > -1e15 && value < 1e15 ? (int64_t)floor(value) : -1;
 }
 
-RAW_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray,
-                                 int64_t number)
+TESS_SHARED_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray,
+                                         int64_t number)
 {
     if (subarray < 1 || subarray > recipe->num_subarrays) subarray = 1;
     if (recipe->num_subarrays == 0) return -1;
@@ -64,8 +60,9 @@ RAW_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subarray,
 }
 
 /* io/vis_uvfits.c, uvfits_group_antennas. */
-RAW_FUNCTION void raw_antennas(const raw_recipe *recipe, const unsigned char *row,
-                               int32_t *antenna1, int32_t *antenna2)
+TESS_SHARED_FUNCTION void raw_antennas(const raw_recipe *recipe,
+                                       const unsigned char *row, int32_t *antenna1,
+                                       int32_t *antenna2)
 {
     int64_t a, b, subarray = 1;
     if (recipe->baseline.num_terms > 0) {
@@ -87,8 +84,8 @@ RAW_FUNCTION void raw_antennas(const raw_recipe *recipe, const unsigned char *ro
 }
 
 /** Where a row lies; all zero and false when it is nowhere: its uvw are not finite. */
-RAW_FUNCTION bool raw_position_of(const raw_recipe *recipe, const unsigned char *row,
-                                  raw_row *out)
+TESS_SHARED_FUNCTION bool raw_position_of(const raw_recipe *recipe,
+                                          const unsigned char *row, raw_row *out)
 {
     const double uvw_m[3] = {TESS_SPEED_OF_LIGHT_M_S * raw_param(&recipe->u_s, row),
                              TESS_SPEED_OF_LIGHT_M_S * raw_param(&recipe->v_s, row),
@@ -106,7 +103,8 @@ RAW_FUNCTION bool raw_position_of(const raw_recipe *recipe, const unsigned char 
     return false;
 }
 
-RAW_FUNCTION raw_row raw_row_of(const raw_recipe *recipe, const unsigned char *row)
+TESS_SHARED_FUNCTION raw_row raw_row_of(const raw_recipe *recipe,
+                                        const unsigned char *row)
 {
     raw_row out;
     int32_t antenna1, antenna2;

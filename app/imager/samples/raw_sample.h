@@ -21,8 +21,8 @@ typedef struct raw_sample {
 } raw_sample;
 
 /* prepare.c, mix_sample: a weight <= 0 of a file of this kind is a flag. */
-RAW_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned char *row,
-                                  int64_t first)
+TESS_SHARED_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned char *row,
+                                          int64_t first)
 {
     raw_sample out = {0, 0, INFINITY, mix->num ? -1 : TESS_IGNORED_FLAGGED};
     for (int k = 0; k < mix->num; ++k) {
@@ -43,9 +43,9 @@ RAW_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned char *row,
 }
 
 /** sin and cos of 2π·turns. */
-RAW_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
+TESS_SHARED_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
 {
-#ifdef __CUDA_ARCH__
+#ifdef TESS_ON_DEVICE
     sincospi(2 * (turns - rint(turns)), sine, cosine);
 #else
     *sine = sin(TESS_TWO_PI * (turns - rint(turns)));
@@ -54,8 +54,8 @@ RAW_FUNCTION void raw_phase(double turns, double *sine, double *cosine)
 }
 
 /** The place of channel `chan` of a row; the same as in prepare_row() of prepare.c. */
-RAW_FUNCTION raw_place raw_place_of(const raw_recipe *recipe, const raw_row *at,
-                                    int64_t chan)
+TESS_SHARED_FUNCTION raw_place raw_place_of(const raw_recipe *recipe, const raw_row *at,
+                                            int64_t chan)
 {
     const double inv_lambda = recipe->inv_lambda[chan];
     raw_place out = {at->reason, 0, 1};
@@ -67,8 +67,10 @@ RAW_FUNCTION raw_place raw_place_of(const raw_recipe *recipe, const raw_row *at,
 }
 
 /** Polarisation `pol` of that sample. */
-RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_place *place,
-                                      const unsigned char *row, int64_t chan, int pol)
+TESS_SHARED_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe,
+                                              const raw_place *place,
+                                              const unsigned char *row, int64_t chan,
+                                              int pol)
 {
     raw_sample out = {0, 0, 0, TESS_IGNORED_NOT_FINITE};
     if (place->reason == RAW_NO_POSITION) return out;
@@ -84,14 +86,14 @@ RAW_FUNCTION raw_sample raw_sample_of(const raw_recipe *recipe, const raw_place 
     return out;
 }
 
-RAW_FUNCTION void raw_store(unsigned char *row, int64_t index, float value)
+TESS_SHARED_FUNCTION void raw_store(unsigned char *row, int64_t index, float value)
 {
     union {
         uint32_t bits;
         float value;
     } in;
     in.value = value;
-#ifdef __CUDA_ARCH__
+#ifdef TESS_ON_DEVICE
     ((uint32_t *)row)[index] = __byte_perm(in.bits, 0, 0x0123);
 #else
     for (int k = 0; k < 4; ++k)
@@ -102,9 +104,10 @@ RAW_FUNCTION void raw_store(unsigned char *row, int64_t index, float value)
 /** Replace channel `chan` of a row by what the Stokes parameters vis[num_stokes][2]
  *  make of it, as imager_predict.c, mix_sample; `at` is NULL for a row that lies
  *  nowhere. */
-RAW_FUNCTION void raw_replace(const raw_recipe *recipe, const raw_mixing *mixing,
-                              const raw_row *at, double (*vis)[2], int64_t chan,
-                              unsigned char *row)
+TESS_SHARED_FUNCTION void raw_replace(const raw_recipe *recipe,
+                                      const raw_mixing *mixing, const raw_row *at,
+                                      double (*vis)[2], int64_t chan,
+                                      unsigned char *row)
 {
     double sine = 0, cosine = 1;
     if (at && recipe->rotate)

@@ -8,12 +8,7 @@
 #include <math.h>
 
 #include "tess_profile.h"
-
-#ifdef __CUDACC__
-#define UV_RANGE_FUNCTION static __host__ __device__ inline
-#else
-#define UV_RANGE_FUNCTION static inline
-#endif
+#include "tess_shared_code.h"
 
 /** In wavelengths, and the last two in metres. */
 typedef struct uv_range {
@@ -24,8 +19,8 @@ typedef struct uv_range {
 
 /** Why a sample there is ignored, −1: it is not. What is not selected counts as such,
  *  whether or not the grid reaches it. */
-UV_RANGE_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m[3],
-                                       double inv_lambda)
+TESS_SHARED_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m[3],
+                                          double inv_lambda)
 {
     const double u = fabs(uvw_m[0]) * inv_lambda, v = fabs(uvw_m[1]) * inv_lambda;
     if (range->max > 0 || range->min > 0) {
@@ -46,7 +41,7 @@ UV_RANGE_FUNCTION int uv_range_ignores(const uv_range *range, const double uvw_m
 
 /** How far the grid would have to reach to take a sample that is beyond it: the larger
  *  of |u| and |v|. */
-UV_RANGE_FUNCTION double uv_range_reach(const double uvw_m[3], double inv_lambda)
+TESS_SHARED_FUNCTION double uv_range_reach(const double uvw_m[3], double inv_lambda)
 {
     return fmax(fabs(uvw_m[0]), fabs(uvw_m[1])) * inv_lambda;
 }

@@ -153,8 +153,8 @@ cleanup:
     return status;
 }
 
-/* Time that sharing saves [s]. A device sends what it has of one plane while it
- * transforms another (planes_cuda_columns.c), so that the slower of both counts. */
+/* Time that sharing saves [s]. The backend of a device sends what it has of one
+ * plane while it transforms another, so that the slower of both counts. */
 static double gain(const imager_job *job, double bytes_s)
 {
     const tess_grid_plan *plan = job->plan;

@@ -1,8 +1,8 @@
-/** @file frame_cuda.h  (private to app/bench/)
+/** @file frame_device.h  (private to app/bench/)
  *  Steps on a GPU, and the transforms that one of them needs.
  */
-#ifndef TESS_FRAME_CUDA_H
-#define TESS_FRAME_CUDA_H
+#ifndef TESS_FRAME_DEVICE_H
+#define TESS_FRAME_DEVICE_H
 
 #include "frame_step.h"
 
@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-extern const frame_step frame_step_cuda, frame_step_cufft;
+extern const frame_step frame_step_device, frame_step_device_fft;
 
 /** A frame and its convolution in device memory. The plans of all steps on a GPU begin
  *  with it. */
@@ -30,15 +30,16 @@ tess_status frame_device_download(frame_plan *plan, float *out);
 
 /** Transforms of a real image [ly][lx] in device memory, unnormalised, enqueued in the
  *  device's stream. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */
-typedef struct frame_cufft frame_cufft;
+typedef struct frame_device_fft frame_device_fft;
 
-tess_status frame_cufft_create(int64_t lx, int64_t ly, frame_cufft **fft);
-void frame_cufft_destroy(frame_cufft *fft); /**< NULL is fine */
+tess_status frame_device_fft_create(int64_t lx, int64_t ly, frame_device_fft **fft);
+void frame_device_fft_destroy(frame_device_fft *fft); /**< NULL is fine */
 
 /** image[ly][lx] to spectrum[ly][lx/2 + 1] (complex), and back; the first one given may
  *  be overwritten. */
-tess_status frame_cufft_forward(frame_cufft *fft, float *image, void *spectrum);
-tess_status frame_cufft_back(frame_cufft *fft, void *spectrum, float *image);
+tess_status frame_device_fft_forward(frame_device_fft *fft, float *image,
+                                     void *spectrum);
+tess_status frame_device_fft_back(frame_device_fft *fft, void *spectrum, float *image);
 
 #ifdef __cplusplus
 }
