@@ -33,16 +33,14 @@ tess_status tess_backend_find(const char *name, const tess_backend **backend)
             return TESS_OK;
         }
         if (named)
-            TESS_FAIL(
-                TESS_ERR_RESOURCE,
-                "backend %s has no device here (no GPU of compute capability 8.0 or "
-                "more, or no driver); use --backend cpu or auto",
-                name);
+            TESS_FAIL(TESS_ERR_RESOURCE,
+                      "backend %s has no device here (%s); use --backend cpu or auto",
+                      name, registry[k]->lacks);
     }
-    if (!any && strcmp(name, "cuda") == 0)
+    if (!any && strcmp(name, TESS_BACKEND_DEVICE) == 0)
         TESS_FAIL(TESS_ERR_RESOURCE,
-                  "backend cuda is not built in; use --backend cpu or auto");
-    TESS_FAIL(TESS_ERR_USAGE, "unknown backend '%s'; there are auto, cpu and cuda",
+                  "backend %s is not built in; use --backend cpu or auto", name);
+    TESS_FAIL(TESS_ERR_USAGE, "unknown backend '%s'; there are " TESS_BACKEND_WORDS,
               name ? name : "auto");
 cleanup:
     return status;

@@ -16,9 +16,15 @@ typedef struct tess_degrid_ops tess_degrid_ops; /* degrid/tess_degrid.h */
 typedef struct tess_planes_ops tess_planes_ops; /* fft/planes_object.h */
 typedef struct tess_clean_ops tess_clean_ops;   /* clean/clean_ops.h */
 
+/** What --backend takes, and the name of the backend that computes on a device. Texts
+ *  that name a backend are put together from these. */
+#define TESS_BACKEND_WORDS  "auto|cpu|cuda"
+#define TESS_BACKEND_DEVICE "cuda"
+
 typedef struct tess_backend {
-    const char *name;        /**< "cpu", "cuda" */
+    const char *name;
     bool (*available)(void); /**< whether this machine has its device */
+    const char *lacks;       /**< what a machine without it lacks, for messages */
     /** Take a device (tess_device_start) before anything else, and learn how many ranks
      * have taken the same device (tess_device_share). NULL: the backend has no device.
      * A second call does nothing. */
@@ -38,10 +44,10 @@ typedef struct tess_backend {
     const tess_clean_ops *clean; /**< minor cycles; NULL: the cpu backend does them */
 } tess_backend;
 
-/** Find the backend called `name`. "auto" or NULL takes the first available one, cuda
- * before cpu. TESS_ERR_USAGE: the name is unknown; TESS_ERR_RESOURCE: the backend is
- * not built in, or this machine has no device for it. Local; processes that work
- * together must agree on one backend. */
+/** Find the backend called `name`. "auto" or NULL takes the first available one, and
+ * one with a device before cpu. TESS_ERR_USAGE: the name is unknown; TESS_ERR_RESOURCE:
+ * the backend is not built in, or this machine has no device for it. Local; processes
+ * that work together must agree on one backend. */
 tess_status tess_backend_find(const char *name, const tess_backend **backend);
 
 /** Whether a backend of this name is built in. Its device need not be in this machine.

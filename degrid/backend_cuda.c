@@ -10,6 +10,8 @@ extern const tess_backend tess_backend_cuda;
 
 const tess_backend tess_backend_cuda = {.name = "cuda",
                                         .available = tess_device_present,
+                                        .lacks = "no GPU of compute capability 8.0 or "
+                                                 "more, or no driver",
                                         .start = tess_device_start,
                                         .share = tess_device_share,
                                         .text = tess_device_text,

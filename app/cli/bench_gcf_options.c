@@ -7,6 +7,7 @@
 #include "bench_gcf_probes.h"
 #include "option_lists.h"
 #include "option_rules.h"
+#include "tess_backend.h"
 #include "tess_bench_gcf_names.h"
 #include "tess_cli.h"
 #include "tess_const.h"
@@ -24,7 +25,8 @@ static const char doc[] =
     "one-dimensional tables), computed (atomic, with kernels of a formula computed, "
     "not "
     "read: --formula). On a GPU "
-    "(--backend cuda), to grid: scatter (a block a visibility, atomic additions), "
+    "(--backend " TESS_BACKEND_DEVICE
+    "), to grid: scatter (a block a visibility, atomic additions), "
     "gather (a thread a cell, points by tile), window (sums stay in registers while a "
     "window of the kernel's size moves), coarse (so too, several cells a thread), "
     "tiled (tiles of sums in registers, points listed by tile and kernel), warp (a "
@@ -70,9 +72,11 @@ static const char doc[] =
     "  tessera bench gcf --gcf 128 --strategy tiled,factored --order random,tracks \\\n"
     "      --error 1e-3 --operation grid,degrid --markdown\n"
     "  tessera bench gcf --order low-56 --strategy tiled,factored --repeat 1\n"
-    "  tessera bench gcf --study all --out study --backend cuda --within 5\n"
+    "  tessera bench gcf --study all --out study --backend " TESS_BACKEND_DEVICE
+    " --within 5\n"
     "  tessera bench gcf --tune --vis 3e4 --size 1024\n"
-    "  tessera bench gcf --backend cuda --gcf 32,128 --vis 4e5 --precision "
+    "  tessera bench gcf --backend " TESS_BACKEND_DEVICE
+    " --gcf 32,128 --vis 4e5 --precision "
     "single,double";
 
 enum {
@@ -107,7 +111,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"backend", OPT_BACKEND, "cpu|cuda", 0, "Where to time it (default cpu)", 0},
+    {"backend", OPT_BACKEND, "cpu|" TESS_BACKEND_DEVICE, 0,
+     "Where to time it (default cpu)", 0},
     {"operation", OPT_OPERATION, "grid|degrid,...", 0, "What to time (default grid)",
      0},
     {"strategy", OPT_STRATEGY, "NAME,...", 0,

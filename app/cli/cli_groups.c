@@ -10,6 +10,7 @@
 
 #include "option_rules.h"
 #include "options.h"
+#include "tess_backend.h"
 #include "tess_calibrate.h"
 #include "tess_cli.h"
 #include "tess_gcf.h"
@@ -153,7 +154,8 @@ static const struct argp_option gridding_options[] = {
      "w-kernels and cannot keep an accuracy below 6e-3; an error of more than 0.3 is "
      "refused",
      0},
-    {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
+    {"backend", OPT_BACKEND, TESS_BACKEND_WORDS, 0, "Where to compute (default auto)",
+     0},
     {"strategy", OPT_STRATEGY, "auto|NAME", OPTION_HIDDEN,
      "How --w projection grids with its tables: serial, atomic, tiled or factored; on "
      "a "
@@ -190,14 +192,14 @@ static const struct argp_option gridding_options[] = {
 
 static tess_status parse_backend(char *text, const char **backend)
 {
-    static const char *const names[] = {"auto", "cpu", "cuda"};
+    static const char *const names[] = {"auto", "cpu", TESS_BACKEND_DEVICE};
     tess_status status = TESS_OK;
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(text, names[k]) == 0) {
             *backend = names[k];
             goto cleanup;
         }
-    TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a backend; write auto, cpu or cuda", text);
+    TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a backend; write " TESS_BACKEND_WORDS, text);
 cleanup:
     return status;
 }

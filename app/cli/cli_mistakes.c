@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "tess_backend.h"
 #include "tess_cli.h"
 
 enum { MAX_LENGTH = 64, MAX_TEXT = 512, MAX_VALUE = 48 };
@@ -64,7 +65,7 @@ static const synonym synonyms[] = {
     {"phase-center", "center", "--center ", "RA,DEC", NULL},
     {"shift", "center", "--center ", "RA,DEC", NULL},
     {"subtract-model", "subtract", "--subtract ", "MODEL.fits", NULL},
-    {"gpu", "backend", "--backend cuda", NULL, ""},
+    {"gpu", "backend", "--backend " TESS_BACKEND_DEVICE, NULL, ""},
     {"abs-threshold", "threshold", "--threshold ", "FLUX", ""},
     {"fitsmask", "fits-mask", "--fits-mask ", "FILE", ""},
     {"png", "preview", "--preview", NULL, ""},

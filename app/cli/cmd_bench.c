@@ -8,13 +8,14 @@
 
 #include "option_lists.h"
 #include "option_rules.h"
+#include "tess_backend.h"
 #include "tess_backend_choice.h"
 #include "tess_bench.h"
 #include "tess_bench_list.h"
 #include "tess_calibrate.h"
 #include "tess_cli.h"
-#include "tess_subcommands.h"
 #include "tess_log.h"
+#include "tess_subcommands.h"
 #include "tess_threads.h"
 #include "tess_version.h"
 
@@ -38,7 +39,8 @@ static const char doc[] =
     "  tessera bench degrid --backend cpu --threads 1 --order tracks,random \\\n"
     "      --size 1024,4096\n"
     "  tessera bench grid --support 4,6,8 --precision single,double --accuracy 1e-4\n"
-    "  tessera bench grid --backend cuda --vis 1e7 --order random \\\n"
+    "  tessera bench grid --backend " TESS_BACKEND_DEVICE
+    " --vis 1e7 --order random \\\n"
     "      --compare cufinufft\n"
     "  tessera bench calibrate\n"
     "  tessera bench gcf --gcf 8,32,128 --strategy atomic,tiled,factored\n"
@@ -73,7 +75,8 @@ static const struct argp_option options[] = {
      "Tracks of a dense array, 16 channels each, in order of time (default), or points "
      "anywhere in any order",
      0},
-    {"backend", OPT_BACKEND, "auto|cpu|cuda", 0, "Where to compute (default auto)", 0},
+    {"backend", OPT_BACKEND, TESS_BACKEND_WORDS, 0, "Where to compute (default auto)",
+     0},
     {"threads", OPT_THREADS, "N", 0, "Threads (default as for tessera image)", 0},
     {"repeat", OPT_REPEAT, "N", 0, "Runs, besides the first, that count (default 3)",
      0},

@@ -7,6 +7,7 @@
 
 #include "option_lists.h"
 #include "option_rules.h"
+#include "tess_backend.h"
 #include "tess_backend_choice.h"
 #include "tess_bench_convolve.h"
 #include "tess_cli.h"
@@ -39,7 +40,7 @@ static const char doc[] =
     "same kind. Runs on the first rank only.\n\n"
     "Examples:\n"
     "  tessera bench convolve\n"
-    "  tessera bench convolve --backend cuda --csv\n"
+    "  tessera bench convolve --backend " TESS_BACKEND_DEVICE " --csv\n"
     "  tessera bench convolve --size 4096,4096 --psf 31,31 --threads 16";
 
 enum { OPT_SIZE = 0x100, OPT_PSF, OPT_THREADS, OPT_REPEAT, OPT_BACKEND, OPT_CSV };
@@ -51,8 +52,9 @@ static const struct argp_option options[] = {
      0},
     {"repeat", OPT_REPEAT, "N", 0,
      "Frames, besides the first, that count (default 5); the literal sum makes one", 0},
-    {"backend", OPT_BACKEND, "auto|cpu|cuda", 0,
-     "cuda and, where there is a GPU, auto: the steps on the GPU, too (default auto)",
+    {"backend", OPT_BACKEND, TESS_BACKEND_WORDS, 0,
+     TESS_BACKEND_DEVICE
+     " and, where there is a GPU, auto: the steps on the GPU, too (default auto)",
      0},
     {"csv", OPT_CSV, NULL, 0, "Print CSV", 0},
     {0},
@@ -184,8 +186,7 @@ static tess_status run(const convolve_args *args, const tess_backend *backend)
                                            .ky = (int64_t)args->psf.value[1],
                                            .threads = args->threads,
                                            .repeat = args->repeat,
-                                           .device =
-                                               strcmp(backend->name, "cuda") == 0};
+                                           .device = backend->start != NULL};
     table out = {.csv = args->csv, .what = &what};
     int enough = 1;
     TESS_TRY(tess_bench_convolve_run(&what, print_row, &out, &enough));

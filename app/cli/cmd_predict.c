@@ -8,6 +8,7 @@
 #include "cli_groups.h"
 #include "job.h"
 #include "options.h"
+#include "tess_backend.h"
 #include "tess_cli.h"
 #include "tess_fits.h"
 #include "tess_imager.h"
@@ -216,9 +217,10 @@ static tess_status predict_list(tess_comm *comm, const tess_predict_opts *opts,
                                          .overwrite = opts->overwrite,
                                          .command_line = opts->command_line,
                                          .threads = opts->layout.threads};
-    if (opts->gridding.backend && strcmp(opts->gridding.backend, "cuda") == 0)
+    if (opts->gridding.backend &&
+        strcmp(opts->gridding.backend, TESS_BACKEND_DEVICE) == 0)
         TESS_FAIL(TESS_ERR_USAGE, "lists of sources are summed on the processor: no "
-                                  "--backend cuda");
+                                  "--backend " TESS_BACKEND_DEVICE);
     TESS_TRY(tess_list_predict(comm, &list, profile));
 cleanup:
     return status;

@@ -202,14 +202,16 @@ static tess_status check_strategy(tess_gridding *gridding)
     const tess_gcf_strategy *strategy = gridding->projection.strategy;
     if (!strategy) return TESS_OK;
     const bool on_cpu = tess_gcf_strategy_there(TESS_GCF_CPU, strategy, false);
-    const bool on_cuda = tess_gcf_strategy_there(TESS_GCF_DEVICE, strategy, false);
+    const bool on_device = tess_gcf_strategy_there(TESS_GCF_DEVICE, strategy, false);
     const bool wants_cpu = strcmp(gridding->backend, "cpu") == 0;
     const bool wants_any = strcmp(gridding->backend, "auto") == 0;
-    if (wants_any && !on_cuda) gridding->backend = "cpu";
-    if (wants_any && !on_cpu) gridding->backend = "cuda";
-    if (!wants_any && (wants_cpu ? !on_cpu : !on_cuda && tess_backend_built("cuda")))
+    if (wants_any && !on_device) gridding->backend = "cpu";
+    if (wants_any && !on_cpu) gridding->backend = TESS_BACKEND_DEVICE;
+    if (!wants_any &&
+        (wants_cpu ? !on_cpu : !on_device && tess_backend_built(TESS_BACKEND_DEVICE)))
         TESS_FAIL(TESS_ERR_USAGE, "--strategy %s is there with --backend %s only",
-                  tess_gcf_strategy_name(strategy), wants_cpu ? "cuda" : "cpu");
+                  tess_gcf_strategy_name(strategy),
+                  wants_cpu ? TESS_BACKEND_DEVICE : "cpu");
 cleanup:
     return status;
 }

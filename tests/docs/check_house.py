@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The map of the house holds: it names all rooms of the imager, rooms include no header and call
 no function of a later room, no source lacks an opening comment, no header of the imager is long,
-no sources of a folder call one another in a circle, no format is told by its name, and no
-struct is wide or function long."""
+no sources of a folder call one another in a circle, no format is told by its name, no file
+but a backend's own names its device, and no struct is wide or function long."""
 import os
 import re
 import sys
@@ -182,6 +182,13 @@ def told_by_name():
             for found in words.finditer(code_of(path))]
 
 
+def one_device():
+    """Lines outside of a backend's own files and of the registry that name its device."""
+    own = re.compile(r"cuda[^/]*$|base/tess_backend\.[ch]$|\.cuh?$")
+    return [f"{path}: {line.strip()}" for path in sources(*MODULES) if not own.search(path)
+            for line in text_of(path).splitlines() if "cuda" in line.lower()]
+
+
 def main():
     failed = 0
     for what, found in (
@@ -192,6 +199,7 @@ def main():
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),
             ("formats that are told by their names", told_by_name()),
+            ("names of a device outside of its backend", one_device()),
             (f"functions of more than {FUNCTION_LINES} lines", long_functions()),
             (f"structs of more than {MEMBERS} members", wide_structs())):
         print(f"  {'FAIL' if found else 'ok  '}    {what}: {len(found)}")

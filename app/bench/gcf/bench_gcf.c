@@ -334,7 +334,7 @@ static void read_meter(void *context, bool is_over)
 static void find_bus_id(char *text, int size)
 {
     const tess_backend *backend = NULL;
-    if (tess_backend_find("cuda", &backend) == TESS_OK && backend->bus_id)
+    if (tess_backend_find(TESS_BACKEND_DEVICE, &backend) == TESS_OK && backend->bus_id)
         backend->bus_id(text, size);
 }
 

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-const char *const tess_bench_gcf_backend_name[] = {"cpu", "cuda", NULL};
+#include "tess_backend.h"
+
+const char *const tess_bench_gcf_backend_name[] = {"cpu", TESS_BACKEND_DEVICE, NULL};
 const char *const tess_bench_gcf_operation_name[] = {"grid", "degrid", NULL};
 const char *const tess_bench_gcf_precision_name[] = {"single", "double", NULL};
 const char *const tess_bench_gcf_order_name[] = {"random",    "sorted",    "tracks",

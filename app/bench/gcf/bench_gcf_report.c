@@ -326,10 +326,10 @@ static void write_machine(FILE *file, const tess_bench_gcf_args *args)
     char text[128];
     tess_cache_processor(text, sizeof text);
     fprintf(file, "Processor %s, %d threads", text, args->opts.threads);
-    const tess_backend *cuda = NULL;
+    const tess_backend *found = NULL;
     if (args->opts.backend == TESS_GCF_DEVICE &&
-        tess_backend_find("cuda", &cuda) == TESS_OK) {
-        cuda->text(text, sizeof text);
+        tess_backend_find(TESS_BACKEND_DEVICE, &found) == TESS_OK) {
+        found->text(text, sizeof text);
         fprintf(file, "; timed on %s", text);
     }
     fprintf(file, ". tessera %s. Medians of %d runs.\n", tess_version_full(),

@@ -60,7 +60,7 @@ void imager_backend_log(const char *name, const tess_backend *backend)
     if (backend->text) {
         backend->text(text, sizeof text);
         tess_log_info("backend %s: %s", backend->name, text);
-    } else if (strcmp(name, "auto") == 0 && tess_backend_built("cuda"))
+    } else if (strcmp(name, "auto") == 0 && tess_backend_built(TESS_BACKEND_DEVICE))
         tess_log_info("backend %s: no GPU, or no driver for it, on every rank",
                       backend->name);
 }
