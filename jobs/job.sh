@@ -190,7 +190,9 @@ job_again() {
         scontrol requeue "$SLURM_JOB_ID"
     elif [ -n "${TESSERA_SCRIPT:-}" ]; then # jobs of PBS cannot queue themselves
         job_say 'not finished: the job is submitted again'
-        qsub -v "TESSERA_RESTARTED=$((restarts + 1))" "$TESSERA_SCRIPT"
+        # a list with commas in it is quoted for qsub
+        qsub -v "TESSERA_RESTARTED=$((restarts + 1))${TESS_FORCE:+,TESS_FORCE=\"$TESS_FORCE\"}" \
+            "$TESSERA_SCRIPT"
     else
         job_say 'not finished; the same command goes on'
     fi

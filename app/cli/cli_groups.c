@@ -287,24 +287,9 @@ const struct argp tess_gridding_argp = {.options = gridding_options,
 enum {
     OPT_THREADS = 0x100,
     OPT_MEMORY,
-    OPT_FORCE_PW,
-    OPT_FORCE_TEAMS,
-    OPT_FORCE_FFT_RANKS,
-    OPT_FORCE_BLOCK_PLANES,
-    OPT_FORCE_CHUNK,
-    OPT_FORCE_SPLIT,
-    OPT_FORCE_PASSES,
-    OPT_FORCE_SCRATCH,
-    OPT_FORCE_ROUND_BYTES,
-    OPT_FORCE_W_RANGE,
-    OPT_FORCE_NUM_VIS,
-    OPT_FORCE_NCCL,
-    OPT_FORCE_DEVICE_PLANES,
     OPT_NO_CALIBRATION,
     OPT_NO_SYNC,
     OPT_LOCK_TIMEOUT,
-    OPT_FORCE_PLANE_WINDOW,
-    OPT_FORCE_BATCH,
 };
 
 static const struct argp_option layout_options[] = {
@@ -326,39 +311,6 @@ static const struct argp_option layout_options[] = {
      "once (0.3 s) and kept in TESS_CACHE_DIR, XDG_CACHE_HOME/tessera or "
      "~/.cache/tessera. --reproducible and --checkpoint imply it",
      0},
-    {NULL, 0, NULL, OPTION_HIDDEN,
-     "For tests and scaling studies (default the planner's choice):", 1},
-    {"force-pw", OPT_FORCE_PW, "N", OPTION_HIDDEN,
-     "Groups of ranks that share the w-planes", 1},
-    {"force-fft-ranks", OPT_FORCE_FFT_RANKS, "N", OPTION_HIDDEN,
-     "Ranks that share the FFT of one plane as slabs; divides the number of ranks", 1},
-    {"force-teams", OPT_FORCE_TEAMS, "N", OPTION_HIDDEN,
-     "Teams of ranks that make output channels and intervals side by side; divides the "
-     "number of ranks",
-     1},
-    {"force-block-planes", OPT_FORCE_BLOCK_PLANES, "N", OPTION_HIDDEN,
-     "w-planes per brick", 1},
-    {"force-plane-window", OPT_FORCE_PLANE_WINDOW, "N", OPTION_HIDDEN,
-     "w-planes that are gridded at a time, where the backend and w-groups allow it", 1},
-    {"force-batch", OPT_FORCE_BATCH, "N", OPTION_HIDDEN,
-     "Visibilities from which a model is subtracted at a time; -1: all", 1},
-    {"force-chunk", OPT_FORCE_CHUNK, "N", OPTION_HIDDEN,
-     "Visibilities per chunk of a brick", 1},
-    {"force-split", OPT_FORCE_SPLIT, NULL, OPTION_HIDDEN,
-     "Cut bricks at chunk borders even when they are not hot", 1},
-    {"force-passes", OPT_FORCE_PASSES, "N", OPTION_HIDDEN, "Passes over the data", 1},
-    {"force-scratch", OPT_FORCE_SCRATCH, NULL, OPTION_HIDDEN,
-     "Keep data in --scratch, be it faster or not", 1},
-    {"force-round-bytes", OPT_FORCE_ROUND_BYTES, "N", OPTION_HIDDEN,
-     "Bytes of visibilities that a rank sends at a time", 1},
-    {"force-w-range", OPT_FORCE_W_RANGE, "MIN:MAX", OPTION_HIDDEN,
-     "Plan for at least this range of |w| (wavelengths)", 1},
-    {"force-num-vis", OPT_FORCE_NUM_VIS, "N", OPTION_HIDDEN,
-     "Plan for this number of visibilities in an image", 1},
-    {"force-nccl", OPT_FORCE_NCCL, NULL, OPTION_HIDDEN,
-     "Connect ranks with a GPU each by NCCL, however small their images are", 1},
-    {"force-device-planes", OPT_FORCE_DEVICE_PLANES, "N", OPTION_HIDDEN,
-     "Ranks with a GPU each make whole images (1), or share w-planes (2)", 1},
     {0},
 };
 
@@ -377,16 +329,6 @@ static tess_status take_memory(const tess_option_rule *rule, const char *text,
     *(int64_t *)value = (int64_t)(percent / 100 * (double)tess_mem_node_limit_bytes());
 cleanup:
     return status;
-}
-
-/* --force-w-range. `value` is the parser's whole input. */
-static tess_status take_w_range(const tess_option_rule *rule, const char *text,
-                                void *value)
-{
-    tess_layout *layout = value;
-    (void)rule;
-    return tess_parse_uvrange(text, &layout->forced.w_min_lambda,
-                              &layout->forced.w_max_lambda);
 }
 
 /* An option that switches something off. */
@@ -422,18 +364,9 @@ cleanup:
     return status;
 }
 
-static tess_status take_one(const tess_option_rule *rule, const char *text, void *value)
-{
-    (void)rule, (void)text;
-    *(int *)value = 1;
-    return TESS_OK;
-}
+#define AT(member) offsetof(tess_layout, member)
 
-#define AT(member)     offsetof(tess_layout, member)
-#define FORCED(member) .offset = AT(forced.member)
-#define MAX_WHOLE      9007199254740992.0 /* up to 2^53 a double is exact */
-
-enum { MAX_THREADS = 4096, MAX_FORCED = 1 << 20 };
+enum { MAX_THREADS = 4096 };
 
 static const tess_option_rule layout_rules[] = {
     {OPT_THREADS, tess_take_int, .offset = AT(threads), .min = 1, .max = MAX_THREADS},
@@ -441,30 +374,10 @@ static const tess_option_rule layout_rules[] = {
     {OPT_NO_CALIBRATION, take_off, .offset = AT(calibrate)},
     {OPT_NO_SYNC, take_no_sync, .offset = 0},
     {OPT_LOCK_TIMEOUT, take_lock_timeout, .offset = 0},
-    {OPT_FORCE_PW, tess_take_int, FORCED(pw), .min = 1, .max = MAX_FORCED},
-    {OPT_FORCE_FFT_RANKS, tess_take_int, FORCED(fft_ranks), .min = 1,
-     .max = MAX_FORCED},
-    {OPT_FORCE_TEAMS, tess_take_int, FORCED(teams), .min = 1, .max = MAX_FORCED},
-    {OPT_FORCE_BLOCK_PLANES, tess_take_int, FORCED(block_planes), .min = 1,
-     .max = MAX_FORCED},
-    {OPT_FORCE_PLANE_WINDOW, tess_take_int, FORCED(plane_window), .min = 1,
-     .max = MAX_FORCED},
-    {OPT_FORCE_BATCH, tess_take_int64, FORCED(batch_vis), .min = -1, .max = MAX_WHOLE},
-    {OPT_FORCE_CHUNK, tess_take_int64, FORCED(chunk), .min = 1, .max = INT32_MAX},
-    {OPT_FORCE_SPLIT, take_one, FORCED(split)},
-    {OPT_FORCE_PASSES, tess_take_int, FORCED(passes), .min = 1, .max = MAX_FORCED},
-    {OPT_FORCE_SCRATCH, take_one, FORCED(scratch)},
-    {OPT_FORCE_ROUND_BYTES, tess_take_int64, FORCED(round_bytes), .min = 1,
-     .max = MAX_WHOLE},
-    {OPT_FORCE_W_RANGE, take_w_range, .offset = 0},
-    {OPT_FORCE_NUM_VIS, tess_take_int64, FORCED(num_vis), .min = 1, .max = MAX_WHOLE},
-    {OPT_FORCE_NCCL, take_one, FORCED(nccl)},
-    {OPT_FORCE_DEVICE_PLANES, tess_take_int, FORCED(device_planes), .min = 1, .max = 2},
     {0},
 };
 
 #undef AT
-#undef FORCED
 
 static error_t parse_layout(int key, char *arg, struct argp_state *state)
 {

@@ -17,8 +17,8 @@ extern const struct argp tess_selection_argp;
  * is a tess_gridding, which the parser sets to its defaults. */
 extern const struct argp tess_gridding_argp;
 
-/** How to lay out the work: --threads --memory --no-sync --lock-timeout and the
- * --force- options. The input is a zeroed tess_layout. */
+/** How to lay out the work: --threads --memory --no-sync --lock-timeout
+ *  --no-calibration. The input is a zeroed tess_layout. */
 extern const struct argp tess_layout_argp;
 
 /** The option --lock-timeout of subcommands without that group. The timeout holds for

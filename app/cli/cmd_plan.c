@@ -1,9 +1,10 @@
 /* tessera plan: shows how tessera image would make an image with the same options. */
 #define _GNU_SOURCE
-#include "tess_subcommands.h"
+#include "forced.h"
 #include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_profile_report.h"
+#include "tess_subcommands.h"
 
 static const char doc[] =
     "Show how tessera image would make an image with the same options: partition, "
@@ -24,6 +25,7 @@ tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv)
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
+    tess_forced_log();
     TESS_TRY(tess_imager_plan(comm, &args.opts, &profile));
     if (args.profile)
         TESS_TRY(tess_profile_write(comm, &profile, args.profile, args.overwrite));

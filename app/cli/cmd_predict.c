@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "cli_groups.h"
+#include "forced.h"
 #include "job.h"
 #include "options.h"
 #include "tess_backend.h"
@@ -284,6 +285,7 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
     tess_profile_start(&profile);
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &args, &cli));
     if (cli.help) goto cleanup;
+    TESS_TRY(tess_forced_take(comm, &args.opts.layout));
     TESS_TRY(check(&args));
     command_line = tess_cli_command_line(argc, argv);
     args.opts.gridding.overwrite_gcf = args.opts.overwrite;

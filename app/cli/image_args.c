@@ -9,6 +9,7 @@
 
 #include "clean_args.h"
 #include "cli_groups.h"
+#include "forced.h"
 #include "job.h"
 #include "options.h"
 #include "tess_const.h"
@@ -608,6 +609,7 @@ tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                               .children = image_children};
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, args, &args->cli));
     if (args->cli.help) goto cleanup;
+    TESS_TRY(tess_forced_take(comm, &args->opts.layout));
     TESS_TRY(check(comm, args));
     choose_beside(args);
     const bool first = tess_comm_rank(comm) == 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "forced.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_version.h"
@@ -63,6 +64,7 @@ tess_status tess_job_log(tess_comm *comm, int threads, const char *command_line)
     tess_log_detail("hosts: %s", text);
     if (batch_job()) tess_log_detail("batch job: %s", batch_job());
     tess_log_detail("command: %s", command_line);
+    tess_forced_log();
 cleanup:
     tess_free(hosts);
     return status;

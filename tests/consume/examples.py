@@ -26,7 +26,7 @@ INSTALLED = [
     "share/doc/tessera/results/cpu.md"]
 COMMANDS = ("", "-image", "-predict", "-simulate", "-info", "-plan", "-compare", "-bench")
 # Words that a manual page must hold.
-IN_MANUAL_PAGE = {"-image": ["--size", "--force-pw", "EXAMPLES"], "": ["COMMAND"]}
+IN_MANUAL_PAGE = {"-image": ["--size", "--no-calibration", "EXAMPLES"], "": ["COMMAND"]}
 
 
 def install(suite):
@@ -67,7 +67,7 @@ def check_completion(suite, env):
     path = os.path.join(ROOT, "app", "cli", "completion", "tessera.bash")
     for words, at, expected in (("im", 1, "image"), ("image --wei", 2,
                                 "--weight --weighting-rank-filter --weighting-rank-filter-size"),
-                                ("image --force-pw", 2, "--force-pw")):
+                                ("image --no-cal", 2, "--no-calibration")):
         result = run(["bash", "-c", script.format(words, at), "bash", path], 60, env=env)
         suite.equal(f"completion of 'tessera {words}'", result.out.strip(), expected)
 

@@ -25,13 +25,13 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec,
-                 read_image, tessera, unsignalled_environment)
+from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, forced, l2_error, mpi_environment, mpiexec,
+                 read_image, take_forced, tessera, unsignalled_environment)
 import uvfits
 
 STOPPED = 75
 MOST_RUNS = 60
-MANY_STEPS = ["--force-block-planes", "2"]
+MANY_STEPS = forced(block_planes=2)
 TO_ROUNDING = 1e-6 if BACKEND == "cpu" else 1e-5
 
 
@@ -80,7 +80,8 @@ def command(suite, options, ranks):
 
 def start(suite, options, ranks, before=None):
     env = unsignalled_environment() if "--max-time" in options else mpi_environment()
-    return subprocess.Popen(command(suite, options, ranks), stdout=subprocess.DEVNULL,
+    words, env = take_forced(command(suite, options, ranks), env)
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL,
                             stderr=subprocess.PIPE, env=env, text=True,
                             start_new_session=True, preexec_fn=before)
 
@@ -273,14 +274,14 @@ def check_bookmarks(suite):
     exact = [*options, "--weight", "uniform", "--reproducible"]
     survey, again = "the survey of the data goes on after", "what they had read is read again"
     first, second = (f"going on in pass {k} over the data, after" for k in (1, 2))
-    check_bookmark(suite, "bookmark", [*exact, "--memory", "6MB", "--force-passes", "2"],
+    check_bookmark(suite, "bookmark", [*exact, "--memory", "6MB", *forced(passes=2)],
                    [1], [survey, first, second], None)
     if FULL:
         check_bookmark(suite, "bookmark, natural weights",
                        [*options, "--weight", "natural", "--memory", "6MB",
-                        "--force-passes", "2"], [1], [survey, second], TO_ROUNDING)
+                        *forced(passes=2)], [1], [survey, second], TO_ROUNDING)
     if mpiexec():
-        check_bookmark(suite, "bookmark on several ranks", [*exact, "--memory", "12MB", "--force-passes", "2"],
+        check_bookmark(suite, "bookmark on several ranks", [*exact, "--memory", "12MB", *forced(passes=2)],
                        [2] * 35 + [3], [survey, first, again, second], None)
 
 
@@ -315,7 +316,7 @@ def check_means(suite):
         return
     options = [middle_observation(suite), "--size", "160,120", "--scale", "25asec",
                "--no-psf", "--reproducible", "--memory", "6MB", "--channels-out", "4",
-               "--force-teams", "1"]
+               *forced(teams=1)]
     wanted = reference(suite, options)
     fresh(suite)
     runs, made = 0, 0
@@ -593,7 +594,7 @@ def main():
     check_limit(suite, "to rounding", [*image, "--no-psf"], several[::-1], TO_ROUNDING)
     check_limit(suite, "double, two groups", [*image, "--accuracy", "1e-9", "--no-psf"],
                 [4, 2] if mpiexec() else [1], 1e-12)
-    check_limit(suite, "passes", [*exact, "--no-psf", "--force-passes", "3"], several, None)
+    check_limit(suite, "passes", [*exact, "--no-psf", *forced(passes=3)], several, None)
     check_limit(suite, "channels",
                 [obs, "--size", "160,120", "--scale", "25asec", "--w", "none",
                  "--reproducible", "--channels-out", "4", "--no-psf"], several, None)

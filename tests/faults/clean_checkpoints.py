@@ -14,8 +14,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 import numpy as np  # noqa: E402
 
-from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, mpi_environment, mpiexec, read_image,  # noqa: E402
-                 simulate, tessera, write_sky)
+from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, forced, mpiexec, read_image,  # noqa: E402
+                 simulate, take_forced, tessera, write_sky)
 
 SKY = [dict(ra="60.02deg", dec="-29.99deg", flux_jy=1.0, q=.2),
        dict(ra="59.97deg", dec="-30.03deg", flux_jy=.4, q=.1),
@@ -85,13 +85,13 @@ def stop_in_dirty_image(suite, obs, ranks):
     """Samples of planes that were done before a run was stopped are of use to later images: in
     memory, and on scratch."""
     options = [obs, "--size", "512", "--scale", "120asec", "--reproducible", "--accuracy", "1e-2",
-               "--niter", "60", "--nmiter", "2", "--force-block-planes", "1", "--threads", "1"]
+               "--niter", "60", "--nmiter", "2", *forced(block_planes=1), "--threads", "1"]
     good, whole = suite.image("wide", *options)
     prefix, folder = suite.path("dirty"), suite.path("dirty-stops")
     if not good:
         return
     for stops in (8,) if FEW else (8, 12):
-        for more in [], ["--scratch", suite.work, "--force-passes", "3"]:
+        for more in [], ["--scratch", suite.work, *forced(passes=3)]:
             what = f"{stops} stops in the dirty image, {' '.join(more[:1])} {ranks} ranks"
             remove(prefix, folder)
             command = ["image", *options, *more, "--checkpoint", folder, "--resume", "-o", prefix]
@@ -115,8 +115,9 @@ def kill_and_go(suite, options, whole, kills):
         command += ["--backend", BACKEND]
     ended = False
     for _ in range(kills):
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 env=mpi_environment())
+        words, env = take_forced(command)
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                 env=env)
         time.sleep(rng.uniform(.05, .8) * SLOWER + FEW)
         child.send_signal(signal.SIGKILL)
         ended = child.wait() == 0  # before it was killed
@@ -150,7 +151,7 @@ def main():
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",
                             "--save-first-residual", "--save-source-list"],
              "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2",
-                          "--force-teams", "1"],
+                          *forced(teams=1)],
              "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
                         "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
                         "2", "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations",

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import FULL, Suite, mpiexec
+from e2e import FULL, Suite, forced, mpiexec
 from checkpoints import MANY_STEPS, STOPPED, end, fresh, generation, middle_observation, start
 
 HEADER = 128  # bytes of a rank's file, the last 8 of which tell where its own part begins
@@ -126,7 +126,7 @@ def check_next(suite, options, kept, ranks):
 def check(suite, ranks, after, each):
     options = [middle_observation(suite), "--size", "160,120", "--scale", "25asec", "--no-psf",
                "--weight", "uniform", "--memory", "6MB" if ranks == 1 else "12MB",
-               "--force-passes", "2", *MANY_STEPS]
+               *forced(passes=2), *MANY_STEPS]
     rng = random.Random(7 * ranks)
     folders = snapshots(suite, options, ranks, after)
     check_next(suite, options, folders[1], ranks)

@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import BIN, SLOWER, FULL, Suite, mpi_environment, mpiexec, run, skip
+from e2e import BIN, FULL, SLOWER, Suite, forced, mpiexec, run, skip, take_forced
 import uvfits
 
 HUNG_S = 120.0  # a run that has not ended by then does not end by itself
@@ -77,8 +77,9 @@ def start_ranks(words, *other):
     """Three ranks of this command line, or one of it and two of another one, once all of
     them run."""
     ranks = ["-n", "1", *words, ":", "-n", "2", *other] if other else ["-n", "3", *words]
-    child = subprocess.Popen([mpiexec(), *ranks], stdout=subprocess.DEVNULL,
-                             stderr=subprocess.PIPE, env=mpi_environment(), text=True,
+    command, env = take_forced([mpiexec(), *ranks])
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, env=env, text=True,
                              start_new_session=True)
     while len(ranks_of([words[-1]])) < 3 and child.poll() is None:
         time.sleep(0.01)
@@ -145,7 +146,7 @@ def resume(pid):
 
 
 # Three teams of one rank make a channel each, and all ranks clean them together.
-JOINED_TEAMS = ["--channels-out", "3", "--niter", "20", "--nmiter", "2", "--join-channels", "--force-teams", "3"]
+JOINED_TEAMS = ["--channels-out", "3", "--niter", "20", "--nmiter", "2", "--join-channels", *forced(teams=3)]
 
 
 def check_death(suite, words, last, kills):
@@ -198,7 +199,7 @@ def check_failure(suite, label, well, ill, status, *texts):
 def check_team(suite, obs):
     """One of three teams has too little memory: the others end after their output."""
     words = image(suite, obs, "--size", "4000", "--accuracy", "1e-7", "--no-psf",
-                  "--channels-out", "8", "--force-teams", "3")
+                  "--channels-out", "8", *forced(teams=3))
     # Room for MPI, which can hang where it finds none for itself, and whose threads would
     # take address space for arenas of their own; none for an image.
     result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", "env", "MALLOC_ARENA_MAX=1",
@@ -253,7 +254,7 @@ def check_held_reader(suite, obs):
 
 def check_held_team(suite, obs):
     """One of three teams cannot write while another one is stopped at its work."""
-    words = image(suite, obs, "--no-psf", "--channels-out", "8", "--force-teams", "3")
+    words = image(suite, obs, "--no-psf", "--channels-out", "8", *forced(teams=3))
     log = suite.path("out.log")
     os.remove(log) if os.path.exists(log) else None
     child = start_ranks(words)
@@ -295,7 +296,7 @@ def main():
     # room for the program and MPI, not for 8 × 6000² bytes
     if "address" not in os.environ.get("TESS_SANITIZE", "") and SLOWER == 1:
         big = ["--size", "6000", "--accuracy", "1e-7", "--no-psf",
-               "--force-fft-ranks", "1"]
+               *forced(fft_ranks=1)]
         check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
                       ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=490000000",
                        *image(suite, obs, *big)], 4, "memory")

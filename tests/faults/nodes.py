@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import BIN, FULL, SLOWER, Suite, mpiexec, read_image, run, skip, tessera
+from e2e import BIN, FULL, SLOWER, Suite, forced, mpiexec, read_image, run, skip, tessera
 from namespaces import Nodes, enter
 import uvfits
 
@@ -27,7 +27,7 @@ LATE_S = 60 * SLOWER  # a job that has not ended by then does not end by itself
 STOPPED, NO_RESOURCE = 75, 4
 # Many steps, between which a run writes checkpoints.
 LONG = ["--size", "1200", "--scale", "4asec", "--accuracy", "1e-7", "--reproducible",
-        "--force-block-planes", "1", "--no-psf"]
+        *forced(block_planes=1), "--no-psf"]
 CLEAN = ["--size", "300", "--scale", "16asec", "--niter", "400", "--nmiter", "8",
          "--auto-threshold", "1", "--reproducible", "--no-sync"]
 

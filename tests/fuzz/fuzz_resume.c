@@ -57,11 +57,11 @@ static tess_status image(const char *more)
     snprintf(last, sizeof last, "%s", more);
     char command[] = "image", size[] = "--size=32", scale[] = "--scale=20asec",
          overwrite[] = "--overwrite", memory[] = "--memory=64MB",
-         passes[] = "--force-passes=2", accuracy[] = "--accuracy=1e-2",
-         channels[] = "--channels-out=2", quiet[] = "--quiet";
-    char *argv[] = {command, obs,    output,   checkpoint, size,  scale, overwrite,
-                    memory,  passes, accuracy, channels,   quiet, last,  NULL};
-    return tess_cmd_image(comm, 13, argv);
+         accuracy[] = "--accuracy=1e-2", channels[] = "--channels-out=2",
+         quiet[] = "--quiet";
+    char *argv[] = {command, obs,      output,   checkpoint, size, scale, overwrite,
+                    memory,  accuracy, channels, quiet,      last, NULL};
+    return tess_cmd_image(comm, 12, argv);
 }
 
 /* A log would grow with each input. */
@@ -77,6 +77,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
+    setenv("TESS_FORCE", "passes=2", 1);
     const char *seed = getenv("TESS_FUZZ_SEED");
     snprintf(top, sizeof top, "fuzz-%ld", (long)getpid());
     snprintf(folder, sizeof folder, "fuzz-%ld/checkpoints", (long)getpid());

@@ -19,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
 SANITIZER = os.environ.get("TESS_SANITIZER", "compute-sanitizer")
 MPIEXEC = os.environ.get("TESS_MPIEXEC", "mpirun")
-SHARED = ["--force-device-planes", "2"]
+SHARED = {"TESS_FORCE": "device-planes=2"}  # of the environment
 
 # Small: tools make kernels some hundred times slower.
 IMAGE = ["--size", "256", "--scale", "4asec", "--backend", "cuda", "--no-calibration"]
@@ -54,11 +54,11 @@ def command_of(what, work):
             sys.exit("no image to predict from")
         return [BIN, "predict", obs, "--model", os.path.join(work, "model-dirty.fits"),
                 "--backend", "cuda", "--no-calibration", "--overwrite",
-                *(SHARED if what != "predict" else []), "-o",
+                "-o",
                 os.path.join(work, "predicted.uvfits")]
     options = {"image": ["--stokes", "IQUV"],
                "reproducible": ["--weight", "natural", "--reproducible"],
-               "projection": ["--w", "projection"], "shared": SHARED}[what]
+               "projection": ["--w", "projection"], "shared": []}[what]
     return [BIN, "image", obs, *IMAGE, *options, "--overwrite", "-o", out]
 
 
@@ -87,7 +87,8 @@ def main():
     if ranks > 1:
         words = [MPIEXEC, "-n", str(ranks), *words]
     print("+", *words, flush=True)
-    status = subprocess.run(words).returncode
+    more = SHARED if what.startswith("shared") else {}
+    status = subprocess.run(words, env={**os.environ, **more}).returncode
     if status == FOUND:
         print(f"{tool} has found something")
     if status == 0:

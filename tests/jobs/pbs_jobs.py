@@ -15,11 +15,11 @@ for folder in ("../oracle", "../faults"):
     sys.path.insert(0, os.path.join(HERE, folder))
 
 from checkpoints import make_observation
-from e2e import BIN, ROOT, SLOWER, Suite, mpi_environment, read_image
+from e2e import BIN, ROOT, SLOWER, Suite, forced, mpi_environment, read_image
 
 JOBS = os.path.join(ROOT, "jobs")
-OPTIONS = ["--size", "160,120", "--scale", "25asec", "--reproducible", "--no-psf",
-           "--force-block-planes", "2"]
+OPTIONS = ["--size", "160,120", "--scale", "25asec", "--reproducible", "--no-psf"]
+FORCED = "block-planes=2"  # many checkpoints; jobs that are submitted again keep it
 
 STANDINS = {
     # what was submitted, and with which variables
@@ -43,7 +43,8 @@ def make_standins(suite):
             f.write("#!/bin/sh\n" + text + "\n")
         os.chmod(f.name, 0o755)
     env = {k: v for k, v in mpi_environment().items() if not k.startswith("SLURM")}
-    env.update(PATH=folder + ":" + env["PATH"], STANDIN=suite.work, TESSERA=BIN)
+    env.update(PATH=folder + ":" + env["PATH"], STANDIN=suite.work, TESSERA=BIN,
+               TESS_FORCE=FORCED)
     return env
 
 
@@ -176,7 +177,7 @@ def check_threads(suite, env, obs):
 
 def check_job(suite, env, obs, script):
     """PBS runs the script, with two minutes of which two are for its end, until done."""
-    suite.image("whole", obs, *OPTIONS, "--threads", "1")
+    suite.image("whole", obs, *OPTIONS, *forced(block_planes=2), "--threads", "1")
     with open(suite.path("nodes"), "w") as f:
         f.write("node1\n")
     env = dict(env, PBS_JOBID="7.server", PBS_O_WORKDIR=suite.work, OMP_NUM_THREADS="2",
@@ -188,7 +189,7 @@ def check_job(suite, env, obs, script):
         count += 1
         if states[-1] == 75:
             suite.equal("submitted again", submitted(suite)[-1],
-                        f"-v TESSERA_RESTARTED={count} {script}")
+                        f'-v TESSERA_RESTARTED={count},TESS_FORCE="{FORCED}" {script}')
     suite.true(f"status of the runs: {states}", len(states) > 2 and states[-1] == 0)
     suite.true("says what it does", "job: 1 ranks of 2 threads" in result.stdout)
     if states[-1] != 0:

@@ -21,8 +21,8 @@ for folder in ("../oracle", "../faults"):
     sys.path.insert(0, os.path.join(HERE, folder))
 
 from checkpoints import make_observation
-from e2e import (BIN, FULL, ROOT, SLOWER, Suite, have_ms, mpi_environment, mpiexec,
-                 read_image, simulate, skip, write_sky)
+from e2e import (BIN, FULL, ROOT, SLOWER, Suite, forced, have_ms, mpi_environment, mpiexec,
+                 read_image, simulate, skip, take_forced, write_sky)
 from own_slurm import NoSlurm, OwnSlurm
 
 JOBS = os.path.join(ROOT, "jobs")
@@ -30,7 +30,7 @@ SIZE = ["--size", "160,120", "--scale", "25asec", "--reproducible"]
 # One checkpoint after the other: two ranks make an image each, twice, and their mean.
 CUBE = [*SIZE, "--w", "none", "--channels-out", "4", "--no-psf"]
 # Many steps in one image, and an end that is not near.
-STACK = [*SIZE, "--force-block-planes", "2", "--max-time", "1h"]
+STACK = [*SIZE, *forced(block_planes=2), "--max-time", "1h"]
 # None that means anything: in a job of a minute it could come before bash can take it.
 NO_SIGNAL = "--signal=B:CONT@1"
 # Nodes of one host reach each other by the loopback only, and shared memory of each would bear
@@ -52,6 +52,7 @@ class Jobs:
 
     def submit(self, label, script, resources, words, **more):
         """Job's number. Its output is LABEL.out (LABEL.log would be tessera's own)."""
+        words, more = take_forced(words, more)
         result = self.slurm.run(
             "sbatch", "--parsable", f"--output={label}.out", *resources,
             os.path.join(JOBS, script), *words, cwd=self.suite.work, TESSERA=BIN,

@@ -13,8 +13,8 @@ import json
 
 import numpy as np
 
-from e2e import (ASEC, BACKEND, FULL, SLOWER, Suite, l2_error, mpi_environment, mpiexec,
-                 peak_error, read_image, skip, tessera)
+from e2e import (ASEC, BACKEND, FULL, SLOWER, Suite, forced, l2_error, mpi_environment, mpiexec,
+                 peak_error, read_image, skip, take_forced, tessera)
 import uvfits
 
 CORNERS = 6.0
@@ -26,33 +26,32 @@ TICK_S = 0.02
 # Of four ranks together. Images and planes of a rank of its own would be more than half of
 # what is planned for.
 SHORT_MIB = 500
-# Options that change the order of sums on one rank too, and how many words they are.
-CUTS = {"--force-split": 1, "--force-chunk": 2, "--force-block-planes": 2,
-        "--force-passes": 2}
+# Choices that change the order of sums on one rank too.
+CUTS = ("split", "chunk", "block-planes", "passes")
 
 # (ranks, options) of the fast tier and, besides, of the full one.
 FAST = [
     (2, []), (3, []), (4, []), (7, []),
-    (2, ["--force-pw", "2"]),
-    (4, ["--force-pw", "2"]),
-    (4, ["--force-pw", "2", "--force-fft-ranks", "2"]),
-    (4, ["--force-fft-ranks", "4"]),
-    (3, ["--force-fft-ranks", "3"]),
-    (4, ["--force-split", "--force-chunk", "200"]),
-    (2, ["--force-passes", "3"]),
-    (1, ["--force-passes", "2", "--force-plane-window", "3"]),
-    (3, ["--force-passes", "2", "--force-plane-window", "4"]),
-    (3, ["--force-block-planes", "2"]),
+    (2, forced(pw=2)),
+    (4, forced(pw=2)),
+    (4, forced(pw=2, fft_ranks=2)),
+    (4, forced(fft_ranks=4)),
+    (3, forced(fft_ranks=3)),
+    (4, forced(split=1, chunk=200)),
+    (2, forced(passes=3)),
+    (1, forced(passes=2, plane_window=3)),
+    (3, forced(passes=2, plane_window=4)),
+    (3, forced(block_planes=2)),
     (2, ["--threads", "2"]),
 ]
 LARGE = [
     (ranks, [*layout, *chunk, *planes])
     for ranks in (1, 2, 3, 4, 6, 7)
-    for layout in ([], ["--force-pw", "2"], ["--force-pw", "3"],
-                   ["--force-fft-ranks", "2"], ["--force-fft-ranks", "3"])
-    for chunk in ([], ["--force-split", "--force-chunk", "64"])
-    for planes in ([], ["--force-block-planes", "3"], ["--force-passes", "2"])
-    if all(ranks % int(n) == 0 for n in layout[1::2])
+    for divisor, layout in ((1, []), (2, forced(pw=2)), (3, forced(pw=3)),
+                            (2, forced(fft_ranks=2)), (3, forced(fft_ranks=3)))
+    for chunk in ([], forced(split=1, chunk=64))
+    for planes in ([], forced(block_planes=3), forced(passes=2))
+    if ranks % divisor == 0
 ]
 
 
@@ -70,12 +69,11 @@ def make_observation(suite, name, rows, channels=3):
 
 
 def cuts_of(layout):
-    """The part of a layout's options that one rank has as well."""
-    cuts = []
-    for k, word in enumerate(layout):
-        if word in CUTS:
-            cuts += layout[k:k + CUTS[word]]
-    return cuts
+    """The part of a layout's choices that one rank has as well."""
+    _, env = take_forced(layout, {})
+    given = dict(choice.split("=") for choice in env.get("TESS_FORCE", "").split(",") if choice)
+    cuts = {key: value for key, value in given.items() if key in CUTS}
+    return forced(**cuts) if cuts else []
 
 
 def make_images(suite, name, options, ranks=1):
@@ -117,8 +115,8 @@ def check_prediction(suite, obs):
     model = np.where(rng.uniform(size=(120, 150)) < 0.02, 1.0, 0.0)
     path = uvfits.write_model(suite.path("model.fits"), model, 30 * ASEC)
     vis = {}
-    for ranks, layout in [(1, []), (3, []), (4, ["--force-pw", "2"]),
-                          (4, ["--force-fft-ranks", "2"]), (7, [])]:
+    for ranks, layout in [(1, []), (3, []), (4, forced(pw=2)),
+                          (4, forced(fft_ranks=2)), (7, [])]:
         out = suite.path("predicted.uvfits")
         result = tessera("predict", obs, "--model", path, "--accuracy", "1e-7",
                          "--overwrite", "-o", out, *layout, ranks=ranks)
@@ -135,7 +133,7 @@ def check_prediction(suite, obs):
 def memory_of(suite, obs, size, ranks):
     """What a profile tells of each rank of an image of so many pixels, or None."""
     profile = suite.path("profile.json")
-    layout = ["--force-fft-ranks", str(ranks)] if ranks > 1 else []
+    layout = forced(fft_ranks=str(ranks)) if ranks > 1 else []
     ran, _ = suite.image("large", obs, "--size", str(size), "--scale", "1.5asec",
                          "--weight", "natural", "--no-psf", "--threads", "1",
                          "--profile", profile, *layout, ranks=ranks, timeout=240)
@@ -175,7 +173,7 @@ def check_bytes(suite, obs):
     """The profile's bytes: one dirty image written; data read, sent, summed."""
     profile = suite.path("bytes.json")
     ran, _ = suite.image("bytes", obs, "--size", "200", "--scale", "20asec", "--no-psf",
-                         "--profile", profile, "--force-fft-ranks", "3", ranks=3)
+                         "--profile", profile, *forced(fft_ranks=3), ranks=3)
     if not ran:
         return
     with open(profile) as f:
@@ -243,7 +241,7 @@ def check_nodes(suite, obs):
     """Images that are summed inside nodes first, and what then goes between these: as if
     two ranks were a node."""
     profile = suite.path("nodes.json")
-    options = [obs, "--size", "200", "--scale", "20asec", "--force-fft-ranks", "1"]
+    options = [obs, "--size", "200", "--scale", "20asec", *forced(fft_ranks=1)]
     wanted = make_images(suite, "one-node", options, 4)
     result = tessera("image", *options, "--profile", profile, "--overwrite", "--verbose",
                      "-o", suite.path("nodes"), ranks=4,

@@ -8,8 +8,8 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, casacore_python, fits_module, have_ms,
-                 mpiexec, offset_radec, read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, casacore_python, fits_module, forced,
+                 have_ms, mpiexec, offset_radec, read_image, run, simulate, tessera, write_sky)
 import uvfits
 
 KINDS = ("dirty", "psf", "model", "residual", "image")
@@ -201,9 +201,9 @@ def ranks_and_threads(suite, obs):
             "--scale", "6asec"]
     middles = [f"-{c}-{s}" for c in ("0000", "0001", "MFS") for s in "IQ"]
     kinds = ("dirty", "model", "residual", "image")
-    layouts = [(1, []), (1, ["--threads", "3"]), (1, ["--force-passes", "2"])]
+    layouts = [(1, []), (1, ["--threads", "3"]), (1, forced(passes=2))]
     if mpiexec():
-        layouts += [(2, []), (3, ["--threads", "2"]), (4, ["--force-teams", "2"])]
+        layouts += [(2, []), (3, ["--threads", "2"]), (4, forced(teams=2))]
         layouts += [(7, [])] if FULL else []
     if BACKEND != "cpu":
         layouts = layouts[:1] + layouts[2:4]
@@ -223,7 +223,7 @@ def groups_of_ranks(suite, obs):
     """Ranks that share planes in groups of two: their rows are not in the order of ranks."""
     args = [*GRID, "--niter", "500", "--auto-threshold", "5", "--nmiter", "2"]
     good, alone = suite.image("alone", obs, *args)
-    for ranks, more in ((4, ["--force-fft-ranks", "2"]), (4, ["--force-pw", "2"])):
+    for ranks, more in ((4, forced(fft_ranks=2)), (4, forced(pw=2))):
         done, out = suite.image("groups" + more[0], obs, *args, *more, ranks=ranks)
         if not (good and done):
             continue
@@ -405,8 +405,8 @@ def model_column(suite):
                    extra=("--antennas", "16", "--noise", "0.02", "--min-elevation", "60deg"))
     args = [*GRID, "--niter", "300", "--stokes", "IQ", "--channels-out", "2", "--intervals-out",
             "2", "--accuracy", "1e-5", "--update-model"]
-    for ranks, more in ((1, []), (3, ["--force-passes", "2"]), (2, ["--force-teams", "2"]),
-                        (2, ["--force-teams", "2", "--reproducible"])):
+    for ranks, more in ((1, []), (3, forced(passes=2)), (2, forced(teams=2)),
+                        (2, [*forced(teams=2), "--reproducible"])):
         if ranks > 1 and not mpiexec():
             continue
         good, out = suite.image("column", obs, *args, *more, ranks=ranks)

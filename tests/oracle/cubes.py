@@ -19,8 +19,8 @@ import warnings
 
 import numpy as np
 
-from e2e import (BACKEND, BIN, ASEC, Suite, casacore_python, fits_module, mpi_environment, mpiexec,
-                 read_image, run, skip, tessera)
+from e2e import (BACKEND, BIN, Suite, casacore_python, fits_module, forced, mpiexec, read_image,
+                 run, skip, take_forced, tessera)
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
 
@@ -105,7 +105,7 @@ def check_pixels(suite, s):
         return None
     runs = [(r, [], alone) for r in RANKS] + [(r, ["--join-channels"], joined)
                                               for r in RANKS[:2]]
-    runs += [(3, ["--force-teams", "3"], alone)] if len(RANKS) > 1 else []
+    runs += [(3, forced(teams=3), alone)] if len(RANKS) > 1 else []
     for ranks, more, separate in runs:
         label = " ".join(["cube", str(ranks), *more])
         ran, prefix = suite.image(label.replace(" ", "-"), s.path, *args, *CLEAN, *more,
@@ -121,7 +121,7 @@ def check_intervals(suite, s):
     """Cubes of intervals by teams, which have several of them open; and no PSF."""
     args = [*IMAGE, "--channels-out", str(OUT), "--intervals-out", "3", "--no-psf"]
     ran, separate = suite.image("times", s.path, *args)
-    for ranks, more in [(1, []), (3, ["--force-teams", "3"])][:len(RANKS)]:
+    for ranks, more in [(1, []), (3, forced(teams=3))][:len(RANKS)]:
         ran2, prefix = suite.image(f"times{ranks}", s.path, *args, *more, "--cube",
                                    "--preview", ranks=ranks)
         if not (ran and ran2):
@@ -185,8 +185,8 @@ def check_stopped(suite, s):
     kept = [*args, "-o", prefix, "--checkpoint", saved, "--resume"]
     unfinished = prefix + "-t0000-cube-image.fits.unfinished"
     stop = ["--max-time", "0.001s"]
-    for k, (ranks, more, left) in enumerate([(2, ["--force-teams", "2"], True),
-                                             (2, ["--force-teams", "2"], False),
+    for k, (ranks, more, left) in enumerate([(2, forced(teams=2), True),
+                                             (2, forced(teams=2), False),
                                              (1, [], False), (1, [], False)]):
         suite.ran(f"stopped {k}", tessera("image", *kept, *more, *stop, ranks=ranks), 75)
         suite.true(f"stopped {k}: the first interval's cubes", os.path.exists(unfinished) == left
@@ -207,7 +207,7 @@ def check_stopped(suite, s):
     suite.ran("continued", tessera("image", *kept, ranks=RANKS[-1]))
     check_as_whole(suite, "stopped and continued", prefix, whole)
     os.rename(older, saved)
-    suite.ran("from an older checkpoint", tessera("image", *kept, "--force-teams", "2",
+    suite.ran("from an older checkpoint", tessera("image", *kept, *forced(teams=2),
                                                   ranks=2))
     check_as_whole(suite, "from an older checkpoint", prefix, whole)
     path = suite.path("foreign-t0000-cube-dirty.fits.unfinished")
@@ -241,8 +241,8 @@ def check_killed(suite, s):
     command = ["image", *args, "-o", prefix, "--checkpoint", suite.path("killed"), "--resume"]
     killed, unfinished = 0, 0
     for k in range(6):
-        child = subprocess.Popen([BIN, *command, "--checkpoint-every", "0.000001s"], stderr=subprocess.DEVNULL,
-                                 env=mpi_environment())
+        words, env = take_forced([BIN, *command, "--checkpoint-every", "0.000001s"])
+        child = subprocess.Popen(words, stderr=subprocess.DEVNULL, env=env)
         time.sleep(took * (.35 + .1 * k))
         if child.poll() is not None:
             suite.equal("killed before, and ended", child.returncode, 0)
@@ -448,7 +448,7 @@ def check_nearest(suite, s):
     for ranks in RANKS[::2]:
         for name, path in (("cube", model.path), ("set", model.set)):
             result = check_prediction(suite, f"nearest of a {name}, {ranks} ranks", s, wanted,
-                                      "--model", path, "--force-passes", str(ranks),
+                                      "--model", path, *forced(passes=str(ranks)),
                                       ranks=ranks)
             suite.true("the log says so", "nearest of the model's 3 channels" in result.err)
     model.planes = model.planes[:, ::-1]

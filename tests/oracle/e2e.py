@@ -118,13 +118,31 @@ def unsignalled_environment():
     return {**mpi_environment(), "OMPI_MCA_odls_base_sigkill_timeout": "0"}
 
 
+def forced(**choices):
+    """A word for the choices that a run takes from the planner, forced(fft_ranks=2, passes=3).
+    It stands among a command's words; take_forced() makes it a variable of the run."""
+    return ["TESS_FORCE=" + ",".join(f"{key.replace('_', '-')}={value}"
+                                     for key, value in choices.items())]
+
+
+def take_forced(command, env=None):
+    """A command without its words of forced(), and the environment that they make."""
+    words = [str(word) for word in command]
+    choices = [word[len("TESS_FORCE="):] for word in words if word.startswith("TESS_FORCE=")]
+    env = dict(mpi_environment() if env is None else env)
+    if choices:
+        env["TESS_FORCE"] = ",".join(choices)
+    return [word for word in words if not word.startswith("TESS_FORCE=")], env
+
+
 def run(command, timeout, cwd=None, env=None, user=None):
-    """Run a command in its own process group, which is ended as a whole if it hangs.
-    `user`: the number of the user, and of the only group, to run it as (root's)."""
+    """Run a command in its own process group, which is ended as a whole if it hangs. Words
+    of forced() among it count. `user`: the number of the user, and of the only group, to run it as (root's)."""
     start = time.monotonic()
     other = {} if user is None else dict(user=user, group=user, extra_groups=[])
+    command, env = take_forced(command, env)
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             cwd=cwd, env=env or mpi_environment(), text=True,
+                             cwd=cwd, env=env, text=True,
                              errors="replace", start_new_session=True, **other)
     hung = False
     try:

@@ -13,7 +13,7 @@ import shutil
 import numpy as np
 
 import check_wcs
-from e2e import (ASEC, C_M_S, Suite, casacore_python, l2_error, mpiexec, read_image, run,
+from e2e import (ASEC, C_M_S, Suite, casacore_python, forced, l2_error, mpiexec, read_image, run,
                  tessera)
 import uvfits
 
@@ -78,7 +78,7 @@ def check_no_data(suite):
     s = Samples(suite, "gaps", rows=960, corrs=4, change=flag)
     u = combined(s, 2, 3, .5, .5)
     args = ["--stokes", "IU", "--channels-out", "4", "--intervals-out", "2"]
-    runs = [(1, ["--reproducible"]), (1, ["--memory", "1MB"]), (3, ["--force-teams", "3"])]
+    runs = [(1, ["--reproducible"]), (1, ["--memory", "1MB"]), (3, forced(teams=3))]
     for ranks, more in runs[:2] if len(RANKS) == 1 else runs:
         label = " ".join(["gaps", str(ranks), *more])
         prefix = suite.path(label.replace(" ", "-"))
@@ -466,7 +466,7 @@ def check_far_row(suite):
     path = uvfits.write_model(suite.path("far-model.fits"), model, SCALE)
     s.i = s.i - uvfits.direct_predict(s.uvw, s.freq, model, SCALE)
     residual = s.dirty()
-    cases = [(1, []), (1, ["--force-plane-window", "9"]), (1, ["--force-passes", "2"]),
+    cases = [(1, []), (1, forced(plane_window=9)), (1, forced(passes=2)),
              (1, ["--reproducible"]), *[(ranks, []) for ranks in RANKS[1:]]]
     for ranks, options in cases:
         what = f"a row far out, {ranks} ranks {' '.join(options)}"

@@ -9,8 +9,8 @@ import shutil
 import numpy as np
 
 from cleaned import images, lines, refused, restored, same_files
-from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, fits_module, mpiexec, offset_radec, read_image, simulate,
-                 tessera, write_sky)
+from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, fits_module, forced, mpiexec, offset_radec,
+                 read_image, simulate, tessera, write_sky)
 from restore import check_log
 import uvfits
 
@@ -179,7 +179,7 @@ def same_bits(suite, obs):
     if mpiexec():
         layouts += [(2, []), (3, ["--threads", "2"]), (4, [])]
     if BACKEND == "cpu":
-        layouts += [(2 if mpiexec() else 1, ["--force-passes", "2"])]
+        layouts += [(2 if mpiexec() else 1, forced(passes=2))]
     prefixes = []
     for ranks, more in layouts:
         name = f"r{ranks}" + "".join(more).replace("--", "-").replace("/", "")

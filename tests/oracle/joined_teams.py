@@ -12,7 +12,8 @@ import shutil
 import numpy as np
 
 from cleaned import lines, refused, same_files
-from e2e import Suite, fits_module, mpiexec, offset_radec, read_image, simulate, skip, tessera, write_sky
+from e2e import (Suite, fits_module, forced, mpiexec, offset_radec, read_image, simulate, skip,
+                 tessera, write_sky)
 from e2e import ASEC
 
 RA, DEC, SCALE = 60.0, -30.0, 8.0
@@ -62,7 +63,7 @@ def check_reproducible(suite, obs):
         good, one = suite.image(f"{name}-1", *options)
         prefixes = [one]
         for ranks, teams in LAYOUTS:
-            good, prefix = suite.image(f"{name}-{ranks}-{teams}", *options, "--force-teams", teams, ranks=ranks)
+            good, prefix = suite.image(f"{name}-{ranks}-{teams}", *options, *forced(teams=teams), ranks=ranks)
             if good:
                 prefixes.append(prefix)
         kinds = (*KINDS, "first-residual") if "--save-first-residual" in more else KINDS
@@ -89,7 +90,7 @@ def check_continued(suite, obs):
         prefix = suite.path(f"more-{ranks}-{teams}")
         for c in ("0000", "0001", "0002"):
             shutil.copy(f"{first}-{c}-model.fits", f"{prefix}-{c}-model.fits")
-        result = tessera("image", *options, "--continue", "--fits-mask", mask, "--overwrite", "--force-teams", teams,
+        result = tessera("image", *options, "--continue", "--fits-mask", mask, "--overwrite", *forced(teams=teams),
                          "-o", prefix, ranks=ranks)
         if suite.ran(f"continued by {teams} teams of {ranks} ranks", result):
             prefixes.append(prefix)
@@ -108,14 +109,14 @@ def check_rounding(suite, obs):
     """Two ranks of a team share its planes, or have some each: rows lie in another order then."""
     options = [obs, *GRID, *CLEAN, "--accuracy", "1e-9", "--channels-out", "3", "--fit-spectral-pol", "2",
                "--stokes", "IQ", "--join-polarizations"]
-    good, one = suite.image("all", *options, "--force-teams", "1", ranks=2)
+    good, one = suite.image("all", *options, *forced(teams=1), ranks=2)
     if not good:
         return
-    for ranks, teams, more in [(2, 2, []), (3, 3, ["--force-passes", "2"]), (4, 2, ["--force-fft-ranks", "1"]),
-                               (4, 2, ["--force-fft-ranks", "2"]), (4, 4, ["--threads", "2"])]:
+    for ranks, teams, more in [(2, 2, []), (3, 3, forced(passes=2)), (4, 2, forced(fft_ranks=1)),
+                               (4, 2, forced(fft_ranks=2)), (4, 4, ["--threads", "2"])]:
         label = f"{teams} teams of {ranks} ranks {' '.join(more)}".strip()
         prefix = suite.path("teams")
-        log = tessera("image", *options, *more, "--force-teams", teams, "--overwrite", "--verbose", "-o", prefix,
+        log = tessera("image", *options, *more, *forced(teams=teams), "--overwrite", "--verbose", "-o", prefix,
                       ranks=ranks)
         if not suite.ran(label, log):
             continue
@@ -145,7 +146,7 @@ def check_choice(suite, obs):
         if good:
             with open(profile) as f:
                 suite.true(f"{teams} teams in the profile", f"; {teams} teams," in json.load(f)["plan"])
-    refused(suite, "teams and a checkpoint", [*options, "--force-teams", "3", "--checkpoint",
+    refused(suite, "teams and a checkpoint", [*options, *forced(teams=3), "--checkpoint",
                                               suite.path("other")], 2, ranks=(3,))
     # Images that fit when all ranks share them, and not when each has its own.
     for memory, by in (("250MB", "1 team of 2 ranks"), ("4GB", "2 teams of 1 rank")):

@@ -7,7 +7,7 @@ astropy finds in the header. Predictions are stored in single precision: 6e-8.
 """
 import numpy as np
 
-from e2e import (ASEC, Suite, fits_module, l2_error, mpiexec, read_image, skip, tessera)
+from e2e import ASEC, Suite, fits_module, forced, l2_error, mpiexec, read_image, skip, tessera
 from fields_and_cubes import IMAGE, LIMIT, NX, NY, SCALE, Samples
 import uvfits
 
@@ -51,7 +51,7 @@ def check_prediction(suite, s):
         check_direct_sum(suite, path, shift, scale)
         wanted = uvfits.direct_predict(s.uvw, s.freq, image, scale, shift)
         for ranks in RANKS:
-            for slabs in ([], ["--force-fft-ranks", "3"])[:2 if ranks == 3 else 1]:
+            for slabs in ([], forced(fft_ranks=3))[:2 if ranks == 3 else 1]:
                 out = suite.path("predicted.uvfits")
                 result = tessera("predict", s.path, "--model", path, "--accuracy", str(EPS),
                                  "--threads", "1", "--overwrite", "-o", out, *slabs,

@@ -11,7 +11,7 @@ import json
 
 import numpy as np
 
-from e2e import C_M_S, Suite, l2_error, mpiexec, read_image, tessera
+from e2e import C_M_S, Suite, forced, l2_error, mpiexec, read_image, tessera
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
 
@@ -66,7 +66,7 @@ def run(suite, name, s, *args, ranks=1):
 
 def check_same_plan(suite, s, ranks):
     """Three snapshots against three runs with the plan forced to be that one."""
-    force = ["--force-w-range", w_range(s), "--force-num-vis", "1000", "--force-teams", "1"]
+    force = forced(w_range=w_range(s), num_vis=1000, teams=1)
     names = [f"-t{k:04d}" for k in range(3)]
     prefix, _ = run(suite, f"all{ranks}", s, *options("briggs:0"), *force,
                     "--intervals-out", "3", ranks=ranks)

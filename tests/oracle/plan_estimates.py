@@ -15,7 +15,7 @@ import shutil
 import numpy as np
 
 import uvfits
-from e2e import (BIN, FULL, SLOWER, Suite, have_ms, l2_error, mistaken_end, mpiexec,
+from e2e import (BIN, FULL, SLOWER, Suite, forced, have_ms, l2_error, mistaken_end, mpiexec,
                  read_image, run, simulate, tessera, write_sky)
 
 LIMIT = 0.15
@@ -24,23 +24,23 @@ LIMIT = 0.15
 LEAST_MIB = 100
 # Memory that MPI and other libraries of a rank reserve beside: in steps of this.
 ROOM_MIB = 16
-CASES = [(1, 2, []), (3, 1, ["--force-fft-ranks", "3"]), (1, 1, ["--stokes", "IQUV"]),
-         (1, 1, ["--memory", "240MiB", "--force-passes", "2"]),
+CASES = [(1, 2, []), (3, 1, forced(fft_ranks=3)), (1, 1, ["--stokes", "IQUV"]),
+         (1, 1, ["--memory", "240MiB", *forced(passes=2)]),
          (2, 1, ["--accuracy", "1e-8"]), (1, 1, ["--channels-out", "4", "--no-psf"]),
          (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
          (1, 1, ["--accuracy", "1e-7"]), (1, 1, ["--intervals-out", "4"]),
-         (1, 1, ["--force-passes", "3"]),
-         (2, 1, ["--memory", "400MiB", "--force-passes", "2"])]
+         (1, 1, forced(passes=3)),
+         (2, 1, ["--memory", "400MiB", *forced(passes=2)])]
 # With cleaning. A team that cleans a channel by itself has more of its images on each rank.
-CLEANED = [(4, ["--channels-out", "4", "--force-teams", "4"]), (2, []),
+CLEANED = [(4, ["--channels-out", "4", *forced(teams=4)]), (2, []),
            (1, ["--channels-out", "4"])]
 # With --subtract of a model of this many pixels: that of the image, whose plan it then
 # shares, or of others.
 SIZE, OTHER_SIZE, SCALE_ASEC = 1600, 2000, 0.6
 SUBTRACTED = [(2, SIZE, ["--stokes", "IQUV"]),
-              (2, SIZE, ["--memory", "400MiB", "--force-passes", "2"]),
-              (1, SIZE, ["--no-psf", "--force-batch", "-1"]), (2, OTHER_SIZE, []),
-              (1, SIZE, []), (1, SIZE, ["--force-passes", "2"]),
+              (2, SIZE, ["--memory", "400MiB", *forced(passes=2)]),
+              (1, SIZE, ["--no-psf", *forced(batch=-1)]), (2, OTHER_SIZE, []),
+              (1, SIZE, []), (1, SIZE, forced(passes=2)),
               (1, SIZE, ["--memory", "240MiB"]), (2, SIZE, ["--channels-out", "4"]),
               (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"])]
 # Cases that get this share of the memory that they use without a limit.
@@ -105,7 +105,7 @@ def check_measured(suite, options):
         for more, measured in [([], True), ([], True), (["--reproducible"], False),
                                (["--checkpoint", suite.path("saved")], False),
                                (["--no-calibration"], False),
-                               (["--force-num-vis", "1000000000"], True)]:
+                               (forced(num_vis=1000000000), True)]:
             planned = tessera("plan", *options, "--threads", 2, *more)
             if not suite.ran(f"plan {' '.join(more)}", planned):
                 continue
@@ -137,7 +137,7 @@ def check_passes(suite, options):
     images = []
     for limit in (2048, 240, 200):
         profile = suite.path("passes.json")
-        ran, prefix = suite.image(f"passes-{limit}", *options, "--force-passes", "2",
+        ran, prefix = suite.image(f"passes-{limit}", *options, *forced(passes=2),
                                   "--threads", 1, "--memory", f"{limit}MiB",
                                   "--profile", profile)
         if not ran:
@@ -217,7 +217,7 @@ def check_limits(suite, options):
         suite.skipped("address sanitizers need memory of their own, or no prlimit")
         return
     room = room_mib()
-    for ranks, limit, more in ((1, 240, ["--force-passes", "2"]), (2, 400, [])):
+    for ranks, limit, more in ((1, 240, forced(passes=2)), (2, 400, [])):
         if ranks > 1 and not mpiexec():
             continue
         images = {}

@@ -10,7 +10,7 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, have_ms, mpiexec, run,
+from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, forced, have_ms, mpiexec, run,
                  simulate, tessera, write_sky)
 import uvfits
 
@@ -46,7 +46,7 @@ def check_new_file(suite, ms, same, model, image):
             out = suite.path("new.uvfits")
             label = f"MS to UVFITS, {ranks} ranks, {passes} passes"
             result = tessera("predict", ms, "--model", model, "--accuracy", str(EPS),
-                             "--force-passes", str(passes), "--overwrite", "-o", out,
+                             *forced(passes=str(passes)), "--overwrite", "-o", out,
                              ranks=ranks)
             if not suite.ran(label, result):
                 continue
@@ -207,7 +207,7 @@ def check_units(suite, observation, image):
                 del hdus[0].header["BUNIT"]
                 if unit:
                     hdus[0].header["BUNIT"] = unit
-            for layout in ([], ["--force-fft-ranks", "3"])[:2 if ranks == 3 else 1]:
+            for layout in ([], forced(fft_ranks=3))[:2 if ranks == 3 else 1]:
                 out, label = suite.path("unit.uvfits"), f"{unit}, a pixel of {pixel}, {ranks} ranks"
                 result = tessera("predict", observation, "--model", model, "-o", out,
                                  "--overwrite", *layout, ranks=ranks)
@@ -266,7 +266,7 @@ def check_windows(suite, predict, out):
             for ranks in (1, 2):
                 label = f"{accuracy}, {planes} planes at a time, {ranks} ranks"
                 if suite.ran(label, tessera(*predict, "--accuracy", accuracy,
-                                            "--force-plane-window", planes, ranks=ranks)):
+                                            *forced(plane_window=planes), ranks=ranks)):
                     found[label] = uvfits.read(out)[2]
         first = next(iter(found.values()))
         for label, vis in found.items():

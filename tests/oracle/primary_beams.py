@@ -8,8 +8,8 @@ import os
 import numpy as np
 
 import uvfits
-from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, have_ms, mpiexec, read_image,
-                 run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, forced, have_ms, mpiexec,
+                 read_image, run, simulate, tessera, write_sky)
 
 N, SCALE = 128, 30 * ASEC
 RANKS = (1, 2, 3, 4) if mpiexec() else (1,)
@@ -158,7 +158,7 @@ def check_ranks(suite, obs):
             suite.true(f"{ranks} ranks: {name}", np.array_equal(a, b, equal_nan=True))
     joins = ["--channels-out", "3", "--join-channels", "--niter", "20", "--reproducible"]
     good, prefix = suite.image("one", obs, *IMAGE, *AIRY, *joins)
-    also, other = suite.image("joins", obs, *IMAGE, *AIRY, *joins, "--force-teams", len(RANKS) // 2 or 1,
+    also, other = suite.image("joins", obs, *IMAGE, *AIRY, *joins, *forced(teams=len(RANKS) // 2 or 1),
                               ranks=RANKS[-1])
     for name in ("-0002-pb", "-MFS-pb") if good and also else ():
         a, b = read_image(f"{prefix}{name}.fits")[0], read_image(f"{other}{name}.fits")[0]

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from e2e import (ASEC, BACKEND, FULL, Suite, l2_error, mpi_environment, mpiexec,
+from e2e import (ASEC, BACKEND, FULL, Suite, forced, l2_error, mpi_environment, mpiexec,
                  read_image, skip, tessera)
 import uvfits
 
@@ -17,14 +17,14 @@ FAST = [(1, ["--threads", "2"]), (2, []), (3, ["--threads", "2"]), (4, [])]
 LARGE = [(1, ["--threads", "3"]), (2, []), (3, []), (4, ["--threads", "2"]), (7, []),
          (16, [])]
 # Many small parts of bricks, which ranks share; several bricks of planes.
-CUT = ["--force-chunk", "8", "--force-split", "--force-block-planes", "2"]
+CUT = forced(chunk=8, split=1, block_planes=2)
 
 CASES = [
     ("natural", ["--weight", "natural"]),
     ("uniform, cut", ["--weight", "uniform", *CUT]),
     ("Briggs, IQUV, cut", ["--weight", "briggs:0", "--stokes", "IQUV", *CUT]),
     ("double", ["--weight", "briggs:0.5", "--accuracy", "1e-9", *CUT]),
-    ("passes", ["--weight", "uniform", "--force-passes", "3", *CUT]),
+    ("passes", ["--weight", "uniform", *forced(passes=3), *CUT]),
     ("channels", ["--weight", "briggs:0", "--channels-out", "2"]),
     ("rank filter", ["--weight", "uniform", "--weighting-rank-filter", "2", "--stokes",
                      "I,Q"]),
@@ -128,7 +128,7 @@ def check_small_device(suite, obs):
     result, many = device_image(suite, obs, "many", room_for(10 ** 7), "--niter", "5")
     suite.ran("cleaned: samples are sent again", result)
     suite.true("cleaned: the same bytes", many == one)
-    result, _ = device_image(suite, obs, "many", room_for(100000), "--force-passes", "1")
+    result, _ = device_image(suite, obs, "many", room_for(100000), *forced(passes=1))
     suite.equal("no room: status", result.status, 4)
     suite.true("no room: says so", "at once" in result.err)
 
@@ -148,7 +148,7 @@ def check_largest_pass(suite):
     rank's device all the same, and their number changes no bit."""
     obs = make_observation(suite, rows=3000, name="flat.uvfits", flat=2500)
     for label, devices, options in SMALL_ROOMS:
-        options = ["--force-block-planes", "2", *options]
+        options = [*forced(block_planes=2), *options]
         result, one = device_image(suite, obs, "one", room_for(10 ** 12), *options)
         suite.ran(f"{label}: one pass", result)
         suite.true(f"{label}: there was one", "pass 2 of" not in result.err)
@@ -175,9 +175,9 @@ def main():
     # One pass is enough where most of them are ignored; each cycle makes it anew.
     long = make_observation(suite, rows=20000, channels=8, name="long.uvfits")
     check(suite, long, "streamed at once", ["--weight", "natural", "--niter", "5"],
-          [(ranks, ["--memory", "4MB", "--force-passes", "1"]) for ranks in (1, 2)])
+          [(ranks, ["--memory", "4MB", *forced(passes=1)]) for ranks in (1, 2)])
     # Nor does it matter how many planes are held at a time.
-    windows = [(1, ["--force-plane-window", "3"]), (2, ["--force-plane-window", "1"])]
+    windows = [(1, forced(plane_window=3)), (2, forced(plane_window=1))]
     for cut in ([], CUT):
         check(suite, obs, f"planes at a time {' '.join(cut)}",
               ["--weight", "natural", "--accuracy", "1e-9", *cut], windows)
@@ -187,8 +187,8 @@ def main():
 
     options = [obs, "--size", "64", "--scale", "25asec", "--reproducible", "-o",
                suite.path("bad")]
-    for extra in (["--backend", "cuda", "--w", "projection"], ["--force-pw", "2"],
-                  ["--force-fft-ranks", "1"]):
+    for extra in (["--backend", "cuda", "--w", "projection"], forced(pw=2),
+                  forced(fft_ranks=1)):
         result = tessera("image", *options, *extra, ranks=2)
         suite.equal(f"{' '.join(extra)}: status", result.status, 2)
         suite.equal(f"{' '.join(extra)}: one line", len(result.errors()), 1)

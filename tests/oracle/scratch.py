@@ -12,7 +12,7 @@ import subprocess
 
 import numpy as np
 
-from e2e import BIN, SLOWER, Suite, mpi_environment, mpiexec, read_image, tessera
+from e2e import BIN, SLOWER, Suite, forced, mpiexec, read_image, take_forced, tessera
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
 
@@ -44,17 +44,17 @@ def run(suite, label, obs, ranks, *more):
 def check_same(suite, obs, model):
     folder = suite.path("scratch")
     os.makedirs(folder, exist_ok=True)
-    cases = [("passes", ["--weight", "uniform", "--force-passes", "3"]),
+    cases = [("passes", ["--weight", "uniform", *forced(passes=3)]),
              ("clean", ["--niter", "20", "--nmiter", "2", "--reproducible"]),
              ("outputs", ["--weight", "briggs:0", "--channels-out", "2", "--intervals-out",
-                          "2", "--force-teams", "1"]),
+                          "2", *forced(teams=1)]),
              ("model", ["--weight", "natural", "--subtract", model, "--stokes", "I,XX"])]
     for ranks in RANKS:
         for name, more in cases[:5 - ranks]:
             label = f"{name} on {ranks} ranks"
             wanted, read_again = run(suite, label, obs, ranks, *more)
             images, read = run(suite, f"{label}, scratch", obs, ranks, *more, "--scratch",
-                               folder, "--force-scratch")
+                               folder, *forced(scratch=1))
             suite.equal(f"{label}: images", sorted(images), sorted(wanted))
             suite.true(f"{label}: the same images", len(wanted) > 0 and all(
                 np.array_equal(images[n], wanted[n]) for n in images))
@@ -72,9 +72,9 @@ def check_choice(suite, obs):
         label = f"chosen by {ranks} ranks"
         prefix = suite.path("chosen")
         wanted, again = run(suite, label, obs, ranks, "--weight", "natural",
-                            "--force-passes", "3")
+                            *forced(passes=3))
         result = tessera("image", obs, *IMAGE, "--memory", f"{MEMORY * ranks}kB", "--weight",
-                         "natural", "--force-passes", "3", "--scratch", folder,
+                         "natural", *forced(passes=3), "--scratch", folder,
                          "--overwrite", "-o", prefix, ranks=ranks)
         suite.ran(f"{label}: scratch", result)
         said = re.search(r"take (\S+) s to read, (\S+) s to write to a scratch file and "
@@ -111,10 +111,11 @@ def check_disks(suite, obs):
         resource.setrlimit(resource.RLIMIT_FSIZE, (60000, 60000))
 
     folder = suite.path("scratch")
-    child = subprocess.run(
+    command, env = take_forced(
         [BIN, "image", obs, *IMAGE, "--memory", f"{MEMORY}kB", "--scratch", folder,
-         "--force-scratch", "-o", suite.path("disk")], preexec_fn=limit, capture_output=True, text=True,
-        timeout=60 * SLOWER, env=mpi_environment())
+         *forced(scratch=1), "-o", suite.path("disk")])
+    child = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True,
+                           timeout=60 * SLOWER, env=env)
     one_line("full disk", child.returncode, child.stderr, folder)
     suite.equal("full disk: files left", os.listdir(folder), [])
 

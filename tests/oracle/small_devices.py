@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from e2e import (ASEC, Suite, l2_error, mpi_environment, mpiexec, read_image, skip, tessera)
+from e2e import ASEC, Suite, forced, l2_error, mpi_environment, mpiexec, read_image, skip, tessera
 import uvfits
 
 LARGE, SMALL, TINY = 10 ** 12, 2500000, 300000
@@ -23,7 +23,7 @@ THROUGH_HOST = 2 * 10 ** 8
 # Sums of a few thousand values in single precision, in two orders (see any_ranks.py).
 ROUNDING = 3e-6
 IN_PARTS = "transformed in parts"
-SEVERAL_BLOCKS = ["--force-block-planes", "2"]
+SEVERAL_BLOCKS = forced(block_planes=2)
 
 # (label, bytes of the devices, ranks, options)
 CASES = [
@@ -33,13 +33,13 @@ CASES = [
     ("samples in sets", f"{SMALL}:1500000", 1, []),
     ("IQ, Briggs weights", 3 * SMALL, 1, ["--stokes", "I,Q", "--weight", "briggs:0"]),
     ("double precision", 2 * SMALL, 1, ["--accuracy", "1e-7"]),
-    ("passes over the data", SMALL, 1, ["--force-passes", "3", *SEVERAL_BLOCKS]),
+    ("passes over the data", SMALL, 1, [*forced(passes=3), *SEVERAL_BLOCKS]),
     ("with checkpoints", SMALL, 1, ["--checkpoint", "WORK/saved", *SEVERAL_BLOCKS]),
     ("two ranks", SMALL, 2, []),
     ("one of two is small", f"{SMALL},{LARGE}", 2, []),
     ("one of three is small", f"{SMALL},{LARGE},{LARGE}", 3, []),
     ("two share planes, one is small", f"{LARGE},{SMALL}", 2,
-     ["--force-passes", "2", *SEVERAL_BLOCKS]),
+     [*forced(passes=2), *SEVERAL_BLOCKS]),
 ]
 
 

@@ -12,8 +12,8 @@ import shutil
 
 import numpy as np
 
-from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, have_ms, mpiexec, offset_radec,
-                 peak_error, read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, forced, have_ms, mpiexec,
+                 offset_radec, peak_error, read_image, run, simulate, tessera, write_sky)
 import uvfits
 
 STORED = 6e-8
@@ -366,7 +366,7 @@ def check_spectra(suite, obs):
 def check_outputs(suite, obs):
     """Channels and intervals have lists of their own, and Stokes I is listed."""
     for ranks in RANKS[:2]:
-        teams = ["--force-teams", 2] if ranks > 1 else []
+        teams = forced(teams=2) if ranks > 1 else []
         ran, prefix = clean(suite, f"single-{ranks}", obs, "--channels-out", 2, *teams, ranks=ranks)
         for c in range(2) if ran else ():
             check_model(suite, f"channel {c} by itself, {ranks} ranks",

@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from e2e import Suite, fits_module, l2_error, mpiexec, read_image, skip, tessera
+from e2e import Suite, fits_module, forced, l2_error, mpiexec, read_image, skip, tessera
 from fields_and_cubes import NX, NY, Samples
 
 EPS = 1e-9
@@ -66,8 +66,7 @@ def check_layouts(suite, obs):
         for ranks, teams in LAYOUTS if mode == "cached" else LAYOUTS[2:3]:
             label = f"{mode}, {teams} teams of {ranks} ranks"
             memory = ["--memory", f"{kilobytes * ranks}kB"] if kilobytes else []
-            prefix, result = run(suite, label, obs, *double, *memory, "--force-teams",
-                                 teams, "--verbose", ranks=ranks)
+            prefix, result = run(suite, label, obs, *double, *memory, *forced(teams=teams), "--verbose", ranks=ranks)
             suite.true(f"{label}: kept so", not says or says in result.err)
             suite.true(f"{label}: said so", f"each of {teams} teams" in result.err)
             suite.equal(f"{label}: files in the log", result.err.count("wrote "),
@@ -93,7 +92,7 @@ def check_reproducible(suite, obs):
     wanted = images(prefix)
     for ranks, teams in LAYOUTS:
         label = f"reproducible, {teams} teams of {ranks} ranks"
-        prefix, _ = run(suite, label, obs, *exact, "--force-teams", teams, ranks=ranks)
+        prefix, _ = run(suite, label, obs, *exact, *forced(teams=teams), ranks=ranks)
         check_equal(suite, label, prefix, wanted)
     # Stopped after every round, and continued by others.
     saved = ["--checkpoint", suite.path("saved")]
@@ -101,8 +100,7 @@ def check_reproducible(suite, obs):
     for ranks, teams in [(2, 2), (4, 2), (3, 3)]:
         last = (ranks, teams) == (3, 3)
         prefix, result = run(
-            suite, f"round {rounds}", obs, *exact, *saved, "--resume", "--force-teams",
-            teams, *([] if last else ["--max-time", "0.001s"]), ranks=ranks,
+            suite, f"round {rounds}", obs, *exact, *saved, "--resume", *forced(teams=teams), *([] if last else ["--max-time", "0.001s"]), ranks=ranks,
             status=0 if last else status)
         rounds += 1
     check_equal(suite, "continued", prefix, wanted)
@@ -126,11 +124,11 @@ def check_subtracted(suite, obs):
     wanted = images(prefix)
     for ranks, teams in LAYOUTS:
         label = f"subtracted, {teams} teams of {ranks} ranks"
-        prefix, _ = run(suite, label, obs, *less, "--force-teams", teams, ranks=ranks)
+        prefix, _ = run(suite, label, obs, *less, *forced(teams=teams), ranks=ranks)
         check_equal(suite, label, prefix, wanted)
     ranks, teams = LAYOUTS[-1]
     refused = tessera("image", obs, *IMAGE, *exact, "--subtract", suite.path("blank.fits"), "-o",
-                      suite.path("refused"), "--force-teams", teams, ranks=ranks)
+                      suite.path("refused"), *forced(teams=teams), ranks=ranks)
     suite.ran("a blank pixel", refused, 3)
     suite.equal("a blank pixel: lines", len(refused.errors()), 1)
 
@@ -151,18 +149,18 @@ def check_choice(suite, obs):
     suite.true("one output: nothing of teams", "sets of images" not in single.out)
     # Images that fit when all ranks share them, and not when each has its own.
     planned = tessera("plan", obs, *IMAGE[2:], "--size", "900", *small, "--memory", "60MiB",
-                      "--force-fft-ranks", "2", ranks=2)
+                      *forced(fft_ranks=2), ranks=2)
     suite.ran("plan of large images", planned)
     suite.true("large images: all ranks together",
                "by 1 team of 2 ranks" in planned.out)
-    _, result = run(suite, "4 teams of 3 ranks", obs, "--force-teams", "4", ranks=3,
+    _, result = run(suite, "4 teams of 3 ranks", obs, *forced(teams=4), ranks=3,
                     status=2)
     suite.true("said why", "does not divide 3 ranks" in result.err)
     for label, options, why in [
             ("one output", [], "there is one output, so"),
             ("one density", ["--channels-out", "3", "--mf-weighting", "--weight", "uniform"],
              "all channels share their density, so")]:
-        result = tessera("image", obs, "--size", "60", "--scale", "60asec", *options, "--force-teams", "3",
+        result = tessera("image", obs, "--size", "60", "--scale", "60asec", *options, *forced(teams=3),
                          "-o", suite.path("together"), ranks=3)
         suite.ran(f"teams for {label}", result, 2)
         suite.equal(f"teams for {label}: one line", len(result.errors()), 1)

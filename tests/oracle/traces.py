@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from e2e import ASEC, Suite, mpiexec, tessera
+from e2e import ASEC, Suite, forced, mpiexec, tessera
 import uvfits
 
 
@@ -116,7 +116,7 @@ def main():
     trace, profile = suite.path("trace.json"), suite.path("profile.json")
     told = ["--trace", trace, "--profile", profile]
     image = [obs, "--size", "200", "--scale", "25asec", "--threads", "2", *told]
-    for ranks, options in [(1, []), (3, ["--stokes", "I,Q"]), (2, ["--force-passes", "2"])]:
+    for ranks, options in [(1, []), (3, ["--stokes", "I,Q"]), (2, forced(passes=2))]:
         if ranks > 1 and not mpiexec():
             continue
         ran, _ = suite.image("traced", *image, *options, ranks=ranks)
@@ -126,7 +126,7 @@ def main():
     long = make_observation(suite, "long.uvfits", 60000, 8)
     ran, _ = suite.image("streamed", long, "--size", "150", "--scale", "33asec", "--threads",
                          "1", *told, "--weight", "natural", "--memory", "20MB",
-                         "--accuracy", "1e-11", "--force-passes", "2")
+                         "--accuracy", "1e-11", *forced(passes=2))
     if ran:
         check_overlap(suite, trace)
     ran, _ = suite.image("in memory", long, "--size", "150", "--scale", "33asec",

@@ -14,8 +14,8 @@ import re
 
 import numpy as np
 
-from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, l2_error, mpiexec, read_image, simulate,
-                 tessera, write_sky)
+from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, forced, l2_error, mpiexec, read_image,
+                 simulate, tessera, write_sky)
 import uvfits
 
 SIZE = 64
@@ -118,8 +118,7 @@ def check_ranks(suite, obs):
                             l2_error(found[kind], one[kind]), 1e-6)
     one = image(suite, obs, "one-double", "--accuracy", "1e-8")
     if one and mpiexec():
-        found = image(suite, obs, "3-double", "--accuracy", "1e-8", "--force-passes", "2",
-                      "--force-fft-ranks", "3", ranks=3)
+        found = image(suite, obs, "3-double", "--accuracy", "1e-8", *forced(passes=2, fft_ranks=3), ranks=3)
         if found:
             suite.below("double, 3 ranks, 2 passes",
                         l2_error(found["dirty"], one["dirty"]), 1e-12)

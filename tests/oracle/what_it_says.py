@@ -9,8 +9,8 @@ import shlex
 
 import numpy as np
 
-from e2e import (ASEC, C_M_S, ROOT, Suite, casacore_python, fits_module, have_ms, mpiexec,
-                 read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, ROOT, Suite, casacore_python, fits_module, forced, have_ms,
+                 mpiexec, read_image, run, simulate, tessera, write_sky)
 import uvfits
 
 COMMANDS = ("image", "predict", "simulate", "info", "plan", "compare", "bench")
@@ -524,7 +524,7 @@ def check_last_lines_of_many(suite):
     many = ["--channels-out", "4", "--intervals-out", "2", "--stokes", "I,XX"]
     for options in (few, many):
         wanted = None
-        for ranks, more in [(1, [])] + [(3, []), (3, ["--force-teams", "3"])][:len(RANKS) * 2 - 2]:
+        for ranks, more in [(1, [])] + [(3, []), (3, forced(teams=3))][:len(RANKS) * 2 - 2]:
             label = " ".join([*options, str(ranks), *more])
             result = tessera(*image, *options, *more, "-o", suite.path("of-many"),
                              ranks=ranks)

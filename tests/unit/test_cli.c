@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cli_groups.h"
+#include "forced.h"
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_mem.h"
@@ -123,13 +124,11 @@ static void groups_get_their_values(void **state)
     fixture *f = *state;
     assert_int_equal(run(f, "small a.ms --scale 2deg -f --threads=3 --memory 8GiB "
                             "--spw 0,2 --channels 3:9 --accuracy 1e-6 --w none "
-                            "--force-split --force-pw 2 --uvrange :1k"),
+                            "--uvrange :1k"),
                      TESS_OK);
     assert_int_equal(f->args.flags, 1);
     assert_int_equal(f->args.layout.threads, 3);
     assert_true(f->args.layout.memory_bytes == 8LL << 30);
-    assert_int_equal(f->args.layout.forced.pw, 2);
-    assert_int_equal(f->args.layout.forced.split, 1);
     assert_int_equal(f->args.selection.num_spw, 2);
     assert_true(f->args.selection.chan_first == 3 && f->args.selection.chan_end == 9);
     assert_true(f->args.selection.uv_max_lambda == 1000);
@@ -138,15 +137,49 @@ static void groups_get_their_values(void **state)
     assert_string_equal(f->args.gridding.backend, "auto");
 }
 
+static void not_forced(fixture *f, const char *text, const char *expected)
+{
+    tess_layout layout = {0};
+    setenv("TESS_FORCE", text, 1);
+    assert_int_equal(tess_forced_take(f->comm, &layout), TESS_ERR_USAGE);
+    if (!strstr(tess_error_message(), expected))
+        fail_msg("'%s' gave '%s'", text, tess_error_message());
+    tess_error_clear();
+}
+
+static void choices_are_forced(void **state)
+{
+    fixture *f = *state;
+    tess_layout layout = {0};
+    unsetenv("TESS_FORCE");
+    assert_int_equal(tess_forced_take(f->comm, &layout), TESS_OK);
+    assert_int_equal(layout.forced.pw, 0);
+    setenv("TESS_FORCE", "pw=2,split=1,batch=-1,w-range=3:4k", 1);
+    assert_int_equal(tess_forced_take(f->comm, &layout), TESS_OK);
+    assert_int_equal(layout.forced.pw, 2);
+    assert_int_equal(layout.forced.split, 1);
+    assert_int_equal(layout.forced.batch_vis, -1);
+    assert_true(layout.forced.w_min_lambda == 3 && layout.forced.w_max_lambda == 4000);
+    not_forced(f, "pw=2,p=3", "TESS_FORCE: there is no 'p'");
+    not_forced(f, "pw", "TESS_FORCE: pw needs a value");
+    not_forced(f, "passes=0", "TESS_FORCE: passes: '0'");
+    not_forced(f, "pw=", "TESS_FORCE: pw: ''");
+    char text[600];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    not_forced(f, text, "TESS_FORCE: has more than");
+    unsetenv("TESS_FORCE");
+}
+
 static void mistakes_are_named(void **state)
 {
     fixture *f = *state;
     assert_wrong(f, "small --scale 2", "--scale: '2' is not an angle");
     assert_wrong(f, "small --scale", "--scale: needs a value");
     assert_wrong(f, "small --nonsense=3 a", "--nonsense: unknown option");
-    assert_wrong(f, "small --force-p a",
-                 "--force-p: ambiguous option; it may be --force-pw, "
-                 "--force-plane-window, --force-passes");
+    assert_wrong(f, "small --no a",
+                 "--no: ambiguous option; it may be --no-kernel-cache, --no-sync, "
+                 "--no-calibration");
     assert_wrong(f, "small --flag=3 a", "--flag: takes no value");
     assert_wrong(f, "small -Z a", "-Z");
     assert_wrong(f, "small a b", "unexpected argument 'b'");
@@ -181,8 +214,9 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small --SCALE 2deg a", "did you mean --scale?");
     assert_wrong(f, "small --uv_range :1 a", "did you mean --uvrange?");
     assert_wrong(f, "small --uvmin 30 a", "did you mean --uvrange 30:?");
-    assert_wrong(f, "small -s 3 a",
-                 "did you mean one of --scale, --subtract-column, --spw, --stall-timeout?");
+    assert_wrong(
+        f, "small -s 3 a",
+        "did you mean one of --scale, --subtract-column, --spw, --stall-timeout?");
     assert_wrong(f, "small --s 3 a", "it may be --scale, --subtract-column, --spw");
     assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
     assert_wrong(f, "small --qlot a", "unknown option");
@@ -224,12 +258,10 @@ static void help_shows_what_users_need(void **state)
     catch_help(f, "small --help", brief);
     catch_help(f, "small --help-all --nonsense", all);
     assert_non_null(strstr(brief, "--memory"));
-    assert_null(strstr(brief, "--force-pw"));
-    assert_null(strstr(brief, "tests and scaling studies"));
-    assert_non_null(strstr(brief, "'tessera small --help-all' lists 26 more options"));
+    assert_null(strstr(brief, "--no-calibration"));
+    assert_non_null(strstr(brief, "'tessera small --help-all' lists 11 more options"));
     assert_non_null(strstr(all, "--memory"));
-    assert_non_null(strstr(all, "--force-pw"));
-    assert_non_null(strstr(all, "tests and scaling studies"));
+    assert_non_null(strstr(all, "--no-calibration"));
 }
 
 static void used_options_make_a_parameter_file(void **state)
@@ -328,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(groups_get_their_values, start, finish),
+        cmocka_unit_test_setup_teardown(choices_are_forced, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
         cmocka_unit_test_setup_teardown(words_may_be_empty, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),

@@ -64,8 +64,9 @@ typedef enum tess_device_planes {
     TESS_SHARED_PLANES
 } tess_device_planes;
 
-/** Choices that tests and scaling studies take from the planner (--force-pw 2 ...).
- *  --help-all lists the options. Zero means that the planner chooses. */
+/** Choices that tests and scaling studies take from the planner. The environment
+ *  variable TESS_FORCE sets them: docs/design/forced.md. Zero means that the planner
+ *  chooses. */
 typedef struct tess_forced {
     int pw;            /**< w-groups */
     int fft_ranks;     /**< ranks that share one plane's FFT (slabs); divides the number

@@ -122,7 +122,7 @@ static tess_status check_reproducible(const imager_job *job)
         TESS_FAIL(
             TESS_ERR_USAGE,
             "--reproducible has one w-group and planes shared by all %d ranks; leave "
-            "out --force-pw and --force-fft-ranks",
+            "out pw and fft-ranks of TESS_FORCE",
             tess_comm_size(job->comm));
 cleanup:
     return status;
@@ -170,10 +170,10 @@ tess_status imager_job_share(imager_job *job)
     else if (job->ranks.fft_ranks == 0)
         job->ranks.fft_ranks = choose_fft_ranks(job, ranks, job->ranks.num_groups);
     if (ranks % job->ranks.num_groups != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "--force-pw %d does not divide %d ranks",
+        TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: pw=%d does not divide %d ranks",
                   job->ranks.num_groups, ranks);
     if (ranks % job->ranks.fft_ranks != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "--force-fft-ranks %d does not divide %d ranks",
+        TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: fft-ranks=%d does not divide %d ranks",
                   job->ranks.fft_ranks, ranks);
     TESS_TRY(check_reproducible(job));
     TESS_TRY(check_memory(job));

@@ -136,11 +136,12 @@ static tess_status check_forced(const imager_job *job, const imager_teams_need *
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(job->comm), forced = job->layout->forced.teams;
     if (forced > 0 && ranks % forced != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d does not divide %d ranks", forced,
-                  ranks);
+        TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: teams=%d does not divide %d ranks",
+                  forced, ranks);
     if (forced > 1 && need->together)
-        TESS_FAIL(TESS_ERR_USAGE, "--force-teams %d: %s, so all ranks work together",
-                  forced, need->together);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "TESS_FORCE: teams=%d: %s, so all ranks work together", forced,
+                  need->together);
 cleanup:
     return status;
 }
