@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from e2e import mpi_environment, mpiexec, skip
+from e2e import mpiexec, skip, take_forced
 
 INSIDE = "TESS_TEST_NAMESPACE"  # set in the script that has been started again
 NETWORK = "10.77.0"
@@ -99,8 +99,10 @@ class Nodes:
                 "-n", str(sum(ranks))]
 
     def start(self, words, ranks, err):
-        return subprocess.Popen([*self.launcher(ranks), *words], stderr=err,
-                                stdout=subprocess.DEVNULL, env=mpi_environment(),
+        words, env = take_forced(words)
+        known = ["-x", "TESS_FORCE"] if "TESS_FORCE" in env else []
+        return subprocess.Popen([*self.launcher(ranks), *known, *words], stderr=err,
+                                stdout=subprocess.DEVNULL, env=env,
                                 start_new_session=True)
 
     def cut(self, k):
