@@ -17,14 +17,9 @@
 static bool changes_nothing(const char *name)
 {
     static const char *const names[] = {
-        "threads",          "memory",          "checkpoint",
-        "checkpoint-every", "max-time",        "resume",
-        "profile",          "trace",           "overwrite",
-        "force-pw",         "force-fft-ranks", "force-passes",
-        "force-split",      "config",          "quiet",
-        "verbose",          "scratch",         "force-round-bytes",
-        "force-teams",      "force-scratch",   "no-sync",
-        "lock-timeout",     "stall-timeout"};
+        "threads", "memory",  "checkpoint",   "checkpoint-every", "max-time", "resume",
+        "profile", "trace",   "overwrite",    "config",           "quiet",    "verbose",
+        "scratch", "no-sync", "lock-timeout", "stall-timeout"};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
         if (strcmp(name, names[k]) == 0) return true;
     return false;
@@ -35,6 +30,15 @@ static void add_input(FILE *out, const char *path)
     char state[64];
     if (path && tess_input_state(path, state, sizeof state))
         fprintf(out, "%s: %s\n", path, state);
+}
+
+/* The forced choices by which sums are cut. The others leave the result the same. */
+static void add_forced(FILE *out, const tess_forced *forced)
+{
+    fprintf(out, "forced = %d %d %lld %lld %.17g %.17g %lld %d\n", forced->block_planes,
+            forced->plane_window, (long long)forced->batch_vis,
+            (long long)forced->chunk, forced->w_min_lambda, forced->w_max_lambda,
+            (long long)forced->num_vis, forced->device_planes);
 }
 
 /* A text that identifies the result: the version, the options, and the size and time of
@@ -51,6 +55,7 @@ static char *identity_of(const tess_image_args *args)
             fprintf(out, "%s = %s\n", args->cli.used[k].name, args->cli.used[k].value);
     for (int k = 0; k < args->opts.num_obs; ++k)
         add_input(out, args->opts.obs[k]);
+    add_forced(out, &args->opts.layout.forced);
     add_input(out, args->opts.subtract.model);
     add_input(out, args->opts.gridding.gcf);
     add_input(out, args->opts.clean.fits_mask);

@@ -367,7 +367,7 @@ int64_t gcf_device_point_bytes(const gcf_on_device *with, int num_pol, bool degr
 {
     enum { PLACE = 16, SORTED = 2 * (8 + 4) + 16, ENTRY = 48 };
     const gcf_cuda_job job = job_with(with, num_pol);
-    const gcf_device_method *method = with->plan->opts.strategy->cuda(degrid);
+    const gcf_device_method *method = with->plan->opts.strategy->device(degrid);
     gcf_cuda_order order = {};
     int64_t entries = 1, rank = 0;
     if (method && method->order) order = method->order(job);
@@ -387,7 +387,7 @@ tess_status gcf_device_run_there(const gcf_on_device *with,
 {
     tess_status status = TESS_OK;
     const tess_gcf_strategy *strategy = with->plan->opts.strategy;
-    const gcf_device_method *method = strategy->cuda(degrid);
+    const gcf_device_method *method = strategy->device(degrid);
     gcf_cuda_job job = job_of(with, points, cells);
     call c = {};
     if (!method)
@@ -457,7 +457,7 @@ tess_status gcf_device_run(const tess_gcf_plan *plan, const tess_gcf_points *poi
     grid.part_lines = grid.nu = cells->nu;
     grid.nv = cells->nv;
     grid.pol_stride = cells->nu * cells->nv;
-    TESS_TRY(gcf_device_run_there(plan->cuda, &there, &grid, degrid, report));
+    TESS_TRY(gcf_device_run_there(plan->device, &there, &grid, degrid, report));
     TESS_TRY(degrid ? tess_device_download(points->vis, there.vis, vis_bytes)
                     : tess_device_download(cells->data, grid.data, cell_bytes));
 cleanup:

@@ -4,7 +4,7 @@
 #ifndef TESS_GCF_CUDA_PRIVATE_CUH
 #define TESS_GCF_CUDA_PRIVATE_CUH
 
-#include "gcf_cuda.h"
+#include "gcf_on_device.h"
 #include "tess_gcf_cuda.cuh"
 
 /** Device memory of points in order; zeroed before. */

@@ -2,17 +2,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "gcf_cuda.h"
 #include "gcf_factor.h"
 #include "gcf_merge.h"
+#include "gcf_on_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
 const tess_gcf_strategy tess_gcf_tiled = {
-    .name = "tiled", .run = gcf_run_tiled, .cuda = gcf_device_tiled};
+    .name = "tiled", .run = gcf_run_tiled, .device = gcf_device_tiled};
 const tess_gcf_strategy tess_gcf_factored = {.name = "factored",
                                              .run = gcf_run_tiled,
-                                             .cuda = gcf_device_factored,
+                                             .device = gcf_device_factored,
                                              .is_factored = true};
 
 void tess_gcf_grid_opts_default(tess_gcf_grid_opts *opts)
@@ -77,7 +77,7 @@ tess_status tess_gcf_plan_create(const tess_gcf *gcf, const tess_gcf_grid_opts *
     if (opts->single_taps && gcf->layout.is_double && opts->backend == TESS_GCF_CPU)
         TESS_TRY(round_taps(made));
     if (opts->backend == TESS_GCF_DEVICE)
-        TESS_TRY(gcf_device_create(made, &made->cuda));
+        TESS_TRY(gcf_device_create(made, &made->device));
     *plan = made;
     made = NULL;
 cleanup:
@@ -88,7 +88,7 @@ cleanup:
 void tess_gcf_plan_destroy(tess_gcf_plan *plan)
 {
     if (!plan) return;
-    gcf_device_destroy(plan->cuda);
+    gcf_device_destroy(plan->device);
     for (int p = 0; plan->factors && p < plan->gcf->layout.num_planes; ++p)
         tess_free(plan->factors[p].data);
     tess_free(plan->factors);
@@ -98,7 +98,7 @@ void tess_gcf_plan_destroy(tess_gcf_plan *plan)
 
 const gcf_on_device *tess_gcf_plan_device(const tess_gcf_plan *plan)
 {
-    return plan->cuda;
+    return plan->device;
 }
 
 void tess_gcf_plan_set_threads(tess_gcf_plan *plan, int threads)
@@ -112,7 +112,7 @@ static tess_status run_strategy(const tess_gcf_plan *plan,
                                 tess_gcf_report *report)
 {
     const tess_gcf_strategy *strategy = plan->opts.strategy;
-    gcf_run *run = !plan->cuda               ? strategy->run
+    gcf_run *run = !plan->device             ? strategy->run
                    : strategy->run_on_device ? strategy->run_on_device
                                              : gcf_device_run;
     return run(plan, points, cells, degrid, report);
@@ -169,7 +169,7 @@ static tess_status run(const tess_gcf_plan *plan, const tess_gcf_points *points,
                   (long long)cells->nv);
     TESS_TRY(run_once(plan, points, cells, degrid, &found));
     /* a device has clocks of its own */
-    if (!plan->cuda) found.seconds = tess_time_now() - start - found.sort_s;
+    if (!plan->device) found.seconds = tess_time_now() - start - found.sort_s;
     if (report) *report = found;
 cleanup:
     return status;

@@ -10,7 +10,7 @@ bool tess_gcf_strategy_there(tess_gcf_backend backend,
                              const tess_gcf_strategy *strategy, bool degrid)
 {
     if (backend == TESS_GCF_CPU) return strategy->run != NULL;
-    return strategy->cuda && strategy->cuda(degrid);
+    return strategy->device && strategy->device(degrid);
 }
 
 bool tess_gcf_strategy_wants_threads(const tess_gcf_strategy *strategy)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gcf_cuda.h"
+#include "gcf_on_device.h"
 #include "tess_cache.h"
 
 /* Raise when strategies, or the file, change. */

@@ -1,7 +1,7 @@
 /** @file tess_gcf_strategy.h
  *  What a strategy of gridding with tables is made of, for those who write one: plans,
- *  points on their cells, and loops over them. (tess_gcf_cuda.cuh is the same for a
- *  GPU.)
+ *  points on their cells, and loops over them. Those of a GPU see a header of their
+ *  own.
  */
 #ifndef TESS_GCF_STRATEGY_H
 #define TESS_GCF_STRATEGY_H
@@ -22,7 +22,7 @@ struct tess_gcf_strategy {
     const char *name;
     gcf_run *run; /**< on a CPU; NULL: there is no such strategy there */
     /** on a GPU: in a direction; NULL, or the result is: there is none */
-    const struct gcf_device_method *(*cuda)(bool degrid);
+    const struct gcf_device_method *(*device)(bool degrid);
     gcf_run *run_on_device; /**< points and cells on the host, with a GPU; NULL: they
                             are copied there, (de)gridded and copied back */
     bool is_factored;       /**< plans factor their kernels */
@@ -67,7 +67,7 @@ struct tess_gcf_plan {
     struct gcf_factors *factors; /**< [num_planes], of factored kernels only */
     float
         *single_taps; /**< on a CPU, with opts.single_taps: the table's taps, rounded */
-    struct gcf_on_device *cuda; /**< tables and factors on a GPU, or NULL */
+    struct gcf_on_device *device; /**< tables and factors on a GPU, or NULL */
 };
 
 /** A point on its cells. */

@@ -49,7 +49,7 @@ unsigned blocks_for(int64_t threads)
 /* The order of points that the strategy likes, or the one asked for. */
 template <bool DEGRID> gcf_cuda_order probed_order(const gcf_cuda_job &job)
 {
-    const gcf_device_method *base = plan_of(job)->base->cuda(DEGRID);
+    const gcf_device_method *base = plan_of(job)->base->device(DEGRID);
     const tess_gcf_sort sort = study_probes_of(job)->sort;
     gcf_cuda_order order = {};
     if (base->order) order = base->order(job);
@@ -113,7 +113,7 @@ template <bool DEGRID> tess_status probed_run(const gcf_cuda_job &job)
         TESS_TRY(split(&other, &memory));
         TESS_CUDA(cudaEventRecord(job.host.sorted, tess_device_stream()));
     }
-    TESS_TRY(run_method(*plan_of(job)->base->cuda(DEGRID), other));
+    TESS_TRY(run_method(*plan_of(job)->base->device(DEGRID), other));
     if (memory) TESS_TRY(tess_device_wait());
 cleanup:
     tess_device_free(memory);
@@ -284,13 +284,13 @@ cleanup:
 
 } // namespace
 
-const gcf_device_method *study_cuda_method(tess_study_strategy strategy, bool degrid)
+const gcf_device_method *study_device_method(tess_study_strategy strategy, bool degrid)
 {
     const gcf_device_method *method = (degrid ? degrid_method : grid_method) + strategy;
     return method->run ? method : NULL;
 }
 
-const gcf_device_method *study_cuda_probed(bool degrid)
+const gcf_device_method *study_device_probed(bool degrid)
 {
     static const gcf_device_method method[2] = {
         {probed_order<false>, placed_to_grid, probed_run<false>},
@@ -298,9 +298,9 @@ const gcf_device_method *study_cuda_probed(bool degrid)
     return &method[degrid];
 }
 
-tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *points,
-                           const tess_gcf_cells *cells, bool degrid,
-                           tess_gcf_report *report)
+tess_status study_device_run(const tess_gcf_plan *core, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             tess_gcf_report *report)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
@@ -311,7 +311,7 @@ tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *poi
     host_grid host = {};
     gcf_cuda_job job;
     double *coordinates = NULL;
-    if (!plan->base->cuda(degrid))
+    if (!plan->base->device(degrid))
         TESS_FAIL(TESS_ERR_USAGE, "no strategy '%s' to %s on a GPU", plan->base->name,
                   degrid ? "degrid" : "grid");
     if (points->count == 0) return TESS_OK;
@@ -333,7 +333,7 @@ tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *poi
         TESS_TRY(copy_cells(job, true, host, &plan->copies));
     }
     plan->host = &host;
-    TESS_TRY(gcf_device_run_there(core->cuda, &there, &grid, degrid, report));
+    TESS_TRY(gcf_device_run_there(core->device, &there, &grid, degrid, report));
     report->sort_s -= host.box_copy_s;
     TESS_TRY(degrid ? study_copy_vis(job, false, points->vis, &memory)
                     : copy_cells(job, false, host, &plan->copies));

@@ -96,8 +96,8 @@ tess_status tess_study_plan_create(const tess_gcf *gcf, const tess_study_opts *o
     made->strategy = *made->base;
     made->tiling = tiling_of(gcf, opts);
     if (opts->backend == TESS_GCF_DEVICE) {
-        made->strategy.cuda = study_cuda_probed;
-        made->strategy.run_on_device = study_cuda_run;
+        made->strategy.device = study_device_probed;
+        made->strategy.run_on_device = study_device_run;
     }
     const tess_gcf_grid_opts core = {.backend = opts->backend,
                                      .strategy = &made->strategy,
@@ -152,7 +152,7 @@ static tess_status run_once(tess_study_plan *plan, const tess_gcf_points *points
                   : tess_gcf_grid(plan->core, points, cells, report);
 }
 
-/* A GPU repeats its kernels alone, see study_cuda_run(). */
+/* A GPU repeats its kernels alone, see study_device_run(). */
 static tess_status run(tess_study_plan *plan, const tess_gcf_points *points,
                        tess_gcf_cells *cells, bool degrid, tess_gcf_report *report)
 {

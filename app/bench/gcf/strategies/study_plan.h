@@ -4,7 +4,7 @@
 #ifndef TESS_STUDY_PLAN_H
 #define TESS_STUDY_PLAN_H
 
-#include "study_cuda.h"
+#include "study_device.h"
 #include "study_loops.h"
 
 #ifdef __cplusplus
@@ -14,7 +14,7 @@ extern "C" {
 struct tess_study_plan {
     tess_study_opts opts;
     const tess_gcf_strategy *base; /**< the strategy in its usual way */
-    tess_gcf_strategy strategy;    /**< the same, by way of study_cuda.h on a GPU */
+    tess_gcf_strategy strategy;    /**< the same, by way of study_device.h on a GPU */
     tess_gcf_tiling tiling;
     tess_gcf_plan *core; /**< it runs `strategy`; its context is this plan */
     void *cube; /**< complex [num_planes][C][C], C = max_support·Q/2 + 1, if the probe
@@ -24,7 +24,7 @@ struct tess_study_plan {
     tess_study_meter *meter;
     void *context;
     bool metering; /**< kernels are to be repeated, and have not been yet */
-    void *host;    /**< study_cuda.cu's: the grid of the call */
+    void *host;    /**< the device's: the grid of the call */
 };
 
 /** Strategies in their usual way. */

@@ -6,14 +6,14 @@ const tess_study_probes study_no_probes;
 #define ON_GPU(name, strategy)                                                         \
     static const struct gcf_device_method *name(bool degrid)                           \
     {                                                                                  \
-        return study_cuda_method(strategy, degrid);                                    \
+        return study_device_method(strategy, degrid);                                  \
     }
-ON_GPU(cuda_scatter, TESS_STUDY_SCATTER)
-ON_GPU(cuda_gather, TESS_STUDY_GATHER)
-ON_GPU(cuda_window, TESS_STUDY_WINDOW)
-ON_GPU(cuda_coarse, TESS_STUDY_COARSE)
-ON_GPU(cuda_warp, TESS_STUDY_WARP)
-ON_GPU(cuda_computed, TESS_STUDY_COMPUTED)
+ON_GPU(device_scatter, TESS_STUDY_SCATTER)
+ON_GPU(device_gather, TESS_STUDY_GATHER)
+ON_GPU(device_window, TESS_STUDY_WINDOW)
+ON_GPU(device_coarse, TESS_STUDY_COARSE)
+ON_GPU(device_warp, TESS_STUDY_WARP)
+ON_GPU(device_computed, TESS_STUDY_COMPUTED)
 
 const tess_gcf_strategy *tess_study_strategy_of(tess_study_strategy strategy)
 {
@@ -21,14 +21,15 @@ const tess_gcf_strategy *tess_study_strategy_of(tess_study_strategy strategy)
                                    atomic = {.name = "atomic",
                                              .run = study_run_atomic,
                                              .wants_threads = true},
-                                   scatter = {.name = "scatter", .cuda = cuda_scatter},
-                                   gather = {.name = "gather", .cuda = cuda_gather},
-                                   window = {.name = "window", .cuda = cuda_window},
-                                   coarse = {.name = "coarse", .cuda = cuda_coarse},
-                                   warp = {.name = "warp", .cuda = cuda_warp},
+                                   scatter = {.name = "scatter",
+                                              .device = device_scatter},
+                                   gather = {.name = "gather", .device = device_gather},
+                                   window = {.name = "window", .device = device_window},
+                                   coarse = {.name = "coarse", .device = device_coarse},
+                                   warp = {.name = "warp", .device = device_warp},
                                    computed = {.name = "computed",
                                                .run = study_run_computed,
-                                               .cuda = cuda_computed},
+                                               .device = device_computed},
                                    own = {.name = "private", .run = study_run_private};
     static const tess_gcf_strategy *const all[TESS_STUDY_NUM_STRATEGIES] = {
         &serial, &atomic, &tess_gcf_tiled, &tess_gcf_factored, &scatter, &gather,

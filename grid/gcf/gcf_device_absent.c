@@ -1,5 +1,5 @@
 /* Plans for a GPU in a build without one. */
-#include "gcf_cuda.h"
+#include "gcf_on_device.h"
 
 const struct gcf_device_method *gcf_device_tiled(bool degrid)
 {

@@ -1,9 +1,9 @@
-/** @file gcf_cuda.h  (private to grid/gcf/)
+/** @file gcf_on_device.h  (private to grid/gcf/)
  *  The strategies on a GPU, as plans see them. Where the build has no GPU,
- *  gcf_cuda_absent.c refuses to begin.
+ *  gcf_device_absent.c refuses to begin.
  */
-#ifndef TESS_GCF_CUDA_H
-#define TESS_GCF_CUDA_H
+#ifndef TESS_GCF_ON_DEVICE_H
+#define TESS_GCF_ON_DEVICE_H
 
 #include "gcf_plan.h"
 #include "tess_gcf_device.h"

@@ -1,23 +1,23 @@
 /* The strategies for comparison on a GPU, in a build without one. */
-#include "study_cuda.h"
+#include "study_device.h"
 
-const struct gcf_device_method *study_cuda_method(tess_study_strategy strategy,
-                                                  bool degrid)
+const struct gcf_device_method *study_device_method(tess_study_strategy strategy,
+                                                    bool degrid)
 {
     (void)strategy;
     (void)degrid;
     return NULL;
 }
 
-const struct gcf_device_method *study_cuda_probed(bool degrid)
+const struct gcf_device_method *study_device_probed(bool degrid)
 {
     (void)degrid;
     return NULL;
 }
 
-tess_status study_cuda_run(const tess_gcf_plan *core, const tess_gcf_points *points,
-                           const tess_gcf_cells *cells, bool degrid,
-                           tess_gcf_report *report)
+tess_status study_device_run(const tess_gcf_plan *core, const tess_gcf_points *points,
+                             const tess_gcf_cells *cells, bool degrid,
+                             tess_gcf_report *report)
 {
     (void)core;
     (void)points;
