@@ -1,6 +1,7 @@
 /* Sessions that ranks of a communicator share: images, residuals, weights and predicted
  * visibilities equal those of one process bit by bit, and a call that fails on one rank
  * returns on all. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,17 +57,32 @@ static bool is_exact(const char *const *options)
     return true;
 }
 
+/* Adds a choice, "force-KEY" and its value, to TESS_FORCE. */
+static void force(const char *name, const char *value)
+{
+    char text[256];
+    const char *before = getenv("TESS_FORCE");
+    snprintf(text, sizeof text, "%s%s%s=%s", before ? before : "", before ? "," : "",
+             name + strlen("force-"), value);
+    assert_int_equal(setenv("TESS_FORCE", text, 1), 0);
+}
+
 /* Options beside the observation, two strings each, up to NULL: --reproducible, or else
  * what forces the work of several ranks, and is not for one process, nor is a limit of
- * memory. */
+ * memory. Sessions read the forced choices when they are opened. */
 static void set_options(tess_session *session, bool alone, const char *const *options)
 {
+    assert_int_equal(unsetenv("TESS_FORCE"), 0);
     assert_int_equal(tess_session_set(session, "obs", observation), TESS_OK);
     assert_int_equal(tess_session_set(session, "threads", "1"), TESS_OK);
     if (is_exact(options))
         assert_int_equal(tess_session_set(session, "reproducible", NULL), TESS_OK);
     for (int k = 0; options[k]; k += 2)
-        if (!alone || !(is_forced(options[k]) || is_of_memory(options[k])))
+        if (alone && (is_forced(options[k]) || is_of_memory(options[k])))
+            continue;
+        else if (is_forced(options[k]))
+            force(options[k], options[k + 1]);
+        else
             assert_int_equal(tess_session_set(session, options[k], options[k + 1]),
                              TESS_OK);
 }
