@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import BACKEND, BIN, FULL, Suite, mpi_environment, mpiexec, skip
+from e2e import BACKEND, BIN, FULL, Suite, mpiexec, skip, take_forced
 from checkpoints import (MANY_STEPS, STOPPED, command, end, fresh, generation,
                          make_observation, middle_observation, reference, same, start)
 
@@ -50,8 +50,9 @@ def start_wrapped(suite, options, ranks, wrapped, words):
     for rank in range(ranks):
         own = [*words, *one] if rank == wrapped else one
         line += [*([":"] if rank else []), "-n", "1", *own] if ranks > 1 else own
+    line, env = take_forced(line)
     return subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                            env=mpi_environment(), text=True, start_new_session=True)
+                            env=env, text=True, start_new_session=True)
 
 
 def small_disk(suite, kilobytes, filler):

@@ -22,7 +22,7 @@
 #include "tess_const.h"
 
 enum {
-    ROWS = 90,
+    ROWS = 60,
     CHANS = 4,
     VIS = ROWS * CHANS,
     POLS = 2,
@@ -235,8 +235,8 @@ static void test_one_reading(void **state)
          .forced.block_planes = 3},
         {.threads = 1, .reproducible = true, .forced.passes = 3},
         {.threads = 1, .reproducible = true, .forced.plane_window = 3}};
-    /* emulated devices are slow, and have no windows of planes */
-    const int count = strcmp(test_backend(), "cpu") == 0 ? 4 : 2;
+    /* devices have no windows of planes, and emulated ones are slow */
+    const int count = strcmp(test_backend(), "cpu") == 0 ? 4 : 1;
     for (int k = 0; k < count; ++k)
         same_as_their_own(&layouts[k], k % 2 ? 1e-8 : 1e-4, 1 + k / 2 % 2, NULL);
 }
@@ -248,6 +248,7 @@ static void test_spooled(void **state)
     static const tess_layout layout = {
         .threads = 1, .reproducible = true, .forced.passes = 2};
     char folder[] = "targets-XXXXXX";
+    if (strcmp(test_backend(), "cpu") != 0) return; /* devices spool nothing */
     assert_non_null(mkdtemp(folder));
     same_as_their_own(&layout, 1e-4, 2, folder);
     assert_int_equal(rmdir(folder), 0);
