@@ -96,7 +96,9 @@ class Job:
         return [k for k in range(len(self.ranks)) if self.rank_on(k)]
 
     def lines(self):
-        return [s for s in self.text().splitlines() if s.startswith("tessera: ")]
+        """What the program says, but for what it says of the model's unit."""
+        return [s for s in self.text().splitlines()
+                if s.startswith("tessera: ") and "its unit is Jy/beam" not in s]
 
 
 def is_rank(pid):
