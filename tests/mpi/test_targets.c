@@ -17,9 +17,9 @@
 
 #include "core_backend.h"
 #include "crowded_rows.h"
+#include "direct_sum.h"
 #include "pipeline.h"
 #include "rank_tests.h"
-#include "tess_const.h"
 
 enum {
     ROWS = 60,
@@ -85,24 +85,32 @@ static images *new_images(void)
     return all;
 }
 
+/* This rank's rows of the scene, to an image. */
+static pipeline part_of(const scene *s, tess_comm *comm, const tess_layout *layout,
+                        double accuracy, int target, int64_t *first)
+{
+    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
+    *first = ROWS * rank / size;
+    return (pipeline){.comm = comm,
+                      .geom = geom[target],
+                      .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                      .layout = *layout,
+                      .num_pol = POLS,
+                      .num_rows = ROWS * (rank + 1) / size - *first,
+                      .num_chan = CHANS,
+                      .uvw_m = s->uvw_m[*first],
+                      .freq_hz = s->freq_hz};
+}
+
 /* The images of a set made of this rank's rows. */
 static void make_images(const scene *s, tess_comm *comm, const tess_layout *layout,
                         double accuracy, bool less_models, int only, int times,
                         const char *scratch, images *out)
 {
-    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
-    const int64_t first = ROWS * rank / size;
+    int64_t first;
     pipeline_target target[TARGETS];
-    const pipeline with = {.comm = comm,
-                           .geom = geom[0],
-                           .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
-                           .layout = *layout,
-                           .num_pol = POLS,
-                           .num_rows = ROWS * (rank + 1) / size - first,
-                           .num_chan = CHANS,
-                           .uvw_m = s->uvw_m[first],
-                           .freq_hz = s->freq_hz,
-                           .scratch = scratch};
+    pipeline with = part_of(s, comm, layout, accuracy, 0, &first);
+    with.scratch = scratch;
     for (int t = 0; t < TARGETS; ++t)
         target[t] = (pipeline_target){geom[t], less_models ? s->model[t] : NULL,
                                       out->image[t], out->psf[t]};
@@ -114,44 +122,34 @@ static void make_images(const scene *s, tess_comm *comm, const tess_layout *layo
 
 /* ---- direct sums (DESIGN, "Conventions") ---- */
 
-static double phase_of(const scene *s, int vis, int target, int pixel)
+static tess_direct direct_of(const scene *s, int target)
 {
     const tess_geom *of = &geom[target];
-    const double *uvw = s->uvw_m[vis / CHANS];
-    const double inv = s->freq_hz[vis % CHANS] / TESS_SPEED_OF_LIGHT_M_S;
-    const double l = tess_geom_l(of, pixel % of->nx),
-                 m = tess_geom_m(of, pixel / of->nx);
-    return TESS_TWO_PI * inv *
-           (uvw[0] * l + uvw[1] * m + uvw[2] * tess_geom_nm1(l * l + m * m));
+    return (tess_direct){.num_rows = ROWS,
+                         .uvw_m = s->uvw_m[0],
+                         .num_chan = CHANS,
+                         .freq_hz = s->freq_hz,
+                         .nx = of->nx,
+                         .ny = of->ny,
+                         .scale_rad = of->scale_rad,
+                         .l0 = of->l0,
+                         .m0 = of->m0};
 }
 
 /* Visibilities of a polarisation, less those of the models of all targets. */
 static void values_of(const scene *s, int pol, bool less_models, double (*out)[2])
 {
-    for (int v = 0; v < VIS; ++v) {
-        memcpy(out[v], s->vis[v][pol], sizeof out[v]);
-        for (int t = 0; t < TARGETS && less_models; ++t)
-            for (int k = 0; k < pixels_of(t); ++k) {
-                const double flux = s->model[t][pol * pixels_of(t) + k];
-                if (flux == 0) continue;
-                out[v][0] -= flux * cos(phase_of(s, v, t, k));
-                out[v][1] -= flux * sin(phase_of(s, v, t, k));
-            }
-    }
-}
-
-static void image_directly(const scene *s, double (*vis)[2], int target, double *image)
-{
-    double sum = 0;
+    double model[VIS][2];
     for (int v = 0; v < VIS; ++v)
-        sum += s->weight[v];
-    for (int k = 0; k < pixels_of(target); ++k) {
-        image[k] = 0;
-        for (int v = 0; v < VIS; ++v) {
-            const double phase = phase_of(s, v, target, k);
-            image[k] +=
-                s->weight[v] / sum * (vis[v][0] * cos(phase) + vis[v][1] * sin(phase));
-        }
+        memcpy(out[v], s->vis[v][pol], sizeof out[v]);
+    for (int t = 0; t < TARGETS && less_models; ++t) {
+        const tess_direct direct = direct_of(s, t);
+        assert_int_equal(
+            tess_direct_predict(&direct, s->model[t] + pol * pixels_of(t), model[0]),
+            0);
+        for (int v = 0; v < VIS; ++v)
+            for (int i = 0; i < 2; ++i)
+                out[v][i] -= model[v][i];
     }
 }
 
@@ -173,7 +171,8 @@ static void test_against_direct_sums(void **state)
         for (int p = 0; p < POLS; ++p) {
             values_of(s, p, less_models, vis);
             for (int t = 0; t < TARGETS; ++t) {
-                image_directly(s, vis, t, image);
+                const tess_direct direct = direct_of(s, t);
+                tess_direct_dirty(&direct, vis[0], s->weight, image);
                 assert_true(
                     relative(out->image[t] + p * pixels_of(t), image, pixels_of(t)) <=
                     (less_models ? 2 : 1) * accuracy[a / 2]);
@@ -269,18 +268,8 @@ static void test_without_a_frame(void **state)
     assert_non_null(psf);
     make_images(s, world, &layout, accuracy, false, -1, 1, NULL, all);
     for (int t = 0; t < TARGETS; ++t) {
-        const int size = tess_comm_size(world), rank = tess_comm_rank(world);
-        const int64_t first = ROWS * rank / size;
-        const pipeline with = {
-            .comm = world,
-            .geom = geom[t],
-            .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
-            .layout = layout,
-            .num_pol = POLS,
-            .num_rows = ROWS * (rank + 1) / size - first,
-            .num_chan = CHANS,
-            .uvw_m = s->uvw_m[first],
-            .freq_hz = s->freq_hz};
+        int64_t first;
+        const pipeline with = part_of(s, world, &layout, accuracy, t, &first);
         assert_int_equal(pipeline_image(&with, &s->vis[first * CHANS][0][0],
                                         s->weight + first * CHANS, image, psf, NULL),
                          TESS_OK);

@@ -16,9 +16,9 @@
 
 #include "core_backend.h"
 #include "crowded_rows.h"
+#include "direct_sum.h"
 #include "pipeline.h"
 #include "rank_tests.h"
-#include "tess_const.h"
 
 enum {
     NX = 50,
@@ -99,42 +99,31 @@ static void residuals(const scene *s, tess_comm *comm, const tess_layout *layout
 
 /* ---- direct sums (DESIGN, "Conventions") ---- */
 
-static double phase_of(const scene *s, int vis, int pixel)
+static tess_direct direct_of(const scene *s)
 {
-    const double *uvw = s->uvw_m[vis / CHANS];
-    const double inv = s->freq_hz[vis % CHANS] / TESS_SPEED_OF_LIGHT_M_S;
-    const double l = tess_geom_l(&geom, pixel % NX), m = tess_geom_m(&geom, pixel / NX);
-    return TESS_TWO_PI * inv *
-           (uvw[0] * l + uvw[1] * m + uvw[2] * tess_geom_nm1(l * l + m * m));
+    return (tess_direct){.num_rows = ROWS,
+                         .uvw_m = s->uvw_m[0],
+                         .num_chan = CHANS,
+                         .freq_hz = s->freq_hz,
+                         .nx = NX,
+                         .ny = NY,
+                         .scale_rad = geom.scale_rad};
 }
 
 /* Visibilities of one polarisation less those of a model. */
 static void subtract_directly(const scene *s, int model, int pol, double (*out)[2])
 {
-    for (int v = 0; v < VIS; ++v) {
-        memcpy(out[v], s->vis[v][pol], sizeof out[v]);
-        for (int k = 0; k < PIXELS; ++k) {
-            const double flux = s->model[model][pol][k];
-            if (flux == 0) continue;
-            out[v][0] -= flux * cos(phase_of(s, v, k));
-            out[v][1] -= flux * sin(phase_of(s, v, k));
-        }
-    }
+    const tess_direct direct = direct_of(s);
+    assert_int_equal(tess_direct_predict(&direct, s->model[model][pol], out[0]), 0);
+    for (int v = 0; v < VIS; ++v)
+        for (int i = 0; i < 2; ++i)
+            out[v][i] = s->vis[v][pol][i] - out[v][i];
 }
 
 static void image_directly(const scene *s, double (*vis)[2], double *image)
 {
-    double sum = 0;
-    for (int v = 0; v < VIS; ++v)
-        sum += s->weight[v];
-    for (int k = 0; k < PIXELS; ++k) {
-        image[k] = 0;
-        for (int v = 0; v < VIS; ++v) {
-            const double phase = phase_of(s, v, k);
-            image[k] +=
-                s->weight[v] / sum * (vis[v][0] * cos(phase) + vis[v][1] * sin(phase));
-        }
-    }
+    const tess_direct direct = direct_of(s);
+    tess_direct_dirty(&direct, vis[0], s->weight, image);
 }
 
 /* Both directions keep the accuracy: the error of prediction, of which no more than all

@@ -28,7 +28,9 @@ static bool in_place(const imager_job *job, const tess_samples *samples)
 
 double residual_bytes(const imager_job *job, const tess_samples *samples)
 {
-    const int values = job->model.num + (in_place(job, samples) ? 0 : samples->num_pol);
+    int values = job->model.num + (in_place(job, samples) ? 0 : samples->num_pol);
+    /* what the models of earlier targets have left, while the next is subtracted */
+    if (imager_job_num_targets(job) > 1) values += samples->num_pol;
     return (double)samples->num_vis * values * (double)value_bytes(samples);
 }
 
