@@ -283,11 +283,40 @@ static void test_without_a_frame(void **state)
     free(s);
 }
 
+/* The image around the phase centre could be made without w, but not the others. */
+static void test_w_of_one_target(void **state)
+{
+    (void)state;
+    const tess_layout layout = {.threads = 1};
+    scene *s = make_scene();
+    images *out = new_images();
+    pipeline_facts facts[2];
+    pipeline_target target[TARGETS];
+    for (int k = 0; k < ROWS; ++k)
+        s->uvw_m[k][2] *= 7e-5;
+    for (int t = 0; t < TARGETS; ++t)
+        target[t] = (pipeline_target){geom[t], NULL, out->image[t], out->psf[t]};
+    for (int num = 1; num <= TARGETS; num += TARGETS - 1) {
+        int64_t first;
+        pipeline with = part_of(s, world, &layout, 1e-2, 0, &first);
+        with.facts = &facts[num > 1];
+        assert_int_equal(pipeline_targets(&with, &s->vis[first * CHANS][0][0],
+                                          s->weight + first * CHANS, target, num, -1,
+                                          1),
+                         TESS_OK);
+    }
+    assert_false(facts[0].do_w);
+    assert_true(facts[1].do_w);
+    free(out);
+    free(s);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_direct_sums), cmocka_unit_test(test_one_reading),
-        cmocka_unit_test(test_spooled), cmocka_unit_test(test_without_a_frame)};
+        cmocka_unit_test(test_w_of_one_target), cmocka_unit_test(test_spooled),
+        cmocka_unit_test(test_without_a_frame)};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

@@ -63,10 +63,8 @@ static double planes_bytes(const imager_job *job, int fft_ranks)
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
         tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
         tess_planes_opts model = model_opts_of(job, fft_ranks);
-        if (k != job->targets.aim) {
-            opts.nx = model.nx = job->targets.target[k].geom.nx;
-            opts.ny = model.ny = job->targets.target[k].geom.ny;
-        }
+        opts.nx = model.nx = imager_job_geom(job, k)->nx;
+        opts.ny = model.ny = imager_job_geom(job, k)->ny;
         bytes += tess_planes_bytes(&opts);
         if (job->model.is_shared) bytes += tess_planes_bytes(&model);
     }

@@ -155,6 +155,16 @@ static void take_w_range(const imager_job *job, tess_grid_opts *opts)
     }
 }
 
+/* Whether w may be ignored in the images of all targets. */
+static bool is_w_negligible(const imager_job *job, double w_max_lambda)
+{
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        if (!tess_grid_w_negligible(imager_job_geom(job, k), w_max_lambda,
+                                    job->gridding->accuracy))
+            return false;
+    return true;
+}
+
 static tess_grid_opts grid_opts_of(const imager_job *job)
 {
     const tess_gridding *gridding = job->gridding;
@@ -166,8 +176,7 @@ static tess_grid_opts grid_opts_of(const imager_job *job)
     take_w_range(job, &opts);
     opts.do_w =
         gridding->w_mode == TESS_W_STACKING ||
-        (gridding->w_mode == TESS_W_AUTO &&
-         !tess_grid_w_negligible(&job->geom, opts.w_max_lambda, gridding->accuracy));
+        (gridding->w_mode == TESS_W_AUTO && !is_w_negligible(job, opts.w_max_lambda));
     opts.num_vis =
         layout->forced.num_vis > 0 ? layout->forced.num_vis : job->extent.num_vis;
     opts.num_pol = job->num_images;

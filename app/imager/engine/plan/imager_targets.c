@@ -25,6 +25,11 @@ int imager_job_num_targets(const imager_job *job)
     return job->targets.num > 1 ? job->targets.num : 1;
 }
 
+const tess_geom *imager_job_geom(const imager_job *job, int target)
+{
+    return target == job->targets.aim ? &job->geom : &job->targets.target[target].geom;
+}
+
 void imager_job_aim(imager_job *job, int target)
 {
     if (target == job->targets.aim || !job->targets.target) return;
@@ -62,7 +67,7 @@ tess_status imager_job_create_plans(imager_job *job, const tess_grid_opts *opts)
     if (!geom || !plan) TESS_FAIL(TESS_ERR_ALLOC, "plans of %d images", num);
     free_plans(job);
     for (int k = 0; k < num; ++k)
-        geom[k] = k == job->targets.aim ? job->geom : job->targets.target[k].geom;
+        geom[k] = *imager_job_geom(job, k);
     TESS_TRY(tess_grid_plan_create_targets(geom, num, opts, job->backend, plan));
     for (int k = 0; k < num; ++k)
         *(k == job->targets.aim ? &job->plan : &job->targets.target[k].plan) = plan[k];

@@ -20,6 +20,9 @@ tess_status imager_job_set_targets(imager_job *job, const tess_geom *geom,
 /** The number of images of a set. Local. */
 int imager_job_num_targets(const imager_job *job);
 
+/** The pixels of a target. Local. */
+const tess_geom *imager_job_geom(const imager_job *job, int target);
+
 /** Make a target the one at work: that which the steps grid to, and predict from.
  * Local. */
 void imager_job_aim(imager_job *job, int target);
