@@ -316,6 +316,8 @@ static tess_status sum_over_ranks(tess_density *density, tess_comm *comm)
         status = pack_pages(density, size, &send, counts);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_alltoallv(comm, send, counts, &at_owner, counts + size));
+    tess_free(send);
+    send = NULL;
     const int64_t received = sum_of(counts + size, size), own = sum_of(counts, size);
     status = sum_pages(density, at_owner, received / (int64_t)sizeof *send, sums,
                        sums + parts);

@@ -412,10 +412,14 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
                            job->memory.backlog_bytes +
                            (work->cached ? work->sample_bytes : own) +
                            1.5 * parts->reading;
+    /* ranks send their parts of a density to one another and get the sums back: an
+     * array at the owners of its pages, and one of what returns */
+    const double parts_of_densities = tess_comm_size(job->comm) > 1 ? 2 * densities : 0;
+    const double weighing =
+        kept + own + parts_of_densities + (work->cached ? densities : 0);
     /* messages are freed before runs are sorted from one array to another */
-    const double sorting = kept + fmax(fmax(own + received + flight_bytes(job, work),
-                                            beside + received + runs),
-                                       work->cached ? own + densities : 0);
+    const double sorting =
+        kept + fmax(own + received + flight_bytes(job, work), beside + received + runs);
     const double gridding =
         kept + beside + received + model->residuals + parts->sums + parts->planes;
     /* samples of this output have been freed; those of all others stay */
@@ -423,7 +427,7 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     const double finishing = kept + (work->cached ? waiting : own) +
                              lines_bytes(job, load) + model_bytes(job, load) +
                              imager_finishing_bytes(job);
-    return fmax(fmax(loading, sorting), fmax(gridding, finishing));
+    return fmax(fmax(loading, fmax(weighing, sorting)), fmax(gridding, finishing));
 }
 
 /* Time that the device of each rank takes, instead of threads. */
