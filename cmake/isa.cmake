@@ -20,7 +20,7 @@ function(tess_isa_sources file macro table)
                                 COMPILE_OPTIONS "${TESS_ISA_OPTIONS};${ARGN}")
     if(TESS_FUZZ)
         target_compile_definitions(${TESS_MODULE} PUBLIC TESS_ISA_PORTABLE_ONLY)
-        if(NOT file MATCHES "^decode")
+        if(NOT file MATCHES "decode_isa")
             set_source_files_properties(${file} TARGET_DIRECTORY ${TESS_MODULE} PROPERTIES
                                         COMPILE_OPTIONS "-O0;-fno-sanitize=all")
         endif()

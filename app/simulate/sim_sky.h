@@ -1,6 +1,6 @@
 /** @file sim_sky.h  (private to app/simulate/)
  *  What is simulated: point and Gaussian sources from a CSV file or a list of sources
- *  (io/tess_source_list.h), or the pixels of a FITS model image.
+ *  (io/files/tess_source_list.h), or the pixels of a FITS model image.
  */
 #ifndef TESS_SIM_SKY_H
 #define TESS_SIM_SKY_H

@@ -15,7 +15,7 @@
 /** What to predict, and where to. */
 typedef struct tess_list_predict_opts {
     const char *obs;
-    const char *list;       /**< io/tess_source_list.h */
+    const char *list;       /**< io/files/tess_source_list.h */
     tess_vis_select select; /**< rows and channels; what is read of them is set here */
     const char *output;     /**< OUT.uvfits, or NULL */
     const char *column;     /**< of the MeasurementSet, or NULL */

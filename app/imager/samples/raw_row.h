@@ -59,7 +59,7 @@ TESS_SHARED_FUNCTION int32_t raw_antenna(const raw_recipe *recipe, int64_t subar
     return number >= 0 && number < count ? recipe->map[first + number] : -1;
 }
 
-/* io/vis_uvfits.c, uvfits_group_antennas. */
+/* io/vis/vis_uvfits.c, uvfits_group_antennas. */
 TESS_SHARED_FUNCTION void raw_antennas(const raw_recipe *recipe,
                                        const unsigned char *row, int32_t *antenna1,
                                        int32_t *antenna2)

@@ -26,7 +26,7 @@ typedef struct tess_restore_opts {
     const char
         *residual; /**< image or cube; the output has its pixels, planes and header */
     const char *model;   /**< image [Jy/pixel] of its pixels and planes, or a list of
-                              sources (io/tess_source_list.h) */
+                              sources (io/files/tess_source_list.h) */
     tess_fits_beam beam; /**< zeros: that of the residual's header, or of the table for
                               each plane (tess_fits_planes) */
     tess_restore_job job;

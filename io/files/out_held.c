@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "out_held.h"
-#include "tess_fits.h"
 #include "tess_mem.h"
 #include "tess_out.h"
 
