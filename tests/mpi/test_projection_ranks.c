@@ -26,7 +26,7 @@ static tess_gcf_backend device; /* that is tested */
 
 /* Sums of a few hundred values in two orders, half a unit in the last place of each;
  * tapers of w-projection raise it by less than 10. Factors may leave a tenth of what
- * offsets do, 0.74/Q padding (grid/tess_projection.h). */
+ * offsets do, 0.74/Q padding (grid/projection/tess_projection.h). */
 static double most_difference(bool is_double, tess_study_strategy strategy)
 {
     const double rounding = is_double ? 1e-13 : 3e-6;

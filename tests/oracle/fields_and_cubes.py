@@ -497,7 +497,7 @@ def check_far_row(suite):
 
 
 def imaging_weights(s, weight, density_weight, robust):
-    """Briggs weights by the definition in grid/tess_weight.h, or uniform (robust None)."""
+    """Briggs weights by the definition in grid/density/tess_weight.h, or uniform (robust None)."""
     nx, ny = (4 * int(np.ceil(np.ceil(1.2 * n) / 4)) for n in (NX, NY))
     u, v = (s.uvw[:, k, None] * s.freq / C_M_S for k in (0, 1))
     sign = np.where(v < 0, -1.0, 1.0)

@@ -3,7 +3,7 @@
 says of its error, against w-stacking, as adjoints, and on any number of ranks.
 
 A visibility is gridded at the nearest of Q offsets on each axis: an rms error of
-0.74/(Q padding), padding 2 (grid/tess_projection.h), is all that an image differs by, but
+0.74/(Q padding), padding 2 (grid/projection/tess_projection.h), is all that an image differs by, but
 for 30 % of that, at most, from planes, and less from tapers and cuts. The visibilities are
 noise and their offsets at random, so that errors add up as their squares do; 20000
 visibilities and 4096 pixels leave a scatter of a few percent.

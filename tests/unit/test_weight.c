@@ -1,4 +1,4 @@
-/* Imaging weights against a plain program of the definition in grid/tess_weight.h,
+/* Imaging weights against a plain program of the definition in grid/density/tess_weight.h,
  * which is WSClean's. */
 #include <setjmp.h>
 #include <stdarg.h>
