@@ -640,7 +640,7 @@ TABLE = [Mutant(*entry) for entry in [
      "#define TESS_SPECTRUM_SIGNIFICANT 5.0",
      "#define TESS_SPECTRUM_SIGNIFICANT 3.0",
      "e2e.joined"),
-    ("joined-fit-alone", "app/cli/clean_args.c",
+    ("joined-fit-alone", "app/cli/options/clean_args.c",
      "if (!join->channels && (fits || join->num_cleaned > 0))",
      "if (!join->channels && join->num_cleaned > 0)",
      "e2e.joined"),

@@ -17,7 +17,8 @@ ROOMS = ("samples",
 HEADER_LINES = 150
 MEMBERS = 25
 FUNCTION_LINES = 50
-SWITCHES = ("app/cli/cmd_simulate.c", "app/cli/image_args.c")  # of options: short cases
+# Switches of options, whose cases are short.
+SWITCHES = ("app/cli/commands/cmd_simulate.c", "app/cli/options/image_args.c")
 # Fast memory is given back as other memory is, and is made of it where there is none.
 CIRCLES = ("base/fast_memkind.c", "base/fast_none.c", "base/tess_mem.c")
 
