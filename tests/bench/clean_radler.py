@@ -10,6 +10,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+sys.path.append(os.path.join(sys.path[0], "peers"))
 import clean_scene as scene
 import peer_radler
 

@@ -25,11 +25,17 @@ import numpy as np
 SKIP = 77
 C_M_S = 299792458.0
 ASEC = np.pi / 648000.0
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+MS_COLUMN = os.path.join(HERE, "ms_column.py")
 BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
 FULL = "--full" in sys.argv
 BACKEND = sys.argv[sys.argv.index("--backend") + 1] if "--backend" in sys.argv else "cpu"
 SLOWER = int(os.environ.get("TESS_TEST_SLOWER", "1"))
+
+# Tests of one room take cases of another.
+for room in ("images", "models", "cleaning", "ranks", "words", "peers"):
+    sys.path.append(os.path.join(HERE, room))
 
 
 # What the test asked for in vain: the cases that need it are left out, and count as skipped.

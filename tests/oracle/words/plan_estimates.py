@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""`tessera plan` against the run it is about: memory of a rank, and seconds of a stage.
+
+Memory is promised within 15 %, and what --memory allows is kept to, or said to be too little.
+Seconds are shown and never judged: they depend on the machine and on what else it does.
+The fast tier takes a few cases of each kind; --full takes all of them, and goes over a matrix of
+ranks, polarisations, outputs and limits.
+"""
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import uvfits
+from e2e import (BIN, FULL, SLOWER, Suite, forced, have_ms, l2_error, mistaken_end, mpiexec,
+                 read_image, run, simulate, tessera, write_sky)
+
+LIMIT = 0.15
+# Of a rank that takes less, the program and its libraries are about half: how much they are
+# depends on what was built in, and is no matter of a plan.
+LEAST_MIB = 100
+# Memory that MPI and other libraries of a rank reserve beside: in steps of this.
+ROOM_MIB = 16
+CASES = [(1, 2, []), (3, 1, forced(fft_ranks=3)), (1, 1, ["--stokes", "IQUV"]),
+         (1, 1, ["--memory", "240MiB", *forced(passes=2)]),
+         (2, 1, ["--accuracy", "1e-8"]), (1, 1, ["--channels-out", "4", "--no-psf"]),
+         (1, 1, ["--no-psf", "--weight", "uniform"]), (2, 1, []),
+         (1, 1, ["--accuracy", "1e-7"]), (1, 1, ["--intervals-out", "4"]),
+         (1, 1, forced(passes=3)),
+         (2, 1, ["--memory", "400MiB", *forced(passes=2)])]
+# With cleaning. A team that cleans a channel by itself has more of its images on each rank.
+CLEANED = [(4, ["--channels-out", "4", *forced(teams=4)]), (2, []),
+           (1, ["--channels-out", "4"])]
+# With --subtract of a model of this many pixels: that of the image, whose plan it then
+# shares, or of others.
+SIZE, OTHER_SIZE, SCALE_ASEC = 1600, 2000, 0.6
+SUBTRACTED = [(2, SIZE, ["--stokes", "IQUV"]),
+              (2, SIZE, ["--memory", "400MiB", *forced(passes=2)]),
+              (1, SIZE, ["--no-psf", *forced(batch=-1)]), (2, OTHER_SIZE, []),
+              (1, SIZE, []), (1, SIZE, forced(passes=2)),
+              (1, SIZE, ["--memory", "240MiB"]), (2, SIZE, ["--channels-out", "4"]),
+              (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"])]
+# Cases that get this share of the memory that they use without a limit.
+LIMITED = [(3, ["--channels-out", "4"], 0.9),
+           (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
+           (1, ["--channels-out", "4"], 0.8),
+           (2, ["--stokes", "IQUV", "--intervals-out", "4"], 0.6)]
+# How many of the cases above the fast tier takes, of those at the front.
+FAST = {"cases": 6, "cleaned": 1, "subtracted": 4, "limited": 2}
+MATRIX = [(ranks, ["--stokes", stokes, *outputs])
+          for ranks in (1, 2, 3, 4) for stokes in ("I", "IQUV", "XX,YY")
+          for outputs in ([], ["--channels-out", "4"], ["--intervals-out", "4"])]
+MATRIX_LIMITS = (0.9, 0.6)
+
+
+def predicted(text):
+    """Peak memory [MiB] and {stage: seconds} of the plan's last lines."""
+    memory = float(re.search(r"memory a rank about (\d+) MiB", text).group(1))
+    line = re.search(r"time +about [^:]*: (.*)", text).group(1)
+    return memory, {k: float(v) for k, v in re.findall(r"(\w+) ([0-9.e+-]+) s", line)}
+
+
+def taken(kind, cases):
+    """The cases of a kind that this tier takes."""
+    return cases if FULL else cases[:FAST[kind]]
+
+
+def check_cleaned(suite, options):
+    """What cleaning keeps is counted."""
+    for ranks, more in taken("cleaned", CLEANED):
+        if ranks > 1 and not mpiexec():
+            continue
+        label = f"{ranks} x cleaned {' '.join(more)}"
+        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "50",
+                                               "--nmiter", "2", *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
+
+
+def check_subtracted(suite, obs, all_hands, pixels):
+    """A model, its sums and what is subtracted from are counted."""
+    scale_rad = np.deg2rad(SCALE_ASEC / 3600)
+    for ranks, size, more in taken("subtracted", SUBTRACTED):
+        if ranks > 1 and not mpiexec():
+            continue
+        image = np.zeros((size, size))
+        image[size // 2, size // 2] = 1
+        model = uvfits.write_model(suite.path("model.fits"), image, scale_rad, dec_deg=40.0)
+        of = all_hands if "IQUV" in more else obs
+        label = f"{ranks} x less a model of {size} pixels {' '.join(more)}"
+        found = measured(suite, label, ranks,
+                         [of, *pixels, "--threads", 1, "--subtract", model, *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
+
+
+def check_measured(suite, options):
+    """A plan that measures the machine says so; a run this small is gridded as without."""
+    cache = suite.path("cache")
+    grids = []
+    with environment(TESS_CALIBRATION="on", TESS_CACHE_DIR=cache):
+        for more, measured in [([], True), ([], True), (["--reproducible"], False),
+                               (["--checkpoint", suite.path("saved")], False),
+                               (["--no-calibration"], False),
+                               (forced(num_vis=1000000000), True)]:
+            planned = tessera("plan", *options, "--threads", 2, *more)
+            if not suite.ran(f"plan {' '.join(more)}", planned):
+                continue
+            suite.true(f"plan {' '.join(more)}: says whether costs were measured",
+                       ("costs         measured on this machine" in planned.out) == measured)
+            grids.append(re.search(r"grid +(.*)", planned.out).group(1))
+    suite.true("small runs have the same plan with and without", len(set(grids[:5])) == 1)
+    suite.true("costs are kept in two files",
+               len([f for f in os.listdir(cache) if f.endswith(".json")]) == 2)
+    if mpiexec():
+        check_teams(suite, options, cache)
+
+
+def check_teams(suite, options, cache):
+    """A small run forms its teams by the built-in costs, so its plan does."""
+    teams = []
+    for calibration in ("on", "off"):
+        with environment(TESS_CALIBRATION=calibration, TESS_CACHE_DIR=cache):
+            planned = tessera("plan", *options, "--channels-out", "4", "--niter", "50", "--threads",
+                              1, ranks=2)
+        if suite.ran(f"plan of channels, calibration {calibration}", planned):
+            teams.append(re.search(r"outputs +(.*)", planned.out).group(1))
+    suite.equal("teams with and without measured costs", len(set(teams)), 1)
+
+
+def check_passes(suite, options):
+    """Passes over data keep to --memory, sums of bricks included, and make the same
+    image: they need 330 MiB when nothing bounds them."""
+    images = []
+    for limit in (2048, 240, 200):
+        profile = suite.path("passes.json")
+        ran, prefix = suite.image(f"passes-{limit}", *options, *forced(passes=2),
+                                  "--threads", 1, "--memory", f"{limit}MiB",
+                                  "--profile", profile)
+        if not ran:
+            return
+        images.append(read_image(prefix + "-dirty.fits")[0])
+        with open(profile) as f:
+            peak = json.load(f)["totals"]["peak_memory_bytes"] / 2 ** 20
+        if SLOWER == 1:  # sanitizers have memory of their own
+            suite.below(f"passes in {limit} MiB: MiB", peak, limit)
+    for image in images[1:]:
+        suite.true("passes by windows of planes: same pixels",
+                   (image == images[0]).all())
+
+
+def measured(suite, label, ranks, options):
+    """What was planned, and the totals of the run's profile and what it warned of; or None."""
+    planned = tessera("plan", *options, ranks=ranks)
+    profile = suite.path("profile.json")
+    result = tessera("image", *options, "--profile", profile, "--overwrite", "-o",
+                     suite.path("measured"), ranks=ranks)
+    if not suite.ran(f"plan {label}", planned) or not suite.ran(label, result):
+        return None
+    with open(profile) as f:
+        totals = json.load(f)["totals"]
+    return planned, totals, "needs about" in result.err
+
+
+def compare_memory(suite, label, planned, totals):
+    """Returns what was used [MiB]."""
+    memory, seconds = predicted(planned.out)
+    peak = totals["peak_memory_bytes"] / 2 ** 20
+    print(f"   {label}: memory {memory:.0f} MiB planned, {peak:.0f} used; seconds:",
+          ", ".join(f"{k} {v:g}/{totals['stages'][k]['seconds']:.2f}"
+                    for k, v in seconds.items()))
+    if SLOWER == 1 and peak >= LEAST_MIB:  # sanitizers have memory of their own
+        suite.below(f"{label}: memory planned, of that used, less 1",
+                    abs(memory / peak - 1), LIMIT)
+    return peak
+
+
+def check_memory(suite, ranks, options, more, limits):
+    """Without --memory, and with shares of what that used: kept to, or said not to be."""
+    label = f"{ranks} x {' '.join(more)}"
+    options = [*options, "--threads", 1, *more]
+    free = measured(suite, label, ranks, options)
+    if not free:
+        return
+    used = compare_memory(suite, label, *free[:2])
+    for limit in limits:
+        allowed = int(limit * ranks * used)
+        label = f"{ranks} x {' '.join(more)} in {allowed} MiB"
+        found = measured(suite, label, ranks, [*options, "--memory", f"{allowed}MiB"])
+        if not found:
+            continue
+        peak = compare_memory(suite, label, *found[:2])
+        if SLOWER == 1:
+            suite.true(f"{label}: {ranks * peak:.0f} used, or said to be too little",
+                       ranks * peak <= allowed or found[2])
+
+
+def limited_to(mib):
+    return ["prlimit", f"--data={mib << 20}"]
+
+
+def room_mib():
+    """What the program needs to start: cuFFT alone has 265 MiB of writable data."""
+    room = ROOM_MIB
+    while run([*limited_to(room), BIN, "--version"], 60).status and room < 4096:
+        room += ROOM_MIB
+    return room
+
+
+def check_limits(suite, options):
+    """A rank that cannot get more than its share of --memory, as prlimit sees to, makes the
+    same image with it, and fails when it is told of more memory than there is."""
+    if SLOWER > 1 or not shutil.which("prlimit"):
+        suite.skipped("address sanitizers need memory of their own, or no prlimit")
+        return
+    room = room_mib()
+    for ranks, limit, more in ((1, 240, forced(passes=2)), (2, 400, [])):
+        if ranks > 1 and not mpiexec():
+            continue
+        images = {}
+        for name, bounded, told, status in (("free", False, 4096, 0),
+                                            ("bounded", True, limit, 0),
+                                            ("misled", True, 4096, 4)):
+            prefix = suite.path(name)
+            bound = limited_to(limit // ranks + room) if bounded else []
+            launch = [mpiexec(), "-n", str(ranks)] if ranks > 1 else []
+            result = mistaken_end(run(
+                [*launch, *bound, BIN, "image", *options, "--threads", "1", "--memory",
+                 f"{told}MiB", *more, "--overwrite", "-o", prefix], 120))
+            label = f"{ranks} ranks, {name}, told of {told} MiB"
+            if suite.ran(label, result, status) and status == 0:
+                images[name] = read_image(prefix + "-dirty.fits")[0]
+            if status == 4:
+                suite.true(f"{label}: says so", "not enough memory" in result.err)
+        if len(images) == 2:
+            suite.below(f"{ranks} ranks in {limit} MiB: L2 to unbounded",
+                        l2_error(images["bounded"], images["free"]),
+                        0 if ranks == 1 else 1e-6)
+
+
+def check_device(suite, options):
+    """A device's costs are its own; where there is none, one is emulated by builds that can."""
+    with environment(TESS_EMULATED="100000000000"):
+        for more in ([], ["--w", "projection"]):
+            cpu, device = (tessera("plan", *options, *more, "--backend", name, "--threads", 1)
+                           for name in ("cpu", "cuda"))
+            if device.status != 0 or not suite.ran("plan", cpu):
+                return
+            grid = [predicted(planned.out)[1].get("grid", 0) for planned in (cpu, device)]
+            suite.true(f"a device grids {' '.join(more)} by its own costs",
+                       0 < grid[1] < grid[0] / 10)
+            suite.true("whose they are is said", "those of an H200" in device.out)
+
+
+@contextlib.contextmanager
+def environment(**values):
+    """These variables while it lasts."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def main():
+    suite = Suite("plan_estimates")
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="40deg", flux_jy=1)])
+
+    def observe(suffix, pol):
+        return simulate(suite.path(f"vla-{len(pol)}.{suffix}"), sky, layout="vla-a",
+                        dec="40deg", duration="6000s", integration="40s", channels=16,
+                        pol=pol, extra=["--max-radius", "20km", "--hour-angle=-1h"])
+
+    obs, all_hands = (observe("uvfits", pol) for pol in ("XX,YY", "XX,XY,YX,YY"))
+    pixels = ["--size", str(SIZE), "--scale", f"{SCALE_ASEC}asec"]
+    options = [obs, *pixels]
+    for ranks, threads, more in taken("cases", CASES):
+        if ranks > 1 and not mpiexec():
+            continue
+        of = all_hands if "IQUV" in more else obs
+        label = f"{ranks} x {threads} {' '.join(more)}"
+        found = measured(suite, label, ranks, [of, *pixels, "--threads", threads, *more])
+        if not found:
+            continue
+        planned, totals, _ = found
+        compare_memory(suite, label, planned, totals)
+        seconds = predicted(planned.out)[1]
+        suite.true(f"{label}: costs are the built-in ones",
+                   "costs         built in" in planned.out)
+        suite.true(f"{label}: seconds of the main stages",
+                   all(seconds.get(k, 0) > 0 for k in ("read", "grid", "fft", "write")))
+    cases = [(ranks, more, [limit]) for ranks, more, limit in taken("limited", LIMITED)]
+    if FULL:
+        cases += [(ranks, more, MATRIX_LIMITS) for ranks, more in MATRIX]
+        cases += [(ranks, ["--w", "projection", "--oversampling", "8"], MATRIX_LIMITS)
+                  for ranks in (1, 2)]
+    for ranks, more, limits in cases:
+        if ranks == 1 or mpiexec():
+            check_memory(suite, ranks, [all_hands if "IQUV" in more else obs, *pixels], more,
+                         limits)
+    if FULL and have_ms():
+        table = observe("ms", "XX,YY")
+        for ranks in (1, 2) if mpiexec() else (1,):
+            check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
+                         MATRIX_LIMITS)
+    check_cleaned(suite, options)
+    check_subtracted(suite, obs, all_hands, pixels)
+    check_passes(suite, options)
+    check_limits(suite, options)
+    check_measured(suite, options)
+    check_device(suite, options)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()

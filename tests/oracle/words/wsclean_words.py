@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+"""What becomes of WSClean's command lines: the words of tessera's command, the one line that a bad
+line gets, what the log says, and the same on several ranks."""
+import os
+import shlex
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from e2e import BIN, Suite, fits_module, have_ms, mpiexec, read_image, run, simulate, write_sky
+
+OURS = os.path.join(os.path.dirname(BIN), "tessera-wsclean")
+BASE = "-size 64 48 -scale 2asec"
+IMAGE = "image -o wsclean --overwrite --wsclean-files --scale 2asec --size 64,48"
+UNIFORM = "--weight uniform --weighting-rank-filter 3"
+CLEAN = "--niter 9 --mgain 1"
+
+# A command line, and the words of tessera's command without the observations.
+TRANSLATED = [
+    (BASE, f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-size 64 48", "image -o wsclean --overwrite --wsclean-files --scale 0.01deg --size 64,48 --stokes I "
+                    f"{UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -scale 0.001", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("2asec",
+                                                                                      "0.001deg")),
+    # units as WSClean has them
+    ("-size 64 48 -scale 2Asec -taper-gaussian 0.5ARCMIN",
+     f"{IMAGE} --taper-gaussian 0.5amin --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-size 64 48 -scale 2arcsec -niter 9 -threshold 3mjy -beam-size 1arcmin -no-update-model-required",
+     f"{IMAGE} --threshold 3mJy --beam-size 1amin --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -scale 1masec -niter 9 -threshold 1E-3 -no-update-model-required",
+     f"{IMAGE} --threshold 1E-3 --stokes I {UNIFORM} --field 0 {CLEAN}".replace("2asec", "1mas")),
+    (f"{BASE} -make-psf -weight briggs -0.5 -weighting-rank-filter 0",
+     f"{IMAGE} --stokes I --weight briggs:-0.5 --weighting-rank-filter 0 --field 0"),
+    (f"{BASE} -weighting-rank-filter-size 24 -taper-edge 100 -taper-edge-tukey 50",
+     f"{IMAGE} --taper-edge 100 --taper-edge-tukey 50 --stokes I {UNIFORM} --weighting-rank-filter-size 24 --field 0 "
+     "--no-psf"),
+    (f"{BASE} -weighting-rank-filter-size 1 -taper-edge 0",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -weighting-rank-filter .9", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -theoretic-beam -visibility-weighting-mode normal -local-rms-strength 1.0",
+     f"{IMAGE} --theoretic-beam --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -pol yyxx", f"{IMAGE} --stokes XX,YY --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -pol yyyxxyxx", f"{IMAGE} --stokes XX,XY,YX,YY --density first {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -field 0,2", f"{IMAGE} --stokes I {UNIFORM} --field 0,2 --no-psf"),
+    (f"{BASE} -field all", f"{IMAGE} --stokes I {UNIFORM} --field all --no-psf"),
+    (f"{BASE} -shift 4h00m01s -30.00.10.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --shift 4h00m01s,-30:00:10.5 --no-psf"),
+    (f"{BASE} -subtract-model", f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column MODEL_DATA --no-psf"),
+    (f"{BASE} -subtract-model -model-column OTHER",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --subtract-column OTHER --no-psf"),
+    (f"{BASE} -minuv-l 10 -maxuv-l 99.5 -interval 2 5 -channel-range 0 3",
+     f"{IMAGE} --intervals 2:5 --channels 0:3 --stokes I {UNIFORM} --uvrange 10:99.5 --cut-cells --field 0 --no-psf"),
+    (f"{BASE} -super-weight 2", f"{IMAGE} --super-weight 2 --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -baseline-averaging 2.5", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -no-update-model-required -horizon-mask 5",
+     f"{IMAGE} --horizon-mask 5deg --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -niter 9 -pol IQ -join-polarizations -nonegative -no-update-model-required",
+     f"{IMAGE} --join-polarizations --no-negative --stokes I,Q --density first {UNIFORM} --field 0 {CLEAN}"),
+    # 0 is none
+    (f"{BASE} -taper-gaussian 0.0asec -maxuv-l 0 -minuvw-m 0 -beam-size 0 -mem 0",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -minuv-l 0.0 -maxuv-l 99",
+     f"{IMAGE} --stokes I {UNIFORM} --uvrange :99 --cut-cells --field 0 --no-psf"),
+    (f"{BASE} -maxuv-l 99", f"{IMAGE} --stokes I {UNIFORM} --uvrange :99 --cut-cells --field 0 --no-psf"),
+    (f"{BASE} -niter 9", f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -no-update-model-required -mgain 0.8 -no-dirty",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --niter 9 --mgain 0.8 --no-dirty"),
+    (f"{BASE} -niter 9 -no-update-model-required -update-model-required",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -data-column MODEL_DATA",
+     f"{IMAGE} --datacolumn MODEL_DATA --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -niter 9 -make-psf-only -auto-mask 3",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-dirty"),
+    # what has no effect without cleaning, without joined channels, and without scales
+    (f"{BASE} -auto-mask 3 -multiscale", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -fit-spectral-pol 2 -multiscale-scales 0,4",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model"),
+    (f"{BASE} -niter 9 -channelsout 2 -joinchannels -fitspectralpol 2",
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model --join-channels "
+     "--fit-spectral-pol 2"),
+    # as many terms as there are channels to fit
+    (f"{BASE} -niter 9 -channels-out 4 -join-channels -fit-spectral-log-pol 3 -deconvolution-channels 2",
+     f"{IMAGE} --deconvolution-channels 2 --channels-out 4 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
+     "--join-channels --fit-spectral-log-pol 2"),
+    # the peak of squares has no sign
+    (f"{BASE} -niter 9 -channels-out 2 -joinchannels -squared-channel-joining -nonegative -stop-negative "
+     "-no-update-model-required",
+     f"{IMAGE} --squared-channel-joining --channels-out 2 --stokes I {UNIFORM} --field 0 {CLEAN} --join-channels"),
+    (f"{BASE} -niter 9 -nonegative -no-update-model-required",
+     f"{IMAGE} --no-negative --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -niter 0 -no-dirty", f"{IMAGE} --stokes I {UNIFORM} --field 0 --niter 0 --dirty-as-image --no-psf"),
+    (f"{BASE} -no-dirty -make-psf", f"{IMAGE} --stokes I {UNIFORM} --field 0 --dirty-as-image"),
+    # names of older and newer versions
+    (f"{BASE} -mfsweighting -gkernelsize 7 -wstack-nwlayers-for-size 9 9 -no-min-grid-resolution -rms-background-window 9",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
+    (f"{BASE} -niter 9 -rms-background-window 9 -no-update-model-required",
+     f"{IMAGE} --local-rms --local-rms-window 9 --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    # joined channels share their density also where nothing is cleaned
+    (f"{BASE} -channels-out 2 -join-channels",
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
+    (f"{BASE} -channels-out 2 -join-channels -no-mf-weighting",
+     f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --no-mf-weighting --no-psf"),
+    (f"{BASE} -store-imaging-weights -weight natural",
+     f"{IMAGE} --store-imaging-weights --stokes I --weight natural --weighting-rank-filter 3 --field 0 --no-psf"),
+    (f"{BASE} -taper-gaussian 20 -taper-tukey 9 -taper-inner-tukey 8 -minuvw-m 7 -maxuvw-m 70 -odd-timesteps",
+     f"{IMAGE} --taper-gaussian 20asec --taper-tukey 9 --taper-inner-tukey 8 --minuvw-m 7 --maxuvw-m 70 "
+     f"--odd-timesteps --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -beam-shape 20 1amin -30 -padding 1.3 -reorder --mem 50",
+     f"{IMAGE} --beam-shape 20asec,1amin,-30deg --padding 1.3 --memory 50% --stokes I {UNIFORM} --field 0 --no-psf"),
+    ("-predict -name p -mem 50 -size 9 9",
+     "predict --model p-model.fits --column MODEL_DATA --overwrite --memory 50% --field 0"),
+    (f"{BASE} -niter 9 -model-column OTHER",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN} --update-model --model-column OTHER"),
+    (f"{BASE} -predict -name p -channels-out 2 -pol iq -spws 1",
+     "image -o p --overwrite --wsclean-files --predict-models --model-column MODEL_DATA --size 64,48 --scale 2asec "
+     "--stokes I,Q --spw 1 --channels-out 2 --field 0"),
+    # sizes are those of the models
+    ("-predict -name p -channels-out 2",
+     "image -o p --overwrite --wsclean-files --predict-models --model-column MODEL_DATA --stokes I --channels-out 2 "
+     "--field 0"),
+    ("-predict -name p -model-column OTHER",
+     "predict --model p-model.fits --column OTHER --overwrite --field 0"),
+]
+
+# The same of lines without observations.
+ALONE = [
+    ("-j 2 -size 9 9 -restore a.fits b.fits c.fits", "restore a.fits b.fits -o c.fits --overwrite --threads 2"),
+    ("-beam-shape 9 6asec 30 -restore-list a.fits b.txt c.fits",
+     "restore a.fits b.txt -o c.fits --overwrite --beam-shape 9asec,6asec,30deg"),
+    ("-restore a.fits b.fits c.fits -beam-size 8", "restore a.fits b.fits -o c.fits --overwrite --beam-size 8asec"),
+    # as rapthor writes it
+    ("-j 4 -draw-model sky.txt -draw-spectral-terms 2 -name m -draw-centre 12:00:00.0 +45.00.00.0 "
+     "-draw-frequencies 150000000.0 1000000.0 -size 1024 512 -scale 0.001",
+     "draw sky.txt -o m.fits --overwrite --scale 0.001deg --terms 2 --center 12:00:00.0,+45:00:00.0 "
+     "--freq 150000000.0 --bandwidth 1000000.0 --threads 4 --size 1024,512"),
+    # as WSClean's manual has it
+    ("-draw-model sky.txt -sinc-window-size 256 -size 9 9 -scale 1arcsec -name m o.ms",
+     "draw sky.txt -o m.fits --overwrite --scale 1asec --terms 1 --obs o.ms --field 0 --size 9,9"),
+]
+
+# Options that two or more of eighteen public pipelines use.
+IN_USE = """
+size scale niter name mgain join-channels channels-out gridder
+weight auto-threshold no-update-model-required multiscale fit-spectral-pol auto-mask
+pol parallel-deconvolution minuv-l maxuv-l fits-mask data-column
+taper-gaussian nmiter predict multiscale-scales multiscale-scale-bias mem abs-mem local-rms idg-mode
+deconvolution-channels temp-dir save-source-list reorder parallel-gridding parallel-reordering padding
+log-time local-rms-window channel-range wgridder-accuracy weighting-rank-filter
+use-differential-lofar-beam join-polarizations intervals-out interval field baseline-averaging
+apply-primary-beam abs-threshold facet-regions apply-facet-solutions apply-facet-beam facet-beam-update
+grid-with-beam no-negative model-column make-psf no-reorder beam-size verbose dd-psf-grid
+scalar-visibilities continue beam-shape circular-beam fit-beam clean-border multiscale-max-scales
+link-polarizations restore-list taper-inner-tukey nwlayers-factor odd-timesteps no-dirty gain
+shared-facet-reads diagonal-visibilities model-storage-manager squared-channel-joining stop-negative
+no-mf-weighting minuvw-m draw-model local-rms-method aterm-config
+""".split()
+
+# A bad command line, and what the error says.
+REFUSED = [
+    (f"{BASE} -mem 101 x.ms", "--memory: '101' is"),
+    (f"{BASE} -niter many x.ms", "--niter: 'many' is"),
+    (f"{BASE} -niter -5 x.ms", "--niter: '-5' is"),
+    (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
+    (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
+    (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
+    (f"{BASE} -local-rms-strength 2 x.ms", "-local-rms-strength 2: only 1 is supported"),
+    ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
+    ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
+    (f"{BASE} -niter -mgain 0.8", "-niter: needs 1 value (N), and -mgain is an option"),
+    (f"{BASE} -weight briggs -niter 1", "-weight: needs 2 values (KIND R), and -niter is an option"),
+    (f"{BASE} -weight briggs", "-weight: needs 2 values (KIND R)"),
+    (f"{BASE} x.ms -quiet", "-quiet: options come before the observations"),
+    (BASE, "no observation given; put a MeasurementSet behind the options (see"),
+    (f"{BASE} -weight briggs x.ms", "no observation given; put a MeasurementSet behind the options (-weight has taken "
+                                    "'x.ms' as its value)"),
+    ("-scale 2asec -size 64 ./x.ms", "no observation given; put a MeasurementSet behind the options (-size has taken "
+                                     "'./x.ms' as its value)"),
+    (f"{BASE} -pol IX x.ms", "-pol: 'IX' names no polarisations"),
+    ("-restore a.fits b.fits", "-restore: needs 3 values (RESIDUAL MODEL IMAGE)"),
+    ("-draw-model a.txt -size 9 9 -scale 1", "-draw-model needs -draw-centre, or an observation"),
+    ("-draw-model a.txt -size 9 9 x.ms", "-draw-model needs -scale"),
+]
+
+
+def check_translation(suite):
+    for line, words in TRANSLATED:
+        made = run([OURS, "-translate-only", *line.split(), "a b.ms"], 60)
+        suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split(),
+                                                                               "a b.ms"]))
+    for line, words in ALONE:
+        made = run([OURS, "-translate-only", *line.split()], 60)
+        suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split()]))
+    two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
+    suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
+
+
+def check_table(suite):
+    """The options in use are in the table, and at most a quarter of them is refused."""
+    table = run([OURS, "-table"], 60).out.splitlines()
+    rows = {row.split("`")[1].split()[0][1:]: row for row in table if row.startswith("| `")}
+    suite.equal("options in use that are not in the table", [k for k in IN_USE if k not in rows], [])
+    refused = [k for k in IN_USE if k in rows and "| refused |" in rows[k]]
+    suite.below(f"refused of {len(IN_USE)}, {' '.join(refused)}", len(refused), len(IN_USE) / 4)
+
+
+def check_refusals(suite):
+    for line, text in REFUSED:
+        made = run([OURS, *line.split()], 60)
+        suite.equal(f"'{line}': status", made.status, 2)
+        suite.true(f"'{line}': one line with '{text}'", len(made.errors()) == 1
+                   and made.errors()[0].startswith("tessera: error: " + text))
+
+
+def check_runs(suite):
+    """Files, log and several ranks. Of UVFITS there is no MODEL_DATA to write."""
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1, q=.5)])
+    obs = simulate(suite.path("obs.uvfits"), sky, duration="10min")
+    line = ("-size 64 64 -scale 5asec -mem 50 -pol IQ -niter 50 -mgain 0.8 -reorder -threshold 0.05 "
+            "-fit-spectral-pol 2").split()
+    made = run([BIN, "wsclean", "-quiet", *line, "-name", suite.path("one"), obs], 120)
+    if not suite.ran("tessera wsclean", made):
+        return
+    files = sorted(f for f in os.listdir(suite.work) if f.startswith("one-"))
+    suite.equal("files", files, sorted(["one-psf.fits"] + [
+        f"one-{s}-{kind}.fits" for s in "IQ" for kind in ("dirty", "image", "model", "residual")]))
+    suite.equal("--quiet prints", made.err, "")
+    with open(suite.path("one.log"), encoding="utf-8") as file:
+        log = file.read()
+    for text in ("-reorder is left out: observations are read in parallel",
+                 "-fit-spectral-pol is left out: it has no effect here",
+                 "the last residual is that of the data", "never by WSClean's small inversion"):
+        suite.equal(f"'{text}' in the log", log.count(text), 1)
+    check_one_psf(suite, obs)
+    check_weights(suite, obs)
+    if not mpiexec():
+        return
+    two = run([mpiexec(), "-n", "2", OURS, *line, "-name", suite.path("two"), obs], 120)
+    if suite.ran("two ranks", two):
+        images = [read_image(suite.path(name + "-Q-image.fits"))[0] for name in ("one", "two")]
+        suite.below("two ranks: difference", np.abs(images[1] - images[0]).max(), 1e-4)
+    wrong = run([mpiexec(), "-n", "2", OURS, "-nitter", "5", obs], 120)
+    suite.equal("two ranks: status of a mistake", wrong.status, 2)
+    suite.equal("two ranks: lines of a mistake", len(wrong.errors()), 1)
+
+
+def check_weights(suite, obs):
+    """Keywords of weights: of two channels, and of their mean the sums. Stokes I weighs four times the smaller
+    weight; as many visibilities of the largest weight as WSCENVIS tells have the same sum."""
+    with fits_module().open(obs) as hdus:
+        weight = hdus[0].data["DATA"][..., 2].reshape(len(hdus[0].data), -1, 2)
+        weight *= np.random.default_rng(3).uniform(.1, 1, weight.shape)
+        hdus[0].data["DATA"][..., 2] = weight.reshape(hdus[0].data["DATA"].shape[:-1])
+        hdus.writeto(suite.path("uneven.uvfits"))
+    parts = np.split(4 * weight.min(-1), 2, axis=1)
+    line = "-size 64 64 -scale 5asec -weight natural -channels-out 2 -no-dirty -name".split()
+    for ranks in (1, 3) if mpiexec() else (1,):
+        start = [mpiexec(), "-n", str(ranks)] if ranks > 1 else []
+        made = run([*start, OURS, "-quiet", *line, suite.path("keys"), suite.path("uneven.uvfits")], 120)
+        if not suite.ran(f"keywords, {ranks} ranks", made):
+            return
+        for name, of in (("0000", parts[:1]), ("0001", parts[1:]), ("MFS", parts)):
+            header = read_image(suite.path(f"keys-{name}-image.fits"))[1]
+            total = sum(part.sum(dtype=float) for part in of)
+            for key, value in (("WSCIMGWG", total), ("WSCNORMF", total), ("WSCVWSUM", total),
+                               ("WSCENVIS", sum(part.sum(dtype=float) / part.max() for part in of)),
+                               ("WSCNVIS", sum(part.size for part in of))):
+                suite.below(f"{name}, {ranks} ranks: {key}", abs(header[key] / value - 1), 1e-6)
+
+
+def check_one_psf(suite, obs):
+    """The one PSF is the first one's also where polarisations have other weights."""
+    with fits_module().open(obs) as hdus:
+        hdus[0].data["DATA"][..., 1, 2] *= np.linspace(.1, 1, len(hdus[0].data)).reshape(-1, *[1] * 4)
+        hdus.writeto(suite.path("weights.uvfits"))
+    made = run([OURS, *"-size 64 64 -scale 5asec -pol XX,YY -weight natural -make-psf -name".split(),
+                suite.path("weights"), suite.path("weights.uvfits")], 120)
+    own = run([BIN, "image", suite.path("weights.uvfits"), "-o", suite.path("own"), "--stokes", "XX,YY",
+               "--weight", "natural", "--size", "64", "--scale", "5asec"], 120)
+    if not (suite.ran("other weights", made) and suite.ran("tessera's own names", own)):
+        return
+    suite.equal("PSFs", [f for f in os.listdir(suite.work) if f.startswith("weights-")
+                         and f.endswith("psf.fits")], ["weights-psf.fits"])
+    psf, first, second = (read_image(suite.path(name + "-psf.fits"))[0]
+                          for name in ("weights", "own-XX", "own-YY"))
+    suite.below("the PSF and that of XX", np.abs(psf - first).max(), 1e-5)
+    suite.true("that of YY is another one", np.abs(psf - second).max() > 1e-3)
+
+
+def check_sets(suite):
+    """A dirty image has two names, and MODEL_DATA is written where a set is cleaned."""
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    obs = simulate(suite.path("obs.ms"), sky, duration="10min")
+    for name, more in (("dirty", []), ("clean", ["-niter", "20", "-threshold", "0.1"])):
+        made = run([OURS, *"-size 64 64 -scale 5asec -j 1".split(), *more, "-name", suite.path(name), obs],
+                   120)
+        if suite.ran(name, made):
+            image = read_image(suite.path(name + "-image.fits"))[0]
+            suite.below(f"{name}: peak", abs(image.max() - 1), .05)
+    later = simulate(suite.path("later.ms"), sky, duration="10min", start="2026-01-01T22:00:00")
+    for steps in ("-intervals-out 2", "-interval 0 2", "-odd-timesteps"):
+        several = run([OURS, *f"-quiet -size 64 64 -scale 5asec {steps} -name".split(), suite.path("steps"), obs,
+                       later], 120)
+        suite.equal(f"{steps} of sets of other times: status", several.status, 2)
+        suite.true(f"{steps} of sets of other times: it is said", "later.ms has other times" in several.err)
+        alike = run([OURS, *f"-quiet -size 64 64 -scale 5asec {steps} -name".split(), suite.path("steps"), obs,
+                     obs], 120)
+        suite.ran(f"{steps} of sets of the same times", alike)
+    suite.equal("dirty files", sorted(f for f in os.listdir(suite.work) if f.startswith("dirty-")),
+                ["dirty-dirty.fits", "dirty-image.fits"])
+    check_models(suite, obs)
+    check_conjugate(suite, write_sky(suite.path("four.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1, u=.4, v=.3)]))
+    column = run([BIN, "image", obs, "-o", suite.path("model"), "--size", "64", "--scale", "5asec",
+                  "--datacolumn", "MODEL_DATA"], 120)
+    if suite.ran("image of MODEL_DATA", column):
+        suite.below("peak of MODEL_DATA", abs(read_image(suite.path("model-dirty.fits"))[0].max() - 1), .2)
+
+
+def check_conjugate(suite, sky):
+    """MODEL_DATA of YX is that of the sky whose XY is cleaned: here a source in the middle."""
+    obs = simulate(suite.path("four.ms"), sky, duration="10min", pol="XX,XY,YX,YY")
+    made = run([OURS, *"-size 64 64 -scale 5asec -j 1 -pol xy,yx -join-polarizations -niter 1 -gain 1 "
+                "-name".split(), suite.path("conjugate"), obs], 120)
+    column = run([BIN, "image", obs, "-o", suite.path("four"), "--size", "64", "--scale", "5asec", "--datacolumn",
+                  "MODEL_DATA", "--stokes", "IUV"], 120)
+    if not (suite.ran("-pol xy,yx", made) and suite.ran("image of all correlations", column)):
+        return
+    for stokes, wanted in (("I", 0), ("U", .4), ("V", .3)):
+        peak = read_image(suite.path(f"four-{stokes}-dirty.fits"))[0].max()
+        suite.below(f"MODEL_DATA, peak of {stokes}", abs(peak - wanted), 1e-3)
+
+
+def check_models(suite, obs):
+    """-predict of the models of several channels gives what cleaning has written."""
+    line = "-channels-out 2 -pol XX,YY -name".split() + [suite.path("several")]
+    for more in ("-size 64 64 -scale 5asec -niter 30 -mgain 0.8 -threshold 0.05", "-predict -model-column PREDICTED"):
+        if not suite.ran(f"several channels {more}", run([OURS, *more.split(), *line, obs], 120)):
+            return
+    images = []
+    for column in ("MODEL_DATA", "PREDICTED"):
+        made = run([BIN, "image", obs, "-o", suite.path(column), "--size", "64", "--scale", "5asec",
+                    "--datacolumn", column, "--stokes", "XX,YY", "--reproducible"], 120)
+        if suite.ran(f"image of {column}", made):
+            images.append([read_image(suite.path(f"{column}-{c}-dirty.fits"))[0] for c in ("XX", "YY")])
+    if len(images) == 2:
+        suite.true("the models are not empty", np.abs(images[0]).max() > .5)
+        suite.below("difference of the columns", np.abs(np.subtract(*images)).max(), 1e-6)
+    lacking = run([OURS, "-predict", *line, "-channels-out", "3", obs], 120)
+    suite.equal("a model is not there: status", lacking.status, 3)
+    suite.true("a model is not there: it is named", "several-0002-XX-model.fits" in lacking.err)
+
+
+def main():
+    suite = Suite("wsclean_words")
+    check_translation(suite)
+    check_table(suite)
+    check_refusals(suite)
+    check_runs(suite)
+    if have_ms():
+        check_sets(suite)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
