@@ -1,7 +1,6 @@
 # tess_isa_sources(file macro table [options...]): compile `file` of the folder's module for
-# the portable instruction set and once more for each of base/tess_isa.h (those of AVX-512
-# only with TESS_AVX512), with `macro` naming
-# the table it defines; the right one is picked at run time. FMA contraction and vectorised
+# the portable instruction set and once more for each of base/machine/tess_isa.h (those of
+# AVX-512 only with TESS_AVX512), with `macro` naming the table it defines; the right one is picked at run time. FMA contraction and vectorised
 # square roots are allowed in these files alone; `options` come last. Sanitizers look at every
 # access of the unrolled loops: at -O3 such a file takes minutes to compile.
 set(optimise -O3)

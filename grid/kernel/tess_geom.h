@@ -15,9 +15,9 @@
  *  grid[line a mod nu][b mod nv], b contiguous. Real images let every visibility be
  *  moved to w ≥ 0 by (u,v,w,V) → (−u,−v,−w,V*). What the grid leaves out of a
  *  visibility's phase, u l0 + v m0 + w (n_c − 1) turns, is multiplied to its value
- *  (grid/bricks/locate.h); of visibilities that were turned to a direction (l_t, m_t), times
- *  exp(−2πi(u l_t + v m_t + w(n_t − 1))), so much less. The PSF is that of a source
- *  there.
+ *  (grid/bricks/locate.h); of visibilities that were turned to a direction (l_t, m_t),
+ * times exp(−2πi(u l_t + v m_t + w(n_t − 1))), so much less. The PSF is that of a
+ * source there.
  */
 #ifndef TESS_GEOM_H
 #define TESS_GEOM_H

@@ -126,7 +126,7 @@ def program(binary):
 
 
 def power_method():
-    """How the program reads energy here: see base/tess_meter.h."""
+    """How the program reads energy here: see base/profile/tess_meter.h."""
     ways = []
     if os.access(RAPL, os.R_OK):
         ways.append("processors: RAPL through powercap")

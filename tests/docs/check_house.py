@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The map of the house holds: it names all rooms of the imager, rooms include no header and call
-no function of a later room, no source lacks an opening comment, no header of the imager is long,
+"""The map of the house holds: it names all rooms of modules, rooms include no header and call
+no function of a later room, texts name files that are there, no source lacks an opening comment, no header of the imager is long,
 no sources of a folder call one another in a circle, no format is told by its name, no file
 but a backend's own names its device, and no struct is wide or function long."""
 import os
@@ -9,18 +9,30 @@ import sys
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "app")
-ROOMS = ("samples",
-         "engine/machine", "engine/images", "engine/steps", "engine/plan", "engine/exchange",
-         "engine/predict", "engine/visset", "engine/teams", "engine/device", "engine",
-         "run/checkpoint", "run/output", "run/setup", "run/model", "run/cycles", "run/session",
-         "run")
+# Rooms of a module, which see those before them; "": the module's folder itself.
+ROOMS = {
+    "base": ("numbers", "memory", "machine", "text", "files", "device", "profile", ""),
+    "clean": ("", "cpu"),
+    "grid": ("bricks", "tile", "projection", "density", ""),
+    "io": ("files", "fits", "vis", "preview", "checkpoint"),
+    "app/imager": (
+        "samples",
+        "engine/machine", "engine/images", "engine/steps", "engine/plan", "engine/exchange",
+        "engine/predict", "engine/visset", "engine/teams", "engine/device", "engine",
+        "run/checkpoint", "run/output", "run/setup", "run/model", "run/cycles", "run/session",
+        "run"),
+    "app/cli": ("values", "line", "job", "options", "commands", "", "wsclean")}
+# The first room that sees all public headers of its module and of later rooms.
+ALL_PUBLIC = {"app/imager": "run/checkpoint"}
+# Modules of their own in the folder of another.
+INNER = ("grid/kernel", "grid/gcf")
 HEADER_LINES = 150
 MEMBERS = 25
 FUNCTION_LINES = 50
 # Switches of options, whose cases are short.
 SWITCHES = ("app/cli/commands/cmd_simulate.c", "app/cli/options/image_args.c")
 # Fast memory is given back as other memory is, and is made of it where there is none.
-CIRCLES = ("base/fast_memkind.c", "base/fast_none.c", "base/tess_mem.c")
+CIRCLES = ("base/memory/fast_memkind.c", "base/memory/fast_none.c", "base/memory/tess_mem.c")
 
 
 def sources(*folders):
@@ -42,28 +54,57 @@ def included(path):
     return re.findall(r'^\s*#\s*include\s+"([^"]+)"', text_of(path), re.M)
 
 
-def rooms():
-    """The number of each file's room in ROOMS."""
-    return {path: ROOMS.index(os.path.relpath(os.path.dirname(path), "app/imager"))
-            for path in sources("app/imager")}
+def rooms(module):
+    """The number of each file's room in ROOMS, of a module."""
+    found = {}
+    for path in sources(module):
+        folder = os.path.dirname(path)
+        if folder not in INNER:
+            room = os.path.relpath(folder, module)
+            found[path] = ROOMS[module].index("" if room == "." else room)
+    return found
 
 
 def unnamed_rooms():
     """Rooms that the map does not name, and names without a room."""
-    named = re.findall(r"^\| `app/imager/([\w/]+)/` \|", text_of("docs/design/house.md"), re.M)
-    return sorted(set(named) ^ set(ROOMS))
+    named = re.findall(r"^\| `([\w/]+)/` \|", text_of("docs/design/house.md"), re.M)
+    there = {os.path.join(module, room).rstrip("/") for module in ROOMS
+             for room in ROOMS[module]}
+    return sorted(set(named) - {room for room in named if room.startswith("tests/")} ^ there)
+
+
+def counted(module, name, room):
+    """The room that a header or a function counts as one of: public ones are seen earlier."""
+    first = ROOMS[module].index(ALL_PUBLIC.get(module, ROOMS[module][0]))
+    return min(room, first) if name.startswith("tess_") else room
 
 
 def later_headers():
-    """Includes of a header of a later room, as 'file: header'. The rooms of run/ share its
-    public headers, which tell other modules what runs do."""
-    room_of = rooms()
-    first_of_run = ROOMS.index("run/checkpoint")
-    header_in = {os.path.basename(path): min(room, first_of_run)
-                 if os.path.basename(path).startswith("tess_") else room
-                 for path, room in room_of.items() if path.endswith(".h")}
-    return [f"{path}: {header}" for path, room in room_of.items()
-            for header in included(path) if header_in.get(header, -1) > room]
+    """Includes of a header of a later room, as 'file: header'."""
+    found = []
+    for module in ROOMS:
+        room_of = rooms(module)
+        header_in = {name: counted(module, name, room) for name, room in
+                     ((os.path.basename(path), room) for path, room in room_of.items())}
+        found += [f"{path}: {header}" for path, room in room_of.items()
+                  for header in included(path) if header_in.get(header, -1) > room]
+    return found
+
+
+def missing_files():
+    """Names of the project's files in texts, as 'file: name', where no file is."""
+    tops = MODULES + ("cmake", "docs", "examples", "include", "jobs", "tests")
+    name = re.compile(rf"(?<![\w/.$}}-])(?:{'|'.join(tops)})/[\w/.-]+"
+                      r"\.(?:c|h|cc|cu|cuh|py|md|sh|cmake|in)\b(?!\.\w)")
+    texts = ["CONTRIBUTING.md", "NOTICE", "README.md", "CMakeLists.txt"]
+    for top in tops:
+        for base, _, names in sorted(os.walk(os.path.join(ROOT, top))):
+            texts += [os.path.relpath(os.path.join(base, own), ROOT) for own in sorted(names)
+                      if own.endswith((".c", ".h", ".cc", ".cu", ".cuh", ".py", ".md", ".txt",
+                                       ".sh", ".cmake", ".in"))]
+    return [f"{path}: {found}" for path in texts for found in name.findall(text_of(path))
+            if not os.path.exists(os.path.join(ROOT, found))
+            and not os.path.exists(os.path.join(ROOT, os.path.dirname(path), found))]
 
 
 def without_opening():
@@ -145,16 +186,17 @@ def code_of(path):
 
 
 def later_functions():
-    """Calls of a function that a later room defines, as 'file: function'. A public function
-    of run/ counts as one of its first room."""
-    room_of = {path: room for path, room in rooms().items() if path.endswith(".c")}
-    code = {path: code_of(path) for path in room_of}
-    first_of_run = ROOMS.index("run/checkpoint")
-    room_in = {name: min(room, first_of_run) if name.startswith("tess_") else room
-               for path, room in room_of.items() for name in functions_of(code[path])}
-    return [f"{path}: {name}" for path, room in room_of.items()
-            for name in sorted(set(re.findall(r"\b(\w+)\(", code[path])))
-            if room_in.get(name, -1) > room]
+    """Calls of a function that a later room of the module defines, as 'file: function'."""
+    found = []
+    for module in ROOMS:
+        room_of = {path: room for path, room in rooms(module).items() if path.endswith(".c")}
+        code = {path: code_of(path) for path in room_of}
+        room_in = {name: counted(module, name, room) for path, room in room_of.items()
+                   for name in functions_of(code[path])}
+        found += [f"{path}: {name}" for path, room in room_of.items()
+                  for name in sorted(set(re.findall(r"\b(\w+)\(", code[path])))
+                  if room_in.get(name, -1) > room]
+    return found
 
 
 def circles():
@@ -194,6 +236,7 @@ def main():
     failed = 0
     for what, found in (
             ("rooms that the map does not name", unnamed_rooms()),
+            ("names of files that are not there", missing_files()),
             ("includes of a later room's header", later_headers()),
             ("calls of a later room's function", later_functions()),
             ("sources that do not say what they are for", without_opening()),

@@ -142,7 +142,7 @@ static pipeline part_of(const scene *s, tess_comm *comm, int64_t first, int64_t 
 
 /* Sums in another order differ by rounding, half a unit in the last place
  * of either, which the grid correction raises by its gain on each axis
- * (grid/tess_kernel.h). */
+ * (grid/kernel/tess_kernel.h). */
 static double rounding(const pipeline_facts *facts)
 {
     const double unit = facts->is_double ? 0x1p-53 : 0x1p-24;

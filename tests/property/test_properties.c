@@ -82,7 +82,7 @@ static void dirty_of(const scene *s, const double *vis, double *dirty, double *p
 }
 
 /* Rounding of an image in double, half a unit in the last place of each of a few sums,
- * raised by the gain of the grid correction on three axes (grid/tess_kernel.h). */
+ * raised by the gain of the grid correction on three axes (grid/kernel/tess_kernel.h). */
 static double rounding(const pipeline_facts *facts)
 {
     return 8 * 0x1p-53 * pow(facts->kernel.amplification, 3);

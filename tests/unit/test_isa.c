@@ -65,7 +65,7 @@ static double difference(const double *a, const double *b, int count)
 }
 
 /* The sums differ in order and contraction: each of a few roundings per value, at
- * random, is raised by the grid correction's gain on each axis (grid/tess_kernel.h). */
+ * random, is raised by the grid correction's gain on each axis (grid/kernel/tess_kernel.h). */
 static double rounding(const pipeline_facts *facts)
 {
     const double unit = facts->is_double ? 0x1p-53 : 0x1p-24;
