@@ -14,25 +14,11 @@
 #ifndef TESS_CLEAN_CPU_LAYERS_H
 #define TESS_CLEAN_CPU_LAYERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "cpu_work.h"
 
-#include "clean_components.h"
-#include "clean_ops.h"
-
-typedef struct cpu_layers {
-    int count;
-    double *basis;   /**< [count][num_images] b_tc; NULL: layers are images */
-    double *weights; /**< [count][num_images] w_c b_tc */
-    void **residual; /**< [count] spectra of the residuals; with one scale, memory of
-                        products */
-    int num_psf;
-    void **psf; /**< with `basis`: [num_psf] spectra of the PSFs by which layers change
-                   one another */
-    bool has_psf;
-    void **sum; /**< with `basis`: [count] spectra of the components that this minor
-                   loop has found */
-} cpu_layers;
+/** `count` arrays of zeros, or NULL. Local. */
+void **cpu_arrays_create(int count, int64_t elements, size_t bytes);
+void cpu_arrays_free(void **array, int count); /**< NULL is fine. Local. */
 
 /** Number of layers, and of PSFs between them. Local. */
 int cpu_layers_count(const clean_setup *setup);
@@ -40,12 +26,6 @@ int cpu_layers_psfs(const clean_setup *setup);
 
 /** Whether layers are sums of images. Local. */
 bool cpu_layers_are_sums(const clean_setup *setup);
-
-/** The PSF by which layers `a` and `b` change each other. Local. */
-static inline int cpu_layers_psf(int a, int b)
-{
-    return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
-}
 
 /** Allocate memory. TESS_ERR_ALLOC. Local. */
 tess_status cpu_layers_create(clean_work *work);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cpu_layers.h"
+#include "cpu_slot.h"
 #include "tess_mem.h"
 #include "tess_omp.h"
 #include "tess_real.h"

@@ -29,6 +29,9 @@ static inline double *cpu_list_value(const cpu_list *list, int layer, int64_t ca
     return list->value + layer * list->layer_step + candidate * list->step;
 }
 
+/** Count the pixels of the kept slot with |value| >= `from`. Collective. */
+tess_status cpu_count(clean_work *work, int scale, double from, int64_t *pixels);
+
 /** List the pixels of the kept slot with |value| >= `from`. Collective. */
 tess_status cpu_list_make(const clean_work *work, int scale, double from,
                           cpu_list *list);

@@ -1,5 +1,7 @@
 /* Computes the local noise, which is the square root of residual² convolved with a wide
  * Gaussian, and the factor by which the search divides it out. */
+#include "cpu_noise.h"
+
 #include <math.h>
 #include <string.h>
 

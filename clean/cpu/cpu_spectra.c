@@ -1,10 +1,14 @@
 /* Transforms between rows and spectra for the cpu backend: residuals at scales, PSFs,
  * and the changes that components make in them. */
+#include "cpu_spectra.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "clean_scales.h"
 #include "cpu_columns.h"
+#include "cpu_layers.h"
+#include "cpu_slot.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 

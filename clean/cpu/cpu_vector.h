@@ -22,6 +22,12 @@ typedef struct cpu_psf {
     int64_t half_x, half_y;
 } cpu_psf;
 
+/** The PSF by which layers `a` and `b` change each other. Local. */
+static inline int cpu_layers_psf(int a, int b)
+{
+    return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
+}
+
 /** A component of several layers. */
 typedef struct cpu_component {
     int64_t x, y;

@@ -6,10 +6,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "cpu_layers.h"
-
-#ifndef CPU_VECTOR
+#ifndef CPU_VECTOR /* the portable loops, and the choice for this processor */
 #define CPU_VECTOR cpu_vector_portable
+#include "tess_isa.h"
+
+const cpu_vector *cpu_vector_best(void)
+{
+    static const cpu_vector *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(cpu_vector);
+    return table[tess_isa_best()];
+}
 #endif
 
 /* Candidates are scattered over the image. Therefore the PSF at a run is prefetched

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu_columns.h"
+#include "cpu_layers.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
 

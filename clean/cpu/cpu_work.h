@@ -1,15 +1,42 @@
 /** @file cpu_work.h  (private to clean/)
- * The rows and spectra that the cpu backend holds of the images of a minor loop, in the
- * precision of the transforms. */
+ *  The rows and spectra that the cpu backend holds of the images of a minor loop, in
+ *  the precision of the transforms.
+ *
+ *  Files of the backend call only those that stand above them here:
+ *
+ *      cpu_vector    inner loops          cpu_join      what pixels are chosen by
+ *      cpu_work      what is held
+ *      cpu_columns   columns of spectra
+ *      cpu_layers    images, or sums of them
+ *      cpu_slot      images at a scale, their peaks
+ *      cpu_noise, cpu_local_rms           cpu_window    PSFs of a scale
+ *      cpu_list      candidates           cpu_spectra   transforms
+ *      cpu_loop      the sub-minor loop
+ *      cpu_backend   all of it, as the order of work calls it (clean_ops.h)
+ */
 #ifndef TESS_CLEAN_CPU_WORK_H
 #define TESS_CLEAN_CPU_WORK_H
 
 #include "clean_ops.h"
-#include "cpu_layers.h"
 #include "cpu_vector.h"
 #include "tess_convolve.h"
 
 typedef struct cpu_window cpu_window; /* cpu_window.h */
+
+/** What images and spectra are held of: see cpu_layers.h. */
+typedef struct cpu_layers {
+    int count;
+    double *basis;   /**< [count][num_images] b_tc; NULL: layers are images */
+    double *weights; /**< [count][num_images] w_c b_tc */
+    void **residual; /**< [count] spectra of the residuals; with one scale, memory of
+                        products */
+    int num_psf;
+    void **psf; /**< with `basis`: [num_psf] spectra of the PSFs by which layers change
+                   one another */
+    bool has_psf;
+    void **sum; /**< with `basis`: [count] spectra of the components that this minor
+                   loop has found */
+} cpu_layers;
 
 /** The residual at one scale: this rank's rows of each image, and of their mean times
  * the local factor. */
@@ -63,8 +90,6 @@ struct clean_work {
     cpu_window *window;
 };
 
-/* ---- cpu_slot.c ---- */
-
 /** Whether an image has data. Other images stay 0 and are not transformed. */
 static inline bool cpu_has_data(const clean_work *work, int image)
 {
@@ -74,92 +99,11 @@ static inline bool cpu_has_data(const clean_work *work, int image)
 /** Whether the mean of several images has a spectrum of its own. A scale is then
  *  measured by one transform. The images are made for the scale that is cleaned. Roots
  *  and squares have no such spectrum. Local. */
-bool cpu_has_mean(const clean_setup *setup);
-
-/** The pixels of a row that may have components of a scale: a row of `allowed`, or a
- * row in this thread's scratch memory. Local. */
-const uint8_t *cpu_allowed_row(const clean_work *work, int scale, int64_t row);
-
-/** Fill the slot's mean with the numbers by which pixels are chosen, times the factor,
- * and find the peaks of its rows. If the mean is an image, the peaks are found when its
- * rows are made. Local. */
-void cpu_slot_mean(const clean_work *work, cpu_slot *slot);
-
-/** The same without the signs of roots, and without peaks. Local. */
-void cpu_slot_magnitude(const clean_work *work, cpu_slot *slot);
-
-/** Fill the slot's mean with the linear mean without the factor, in which noise is
- * measured. Local. */
-void cpu_slot_linear(const clean_work *work, cpu_slot *slot);
-
-/** Find the peak of a row of the mean, while it is in cache. Local. */
-void cpu_row_peak(const clean_work *work, cpu_slot *slot, int64_t row);
-
-/** Find the peaks of all rows of the mean. Local. */
-void cpu_slot_peaks(const clean_work *work, cpu_slot *slot);
-
-/* ---- cpu_spectra.c ---- */
-
-/** Make the spectrum of a scale's kernel. Collective. */
-tess_status cpu_make_kernel(clean_work *work, int scale);
-
-/** Make the spectrum of a PSF. Collective. */
-tess_status cpu_make_psf(clean_work *work, int image, const void *rows);
-
-/** Make the spectra of the residual images in a slot. Collective. */
-tess_status cpu_make_residual(clean_work *work, cpu_slot *slot);
-
-/** Make the residual at a scale in a slot. Collective. */
-tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot);
-
-/** Make the residual itself in a slot. Collective. */
-tess_status cpu_make_plain(clean_work *work, cpu_slot *slot);
-
-/** Make the images of a slot's scale, unless they are there. Collective. */
-tess_status cpu_make_images(clean_work *work, cpu_slot *slot);
-
-tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged);
-
-/* ---- cpu_peak.c ---- */
-
-/** The peak of a slot over all ranks. Collective. */
-tess_status cpu_slot_peak(const clean_work *work, const cpu_slot *slot,
-                          clean_peak *peak);
-
-/* ---- cpu_list.c ---- */
-
-tess_status cpu_count(clean_work *work, int scale, double from, int64_t *pixels);
-tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found);
-
-/* ---- cpu_model.c ---- */
-
-tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
-                    double *const *model);
-
-/* ---- cpu_noise.c ---- */
-
-/** The median of a slot's mean over all ranks, and 1.4826 times the median absolute
- * deviation, without NaN pixels. Collective. */
-tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise);
-
-/** The root mean square of the mean residual over all ranks, without NaN pixels.
- * Collective. */
-tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
-
-/* ---- cpu_channel_noise.c ---- */
-
-/** What is expected of weight · noise² of a channel in a slot's images, for each
- * polarisation, noise[num_pol]; 0 unless logarithms are fitted. Collective. */
-tess_status cpu_channel_noise(const clean_work *work, const cpu_slot *slot,
-                              double *noise);
-
-/* ---- cpu_local_rms.c ---- */
-
-/** Fill `factor_rows` from the rows of the mean residual; `*least` gets the smallest σ.
- * Collective. */
-tess_status cpu_local_rms(clean_work *work, const void *rows, double *least);
-
-/* ---- */
+static inline bool cpu_has_mean(const clean_setup *setup)
+{
+    return clean_is_multiscale(setup) && setup->images.num_images > 1 &&
+           clean_join_is_linear(&setup->join);
+}
 
 static inline size_t cpu_line_bytes(const clean_work *work)
 {

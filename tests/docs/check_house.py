@@ -218,6 +218,21 @@ def circles():
     return found
 
 
+def against_order():
+    """Files of the processors' backend of CLEAN that include one which stands below them in
+    the list at the head of cpu_work.h."""
+    head = text_of("clean/cpu/cpu_work.h").split("*/")[0].split("stand above them here:")[1]
+    order = re.findall(r"\bcpu_\w+", head)
+    there = {path: os.path.splitext(os.path.basename(path))[0] for path in sources("clean/cpu")}
+    found = [f"{path}: not in the list" for path, name in there.items()
+             if name.replace("_isa", "") not in order]
+    for path, name in there.items():
+        below = order[order.index(name.replace("_isa", "")) + 1:] if not found else []
+        found += [f"{path}: {header}" for header in included(path)
+                  if header[:-2] in below]
+    return found
+
+
 def told_by_name():
     """Lines that compare a format of visibilities by its name or by its address."""
     words = re.compile(r'cmp\([^;]*"(UVFITS|MS|\.ms)"|[!=]= &tess_vis_format_')
@@ -242,6 +257,7 @@ def main():
             ("sources that do not say what they are for", without_opening()),
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),
+            ("files of clean/cpu that include one below them", against_order()),
             ("formats that are told by their names", told_by_name()),
             ("names of a device outside of its backend", one_device()),
             (f"functions of more than {FUNCTION_LINES} lines", long_functions()),

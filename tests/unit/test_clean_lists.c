@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "cpu_layers.h"
 #include "cpu_vector.h"
 #include "tess_isa.h"
 

@@ -1,11 +1,14 @@
 /* The cpu backend: its memory, and the residual images of a minor loop in this memory.
  */
-#include "cpu_work.h"
-
 #include <math.h>
 
 #include "clean_scales.h"
-#include "cpu_arrays.h"
+#include "cpu_layers.h"
+#include "cpu_list.h"
+#include "cpu_loop.h"
+#include "cpu_noise.h"
+#include "cpu_slot.h"
+#include "cpu_spectra.h"
 #include "cpu_window.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
