@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "planes_cpu.h"
-#include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_omp.h"
+#include "tess_real.h"
 
 /* The cells of a line are prefetched from the piece that is this many pieces ahead,
  * because they are a few cache lines that lie alone in memory. */

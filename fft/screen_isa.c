@@ -6,8 +6,22 @@
 
 #include "tess_sincos.h"
 
-#ifndef SCREEN_TABLE
+#ifndef SCREEN_TABLE /* the portable loops, and the choice for this processor */
 #define SCREEN_TABLE screen_table_portable
+#include "tess_isa.h"
+
+int64_t screen_bytes(int64_t nx, double l0, bool is_double)
+{
+    const int64_t bytes = 2 * screen_count(nx, l0) * (is_double ? 8 : 4);
+    return (bytes + 63) / 64 * 64;
+}
+
+const screen_table *screen_table_best(void)
+{
+    static const screen_table *const table[TESS_NUM_ISA] =
+        TESS_ISA_TABLES(screen_table);
+    return table[tess_isa_best()];
+}
 #endif
 
 /* Distances worked on together: turns in double precision, because w (n − 1) may be

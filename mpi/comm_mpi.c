@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tess_spent.h"
+#include "tess_profile.h"
 
 /* Ranks on this rank's node, of the largest communicator that was not split from
  * another one; for tests, of all nodes. */

@@ -59,7 +59,7 @@ tess_status comm_window_sync(const tess_window *window);
  *  its patience is over. */
 tess_status comm_wait(MPI_Request *request, int count);
 
-/** Add bytes sent and the time since `start` to what is spent (tess_spent.h). Local. */
+/** Add bytes sent and the time since `start` to what is spent (tess_profile.h). Local. */
 void comm_account(double start, int64_t bytes);
 
 /** Note bytes that go to this rank of the communicator, if it is on another node.

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "tess_add.h"
-#include "tess_spent.h"
+#include "tess_profile.h"
+#include "tess_real.h"
 
 /* Shared memory of a rank for slices of what the ranks of its node sum: two sets of
  * them, one of which is written while the other is read. As much as stays in its

@@ -487,7 +487,7 @@ TABLE = [Mutant(*entry) for entry in [
      "int64_t at = spool->bytes;",
      "int64_t at = 0;",
      "unit.spool"),
-    ("exact-high-word", "base/numbers/tess_exact.c",
+    ("exact-high-word", "base/numbers/tess_exact.h",
      "total += ldexp((double)sum->word[2 * exponent + 1], scale + 26);",
      "total += ldexp((double)sum->word[2 * exponent + 1], scale + 25);",
      "unit.exact"),

@@ -7,6 +7,7 @@
 #ifndef TESS_EXACT_H
 #define TESS_EXACT_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,6 +34,19 @@ static inline void tess_exact_add(tess_exact *sum, double value)
 
 /** The value of the sum, which is rounded a few times. It is infinite if a number was
  * not finite. */
-double tess_exact_value(const tess_exact *sum);
+static inline double tess_exact_value(const tess_exact *sum)
+{
+    enum { NOT_FINITE = 0x7ff, BIAS = 1075 };
+    double total = 0;
+    if (sum->word[2 * NOT_FINITE] != 0 || sum->word[2 * NOT_FINITE + 1] != 0)
+        return INFINITY;
+    for (int exponent = NOT_FINITE - 1; exponent >= 0; --exponent) {
+        /* exponent 0 stands for subnormal numbers, whose unit is that of exponent 1 */
+        const int scale = (exponent > 0 ? exponent : 1) - BIAS;
+        total += ldexp((double)sum->word[2 * exponent + 1], scale + 26);
+        total += ldexp((double)sum->word[2 * exponent], scale);
+    }
+    return total;
+}
 
 #endif

@@ -22,4 +22,16 @@ static inline void tess_real_set(void *array, bool is_double, int64_t k, double 
         ((float *)array)[k] = (float)value;
 }
 
+/** to[k] += from[k] for `count` floats, or doubles. Local. */
+static inline void tess_add_reals(bool is_double, void *to, const void *from,
+                                  int64_t count)
+{
+    if (is_double)
+        for (int64_t k = 0; k < count; ++k)
+            ((double *)to)[k] += ((const double *)from)[k];
+    else
+        for (int64_t k = 0; k < count; ++k)
+            ((float *)to)[k] += ((const float *)from)[k];
+}
+
 #endif

@@ -6,7 +6,6 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_spent.h"
 
 static const char *const stage_names[TESS_NUM_STAGES] = {
     [TESS_STAGE_READ] = "read",         [TESS_STAGE_WEIGHT] = "weight",
@@ -116,4 +115,20 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage)
     profile->stage_mpi_s[stage] += spent.seconds - profile->mpi_before_s;
     profile->sent_before = spent.bytes_sent;
     profile->mpi_before_s = spent.seconds;
+}
+
+/* ---- communication ---- */
+
+static tess_spent all_spent;
+
+void tess_spent_add(const tess_spent *more)
+{
+    all_spent.bytes_sent += more->bytes_sent;
+    all_spent.bytes_between += more->bytes_between;
+    all_spent.seconds += more->seconds;
+}
+
+tess_spent tess_spent_so_far(void)
+{
+    return all_spent;
 }

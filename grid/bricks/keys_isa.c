@@ -5,8 +5,15 @@
 
 #include "tess_sincos.h"
 
-#ifndef KEY_TABLE
+#ifndef KEY_TABLE /* the portable loops, and the choice for this processor */
 #define KEY_TABLE key_table_portable
+#include "tess_isa.h"
+
+const key_table *key_table_best(void)
+{
+    static const key_table *const table[TESS_NUM_ISA] = TESS_ISA_TABLES(key_table);
+    return table[tess_isa_best()];
+}
 #endif
 
 /* An axis of the grid; footprints start between 0 and period − 1. */

@@ -15,10 +15,10 @@
 
 #include "checkpoint_names.h"
 #include "checkpoint_text.h"
-#include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_real.h"
 
 static const char MAGIC[8] = CHECKPOINT_RANK_BEGINS "2";
 /* A text is a line for each rank and a character for each plane of each image. */

@@ -16,7 +16,7 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 #include "tess_outbox.h"
-#include "tess_spent.h"
+#include "tess_profile.h"
 
 enum { MOST_RANKS = 16 };
 

@@ -13,7 +13,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
-#include "tess_spent.h"
+#include "tess_profile.h"
 #include "tess_version.h"
 
 static const char *const ignored_names[TESS_NUM_IGNORED] = {

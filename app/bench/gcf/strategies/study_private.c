@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "study_plan.h"
-#include "tess_add.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_omp.h"
+#include "tess_real.h"
 
 /* Each thread sums a share of the cells over the grids of all. */
 static void add_grids(const tess_gcf *gcf, const char *grids, int64_t count,
