@@ -2,11 +2,11 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "built.h"
-#include "early_threads.h"
+#include "tess_cli.h"
 #include "tess_comm.h"
 #include "tess_input.h"
 #include "tess_log.h"
@@ -14,6 +14,7 @@
 #include "tess_status.h"
 #include "tess_stop.h"
 #include "tess_subcommands.h"
+#include "tess_threads.h"
 #include "tess_vis.h"
 #include "tess_waiting.h"
 #include "tess_watch.h"
@@ -218,6 +219,44 @@ static void report_error(tess_comm *comm, tess_status status, int blamed,
     if (tess_comm_rank(comm) == (heard ? 0 : blamed)) print_error(&r, by);
 }
 
+/* ---- how ranks and threads wait ---- */
+
+/* MPI must know when it starts how its ranks wait, and the threads of OpenMP wait for
+ * each other in all commands: the number of threads is found before the command line is
+ * parsed. */
+
+/* The number of --threads (WSClean's -j), before the command line is parsed, or 0. */
+static int threads_asked(int argc, char **argv)
+{
+    static const char option[] = "--threads";
+    const size_t length = sizeof option - 1;
+    for (int k = 1; k < argc; ++k) {
+        if (strncmp(argv[k], "--threads=", length + 1) == 0)
+            return atoi(argv[k] + length + 1);
+        if (k + 1 < argc &&
+            (strcmp(argv[k], option) == 0 || strcmp(argv[k], "-j") == 0))
+            return atoi(argv[k + 1]);
+    }
+    return 0;
+}
+
+/* Before MPI starts: ranks yield their processors if there are too few of them. */
+static void yield_early(int argc, char **argv)
+{
+    tess_threads_yield(threads_asked(argc, argv));
+}
+
+/* Calls tess_waiting_begin(), also if it fails. Collective. */
+static tess_status begin_waiting(tess_comm *comm, int argc, char **argv)
+{
+    tess_status status = TESS_OK;
+    int threads = threads_asked(argc, argv);
+    if (threads < 1) TESS_TRY(tess_threads_default(comm, &threads));
+cleanup:
+    tess_waiting_begin(threads);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     tess_comm *comm = NULL;
@@ -226,7 +265,7 @@ int main(int argc, char **argv)
     tess_stop_record();
     tess_input_keep_standard();
     tess_out_catch_file_limit();
-    early_threads_yield(argc, argv);
+    yield_early(argc, argv);
     tess_status status = tess_comm_start(&argc, &argv, &comm);
     if (status != TESS_OK) {
         tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());
@@ -236,7 +275,7 @@ int main(int argc, char **argv)
     tess_out_catch_signals(tess_comm_size(comm) > 1);
     tess_vis_end_clearly();
     tess_comm_end_with(comm, PATIENCE_S, end_all, &by);
-    status = early_threads_begin(comm, argc, argv);
+    status = begin_waiting(comm, argc, argv);
     if (status == TESS_OK)
         status = tess_watch_start(comm, say_stalled, leave_stalled, &by);
     if (status == TESS_OK) status = run(comm, argc, argv, &by.chosen);

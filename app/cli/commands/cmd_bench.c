@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "option_lists.h"
 #include "option_rules.h"
 #include "tess_backend.h"
 #include "tess_backend_choice.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli_groups.h"
 #include "option_rules.h"
 #include "options.h"
-#include "restore_args.h"
 #include "tess_cli.h"
 #include "tess_source_list.h"
 #include "tess_subcommands.h"

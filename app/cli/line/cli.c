@@ -1,5 +1,6 @@
 /* Parses the command line of a subcommand on every rank, with argp. One rank prints the
- * error or the help. Options from --config come before those of the command line. */
+ * error, the help or the version. Options from --config come before those of the
+ * command line. */
 #define _GNU_SOURCE
 #include "tess_cli.h"
 
@@ -10,9 +11,12 @@
 
 #include "cli_help.h"
 #include "cli_mistakes.h"
+#include "tess_comm.h"
+#include "tess_isa.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
+#include "tess_version.h"
 #include "tess_watch.h"
 
 /* The topmost argp, and the command line that all groups of options share. Groups find
@@ -308,4 +312,31 @@ void tess_cli_free(tess_cli *cli)
     tess_free(cli->used);
     tess_params_free(&cli->params);
     *cli = (tess_cli){0};
+}
+
+/* ---- --version ---- */
+
+static void print_processors(FILE *out)
+{
+    fprintf(out, "%-16s", "processor code");
+    for (int isa = 0; isa < TESS_NUM_ISA_BUILT; ++isa)
+        fprintf(out, "%s%s", isa ? ", " : "", tess_isa_name((tess_isa)isa));
+    const tess_isa best = tess_isa_best();
+    fprintf(out, "; here: %s\n",
+            tess_isa_name(
+                best < TESS_NUM_ISA_BUILT ? best : (tess_isa)(TESS_NUM_ISA_BUILT - 1)));
+}
+
+void tess_built_print(FILE *out)
+{
+    char mpi[256];
+    tess_comm_library(mpi, sizeof mpi);
+    fprintf(out, "tessera %s\nbuilt with %s\nusing %s\n", tess_version_full(),
+            tess_version_compiler(), tess_version_libraries());
+    fprintf(out, "%-16s%s\n", "MPI", mpi);
+    fprintf(out, "%-16s%s\n", "OpenMP", tess_version_openmp());
+    fprintf(out, "%-16s%s\n", "GPUs", tess_version_gpu());
+    print_processors(out);
+    fprintf(out, "%-16s%s\n", "fast memory", tess_fast_memory_text());
+    fprintf(out, "%-16s%s\n", "MeasurementSets", tess_version_ms());
 }

@@ -1,6 +1,6 @@
 /* Reads a parameter file, and puts its options before those of the command line. */
 #define _GNU_SOURCE
-#include "tess_params.h"
+#include "tess_cli.h"
 
 #include <ctype.h>
 #include <errno.h>

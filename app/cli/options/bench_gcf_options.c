@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "bench_gcf_probes.h"
-#include "option_lists.h"
 #include "option_rules.h"
 #include "tess_backend.h"
 #include "tess_bench_gcf_names.h"

@@ -11,4 +11,8 @@
 /** The options. The parser's input is a tess_bench_gcf_args. */
 extern const struct argp tess_bench_gcf_argp;
 
+/** Those that change how a strategy works (tess_study_probes), to compare with what
+ *  studies have published. The input is the same. */
+extern const struct argp tess_bench_gcf_probes_argp;
+
 #endif

@@ -1,5 +1,5 @@
 /* Parses the options of `tessera bench gcf` that change how a strategy works. */
-#include "bench_gcf_probes.h"
+#include "bench_gcf_options.h"
 
 #include <stddef.h>
 

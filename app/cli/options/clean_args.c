@@ -1,5 +1,5 @@
 /* Parses the options for cleaning of tessera image and tessera plan. */
-#include "clean_args.h"
+#include "cli_groups.h"
 
 #include <float.h>
 #include <stddef.h>

@@ -7,6 +7,9 @@
 
 #include <argp.h>
 
+#include "tess_cli.h"
+#include "tess_imager.h"
+#include "tess_restore.h"
 #include "tess_status.h"
 
 /** Which visibilities: --datacolumn --field --spw --channels --intervals --uvrange
@@ -27,5 +30,34 @@ tess_status tess_cli_lock_timeout(const char *text);
 #define TESS_LOCK_TIMEOUT_HELP                                                         \
     "Wait for at most TIME (1min by default, 0: not at all) where another program "    \
     "has a MeasurementSet locked, which it does while it writes the set"
+
+/* ---- cleaning, of `tessera image` and `tessera plan` ---- */
+
+/** Parses the options; its input is a tess_image_opts. */
+extern const struct argp tess_clean_argp;
+
+/** Check the options together, and with those of images; a plan needs no output.
+ *  TESS_ERR_USAGE. Local. */
+tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan);
+
+/* ---- of `tessera restore` and `tessera draw` ---- */
+
+/** Zero it before use. */
+typedef struct restore_args {
+    tess_restore_job job;
+    tess_fits_beam beam;
+    char *command_line; /**< owned */
+} restore_args;
+
+/** -o --overwrite --beam-size --beam-shape --threads --reproducible; the input is a
+ *  restore_args. */
+extern const struct argp restore_argp;
+
+/** Once options are parsed: check that there is an output, set the threads and begin
+ * the log with `notes`, which NULL ends; NULL: none. Collective. */
+tess_status restore_args_finish(tess_comm *comm, int argc, char **argv,
+                                const char *const *notes, restore_args *args);
+
+void restore_args_free(restore_args *args); /**< Local. */
 
 #endif

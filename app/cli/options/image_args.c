@@ -7,7 +7,6 @@
 #include <float.h>
 #include <string.h>
 
-#include "clean_args.h"
 #include "cli_groups.h"
 #include "forced.h"
 #include "job.h"

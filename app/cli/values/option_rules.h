@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tess_bench_list.h"
 #include "tess_status.h"
 
 /** How the value of one option is parsed. */
@@ -60,5 +61,17 @@ tess_status tess_take_scale(const tess_option_rule *rule, const char *text,
 
 /** One of the rule's words: its index, an int or an enumeration. */
 tess_status tess_take_word(const tess_option_rule *rule, const char *text, void *value);
+
+/* ---- lists ---- */
+
+/** Rules of options whose value is a list, separated by commas, at
+ *  most TESS_BENCH_MOST items long: whole numbers, numbers, or words, which become
+ * their indices. TESS_ERR_USAGE. */
+tess_status tess_bench_take_integers(const tess_option_rule *rule, const char *text,
+                                     void *list);
+tess_status tess_bench_take_numbers(const tess_option_rule *rule, const char *text,
+                                    void *list);
+tess_status tess_bench_take_words(const tess_option_rule *rule, const char *text,
+                                  void *list);
 
 #endif

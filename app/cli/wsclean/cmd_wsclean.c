@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "built.h"
 #include "tess_cli.h"
 #include "tess_log.h"
 #include "tess_mem.h"
