@@ -399,13 +399,13 @@ TABLE = [Mutant(*entry) for entry in [
      "mpi.comm.np3"),
 
     # ---- primary beams ----
-    ("beam-squint", "app/primary_beam/beam_cosine.c",
+    ("beam-squint", "app/primary_beam/primary_beam.c",
      "(place[k] - squint) / width", "(place[k] + squint) / width", "unit.primary_beam"),
     ("beam-turns-back", "app/primary_beam/beam_mean.c",
      "m * by->sine - l * by->cosine", "m * by->sine + l * by->cosine", "unit.primary_beam"),
     ("beam-no-end", "app/primary_beam/beam_polynomial.c",
      "if (x > of->end_x) return 0;", "", "unit.primary_beam"),
-    ("beam-east-of-west", "app/primary_beam/beam_turn.c",
+    ("beam-east-of-west", "app/primary_beam/beam_mean.c",
      "atan2(east, north)", "atan2(-east, north)", "unit.primary_beam"),
     ("beam-weights", "app/primary_beam/beam_mean.c",
      "in->weight[k] / sum *", "in->weight[0] / sum *", "unit.primary_beam"),

@@ -1,5 +1,5 @@
 /** @file beam_cube.h  (private to app/primary_beam/)
- *  Primary beams from FITS files.
+ *  Power patterns on a regular grid, and primary beams from FITS files.
  *
  *  Axis 1 is x and axis 2 is y, in an angle's unit: 'AZ' or 'X' grows with azimuth, 'L'
  *  against it (to the East, where the zenith is North); 'EL', 'Y' or 'M' grows with
@@ -13,8 +13,20 @@
 #ifndef BEAM_CUBE_H
 #define BEAM_CUBE_H
 
-#include "beam_map.h"
+#include <stdint.h>
+
 #include "tess_fits_array.h"
+
+/** value[row][column] at x = (column − x0) dx, y = (row − y0) dy [sines]. */
+typedef struct beam_map {
+    int64_t nx, ny;
+    double x0, y0, dx, dy;
+    double *value; /**< from tess_alloc */
+} beam_map;
+
+/** The power at a place, by cubic interpolation (tess_cubic.h); 0 beyond the samples,
+ *  and where one of the samples around is not finite. */
+double beam_map_at(const beam_map *map, double x, double y);
 
 /** Where the planes of a cube lie in its file. */
 typedef struct beam_cube {

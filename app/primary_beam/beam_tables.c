@@ -1,6 +1,6 @@
 /* Numbers of primary beams of telescopes, as published. docs/manual/beams.md names the
  * sources with links. */
-#include "beam_tables.h"
+#include "primary_beam.h"
 
 /* ---- VLA: Perley 2016, EVLA Memo 195, as CASA has it ---- */
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "beam_tables.h"
 #include "tess_const.h"
 #include "tess_fits_array.h"
 #include "tess_mem.h"
@@ -321,13 +320,53 @@ static double airy_power(const tess_primary_beam *beam, double freq_hz, double s
     return field * field;
 }
 
+/* The power of a uniform aperture with a cosine taper falls to one half at this number
+ * of half widths (Condon and Ransom 2016, Essential Radio Astronomy, section 3.2.5;
+ * Mauch et al. 2020, ApJ 888, 61, equations 3 and 4). */
+#define HALF_POWER 1.18896478
+
+static double mixed(double a, double b, double share)
+{
+    return a + share * (b - a);
+}
+
+static double feed_power(const beam_feed *below, const beam_feed *above, double share,
+                         const double place[2])
+{
+    double r2 = 0;
+    for (int k = 0; k < 2; ++k) {
+        const double squint = mixed(below->squint[k], above->squint[k], share);
+        const double width = mixed(below->width[k], above->width[k], share);
+        const double r = (place[k] - squint) / width;
+        r2 += r * r;
+    }
+    const double r = HALF_POWER * sqrt(r2), rest = 1 - 4 * r * r;
+    /* at r = 1/2 numerator and denominator are 0, and their ratio is π/4 */
+    const double field = fabs(rest) < 1e-9 ? TESS_PI / 4 : cos(TESS_PI * r) / rest;
+    return field * field;
+}
+
+/* The mean power of the two feeds, which is that of Stokes I. */
+static double cosine_power(const beam_cosine_table *table, double freq_hz, double x,
+                           double y)
+{
+    const double amin = 60 * TESS_RAD_PER_ASEC, mhz = freq_hz * 1e-6;
+    const double place[2] = {x / amin, y / amin};
+    int above = 1;
+    while (above < table->num - 1 && table->row[above].at_mhz < mhz)
+        ++above;
+    const beam_cosine_row *a = &table->row[above - 1], *b = &table->row[above];
+    const double share = fmin(1, fmax(0, (mhz - a->at_mhz) / (b->at_mhz - a->at_mhz)));
+    return 0.5 * (feed_power(&a->feed[0], &b->feed[0], share, place) +
+                  feed_power(&a->feed[1], &b->feed[1], share, place));
+}
+
 double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
                           double y)
 {
     const double sine = fmin(1, sqrt(x * x + y * y));
     if (beam->kind == BEAM_AIRY) return airy_power(beam, freq_hz, sine);
-    if (beam->kind == BEAM_COSINE)
-        return beam_cosine_power(beam->cosine, freq_hz, x, y);
+    if (beam->kind == BEAM_COSINE) return cosine_power(beam->cosine, freq_hz, x, y);
     return beam_polynomial_power(beam_band_of(&beam->polynomials, freq_hz), freq_hz,
                                  asin(sine));
 }

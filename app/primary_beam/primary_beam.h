@@ -4,10 +4,38 @@
 #ifndef PRIMARY_BEAM_H
 #define PRIMARY_BEAM_H
 
-#include "beam_cosine.h"
 #include "beam_cube.h"
 #include "beam_polynomial.h"
 #include "tess_primary_beam.h"
+
+/* ---- apertures whose illumination falls off as a cosine, for two feeds ---- */
+
+/** Squint and full width at half maximum of a feed along x and y [arcmin]. */
+typedef struct beam_feed {
+    double squint[2], width[2];
+} beam_feed;
+
+typedef struct beam_cosine_row {
+    double at_mhz;
+    beam_feed feed[2]; /**< horizontal, vertical */
+} beam_cosine_row;
+
+/** A beam that was measured at some frequencies. Numbers are interpolated linearly
+ * between these; beyond them the last ones hold. */
+typedef struct beam_cosine_table {
+    const char *name;
+    double low_mhz, high_mhz;
+    const beam_cosine_row *row;
+    int num;
+} beam_cosine_table;
+
+/* ---- tables ---- */
+
+extern const beam_band beam_vla[], beam_atca[], beam_gmrt[];
+extern const int beam_vla_num, beam_atca_num, beam_gmrt_num;
+extern const beam_cosine_table beam_meerkat_uhf, beam_meerkat_l;
+
+/* ---- any beam ---- */
 
 typedef enum beam_kind { BEAM_POLYNOMIAL, BEAM_AIRY, BEAM_COSINE, BEAM_CUBE } beam_kind;
 
