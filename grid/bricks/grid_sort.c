@@ -553,6 +553,21 @@ int64_t tess_brick_list_block_end(const tess_grid_plan *plan,
     return end;
 }
 
+tess_status tess_brick_list_make_counts(int64_t num_bricks, bool with_planes,
+                                        tess_brick_list *list)
+{
+    tess_status status = TESS_OK;
+    list->key = tess_alloc(num_bricks, sizeof *list->key);
+    list->num_vis = tess_alloc(num_bricks, sizeof *list->num_vis);
+    list->first_run = tess_alloc(num_bricks + 1, sizeof *list->first_run);
+    if (with_planes) list->planes = tess_alloc(num_bricks, sizeof *list->planes);
+    if (!list->key || !list->num_vis || !list->first_run ||
+        (with_planes && !list->planes))
+        TESS_FAIL(TESS_ERR_ALLOC, "counts of bricks");
+cleanup:
+    return status;
+}
+
 void tess_brick_list_free(tess_brick_list *list)
 {
     if (list->own) list->release(list->own);

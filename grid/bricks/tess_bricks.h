@@ -47,6 +47,11 @@ typedef struct tess_brick_range {
     int64_t first, end;
 } tess_brick_range;
 
+/** Make room for the counts of `num_bricks` bricks in an empty list, without runs.
+ *  TESS_ERR_ALLOC. */
+tess_status tess_brick_list_make_counts(int64_t num_bricks, bool with_planes,
+                                        tess_brick_list *list);
+
 /** Key of the brick in which the footprint of a sample of this row and channel
  *  starts. */
 int64_t tess_brick_key_of(const struct tess_grid_plan *plan, const double uvw_m[3],

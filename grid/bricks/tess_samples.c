@@ -11,6 +11,14 @@ static int64_t element_size(const tess_samples *samples)
     return samples->is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
 }
 
+tess_samples tess_samples_like(const tess_samples *samples)
+{
+    return (tess_samples){.is_double = samples->is_double,
+                          .num_pol = samples->num_pol,
+                          .num_weight = samples->num_weight,
+                          .inv_lambda = samples->inv_lambda};
+}
+
 int64_t tess_samples_vis_bytes(const tess_samples *samples)
 {
     return element_size(samples) * (2 * samples->num_pol + samples->num_weight);

@@ -64,6 +64,9 @@ static inline double tess_samples_weight(const tess_samples *samples, int64_t at
 {
     return tess_real_at(samples->weight, samples->is_double, at);
 }
+/** No samples, of the same kind as these: as precise, with as many polarisations and
+ *  weights, and the same channels. Local. */
+tess_samples tess_samples_like(const tess_samples *samples);
 
 /** TESS_ERR_RESOURCE if there are more rows than a tess_run can number in 32 bits.
  *  Local. */

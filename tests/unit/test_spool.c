@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 
 #include "spool.h"
+#include "tess_mem.h"
 
 enum { SETS = 3, CHANNELS = 5 };
 
@@ -74,13 +75,13 @@ static void test_again_and_again(void **state)
         assert_int_equal(tess_spool_create(".", &spool), TESS_OK);
         for (int k = 0; k < SETS; ++k) {
             fill(k, &put);
-            assert_int_equal(tess_spool_write(spool, &put), TESS_OK);
+            assert_int_equal(tess_spool_write(spool, &put, NULL), TESS_OK);
         }
-        assert_int_equal(tess_spool_sets(spool), SETS);
+        assert_int_equal(tess_spool_records(spool), SETS);
         assert_int_equal(files_here(), 0);
         for (int k = 2 * SETS - 1; k >= 0; --k) {
             fill(k % SETS, &put);
-            assert_int_equal(tess_spool_read(spool, k % SETS, &got), TESS_OK);
+            assert_int_equal(tess_spool_read(spool, k % SETS, &got, NULL), TESS_OK);
             check_equal(&put, &got);
         }
         tess_samples_free(&put);
@@ -88,6 +89,66 @@ static void test_again_and_again(void **state)
         tess_spool_destroy(spool);
     }
     tess_spool_destroy(NULL);
+}
+
+/* Passes have bricks, too: pass k has k of them, and twice as many runs. */
+static void fill_bricks(int k, tess_brick_list *bricks)
+{
+    assert_int_equal(tess_brick_list_make_counts(k, false, bricks), TESS_OK);
+    bricks->num_bricks = k;
+    bricks->num_runs = 2 * k;
+    bricks->run = tess_alloc_zero(2 * k, sizeof *bricks->run);
+    assert_non_null(bricks->run);
+    for (int b = 0; b <= k; ++b)
+        bricks->first_run[b] = 2 * b;
+    for (int b = 0; b < k; ++b) {
+        bricks->key[b] = 100 * k + b;
+        bricks->num_vis[b] = 10 * k + b;
+    }
+    for (int r = 0; r < 2 * k; ++r)
+        bricks->run[r] = (tess_run){.brick = r, .first = 3 * r, .row = k, .count = 3};
+}
+
+static void check_bricks(const tess_brick_list *a, const tess_brick_list *b)
+{
+    assert_int_equal(a->num_bricks, b->num_bricks);
+    assert_int_equal(a->num_runs, b->num_runs);
+    const size_t num = (size_t)a->num_bricks, runs = (size_t)a->num_runs;
+    assert_memory_equal(a->first_run, b->first_run, (num + 1) * sizeof *a->first_run);
+    assert_memory_equal(a->key, b->key, num * sizeof *a->key);
+    assert_memory_equal(a->num_vis, b->num_vis, num * sizeof *a->num_vis);
+    assert_memory_equal(a->run, b->run, runs * sizeof *a->run);
+}
+
+static void test_passes(void **state)
+{
+    const double inv_lambda[1] = {1};
+    tess_samples put = {.num_pol = 1, .num_weight = 2, .inv_lambda = inv_lambda};
+    tess_spool *spool = NULL;
+    assert_int_equal(tess_spool_create(".", &spool), TESS_OK);
+    for (int k = 0; k < SETS; ++k) {
+        tess_brick_list bricks = {0};
+        fill(k, &put);
+        fill_bricks(k, &bricks);
+        assert_int_equal(tess_spool_write(spool, &put, &bricks), TESS_OK);
+        tess_brick_list_free(&bricks);
+    }
+    tess_samples got = tess_spool_samples(spool);
+    tess_brick_list got_bricks = {0};
+    assert_true(got.num_weight == 2 && got.inv_lambda == inv_lambda && !got.vis);
+    for (int k = 2 * SETS - 1; k >= 0; --k) {
+        tess_brick_list bricks = {0};
+        fill(k % SETS, &put);
+        fill_bricks(k % SETS, &bricks);
+        assert_int_equal(tess_spool_read(spool, k % SETS, &got, &got_bricks), TESS_OK);
+        check_equal(&put, &got);
+        check_bricks(&bricks, &got_bricks);
+        tess_brick_list_free(&bricks);
+    }
+    tess_samples_free(&put);
+    tess_samples_free(&got);
+    tess_brick_list_free(&got_bricks);
+    tess_spool_destroy(spool);
 }
 
 /* A limit on the size of files stands in for a full disk. */
@@ -103,18 +164,18 @@ static void test_full(void **state)
     tess_error_clear();
     assert_int_equal(tess_spool_create(".", &spool), TESS_OK);
     fill(2, &put);
-    assert_int_equal(tess_spool_write(spool, &put), TESS_OK);
+    assert_int_equal(tess_spool_write(spool, &put, NULL), TESS_OK);
     const int64_t bytes = tess_spool_bytes(spool);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = before;
     limit.rlim_cur = (rlim_t)(bytes + 100);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    const tess_status status = tess_spool_write(spool, &put);
+    const tess_status status = tess_spool_write(spool, &put, NULL);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(status, TESS_ERR_IO);
     assert_true(tess_error_message()[0] != '\0');
-    assert_int_equal(tess_spool_sets(spool), 1); /* what there was stays */
+    assert_int_equal(tess_spool_records(spool), 1); /* what there was stays */
     assert_int_equal(tess_spool_bytes(spool), bytes);
     tess_error_clear();
     tess_samples_free(&put);
@@ -125,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_again_and_again),
+        cmocka_unit_test(test_passes),
         cmocka_unit_test(test_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

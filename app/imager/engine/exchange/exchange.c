@@ -89,10 +89,7 @@ static tess_status make_exchange(const tess_grid_plan *plan, const tess_samples 
         TESS_FAIL(TESS_ERR_INTERNAL, "keys of bricks are longer than 48 bits");
     exchange->plan = plan;
     exchange->threads = plan->opts.threads > 1 ? plan->opts.threads : 1;
-    exchange->samples = (tess_samples){.is_double = like->is_double,
-                                       .num_pol = like->num_pol,
-                                       .num_weight = like->num_weight,
-                                       .inv_lambda = like->inv_lambda};
+    exchange->samples = tess_samples_like(like);
     tess_partition_balance(exchange->partition, &largest, &mean, &exchange->num_split);
     exchange->split_offset =
         tess_alloc_zero(exchange->num_split, sizeof *exchange->split_offset);

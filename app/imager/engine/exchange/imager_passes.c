@@ -76,27 +76,12 @@ tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                                             bricks);
 }
 
-tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
-                               tess_brick_list *list)
-{
-    tess_status status = TESS_OK;
-    list->key = tess_alloc(num_bricks, sizeof *list->key);
-    list->num_vis = tess_alloc(num_bricks, sizeof *list->num_vis);
-    list->first_run = tess_alloc(num_bricks + 1, sizeof *list->first_run);
-    if (with_planes) list->planes = tess_alloc(num_bricks, sizeof *list->planes);
-    if (!list->key || !list->num_vis || !list->first_run ||
-        (with_planes && !list->planes))
-        TESS_FAIL(TESS_ERR_ALLOC, "histogram of bricks");
-cleanup:
-    return status;
-}
-
 /* Makes a list of ascending bricks; bricks of one key become one. */
 static tess_status list_of(const brick *own, int64_t count, bool with_planes,
                            tess_brick_list *list)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(imager_make_counts(count, with_planes, list));
+    TESS_TRY(tess_brick_list_make_counts(count, with_planes, list));
     for (int64_t k = 0; k < count; ++k) {
         const int64_t last = list->num_bricks - 1;
         if (last >= 0 && list->key[last] == own[k].key) {

@@ -20,11 +20,6 @@ int imager_sort_threads(const imager_job *job);
 tess_status imager_sort(const imager_job *job, const tess_samples *samples,
                         bool skip_ignored, bool in_place, tess_brick_list *bricks);
 
-/** Make room for the counts of `num_bricks` bricks in an empty list. TESS_ERR_ALLOC.
- * Local. */
-tess_status imager_make_counts(int64_t num_bricks, bool with_planes,
-                               tess_brick_list *list);
-
 /** List this rank's bricks with what all ranks have counted in them; a split brick is
  * listed whole by its first owner. Free the list with tess_brick_list_free().
  * Collective. */

@@ -38,7 +38,7 @@ static tess_status keep_set(sample_sets *data, int64_t k, double source_s)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    TESS_TRY(tess_spool_write(data->spool, &data->block));
+    TESS_TRY(tess_spool_write(data->spool, &data->block, NULL));
     if (k == 0 && !data->force_scratch)
         TESS_TRY(weigh_spool(data, source_s, tess_time_now() - start));
     if (!data->spool || k < data->num_sets - 1) return TESS_OK;
@@ -55,8 +55,8 @@ static tess_status read_set(sample_sets *data, int64_t k)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    if (data->spool && k < tess_spool_sets(data->spool))
-        return tess_spool_read(data->spool, k, &data->block);
+    if (data->spool && k < tess_spool_records(data->spool))
+        return tess_spool_read(data->spool, k, &data->block, NULL);
     if (k == 0)
         tess_source_rewind(data->source);
     else if (k != data->next_set)
@@ -66,7 +66,7 @@ static tess_status read_set(sample_sets *data, int64_t k)
     for (int64_t j = 0; j < data->set_blocks; ++j)
         TESS_TRY(tess_source_next(data->source, &data->block, NULL, NULL));
     /* a run that continues in the middle of a pass keeps sets from the next pass on */
-    if (data->spool && k == tess_spool_sets(data->spool))
+    if (data->spool && k == tess_spool_records(data->spool))
         TESS_TRY(keep_set(data, k, tess_time_now() - start));
 cleanup:
     return status;

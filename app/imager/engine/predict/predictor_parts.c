@@ -44,10 +44,7 @@ static tess_status predict_plane(imager_predictor *predictor, const output_table
                                  int plane, tess_samples *samples)
 {
     tess_status status = TESS_OK;
-    tess_samples chosen = {.is_double = samples->is_double,
-                           .num_pol = samples->num_pol,
-                           .num_weight = samples->num_weight,
-                           .inv_lambda = samples->inv_lambda};
+    tess_samples chosen = tess_samples_like(samples);
     status = output_table_choose_rows(deal, plane, samples, NULL, &chosen);
     TESS_TRY(tess_comm_agree(predictor->job.comm, status));
     predictor->model.part = plane;

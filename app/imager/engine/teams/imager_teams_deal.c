@@ -11,21 +11,12 @@ typedef struct parcel {
     int64_t *row, *vis; /* [num + 1] */
 } parcel;
 
-/* An empty array of samples of the same kind. */
-static tess_samples kind_of(const tess_samples *like)
-{
-    return (tess_samples){.is_double = like->is_double,
-                          .num_pol = like->num_pol,
-                          .num_weight = like->num_weight,
-                          .inv_lambda = like->inv_lambda};
-}
-
 /* Local. */
 static tess_status make_parcel(const imager_teams *teams, const tess_samples *like,
                                parcel *out)
 {
     tess_status status = TESS_OK;
-    out->samples = kind_of(like);
+    out->samples = tess_samples_like(like);
     out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
     out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
     if (!out->row || !out->vis)
@@ -115,7 +106,7 @@ static tess_status send(const imager_teams *teams, const parcel *own, tess_sampl
     const int64_t vis = 2 * element * from->num_pol,
                   weight = element * from->num_weight;
     int64_t rows;
-    *to = kind_of(from);
+    *to = tess_samples_like(from);
     TESS_TRY(send_array(teams, from->uvw_m, own->row, 3 * sizeof(double), &uvw,
                         &to->num_rows));
     to->uvw_m = uvw;

@@ -3,7 +3,6 @@
 #include "visset.h"
 
 #include "imager_targets.h"
-#include "pass_spool.h"
 #include "tess_const.h"
 #include "tess_exact.h"
 #include "tess_log.h"
@@ -37,7 +36,7 @@ static tess_status merge_counts(tess_brick_list *total, const tess_brick_list *a
     const int64_t most = total->num_bricks + add->num_bricks;
     const bool with_planes = add->planes != NULL;
     tess_brick_list sum = {.num_runs = total->num_runs + add->num_runs};
-    TESS_TRY(imager_make_counts(most, with_planes, &sum));
+    TESS_TRY(tess_brick_list_make_counts(most, with_planes, &sum));
     int64_t a = 0, b = 0, runs = 0;
     while (a < total->num_bricks || b < add->num_bricks) {
         const int64_t ka = key_at(total, a), kb = key_at(add, b), out = sum.num_bricks;
@@ -347,7 +346,7 @@ void visset_free(visset *set)
     if (!set->job) return;
     visset_keeper_forget(set->job);
     tess_brick_list_free(&set->loaded);
-    pass_spool_destroy(set->spool);
+    tess_spool_destroy(set->spool);
     imager_passes_free(&set->passes);
     tess_exchange_destroy(set->exchange);
     tess_free(set->sums.map);

@@ -7,7 +7,7 @@
  *  anything. The set itself never changes.
  *
  *  A rank holds the samples of its bricks and their runs. Samples that do not fit in
- *  memory are kept on scratch (pass_spool.h), pass by pass as they are gridded. Without
+ *  memory are kept on scratch (spool.h), pass by pass as they are gridded. Without
  *  scratch they are not held: every image goes over the data once more. On a GPU that
  * has room for the samples they stay there: they are imaged, subtracted from and imaged
  * again without being copied.
@@ -22,7 +22,6 @@
 #include "imager_stages.h"
 #include "sample_sets.h"
 
-struct pass_spool;
 struct tess_exact;
 
 /** Sums over the samples of a set. */
@@ -43,11 +42,11 @@ typedef struct visset {
     sample_sets *data; /**< borrowed; where samples come from while they are read */
     bool single; /**< only one image will be made, so that samples are freed early */
     bool over;   /**< samples are not held in memory */
-    struct pass_spool *spool; /**< holds the samples pass by pass, or NULL */
-    imager_passes passes;     /**< passes of `spool` */
-    bool is_counted;          /**< `sums` are complete */
-    int num_made;             /**< images that have been made so far */
-    bool has_left;            /**< the set has left the job at least once */
+    tess_spool *spool;    /**< holds the samples pass by pass, or NULL */
+    imager_passes passes; /**< passes of `spool` */
+    bool is_counted;      /**< `sums` are complete */
+    int num_made;         /**< images that have been made so far */
+    bool has_left;        /**< the set has left the job at least once */
     imager_job_part
         part; /**< the job's part for this set, while another set has the job */
     imager_sums sums;
@@ -66,7 +65,7 @@ typedef struct visset_request {
     bool psf;        /**< PSFs, too */
     bool less_model; /**< of the samples less job->model, which has been set */
     struct imager_predictor
-        *subtract; /**< predictor whose model is subtracted from the samples, or NULL;
+        *subtract; /**< predictor whose model is subtracted instead of these, or NULL;
                       borrowed, of the ranks of the job */
     const imager_job_model
         *mix; /**< how the model of `subtract` makes up the polarisations of the

@@ -4,7 +4,6 @@
 
 #include "imager_targets.h"
 #include "imager_window.h"
-#include "pass_spool.h"
 #include "predictor.h"
 #include "residual.h"
 #include "tess_hash.h"
@@ -404,7 +403,7 @@ static void end_collecting(visset *set)
     tess_spool_destroy(data->spool);
     data->spool = NULL;
     tess_log_info("%s of sorted samples are kept in a scratch file of this rank",
-                  tess_mem_text((double)pass_spool_bytes(set->spool)));
+                  tess_mem_text((double)tess_spool_bytes(set->spool)));
 }
 
 tess_status visset_spool(visset *set)
@@ -416,15 +415,14 @@ tess_status visset_spool(visset *set)
     tess_samples *samples;
     tess_brick_list owned = {0}, *bricks;
     imager_place place = {0};
-    status = pass_spool_create(
-        data->scratch, data->in_memory ? &data->cached : &data->block, &set->spool);
+    status = tess_spool_create(data->scratch, &set->spool);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
     TESS_TRY(visset_choose_passes(set, true, &owned, &set->passes));
     for (; place.window < passes->num_windows; next_pass(passes, &place)) {
         TESS_TRY(collect_pass(set, passes, &owned, &place, &samples, &bricks));
         double mark = tess_time_now();
-        status = pass_spool_write(set->spool, samples, bricks);
+        status = tess_spool_write(set->spool, samples, bricks);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
     }
@@ -441,24 +439,25 @@ static tess_status grid_spooled_target(visset *set, const visset_request *reques
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     const imager_passes *passes = &set->passes;
-    tess_samples *samples;
-    tess_brick_list *bricks;
+    tess_samples samples = tess_spool_samples(set->spool);
+    tess_brick_list bricks = {0};
     imager_place place = {0};
     for (int64_t k = 0; k < passes->num_reads; ++k, next_pass(passes, &place)) {
         const pass_filter filter = filter_at(set, passes, &place);
         const pass_work work = work_of(&filter);
         double mark = tess_time_now();
         TESS_TRY(tess_steps_look(job->steps));
-        status = pass_spool_read(set->spool, k, &samples, &bricks);
+        status = tess_spool_read(set->spool, k, &samples, &bricks);
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_profile_lap(job->profile, TESS_STAGE_READ, &mark);
         tess_steps_next_samples(job->steps);
         TESS_TRY(passes->num_reads == 1
-                     ? visset_grid(set, request, samples, bricks)
-                     : grid_pass(set, request, &work, samples, bricks));
+                     ? visset_grid(set, request, &samples, &bricks)
+                     : grid_pass(set, request, &work, &samples, &bricks));
     }
 cleanup:
-    pass_spool_rest(set->spool);
+    tess_samples_free(&samples);
+    tess_brick_list_free(&bricks);
     return status;
 }
 

@@ -203,7 +203,8 @@ static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *move
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: numbers of bricks");
     }
     if (num == 0) return TESS_OK; /* nor arrays */
-    if (mover->reads) TESS_TRY(imager_make_counts(num, with_planes != 0, bricks));
+    if (mover->reads)
+        TESS_TRY(tess_brick_list_make_counts(num, with_planes != 0, bricks));
     TESS_TRY(tess_move(mover, bricks->key, num * (int64_t)sizeof *bricks->key));
     TESS_TRY(tess_move(mover, bricks->num_vis, num * (int64_t)sizeof *bricks->num_vis));
     TESS_TRY(tess_move(mover, bricks->first_run,

@@ -63,10 +63,7 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
 static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
-    *out = (tess_samples){.is_double = run->all.is_double,
-                          .num_pol = run->all.num_pol,
-                          .num_weight = run->all.num_weight,
-                          .inv_lambda = run->all.inv_lambda};
+    *out = tess_samples_like(&run->all);
     TESS_TRY(tess_samples_reserve(out, 0, run->outputs.num_held[output]));
     TESS_TRY(output_table_choose(&run->outputs, output, &run->all, run->row_time, out));
 cleanup:
