@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 /** residual->vis := samples->vis less `what` of predicted->vis, in device memory;
- *  `residual` may be `predicted`. Rounded as residual_subtract() rounds on the
+ *  `residual` may be `predicted`. Rounded as residual_make() rounds on the
  *  processor, bit by bit. Enqueued. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
 tess_status subtract_cuda(const tess_subtraction *what,
                           const tess_device_samples *samples,

@@ -11,7 +11,6 @@
 #include "tess_samples.h"
 #include "tess_weight.h"
 
-struct imager_job_model;
 struct imager_predictor;
 
 /** Samples of one image, as a sequence of sets; they are one set when they fit in
@@ -40,10 +39,8 @@ typedef struct sample_sets {
     bool is_scaled;                 /* `cached` has been multiplied */
     const tess_density
         *density; /* density by which weights are still to be divided, or NULL */
-    /* a model that is subtracted where samples are read, or NULL; and how its Stokes
-     * parameters make up the samples' polarisations */
-    struct imager_predictor *subtract;
-    const struct imager_job_model *mix;
+    struct imager_predictor *subtract; /* of a model that is subtracted where samples
+                                          are read, or NULL */
     int threads;
     tess_profile *profile;
 } sample_sets;

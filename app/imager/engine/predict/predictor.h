@@ -26,6 +26,8 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
  * the corrected model are kept as long as they serve the next set, too. */
 typedef struct imager_predictor {
     imager_model model;
+    imager_job_model mix; /* how the model makes up the polarisations of samples that it
+                             is subtracted from; only `num` and `mix` of it are used */
     imager_job job;
     int loaded; /* the part of a cube that lies on the model planes; −1: no part does */
     double loaded_scale;        /* factor by which its pixels have been multiplied */
@@ -57,13 +59,6 @@ tess_status imager_predictor_expect(imager_predictor *predictor,
 /** Like imager_predictor_run(), with one image for all channels: of a cube, model.part.
  * Collective. */
 tess_status imager_predictor_run_part(imager_predictor *predictor,
-                                      tess_samples *samples);
-
-/** Subtract the model, times `vis_scale`, from samples at any positions, on a plan of
- * the predictor's own: the model has other pixels than the image. Of the job's model,
- * `mix` alone is used. Collective. */
-tess_status imager_predictor_subtract(imager_predictor *predictor,
-                                      const imager_job_model *mix, double vis_scale,
                                       tess_samples *samples);
 
 #endif

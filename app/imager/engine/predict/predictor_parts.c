@@ -1,11 +1,9 @@
 /* Predicts models that differ between channels: each plane at the channels to which it
- * is nearest, or each term of the polynomial through planes at all channels. Subtracts
- * predicted visibilities. */
+ * is nearest, or each term of the polynomial through planes at all channels. */
 #include <string.h>
 
 #include "output_table.h"
 #include "predictor.h"
-#include "residual.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -138,27 +136,5 @@ tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samp
                                                   : predict_planes(predictor, samples));
     predictor->model.scale = 1; /* the scale of the samples' visibilities now */
 cleanup:
-    return status;
-}
-
-tess_status imager_predictor_subtract(imager_predictor *predictor,
-                                      const imager_job_model *mix, double vis_scale,
-                                      tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    const imager_model *model = &predictor->model;
-    /* the same rows with room for the model's Stokes parameters; positions are
-     * borrowed */
-    tess_samples predicted = *samples;
-    predicted.num_pol = model->num_stokes;
-    predicted.vis =
-        tess_alloc(samples->num_vis * model->num_stokes, samples->is_double ? 16 : 8);
-    TESS_TRY(
-        tess_comm_agree(predictor->job.comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(imager_predictor_run(predictor, &predicted));
-    residual_subtract(mix, vis_scale / model->scale, predictor->job.layout->threads,
-                      samples, &predicted, samples);
-cleanup:
-    tess_free(predicted.vis);
     return status;
 }

@@ -7,12 +7,58 @@
 
 #include <complex.h>
 #include <math.h>
+#include <string.h>
 
 #include "imager_targets.h"
 #include "imager_window.h"
 #include "predictor.h"
+#include "tess_degrid.h"
 #include "tess_mem.h"
 #include "tess_real.h"
+
+/* ---- one sample after the other ---- */
+
+static double complex value_of(const tess_samples *samples, int64_t at)
+{
+    return CMPLX(tess_real_at(samples->vis, samples->is_double, 2 * at),
+                 tess_real_at(samples->vis, samples->is_double, 2 * at + 1));
+}
+
+static void put_value(tess_samples *samples, int64_t at, double complex value)
+{
+    tess_real_set(samples->vis, samples->is_double, 2 * at, creal(value));
+    tess_real_set(samples->vis, samples->is_double, 2 * at + 1, cimag(value));
+}
+
+/* Subtracts `factor` times the visibilities of the model from one sample. */
+static void subtract_sample(const imager_job_model *model, double factor,
+                            const tess_samples *samples, const tess_samples *predicted,
+                            int64_t sample, tess_samples *residual)
+{
+    double complex value[IMAGER_MAX_MODEL];
+    for (int k = 0; k < model->num; ++k)
+        value[k] = factor * value_of(predicted, sample * model->num + k);
+    for (int p = 0; p < samples->num_pol; ++p) {
+        const int64_t at = sample * samples->num_pol + p;
+        double complex sum = 0;
+        for (int k = 0; k < model->num; ++k)
+            sum += model->mix[p][k] * value[k];
+        put_value(residual, at, value_of(samples, at) - sum);
+    }
+}
+
+/* Sets `residual` to `samples` less `factor` times what model->mix makes of the
+ * visibilities [num_vis][model->num] `predicted`. `residual` may be `samples`. */
+static void subtract_all(const imager_job_model *model, double factor, int threads,
+                         const tess_samples *samples, const tess_samples *predicted,
+                         tess_samples *residual)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < samples->num_vis; ++k)
+        subtract_sample(model, factor, samples, predicted, k, residual);
+}
+
+/* ---- the choice ---- */
 
 static int64_t value_bytes(const tess_samples *samples)
 {
@@ -95,6 +141,8 @@ cleanup:
     return status;
 }
 
+/* ---- batch after batch ---- */
+
 /* The model that is subtracted from a batch. */
 typedef struct subtraction {
     const imager_job *job;
@@ -105,8 +153,8 @@ static void subtract_from_batch(const void *context, const tess_samples *predict
                                 tess_samples *samples)
 {
     const subtraction *what = context;
-    residual_subtract(&what->job->model, what->factor, what->job->layout->threads,
-                      samples, predicted, samples);
+    subtract_all(&what->job->model, what->factor, what->job->layout->threads, samples,
+                 predicted, samples);
 }
 
 tess_status residual_image(imager_job *job, const tess_samples *samples,
@@ -123,78 +171,187 @@ tess_status residual_image(imager_job *job, const tess_samples *samples,
     return tess_steps_residual(job->steps, &model, samples, bricks, psf);
 }
 
-/* Predicts the model's visibilities at the samples. Collective. */
-static tess_status predict(imager_job *job, const tess_brick_list *bricks,
-                           double other_bytes, tess_samples *predicted)
+/* ---- set after set ---- */
+
+tess_status residual_of_set(imager_predictor *predictor, double vis_scale,
+                            tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    const imager_model *model = &predictor->model;
+    /* the same rows with room for the model's Stokes parameters; positions are
+     * borrowed */
+    tess_samples predicted = *samples;
+    predicted.num_pol = model->num_stokes;
+    predicted.vis =
+        tess_alloc(samples->num_vis * model->num_stokes, (size_t)value_bytes(samples));
+    TESS_TRY(
+        tess_comm_agree(predictor->job.comm, predicted.vis ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(imager_predictor_run(predictor, &predicted));
+    subtract_all(&predictor->mix, vis_scale / model->scale,
+                 predictor->job.layout->threads, samples, &predicted, samples);
+cleanup:
+    tess_free(predicted.vis);
+    return status;
+}
+
+/* ---- residual samples ---- */
+
+static double sums_bytes(const imager_job *job, const tess_brick_list *held,
+                         int num_images)
+{
+    return (double)job->backend->degrid->sums_bytes(job->plan, held, 0,
+                                                    held->num_bricks, num_images);
+}
+
+bool residual_has_room(const imager_job *job, const tess_samples *samples,
+                       const tess_brick_list *held)
+{
+    const double room = (double)job->backend->degrid->sums_room(job->plan, held) -
+                        (double)tess_planes_more_bytes(job->planes);
+    const int most =
+        job->model.num > job->num_images ? job->model.num : job->num_images;
+    return room >= residual_bytes(job, samples) + sums_bytes(job, held, most);
+}
+
+/* Makes room for `num_pol` values of each sample, where the samples are. Local. */
+static tess_status make_values(const imager_job *job, const residual_source *from,
+                               int num_pol, residual_samples *values)
+{
+    tess_samples *samples = &values->samples;
+    *samples = *from->samples; /* rows and positions are borrowed */
+    samples->num_pol = num_pol;
+    samples->vis = NULL;
+    if (from->held)
+        return job->backend->grid->derive(from->bricks, num_pol, &values->held);
+    samples->vis = tess_alloc(samples->num_vis * num_pol, (size_t)value_bytes(samples));
+    return samples->vis ? TESS_OK : TESS_ERR_ALLOC;
+}
+
+/* Predicts the visibilities of the model of the target at work. Collective. */
+static tess_status predict(imager_job *job, const residual_source *from,
+                           double other_bytes, residual_samples *predicted)
 {
     tess_status status = TESS_OK;
     tess_brick_list own = {0};
-    if (job->backend->grid->load) {
-        status = job->backend->grid->load(job->plan, predicted, true, &own);
+    const tess_brick_list *bricks = from->held ? &predicted->held : from->bricks;
+    if (!from->held && job->backend->grid->load) {
+        status = job->backend->grid->load(job->plan, &predicted->samples, true, &own);
         TESS_TRY(tess_comm_agree(imager_team(job), status));
         bricks = &own;
     }
     tess_steps_restart(job->model.steps);
-    TESS_TRY(
-        imager_predict_owned(job, job->model.steps, other_bytes, predicted, bricks));
+    TESS_TRY(imager_predict_owned(job, job->model.steps, other_bytes,
+                                  &predicted->samples, bricks));
 cleanup:
     tess_brick_list_free(&own);
     return status;
 }
 
-/* Makes samples less the model of the target at work. Collective. */
-static tess_status subtract_target(imager_job *job, const tess_samples *samples,
-                                   const tess_brick_list *bricks, double vis_scale,
-                                   double other_bytes, tess_samples *residual)
+/* Subtracts predictions that the backend holds. Local. */
+static tess_status subtract_held(const imager_job *job, double factor, int num_pol,
+                                 const tess_brick_list *held,
+                                 const tess_brick_list *predicted, tess_brick_list *out)
+{
+    const imager_job_model *model = &job->model;
+    double mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL][2];
+    double *next = &mix[0][0][0];
+    for (int p = 0; p < num_pol; ++p)
+        for (int k = 0; k < model->num; ++k) {
+            *next++ = creal(model->mix[p][k]);
+            *next++ = cimag(model->mix[p][k]);
+        }
+    const tess_subtraction what = {factor, num_pol, model->num, &mix[0][0][0]};
+    return job->backend->grid->subtract(&what, held, predicted, out);
+}
+
+/* Makes what earlier targets have left of the samples, `left` (the first target: NULL),
+ * less the model of the target at work. Collective. */
+static tess_status subtract_target(imager_job *job, const residual_source *from,
+                                   const residual_samples *left, double vis_scale,
+                                   double other_bytes, residual_samples *to)
 {
     tess_status status = TESS_OK;
-    const imager_job_model *model = &job->model;
-    const int64_t bytes = value_bytes(samples);
-    /* rows and positions are borrowed */
-    tess_samples predicted = *samples;
-    *residual = *samples;
-    predicted.num_pol = model->num;
-    predicted.vis = tess_alloc(samples->num_vis * model->num, (size_t)bytes);
-    residual->vis =
-        in_place(job, samples)
-            ? predicted.vis
-            : tess_alloc(samples->num_vis * samples->num_pol, (size_t)bytes);
-    TESS_TRY(tess_comm_agree(
-        imager_team(job), predicted.vis && residual->vis ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(
-        predict(job, bricks, other_bytes + residual_bytes(job, samples), &predicted));
+    const tess_samples *samples = from->samples;
+    const double factor = vis_scale / job->model.scale;
+    residual_samples predicted = {0}, other = {0};
+    residual_samples *out = in_place(job, samples) ? &predicted : &other;
+    status = make_values(job, from, job->model.num, &predicted);
+    if (status == TESS_OK && out == &other)
+        status = make_values(job, from, samples->num_pol, &other);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(predict(job, from, other_bytes, &predicted));
     double mark = tess_time_now();
-    residual_subtract(model, vis_scale / model->scale, job->layout->threads, samples,
-                      &predicted, residual);
+    if (from->held)
+        status = subtract_held(job, factor, samples->num_pol,
+                               left ? &left->held : from->bricks, &predicted.held,
+                               &out->held);
+    else
+        subtract_all(&job->model, factor, job->layout->threads,
+                     left ? &left->samples : samples, &predicted.samples,
+                     &out->samples);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
     tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
+    *to = *out;
+    *out = (residual_samples){0};
 cleanup:
-    if (predicted.vis != residual->vis) tess_free(predicted.vis);
-    if (status != TESS_OK) residual_free(residual);
+    residual_free(&predicted);
+    residual_free(&other);
     return status;
 }
 
-tess_status residual_make(imager_job *job, const tess_samples *samples,
-                          const tess_brick_list *bricks, double vis_scale,
-                          double other_bytes, tess_samples *residual)
+/* Makes the samples less the models of all targets. Collective. */
+static tess_status subtract_targets(imager_job *job, const residual_source *from,
+                                    double vis_scale, double other_bytes,
+                                    residual_samples *to)
 {
     tess_status status = TESS_OK;
     const int aim = job->targets.aim;
-    *residual = *samples;
+    /* values that the backend holds are not in the host's memory */
+    if (!from->held) other_bytes += residual_bytes(job, from->samples);
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
-        tess_samples less = {0};
+        residual_samples less = {0};
         imager_job_aim(job, k);
-        status = subtract_target(job, residual, bricks, vis_scale, other_bytes, &less);
-        if (k > 0) residual_free(residual);
-        *residual = less;
-        TESS_TRY(status);
+        TESS_TRY(subtract_target(job, from, k > 0 ? to : NULL, vis_scale, other_bytes,
+                                 &less));
+        residual_free(to);
+        *to = less;
     }
 cleanup:
     imager_job_aim(job, aim);
     return status;
 }
 
-void residual_free(tess_samples *residual)
+/* Makes the samples less the model of a predictor, from a copy of them. Collective. */
+static tess_status subtract_predicted(imager_job *job, imager_predictor *predictor,
+                                      const residual_source *from, double vis_scale,
+                                      residual_samples *to)
 {
-    tess_free(residual->vis);
-    *residual = (tess_samples){0};
+    tess_status status = TESS_OK;
+    const tess_samples *samples = from->samples;
+    const int64_t bytes = samples->num_vis * samples->num_pol * value_bytes(samples);
+    TESS_TRY(tess_comm_agree(job->comm, make_values(job, from, samples->num_pol, to)));
+    if (bytes > 0) memcpy(to->samples.vis, samples->vis, (size_t)bytes);
+    TESS_TRY(residual_of_set(predictor, vis_scale, &to->samples));
+cleanup:
+    return status;
+}
+
+tess_status residual_make(imager_job *job, imager_predictor *predictor,
+                          const residual_source *from, double vis_scale,
+                          double other_bytes, residual_samples *to)
+{
+    tess_status status = TESS_OK;
+    *to = (residual_samples){0};
+    TESS_TRY(predictor ? subtract_predicted(job, predictor, from, vis_scale, to)
+                       : subtract_targets(job, from, vis_scale, other_bytes, to));
+cleanup:
+    if (status != TESS_OK) residual_free(to);
+    return status;
+}
+
+void residual_free(residual_samples *residual)
+{
+    tess_brick_list_free(&residual->held);
+    tess_free(residual->samples.vis);
+    residual->samples = (tess_samples){0};
 }

@@ -1,16 +1,25 @@
 /** @file residual.h  (private to app/imager/)
- *  Samples less a model, and images of them. Visibilities are predicted where the
- *  samples are, at the owners of their bricks, and nothing is sent.
+ *  Samples less a model, and images of them.
  *
- *  There are two ways. Either all residuals are made and then gridded, or the residuals
- *  of some samples at a time (steps_residual.h). The second way holds the sums of the
- *  model beside those of the samples, instead of an array of all residuals.
+ *  A model that has the images' pixels is that of the job's targets: what is subtracted
+ *  is the sum over targets. Its visibilities are predicted where the samples are, at
+ *  the owners of their bricks, and nothing is sent. A model of other pixels has a
+ *  predictor, with a plan of its own, whose prediction is exchanged between ranks.
+ *
+ *  There are two ways. residual_make() makes residual samples beside the samples, in
+ *  the host's memory or in that of a device. The other way streams: there is never an
+ *  array of all residuals. Samples that are read are subtracted from set after set,
+ *  before they are sent (residual_of_set); samples at their owners batch after batch,
+ *  while they are gridded (residual_image, steps_residual.h). The latter holds the sums
+ *  of the model beside those of the samples.
  */
 #ifndef TESS_RESIDUAL_H
 #define TESS_RESIDUAL_H
 
 #include "imager_job.h"
 #include "tess_samples.h"
+
+struct imager_predictor;
 
 /** Bytes that residual_make() takes beside samples like these. Local. */
 double residual_bytes(const imager_job *job, const tess_samples *samples);
@@ -40,37 +49,42 @@ tess_status residual_choose(imager_job *job, const tess_samples *samples,
 tess_status residual_image(imager_job *job, const tess_samples *samples,
                            const tess_brick_list *bricks, double vis_scale, bool psf);
 
-/** Make a view of owned samples that has visibilities of its own: those of the samples
- * less `vis_scale` times the sum of those of the models of all targets, which have been
- * set. The samples stay
- * as they are. Visibilities of samples that are in no brick are undefined. `bricks` are
- * those of the samples; a backend that sorts samples sorts them once more. This rank
- * holds `other_bytes` meanwhile. Free the view with residual_free(). Collective in the
- * job's team. */
-tess_status residual_make(imager_job *job, const tess_samples *samples,
-                          const tess_brick_list *bricks, double vis_scale,
-                          double other_bytes, tess_samples *residual);
+/** Samples that this rank owns, where they are. */
+typedef struct residual_source {
+    const tess_samples *samples;
+    const tess_brick_list *bricks; /**< of the samples */
+    bool held; /**< the backend holds the samples as `bricks`: none of them is copied
+                    from or to the host's memory */
+} residual_source;
 
-/** Set `residual` to `samples` less `factor` times what model->mix makes of the
- * visibilities [num_vis][model->num] `predicted`. `residual` may be `samples`. Local.
- */
-void residual_subtract(const imager_job_model *model, double factor, int threads,
-                       const tess_samples *samples, const tess_samples *predicted,
-                       tess_samples *residual);
+/** Residual samples. */
+typedef struct residual_samples {
+    tess_samples samples; /**< has visibilities of its own, and borrows all else; those
+                               of samples that are in no brick are undefined. NULL if
+                               the backend holds them */
+    tess_brick_list held; /**< the list of what the backend holds (tess_grid_ops), which
+                               lasts as long as that of the source, or zeros */
+} residual_samples;
 
-/** As residual_make(), for samples that a backend holds: no sample is copied from or to
- * the host's memory. `held` is the list of the samples; `derived` becomes that of the
- * residuals (tess_grid_ops), which lasts as long as `held` does. Collective in the
- * job's team. */
-tess_status residual_make_held(imager_job *job, const tess_samples *samples,
-                               const tess_brick_list *held, double vis_scale,
-                               double other_bytes, tess_brick_list *derived);
+/** Make the samples less `vis_scale` times a model: that of `predictor`, or of all the
+ * job's targets (NULL), which have been set. The samples stay as they are. A backend
+ * that sorts samples, but does not hold these, sorts them once more. This rank holds
+ * `other_bytes` meanwhile. Samples that the backend holds have no predictor. Collective
+ * in the job's team; with a predictor, in the job. */
+tess_status residual_make(imager_job *job, struct imager_predictor *predictor,
+                          const residual_source *from, double vis_scale,
+                          double other_bytes, residual_samples *to);
 
-/** Whether this rank's backend has room for what residual_make_held() takes beside
- * brick sums. Local. */
+void residual_free(residual_samples *residual); /**< Zeros are fine. Local. */
+
+/** Whether this rank's backend has room for what residual_make() takes beside brick
+ * sums, of samples that it holds. Local. */
 bool residual_has_room(const imager_job *job, const tess_samples *samples,
                        const tess_brick_list *held);
 
-void residual_free(tess_samples *residual); /**< Zeros are fine. Local. */
+/** Subtract `vis_scale` times the model of a predictor from samples at any positions,
+ * in place. Collective in the predictor's ranks. */
+tess_status residual_of_set(struct imager_predictor *predictor, double vis_scale,
+                            tess_samples *samples);
 
 #endif

@@ -63,13 +63,11 @@ typedef struct visset {
 /** Which images are made. */
 typedef struct visset_request {
     bool psf;        /**< PSFs, too */
-    bool less_model; /**< of the samples less job->model, which has been set */
+    bool less_model; /**< of the samples less the models of the job's targets, which
+                        have been set */
     struct imager_predictor
         *subtract; /**< predictor whose model is subtracted instead of these, or NULL;
                       borrowed, of the ranks of the job */
-    const imager_job_model
-        *mix; /**< how the model of `subtract` makes up the polarisations of the
-                 samples; only `num` and `mix` of it are used */
 } visset_request;
 
 /** Count this rank's bricks. If the data are in memory, they are sorted as imager_sort

@@ -4,8 +4,6 @@
 
 #include "imager_targets.h"
 #include "imager_window.h"
-#include "predictor.h"
-#include "residual.h"
 #include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -56,8 +54,7 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
         TESS_TRY(tess_comm_agree(job->comm, status));
         tess_exchange_progress(exchange);
         if (data->subtract) {
-            TESS_TRY(imager_predictor_subtract(data->subtract, data->mix,
-                                               data->vis_scale, samples));
+            TESS_TRY(residual_of_set(data->subtract, data->vis_scale, samples));
             mark =
                 tess_time_now(); /* the stages of prediction have counted these bytes */
         }

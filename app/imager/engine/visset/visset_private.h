@@ -5,6 +5,7 @@
 #define TESS_VISSET_PRIVATE_H
 
 #include "imager_passes.h"
+#include "residual.h"
 #include "visset.h"
 #include "visset_keeper.h"
 
@@ -13,10 +14,9 @@
 typedef struct visset_view {
     const tess_samples *samples;
     const tess_brick_list *bricks;
-    tess_samples residual; /**< residuals instead of the samples, or zeros */
+    residual_samples residual; /**< residuals instead of the samples, or zeros */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
-    tess_brick_list derived; /**< residuals as the backend holds them, or zeros */
 } visset_view;
 
 /** Make the view that is gridded, of samples and their bricks, with `other_bytes` in

@@ -6,8 +6,6 @@
 
 #include "imager_targets.h"
 #include "imager_window.h"
-#include "predictor.h"
-#include "residual.h"
 #include "tess_mem.h"
 
 const tess_samples *visset_limited(const imager_job *job, const sample_sets *data)
@@ -78,58 +76,23 @@ cleanup:
 }
 
 /* Makes residuals: in the backend's memory, where the samples are, if there is room.
- * Collective. */
-static tess_status make_residuals(visset *set, const tess_samples *samples,
-                                  tess_brick_list *bricks, double other_bytes,
-                                  visset_view *view)
+ * The prediction of a predictor needs no order of the samples. Collective. */
+static tess_status make_residuals(visset *set, const visset_request *request,
+                                  const tess_samples *samples, tess_brick_list *bricks,
+                                  double other_bytes, visset_view *view)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    const double scale = set->data->vis_scale;
-    const tess_brick_list *held;
-    TESS_TRY(visset_hold(job, samples, bricks, &view->loaded, &held));
-    if (held) {
-        TESS_TRY(
-            residual_make_held(job, samples, held, scale, other_bytes, &view->derived));
-        view->residual = *samples;
-        view->residual.vis = NULL; /* the backend has them */
-        view->bricks = &view->derived;
-    } else {
-        /* a device has no room for samples twice */
-        if (job->backend->grid->load) tess_brick_list_free(bricks);
-        TESS_TRY(
-            residual_make(job, samples, bricks, scale, other_bytes, &view->residual));
-    }
-    view->samples = &view->residual;
-cleanup:
-    return status;
-}
-
-static double copy_bytes(const tess_samples *samples)
-{
-    return (double)samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
-}
-
-/* Makes residuals of a model that is predicted on a plan of its own. Such a prediction
- * is exchanged between ranks, so that it needs no order of the samples; they are copied
- * first, because the set keeps the data. Collective. */
-static tess_status subtract_on_own_plan(visset *set, const visset_request *request,
-                                        const tess_samples *samples,
-                                        tess_brick_list *bricks, visset_view *view)
-{
-    tess_status status = TESS_OK;
-    const imager_job *job = set->job;
-    const size_t bytes = (size_t)copy_bytes(samples);
+    const tess_brick_list *held = NULL;
+    if (!request->subtract)
+        TESS_TRY(visset_hold(job, samples, bricks, &view->loaded, &held));
     /* a device has no room for samples twice */
-    if (job->backend->grid->load) tess_brick_list_free(bricks);
-    view->residual = *samples;
-    view->residual.vis =
-        tess_alloc(samples->num_vis * samples->num_pol, samples->is_double ? 16 : 8);
-    TESS_TRY(tess_comm_agree(job->comm, view->residual.vis ? TESS_OK : TESS_ERR_ALLOC));
-    if (bytes > 0) memcpy(view->residual.vis, samples->vis, bytes);
-    TESS_TRY(imager_predictor_subtract(request->subtract, request->mix,
-                                       set->data->vis_scale, &view->residual));
-    view->samples = &view->residual;
+    if (!held && job->backend->grid->load) tess_brick_list_free(bricks);
+    const residual_source from = {samples, held ? held : bricks, held != NULL};
+    TESS_TRY(residual_make(job, request->subtract, &from, set->data->vis_scale,
+                           other_bytes, &view->residual));
+    view->samples = &view->residual.samples;
+    if (held) view->bricks = &view->residual.held;
 cleanup:
     return status;
 }
@@ -142,10 +105,8 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     const imager_job *job = set->job;
     const bool loads = job->backend->grid->load != NULL;
     *view = (visset_view){.samples = samples, .bricks = bricks};
-    if (request->less_model)
-        TESS_TRY(make_residuals(set, samples, bricks, other_bytes, view));
-    if (request->subtract)
-        TESS_TRY(subtract_on_own_plan(set, request, samples, bricks, view));
+    if (request->less_model || request->subtract)
+        TESS_TRY(make_residuals(set, request, samples, bricks, other_bytes, view));
     if (!loads || view->bricks->own) return TESS_OK;
     status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
     view->bricks = &view->loaded;
@@ -157,9 +118,8 @@ cleanup:
 
 void visset_view_free(visset_view *view)
 {
-    tess_brick_list_free(&view->derived);
+    residual_free(&view->residual); /* of what is loaded */
     tess_brick_list_free(&view->loaded);
-    residual_free(&view->residual);
 }
 
 /* Grids the samples of a view to all targets, one after the other. Collective. */
@@ -186,13 +146,18 @@ void visset_aim(imager_job *job, int target)
     if (target > 0) tess_steps_restart(job->steps);
 }
 
+static double visibility_bytes(const tess_samples *samples)
+{
+    return (double)samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
+}
+
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     visset_view view = {0};
-    residual_way way = {.bytes = request->subtract ? copy_bytes(samples) : 0};
+    residual_way way = {.bytes = request->subtract ? visibility_bytes(samples) : 0};
     double other = visset_other_bytes(set, samples, bricks);
     int window;
     tess_mem_trim();

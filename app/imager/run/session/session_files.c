@@ -84,15 +84,13 @@ tess_status imager_session_image_file(imager_session *session, int64_t interval,
     const image_run *run = &session->run;
     const int64_t output = interval * run->outputs.num_channels + channel;
     imager_predictor predictor = {0};
-    imager_job_model mix = {0};
     session_arrays given = {.image = image != NULL, .psf = psf != NULL};
     TESS_TRY(session_agree(session, interval, channel, &given));
     if (!given.image) TESS_FAIL(TESS_ERR_USAGE, "no array for the image is given");
     TESS_TRY(open_predictor(session, file, session->opts.scale_rad, &predictor));
     predictor.whole = &run->outputs.extent[output];
-    imager_model_mix(&predictor.model, run->pol, run->num_pol, &mix);
-    const visset_request request = {
-        .psf = given.psf, .subtract = &predictor, .mix = &mix};
+    imager_model_mix(&predictor.model, run->pol, run->num_pol, &predictor.mix);
+    const visset_request request = {.psf = given.psf, .subtract = &predictor};
     TESS_TRY(
         session_images(session, &session->output[output], &request, NULL, image, psf));
 cleanup:

@@ -108,7 +108,6 @@ static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
     image_want_output(run, output);
     data->block = tess_source_samples(run->source);
     data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
-    data->mix = &run->job.model;
     data->set_blocks = blocks_of_set(run);
     data->force_scratch = run->job.layout->forced.scratch;
     data->scratch = run->opts->scratch;

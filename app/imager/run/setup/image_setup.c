@@ -68,6 +68,7 @@ static tess_status place_model(image_run *run, const imager_model *model)
     if (!job->model.is_shared) {
         TESS_TRY(imager_predictor_create(run->comm, model, &opts->gridding,
                                          &opts->layout, run->profile, &run->subtract));
+        run->subtract.mix = job->model;
         return TESS_OK;
     }
     run->model = *model;

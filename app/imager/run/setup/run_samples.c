@@ -4,6 +4,7 @@
 #include "run_samples.h"
 #include "device_read.h"
 #include "image_run.h"
+#include "residual.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -38,7 +39,7 @@ static bool weights_agree(const tess_samples *samples)
 tess_status image_subtract_early(image_run *run, tess_samples *samples)
 {
     if (!image_subtracts_early(run)) return TESS_OK;
-    return imager_predictor_subtract(&run->subtract, &run->job.model, 1, samples);
+    return residual_of_set(&run->subtract, 1, samples);
 }
 
 /* Memory for samples. On several ranks it is also for those that others send; each rank
