@@ -7,13 +7,19 @@
 
 #include "locate.h"
 
+static bool is_origin(const tess_origins *origins, int32_t number)
+{
+    return number >= 0 && number < tess_origins_count(origins);
+}
+
 bool tess_samples_are_sound(const tess_samples *samples, int64_t num_chan)
 {
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const int64_t base = samples->chan_base[row], count = samples->num_chan[row];
         const int64_t first = samples->vis_first[row];
         if (base < 0 || count < 0 || base + count > num_chan || first < 0 ||
-            first > samples->num_vis - count)
+            first > samples->num_vis - count ||
+            (samples->origins && !is_origin(samples->origins, samples->origin[row])))
             return false;
     }
     return true;

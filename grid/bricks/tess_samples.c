@@ -16,7 +16,21 @@ tess_samples tess_samples_like(const tess_samples *samples)
     return (tess_samples){.is_double = samples->is_double,
                           .num_pol = samples->num_pol,
                           .num_weight = samples->num_weight,
-                          .inv_lambda = samples->inv_lambda};
+                          .inv_lambda = samples->inv_lambda,
+                          .origins = samples->origins};
+}
+
+/* Bytes of a row in `origin`. */
+static int64_t origin_bytes(const tess_samples *samples)
+{
+    return samples->origins ? (int64_t)sizeof *samples->origin : 0;
+}
+
+int64_t tess_samples_row_bytes(const tess_samples *samples)
+{
+    return (int64_t)(3 * sizeof *samples->uvw_m + sizeof *samples->chan_base +
+                     sizeof *samples->num_chan + sizeof *samples->vis_first) +
+           origin_bytes(samples);
 }
 
 int64_t tess_samples_vis_bytes(const tess_samples *samples)
@@ -34,6 +48,7 @@ void tess_samples_list(const tess_samples *samples,
         {samples->chan_base, rows * (int64_t)sizeof *samples->chan_base},
         {samples->num_chan, rows * (int64_t)sizeof *samples->num_chan},
         {samples->vis_first, rows * (int64_t)sizeof *samples->vis_first},
+        {samples->origin, rows * origin_bytes(samples)},
         {samples->vis, vis * 2 * element * samples->num_pol},
         {samples->weight, vis * element * samples->num_weight}};
     for (int k = 0; k < TESS_SAMPLES_PARTS; ++k)
@@ -56,8 +71,9 @@ cleanup:
 static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
 {
     tess_status status = TESS_OK;
-    int64_t capacity[4] = {samples->capacity_rows, samples->capacity_rows,
-                           samples->capacity_rows, samples->capacity_rows};
+    int64_t capacity[5] = {samples->capacity_rows, samples->capacity_rows,
+                           samples->capacity_rows, samples->capacity_rows,
+                           samples->capacity_rows};
     if (tess_grow((void **)&samples->uvw_m, &capacity[0], num_rows,
                   3 * sizeof(double)) ||
         tess_grow((void **)&samples->chan_base, &capacity[1], num_rows,
@@ -65,7 +81,9 @@ static tess_status reserve_rows(tess_samples *samples, int64_t num_rows)
         tess_grow((void **)&samples->num_chan, &capacity[2], num_rows,
                   sizeof(int32_t)) ||
         tess_grow((void **)&samples->vis_first, &capacity[3], num_rows,
-                  sizeof(int64_t)))
+                  sizeof(int64_t)) ||
+        (samples->origins &&
+         tess_grow((void **)&samples->origin, &capacity[4], num_rows, sizeof(int32_t))))
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld rows of visibilities",
                   (long long)num_rows);
     samples->capacity_rows = capacity[3];
@@ -99,6 +117,7 @@ void tess_samples_free(tess_samples *samples)
     tess_free(samples->chan_base);
     tess_free(samples->num_chan);
     tess_free(samples->vis_first);
+    tess_free(samples->origin);
     tess_free(samples->vis);
     tess_free(samples->weight);
     if (samples->resident) samples->resident->release(samples->resident);

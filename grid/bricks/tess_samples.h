@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_origin.h"
 #include "tess_real.h"
 #include "tess_status.h"
 
@@ -50,23 +51,28 @@ typedef struct tess_samples {
     int32_t *chan_base; /**< [num_rows] first channel in the channel table */
     int32_t *num_chan;  /**< [num_rows] */
     int64_t *vis_first; /**< [num_rows] index of the row's first sample */
+    int32_t *origin;    /**< [num_rows] where the row comes from, in `origins`; NULL
+                             without these */
     void *vis;          /**< [num_vis][num_pol][2] Jy */
     void *weight;       /**< [num_vis][num_weight]; NULL without weights */
     const double
         *inv_lambda; /**< [channels] freq/c [1/m], shared by all rows; borrowed */
+    const tess_origins *origins; /**< what the numbers in `origin` mean, shared by all
+                                      rows; borrowed. NULL: rows do not keep them */
     int64_t capacity_rows, capacity_vis;
     tess_resident *resident; /**< samples in the memory of a backend: the arrays above
                                 are then NULL; or NULL */
 } tess_samples;
+
+/** No samples, of the same kind as these: as precise, with as many polarisations and
+ *  weights, and the same channels and origins of rows. Local. */
+tess_samples tess_samples_like(const tess_samples *samples);
 
 /** Weight number `at` of all, in host memory: at = sample·num_weight + k. */
 static inline double tess_samples_weight(const tess_samples *samples, int64_t at)
 {
     return tess_real_at(samples->weight, samples->is_double, at);
 }
-/** No samples, of the same kind as these: as precise, with as many polarisations and
- *  weights, and the same channels. Local. */
-tess_samples tess_samples_like(const tess_samples *samples);
 
 /** TESS_ERR_RESOURCE if there are more rows than a tess_run can number in 32 bits.
  *  Local. */
@@ -89,11 +95,14 @@ typedef struct tess_samples_part {
     int64_t bytes;
 } tess_samples_part;
 
-enum { TESS_SAMPLES_PARTS = 6 };
+enum { TESS_SAMPLES_PARTS = 7 };
 
 /** All arrays of the samples, always in the same order, to store them. Local. */
 void tess_samples_list(const tess_samples *samples,
                        tess_samples_part parts[TESS_SAMPLES_PARTS]);
+
+/** Bytes of a row beside its samples. */
+int64_t tess_samples_row_bytes(const tess_samples *samples);
 
 /** Bytes per sample of `vis` and `weight` together. */
 int64_t tess_samples_vis_bytes(const tess_samples *samples);

@@ -27,6 +27,7 @@ static int rank, size;
  * none of its (the last rank reads them as well) when there are three or more. */
 typedef struct scene {
     double uvw_m[ROWS][3], inv_lambda[CHANS];
+    tess_origins origins; /* row k comes from origin ROWS − k */
     tess_grid_plan *plan;
     int64_t first, end;   /* rows of this rank */
     tess_samples samples; /* of this rank */
@@ -47,7 +48,8 @@ static void fill(scene *s)
     *samples = (tess_samples){.is_double = true,
                               .num_pol = NUM_POL,
                               .num_weight = 1,
-                              .inv_lambda = s->inv_lambda};
+                              .inv_lambda = s->inv_lambda,
+                              .origins = &s->origins};
     const int64_t rows = s->end - s->first;
     assert_int_equal(tess_samples_reserve(samples, rows, rows * CHANS), TESS_OK);
     for (int64_t row = 0; row < rows; ++row) {
@@ -55,6 +57,7 @@ static void fill(scene *s)
         samples->chan_base[row] = 0;
         samples->num_chan[row] = CHANS;
         samples->vis_first[row] = row * CHANS;
+        samples->origin[row] = (int32_t)(ROWS - (s->first + row));
     }
     samples->num_rows = rows;
     samples->num_vis = rows * CHANS;
@@ -103,6 +106,7 @@ static tess_samples rows_of(const scene *s, int64_t first, int64_t end)
     rows.chan_base += first;
     rows.num_chan += first;
     rows.vis_first += first; /* indices of the whole */
+    rows.origin += first;
     return rows;
 }
 
@@ -129,6 +133,7 @@ static scene *make_scene(int groups)
     draw random = {123};
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
+    s->origins = (tess_origins){1, ROWS + 1, 1, 0, 1};
     for (int c = 0; c < CHANS; ++c)
         s->inv_lambda[c] = 1 + 0.02 * c;
     for (int row = 0; row < ROWS; ++row) {
@@ -185,6 +190,7 @@ static void check_received(const scene *s, const tess_samples *samples,
                 assert_int_equal(s->key[k], bricks->key[b]);
                 assert_int_equal(
                     tess_partition_owner(s->partition, s->key[k], s->ordinal[k]), rank);
+                assert_int_equal(samples->origin[run->row], ROWS - k / CHANS);
                 ++seen[k];
                 if (!with_data) continue;
                 const int64_t at = run->first + c;

@@ -29,6 +29,7 @@ static void fill(int k, tess_samples *samples)
         samples->chan_base[row] = 7 * k + row;
         samples->num_chan[row] = CHANNELS;
         samples->vis_first[row] = row * CHANNELS;
+        if (samples->origins) samples->origin[row] = 5 * k + row;
     }
     const int64_t values = samples->num_vis * samples->num_pol;
     if (k > 0)
@@ -51,6 +52,10 @@ static void check_equal(const tess_samples *a, const tess_samples *b)
     assert_memory_equal(a->chan_base, b->chan_base, rows * sizeof *a->chan_base);
     assert_memory_equal(a->num_chan, b->num_chan, rows * sizeof *a->num_chan);
     assert_memory_equal(a->vis_first, b->vis_first, rows * sizeof *a->vis_first);
+    if (a->origins)
+        assert_memory_equal(a->origin, b->origin, rows * sizeof *a->origin);
+    else
+        assert_null(b->origin);
     assert_memory_equal(a->vis, b->vis, vis * 2 * element * (size_t)a->num_pol);
     assert_memory_equal(a->weight, b->weight, vis * element * (size_t)a->num_weight);
 }
@@ -69,7 +74,11 @@ static int files_here(void)
 static void test_again_and_again(void **state)
 {
     for (int is_double = 0; is_double < 2; ++is_double) {
-        tess_samples put = {.is_double = is_double, .num_pol = 2, .num_weight = 1};
+        const tess_origins origins = {3, 4, 1, 0, 1};
+        tess_samples put = {.is_double = is_double,
+                            .num_pol = 2,
+                            .num_weight = 1,
+                            .origins = is_double ? &origins : NULL};
         tess_samples got = put;
         tess_spool *spool = NULL;
         assert_int_equal(tess_spool_create(".", &spool), TESS_OK);

@@ -323,6 +323,7 @@ static void close_gaps(tess_samples *samples, double *row_time, int64_t row_firs
             samples->chan_base[out] = samples->chan_base[row];
             samples->num_chan[out] = samples->num_chan[row];
             samples->vis_first[out] = to;
+            if (samples->origins) samples->origin[out] = samples->origin[row];
             if (row_time) row_time[out] = row_time[row];
         }
         ++out;
@@ -349,14 +350,49 @@ bool tess_recipe_wants(const tess_recipe *recipe, double time)
     return !recipe->steps || step_of(recipe->steps, time) % 2 == recipe->steps->first;
 }
 
+static bool is_among(const tess_row_origins *of, int32_t antenna)
+{
+    return antenna >= 0 && antenna < of->num_antennas;
+}
+
+/* Checks that rows name antennas of their observation. */
+static tess_status check_antennas(const tess_row_origins *of,
+                                  const tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    for (int64_t row = 0; of->origins && row < block->num_rows; ++row)
+        if (!is_among(of, block->antenna1[row]) || !is_among(of, block->antenna2[row]))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "row %lld: baseline %d-%d has an antenna that is not in the list "
+                      "of %d antennas",
+                      (long long)(block->row_first + row), block->antenna1[row],
+                      block->antenna2[row], of->num_antennas);
+cleanup:
+    return status;
+}
+
+/* The number of the origin of a row of the block. */
+static int32_t origin_of(const tess_row_origins *of, const tess_vis_block *block,
+                         int64_t row)
+{
+    const tess_origin origin = {
+        .antenna1 = of->antenna[block->antenna1[row]],
+        .antenna2 = of->antenna[block->antenna2[row]],
+        .interval = tess_origins_interval(of->origins, block->time_mjd_s[row]),
+        .field = of->field};
+    return tess_origin_number(of->origins, &origin);
+}
+
 /* Fills in what all samples of a row share. `at`: the row among those of samples. */
-static void begin_row(const tess_recipe *recipe, int64_t num_chan,
+static void begin_row(const tess_recipe *recipe, const tess_vis_block *block,
                       const row_place *place, int64_t at, tess_samples *samples)
 {
     memcpy(samples->uvw_m + 3 * at, place->uvw_m, sizeof place->uvw_m);
     samples->chan_base[at] = recipe->chan_base;
-    samples->num_chan[at] = (int32_t)num_chan;
+    samples->num_chan[at] = (int32_t)block->num_chan;
     samples->vis_first[at] = place->first;
+    if (samples->origins)
+        samples->origin[at] = origin_of(&recipe->origins, block, place->row);
 }
 
 /* A block on its way to samples, of which its first row becomes row `row_first` and its
@@ -382,7 +418,7 @@ static int64_t prepare_any(const block_work *work, int64_t row,
     const double time = block->time_mjd_s[row];
     tess_recipe_uvw(recipe, block->uvw_m + 3 * row, place.uvw_m);
     if (!tess_recipe_wants(recipe, time)) return 0;
-    begin_row(recipe, chans, &place, at, work->samples);
+    begin_row(recipe, block, &place, at, work->samples);
     if (work->row_time) work->row_time[at] = time;
     if (!TESS_IS_BASELINE(place.uvw_m)) {
         ignored[TESS_IGNORED_NOT_FINITE] += chans;
@@ -412,6 +448,7 @@ tess_status tess_prepare_block(const tess_recipe *recipe, const tess_vis_block *
     double beyond = 0;
     int64_t *good = tess_alloc(rows, sizeof *good);
     if (!good) TESS_FAIL(TESS_ERR_ALLOC, "rows of a block");
+    TESS_TRY(check_antennas(&recipe->origins, block));
     TESS_TRY(tess_samples_reserve(samples, row_first + rows, vis_first + rows * chans));
 #pragma omp parallel for num_threads(num_threads) schedule(static) \
         reduction(+ : total_good, ignored[:TESS_NUM_IGNORED]) reduction(max : beyond)
@@ -437,16 +474,15 @@ tess_status tess_prepare_positions(const tess_recipe *recipe,
 {
     tess_status status = TESS_OK;
     const int64_t chans = block->num_chan;
+    TESS_TRY(check_antennas(&recipe->origins, block));
     TESS_TRY(tess_samples_reserve(samples, samples->num_rows + block->num_rows,
                                   samples->num_vis + block->num_rows * chans));
     for (int64_t row = 0; row < block->num_rows; ++row) {
         const int64_t at = samples->num_rows;
-        double *uvw_m = samples->uvw_m + 3 * at;
-        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, uvw_m);
-        if (!TESS_IS_BASELINE(uvw_m)) continue;
-        samples->chan_base[at] = recipe->chan_base;
-        samples->num_chan[at] = (int32_t)chans;
-        samples->vis_first[at] = samples->num_vis;
+        row_place place = {.row = row, .first = samples->num_vis};
+        tess_recipe_uvw(recipe, block->uvw_m + 3 * row, place.uvw_m);
+        if (!TESS_IS_BASELINE(place.uvw_m)) continue;
+        begin_row(recipe, block, &place, at, samples);
         block_row[at] = row;
         samples->num_vis += chans;
         ++samples->num_rows;

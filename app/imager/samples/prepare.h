@@ -18,6 +18,14 @@ typedef struct tess_steps {
     int first; /**< 0 or 1 */
 } tess_steps;
 
+/** What rows of one observation need to know where they come from. */
+typedef struct tess_row_origins {
+    const tess_origins *origins; /**< NULL: rows need not know */
+    int num_antennas;            /**< of the observation */
+    const int32_t *antenna;      /**< [num_antennas] their numbers in origins */
+    int32_t field;
+} tess_row_origins;
+
 /** What the rows of one segment of one observation need. */
 typedef struct tess_recipe {
     int num_pol;
@@ -34,6 +42,7 @@ typedef struct tess_recipe {
     bool turns;     /**< with `rotate`: phases are relative to a direction of the new
                          centre's frame */
     double turn[3]; /**< its l, m and n − 1 */
+    tess_row_origins origins;
 } tess_recipe;
 
 /** Rotation from the uvw frame of phase centre 0 to that of centre 1. */

@@ -358,6 +358,7 @@ void tess_source_close(tess_source *source)
     tess_free(source->width_hz);
     tess_free(source->inv_lambda);
     tess_free(source->steps.time);
+    source_origins_free(source);
     tess_free(source);
 }
 

@@ -107,6 +107,7 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
                                       s->uvw_max_m},
                             .time_first = -INFINITY,
                             .time_end = INFINITY};
+    recipe->origins = source_origins_of(source, p->obs);
     if (s->has_center) {
         recipe->rotate = true;
         tess_rotation_between(meta->ra_rad, meta->dec_rad, source->info.ra_rad,
@@ -256,7 +257,9 @@ tess_samples tess_source_samples(const tess_source *source)
     return (tess_samples){.is_double = source->is_double,
                           .num_pol = source->num_pol,
                           .num_weight = source->num_weight,
-                          .inv_lambda = source->inv_lambda};
+                          .inv_lambda = source->inv_lambda,
+                          .origins = source_keeps_origins(source) ? &source->origins.all
+                                                                  : NULL};
 }
 
 void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *num_vis)

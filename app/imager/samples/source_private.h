@@ -36,6 +36,13 @@ typedef struct source_reading {
     tess_status status;  /* of the block that was read last */
 } source_reading;
 
+/** Where rows come from, in numbers that all observations share. */
+typedef struct source_origins {
+    tess_origins all;  /* without antennas: rows do not keep their origins */
+    int32_t **antenna; /* [num_obs] numbers of the antennas of each reader */
+    int32_t *field;    /* [num_obs] */
+} source_origins;
+
 struct tess_source {
     tess_comm *comm;
     tess_selection selection;
@@ -51,12 +58,18 @@ struct tess_source {
     int64_t block_bytes;
     int64_t num_spans, next_span; /* this rank's blocks */
     span *spans;
-    const bool *chan_wanted;
+    source_origins origins;
     tess_steps steps; /* with --even-timesteps and --odd-timesteps */
     source_reading reading;
     int64_t bytes_read; /* of the blocks handed out */
     tess_trace *trace;
 };
+
+/** Whether rows keep their origins; and what those of reader `obs` need for that.
+ * Local. */
+bool source_keeps_origins(const tess_source *source);
+tess_row_origins source_origins_of(const tess_source *source, int obs);
+void source_origins_free(tess_source *source); /* Local. */
 
 /** This rank's slice of all usable rows, cut into blocks. TESS_ERR_ALLOC. Local. */
 tess_status source_make_spans(tess_source *source);

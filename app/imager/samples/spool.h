@@ -33,8 +33,8 @@ int64_t tess_spool_bytes(const tess_spool *spool);
 tess_status tess_spool_probe(tess_spool *spool, tess_samples *samples, double *write_s,
                              double *read_s);
 
-/** No samples, of the kind of those that have been written; the channel table
- *  stays borrowed. Local. */
+/** No samples, of the kind of those that have been written; the channel table and
+ *  origins stay borrowed. Local. */
 tess_samples tess_spool_samples(const tess_spool *spool);
 
 /** Replace samples, which are of the kind of those that were written, and bricks by

@@ -9,9 +9,9 @@
 #include "output_table.h"
 
 /** Whether the samples of `num_images` images of this geometry can be made on the
- * device. The source must be set up for few polarisations, all its blocks must lie in
- * files that can be read as they are, no times or channels may be left out, and the
- * samples must fit beside the images. Local. */
+ * device. The source must be set up for few polarisations and for rows without origins,
+ * all its blocks must lie in files that can be read as they are, no times or channels
+ * may be left out, and the samples must fit beside the images. Local. */
 bool device_read_possible(const imager_job *job, const tess_source *source,
                           int num_images);
 

@@ -335,6 +335,8 @@ static tess_status order_rows(tess_exchange *exchange)
     TESS_TRY(order_values(exchange, samples->chan_base, sizeof *samples->chan_base));
     TESS_TRY(order_values(exchange, samples->num_chan, sizeof *samples->num_chan));
     TESS_TRY(order_values(exchange, samples->vis_first, sizeof *samples->vis_first));
+    if (samples->origins)
+        TESS_TRY(order_values(exchange, samples->origin, sizeof *samples->origin));
 cleanup:
     return status;
 }

@@ -16,7 +16,7 @@ enum { ROWS_PER_THREAD = 16 };
  * bytes, in runs of three and parcels of ten, that is 19 bytes. */
 typedef struct parcel_header {
     double uvw_m[3];
-    int32_t chan, count, num_pieces, unused;
+    int32_t chan, count, num_pieces, origin;
 } parcel_header;
 
 /* A piece in a message: 48 bits of the brick's key, and its number of samples. */
@@ -93,6 +93,7 @@ static inline void put_row(tess_exchange *exchange, const round_count *at,
     samples->chan_base[at->parcels] = header->chan;
     samples->num_chan[at->parcels] = header->count;
     samples->vis_first[at->parcels] = at->samples;
+    if (samples->origins) samples->origin[at->parcels] = header->origin;
 }
 
 /* Makes a run of a piece of the parcel that begins at its sample `done`. */

@@ -315,6 +315,7 @@ static parcel_header header_of(const round_rows *rows, const parcel *item)
         .chan = item->chan, .count = item->count, .num_pieces = item->num_pieces};
     memcpy(header.uvw_m, rows->samples->uvw_m + 3 * (int64_t)item->row,
            sizeof header.uvw_m);
+    if (rows->samples->origins) header.origin = rows->samples->origin[item->row];
     return header;
 }
 

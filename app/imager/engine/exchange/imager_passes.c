@@ -128,10 +128,6 @@ cleanup:
 
 /* ---- needs ---- */
 
-/* Bytes of a part of a row (uvw, first channel, channels, first sample), beside its
- * samples. */
-static const double PART_BYTES = 3 * 8 + 4 + 4 + 8;
-
 /* A share of randomly dealt bricks may be larger than the mean, by this factor. */
 static const double SHARE_SPREAD = 1.1;
 
@@ -146,15 +142,17 @@ typedef struct block_load {
 } block_load;
 
 /* Memory that a rank needs for the samples of a brick [bytes]. */
-static double brick_bytes(const tess_brick_list *owned, int64_t k, double vis_bytes)
+static double brick_bytes(const tess_brick_list *owned, int64_t k,
+                          imager_item_bytes each)
 {
     const int64_t runs = owned->first_run[k + 1] - owned->first_run[k];
-    return vis_bytes * (double)owned->num_vis[k] +
-           (PART_BYTES + 2 * sizeof(tess_run)) * (double)runs;
+    /* each run may be a row of its own */
+    return each.vis * (double)owned->num_vis[k] +
+           (each.row + 2 * sizeof(tess_run)) * (double)runs;
 }
 
 static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
-                           double vis_bytes, block_load *load)
+                           imager_item_bytes each, block_load *load)
 {
     tess_status status = TESS_OK;
     const int num_blocks = job->plan->num_blocks;
@@ -167,7 +165,7 @@ static tess_status load_of(const imager_job *job, const tess_brick_list *owned,
     load->num_vis = imager_count_blocks(job, owned, load->bricks);
     for (int64_t k = 0; k < owned->num_bricks; ++k) {
         const int64_t block = owned->key[k] / per_block;
-        load->sample_bytes[block] += brick_bytes(owned, k, vis_bytes);
+        load->sample_bytes[block] += brick_bytes(owned, k, each);
     }
     TESS_TRY(
         tess_comm_allreduce_i64(imager_team(job), load->bricks, num_blocks, TESS_MAX));
@@ -283,7 +281,7 @@ static void choose(const imager_job *job, const block_load *load,
 /* Cuts passes so that all of a pass's samples, which are like `limited`, fit this
  * rank's device beside their sums, and `left` bytes of its memory. Collective. */
 static tess_status cut_for_device(const imager_job *job, const tess_brick_list *owned,
-                                  double vis_bytes, double left,
+                                  imager_item_bytes each, double left,
                                   const tess_samples *limited, imager_passes *passes)
 {
     tess_status status = TESS_OK;
@@ -293,7 +291,7 @@ static tess_status cut_for_device(const imager_job *job, const tess_brick_list *
     double *fill = tess_alloc(owned->num_bricks, sizeof *fill);
     TESS_TRY(tess_comm_agree(imager_team(job), fill ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < owned->num_bricks; ++k) {
-        const double host = left > 0 ? brick_bytes(owned, k, vis_bytes) / left : 0;
+        const double host = left > 0 ? brick_bytes(owned, k, each) / left : 0;
         fill[k] = fmax(host, (double)owned->num_vis[k] / (double)(most > 0 ? most : 1));
     }
     TESS_TRY(pass_cuts_make(job, owned, fill, passes));
@@ -333,7 +331,7 @@ double imager_held_bytes(const imager_job *job, double sample_bytes, double bloc
 }
 
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes,
+                                 imager_item_bytes each, double other_bytes,
                                  const tess_samples *limited, imager_passes *passes)
 {
     tess_status status = TESS_OK;
@@ -343,13 +341,13 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
     passes->num_shares = tess_alloc(job->plan->num_planes, sizeof *passes->num_shares);
     TESS_TRY(tess_comm_agree(imager_team(job),
                              passes->num_shares ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(load_of(job, owned, vis_bytes, &load));
+    TESS_TRY(load_of(job, owned, each, &load));
     TESS_TRY(tess_comm_allreduce_f64(imager_team(job), &room, 1, TESS_MAX));
     const imager_sums_size size = imager_sums_size_of(job, load.bricks, load.num_vis);
     choose(job, &load, &size, -room, passes);
     if (limited && job->layout->forced.passes == 0)
-        TESS_TRY(cut_for_device(job, owned, vis_bytes, -room - passes->sums_bytes,
-                                limited, passes));
+        TESS_TRY(cut_for_device(job, owned, each, -room - passes->sums_bytes, limited,
+                                passes));
     if (passes->too_large && tess_comm_rank(imager_team(job)) == 0)
         tess_log_warn(
             "a rank may use %s, but images, sums of one w-plane and samples of "

@@ -52,12 +52,17 @@ typedef struct imager_passes {
 double imager_held_bytes(const imager_job *job, double sample_bytes,
                          double block_bytes);
 
-/** Choose the fewest passes with which samples of `vis_bytes` each and brick sums fit
- * beside `other_bytes`, and in which every rank's backend has room for the samples,
+/** Memory that a rank needs for a sample, and for a row beside its samples [bytes]. */
+typedef struct imager_item_bytes {
+    double vis, row;
+} imager_item_bytes;
+
+/** Choose the fewest passes with which samples of `each` size and brick sums fit beside
+ * `other_bytes`, and in which every rank's backend has room for the samples,
  * which are like `limited`, at once. If `limited` is NULL, any number will do. Free
  * with imager_passes_free(). Collective. */
 tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *owned,
-                                 double vis_bytes, double other_bytes,
+                                 imager_item_bytes each, double other_bytes,
                                  const tess_samples *limited, imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
 

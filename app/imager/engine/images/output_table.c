@@ -321,6 +321,7 @@ static tess_status copy_stretch(const tess_samples *from, int64_t row, int32_t b
     out->chan_base[at] = from->chan_base[row] + begin;
     out->num_chan[at] = (int32_t)n;
     out->vis_first[at] = out->num_vis;
+    if (out->origins) out->origin[at] = from->origin[row];
     memcpy((char *)out->vis + out->num_vis * vis, (const char *)from->vis + first * vis,
            (size_t)(n * vis));
     memcpy((char *)out->weight + out->num_vis * weight,

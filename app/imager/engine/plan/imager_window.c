@@ -53,13 +53,10 @@ cleanup:
     return status;
 }
 
-/* Bytes of a row of samples: uvw, first channel, number of channels, first sample. */
-static const double ROW_BYTES = 3 * 8 + 4 + 4 + 8;
-
 double imager_samples_bytes(const tess_samples *samples)
 {
     return (double)samples->num_vis * (double)tess_samples_vis_bytes(samples) +
-           (double)samples->num_rows * ROW_BYTES;
+           (double)samples->num_rows * (double)tess_samples_row_bytes(samples);
 }
 
 imager_sums_size imager_sums_size_of(const imager_job *job,

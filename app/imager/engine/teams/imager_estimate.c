@@ -519,8 +519,10 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
         residual_bytes(job, &(tess_samples){.num_vis = 1,
                                             .num_pol = work->kind.num_pol,
                                             .is_double = work->kind.is_double});
+    const imager_item_bytes each = {work->vis_bytes + (subtracts(job) ? residual : 0),
+                                    (double)tess_samples_row_bytes(&work->kind)};
     TESS_TRY(imager_passes_choose(
-        job, own, work->vis_bytes + (subtracts(job) ? residual : 0),
+        job, own, each,
         imager_held_bytes(job, work->cached ? held : work->block_bytes,
                           work->cached ? 0 : work->read_bytes),
         NULL, &passes));

@@ -101,7 +101,7 @@ static tess_status send(const imager_teams *teams, const parcel *own, tess_sampl
 {
     tess_status status = TESS_OK;
     const tess_samples *from = &own->samples;
-    void *uvw = NULL, *base = NULL, *chan = NULL;
+    void *uvw = NULL, *base = NULL, *chan = NULL, *origin = NULL;
     const int64_t element = from->is_double ? 8 : 4;
     const int64_t vis = 2 * element * from->num_pol,
                   weight = element * from->num_weight;
@@ -116,6 +116,10 @@ static tess_status send(const imager_teams *teams, const parcel *own, tess_sampl
     TESS_TRY(
         send_array(teams, from->num_chan, own->row, sizeof(int32_t), &chan, &rows));
     to->num_chan = chan;
+    if (from->origins)
+        TESS_TRY(
+            send_array(teams, from->origin, own->row, sizeof(int32_t), &origin, &rows));
+    to->origin = origin;
     TESS_TRY(send_array(teams, from->vis, own->vis, vis, &to->vis, &to->num_vis));
     TESS_TRY(
         send_array(teams, from->weight, own->vis, weight, &to->weight, &to->num_vis));
@@ -154,6 +158,8 @@ static tess_status append(const tess_samples *from, tess_samples *to)
     memcpy(to->uvw_m + 3 * to->num_rows, from->uvw_m, rows * 3 * sizeof *to->uvw_m);
     memcpy(to->chan_base + to->num_rows, from->chan_base, rows * sizeof *to->chan_base);
     memcpy(to->num_chan + to->num_rows, from->num_chan, rows * sizeof *to->num_chan);
+    if (from->origins)
+        memcpy(to->origin + to->num_rows, from->origin, rows * sizeof *to->origin);
     memcpy((char *)to->vis + (size_t)to->num_vis * vis, from->vis, count * vis);
     memcpy((char *)to->weight + (size_t)to->num_vis * weight, from->weight,
            count * weight);

@@ -337,10 +337,11 @@ tess_status visset_choose_passes(const visset *set, bool with_residuals,
     const imager_job *job = set->job;
     const sample_sets *data = set->data;
     const tess_samples *held = data->in_memory ? &data->cached : &data->block;
-    double vis_bytes = (double)tess_samples_vis_bytes(held);
+    imager_item_bytes each = {(double)tess_samples_vis_bytes(held),
+                              (double)tess_samples_row_bytes(held)};
     if (with_residuals)
-        vis_bytes += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
-    return imager_passes_choose(job, owned, vis_bytes, held_bytes(job, data),
+        each.vis += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
+    return imager_passes_choose(job, owned, each, held_bytes(job, data),
                                 visset_limited(job, data), passes);
 }
 

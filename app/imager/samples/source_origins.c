@@ -1,0 +1,171 @@
+/* Numbers the antennas and fields of all observations, so that rows can keep where they
+ * come from. */
+#include "source_origins.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "source_private.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* An antenna or a field of a reader. */
+typedef struct item {
+    int reader, index;
+} item;
+
+/* Whether two items are the same antenna, or the same field. */
+typedef bool same_item(const tess_source *source, item a, item b);
+
+static const tess_vis_antenna *antenna_at(const tess_source *source, item at)
+{
+    return &tess_vis_reader_meta(source->reader[at.reader])->antenna[at.index];
+}
+
+/* Antennas without a name are told apart by where they are in their file's list. */
+static bool same_antenna(const tess_source *source, item a, item b)
+{
+    const char *name = antenna_at(source, a)->name;
+    return strcmp(name, antenna_at(source, b)->name) == 0 &&
+           (name[0] != '\0' || a.index == b.index);
+}
+
+/* A reader has one field, the selected one. */
+static const tess_vis_field *field_at(const tess_source *source, item at)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[at.reader]);
+    return &meta->field[meta->field_selected];
+}
+
+static bool same_field(const tess_source *source, item a, item b)
+{
+    const tess_vis_field *one = field_at(source, a), *other = field_at(source, b);
+    return one->ra_rad == other->ra_rad && one->dec_rad == other->dec_rad &&
+           one->pointing_rad[0] == other->pointing_rad[0] &&
+           one->pointing_rad[1] == other->pointing_rad[1];
+}
+
+/* Numbers `count` items of a reader: those that are among the first `*num_known` get
+ * the number that they have there, and others are added. */
+static void number_items(const tess_source *source, same_item *same, item at, int count,
+                         item *known, int32_t *num_known, int32_t *number)
+{
+    for (at.index = 0; at.index < count; ++at.index) {
+        int32_t k = 0;
+        while (k < *num_known && !same(source, at, known[k]))
+            ++k;
+        if (k == *num_known) known[(*num_known)++] = at;
+        number[at.index] = k;
+    }
+}
+
+static int num_antennas(const tess_source *source, int reader)
+{
+    return tess_vis_reader_meta(source->reader[reader])->num_antennas;
+}
+
+/* Numbers the antennas and the field of each reader. */
+static tess_status number_all(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    source_origins *origins = &source->origins;
+    int64_t most = 0;
+    for (int k = 0; k < source->num_obs; ++k)
+        most += num_antennas(source, k);
+    item *antennas = tess_alloc(most, sizeof *antennas);
+    item *fields = tess_alloc(source->num_obs, sizeof *fields);
+    origins->antenna = tess_alloc_zero(source->num_obs, sizeof *origins->antenna);
+    origins->field = tess_alloc(source->num_obs, sizeof *origins->field);
+    if (!antennas || !fields || !origins->antenna || !origins->field)
+        TESS_FAIL(TESS_ERR_ALLOC, "origins of rows");
+    for (int k = 0; k < source->num_obs; ++k) {
+        const item at = {.reader = k};
+        const int count = num_antennas(source, k);
+        origins->antenna[k] = tess_alloc(count, sizeof *origins->antenna[k]);
+        if (!origins->antenna[k]) TESS_FAIL(TESS_ERR_ALLOC, "origins of rows");
+        number_items(source, same_antenna, at, count, antennas,
+                     &origins->all.num_antennas, origins->antenna[k]);
+        number_items(source, same_field, at, 1, fields, &origins->all.num_fields,
+                     &origins->field[k]);
+    }
+cleanup:
+    tess_free(antennas);
+    tess_free(fields);
+    return status;
+}
+
+/* The first interval begins with the first integration, so that the times of later
+ * integrations, which files round, lie within intervals and not where these meet. */
+static tess_status cut_time(const tess_source *source, double interval_s,
+                            tess_origins *origins)
+{
+    tess_status status = TESS_OK;
+    const tess_source_info *info = &source->info;
+    const double first_s = info->time_first - 0.5 * info->meta->integration_s;
+    const double intervals =
+        interval_s > 0 ? 1 + floor((info->time_end - first_s) / interval_s) : 1;
+    origins->time_first_s = first_s;
+    origins->interval_s = interval_s > 0 ? interval_s : (double)INFINITY;
+    origins->num_intervals = 1;
+    if (!(tess_origins_count(origins) * intervals <= (double)INT32_MAX))
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "%.0f intervals of %.6g s, %d antennas and %d fields make more origins "
+            "of rows than can be numbered; use longer intervals",
+            intervals, interval_s, origins->num_antennas, origins->num_fields);
+    origins->num_intervals = (int32_t)intervals;
+cleanup:
+    return status;
+}
+
+tess_status tess_source_keep_origins(tess_source *source, double interval_s)
+{
+    tess_status status = TESS_OK;
+    source_origins_free(source);
+    TESS_TRY(number_all(source));
+    TESS_TRY(cut_time(source, interval_s, &source->origins.all));
+cleanup:
+    if (status != TESS_OK) source_origins_free(source);
+    return status;
+}
+
+bool source_keeps_origins(const tess_source *source)
+{
+    return source->origins.all.num_intervals > 0;
+}
+
+tess_row_origins source_origins_of(const tess_source *source, int obs)
+{
+    const source_origins *origins = &source->origins;
+    if (!source_keeps_origins(source)) return (tess_row_origins){0};
+    return (tess_row_origins){.origins = &origins->all,
+                              .num_antennas = num_antennas(source, obs),
+                              .antenna = origins->antenna[obs],
+                              .field = origins->field[obs]};
+}
+
+void source_origins_free(tess_source *source)
+{
+    source_origins *origins = &source->origins;
+    for (int k = 0; origins->antenna && k < source->num_obs; ++k)
+        tess_free(origins->antenna[k]);
+    tess_free(origins->antenna);
+    tess_free(origins->field);
+    *origins = (source_origins){0};
+}
+
+const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna)
+{
+    for (int k = 0; k < source->num_obs; ++k)
+        for (int index = 0; index < num_antennas(source, k); ++index)
+            if (source->origins.antenna[k][index] == antenna)
+                return antenna_at(source, (item){k, index});
+    return NULL;
+}
+
+const tess_vis_field *tess_source_field(const tess_source *source, int32_t field)
+{
+    for (int k = 0; k < source->num_obs; ++k)
+        if (source->origins.field[k] == field) return field_at(source, (item){k, 0});
+    return NULL;
+}

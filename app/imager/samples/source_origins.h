@@ -1,0 +1,22 @@
+/** @file source_origins.h  (private to app/imager/)
+ *  Where the rows of a source's samples come from: antennas, intervals and fields in
+ *  numbers that all observations share (tess_origin.h).
+ */
+#ifndef TESS_SOURCE_ORIGINS_H
+#define TESS_SOURCE_ORIGINS_H
+
+#include "source.h"
+
+/** Have the rows of samples keep where they come from. Time is cut into intervals of
+ * this length [s], which begin with the first integration of all observations; into one
+ * interval if it is ≤ 0. To be called before tess_source_setup(). TESS_ERR_USAGE: there
+ * are more intervals than can be numbered. TESS_ERR_ALLOC. Local. */
+tess_status tess_source_keep_origins(tess_source *source, double interval_s);
+
+/** The antenna and the field that have these numbers in origins; NULL: none has.
+ * Antennas of several observations that have one name share a number, and so do fields
+ * that have one phase centre and one pointing. All ranks number them alike. Local. */
+const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna);
+const tess_vis_field *tess_source_field(const tess_source *source, int32_t field);
+
+#endif

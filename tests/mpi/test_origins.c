@@ -1,0 +1,398 @@
+/* Rows that keep where they come from: the antennas, times and fields of two sets of
+ * visibilities, which share some antennas, are told from the rows of samples, from the
+ * runs that the owners of bricks have received and sorted, and from a scratch file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exchange.h"
+#include "rank_tests.h"
+#include "source_origins.h"
+#include "spool.h"
+#include "tess_const.h"
+
+enum {
+    SETS = 2,
+    ANTENNAS = 5, /* of a set, at most */
+    NAMES = 6,    /* of antennas, "A" to "F" */
+    TIMES = 6,
+    CHANS = 3,
+    CORRS = 2,
+    MOST_ROWS = TIMES * ANTENNAS * (ANTENNAS - 1) / 2
+};
+
+static const double START_S = 5.0e9, STEP_S = 10, FREQ_HZ = 1e9;
+/* steps of time before a set begins, its antennas, and its phase centre */
+static const int late[SETS] = {0, 3};
+static const char *const antennas[SETS] = {"ABCDE", "DFA"};
+static const double centre_rad[SETS][2] = {{1, -0.5}, {1.01, -0.49}};
+static const double position_m[NAMES][3] = {{0, 0, 0},      {40, 11, 3},
+                                            {-70, 25, 9},   {16, -90, 30},
+                                            {120, 60, -20}, {-33, -51, 70}};
+
+static tess_comm *world;
+
+/* The uvw of two antennas at a step of time, for a set: they turn with time. */
+static void uvw_of(int set, int first, int second, int step, double uvw_m[3])
+{
+    const double angle = 0.1 * step, factor = 1 + 0.3 * set;
+    double b[3];
+    for (int k = 0; k < 3; ++k)
+        b[k] = factor * (position_m[second][k] - position_m[first][k]);
+    uvw_m[0] = cos(angle) * b[0] - sin(angle) * b[1];
+    uvw_m[1] = sin(angle) * b[0] + cos(angle) * b[1];
+    uvw_m[2] = b[2];
+}
+
+/* A row as it is written: its antennas in the list of the set. Every second step has
+ * the antennas of each pair the other way round. */
+typedef struct row_of_set {
+    int first, second, step;
+} row_of_set;
+
+static int list_rows(int set, row_of_set rows[MOST_ROWS])
+{
+    const int count = (int)strlen(antennas[set]);
+    int num = 0;
+    for (int t = 0; t < TIMES; ++t)
+        for (int p = 0; p < count; ++p)
+            for (int q = p + 1; q < count; ++q)
+                rows[num++] = (row_of_set){t % 2 ? q : p, t % 2 ? p : q, t + late[set]};
+    return num;
+}
+
+static bool is_flagged(int row)
+{
+    return row % 7 == 3;
+}
+
+/* The weight of a row tells which one it is, also after the samples have moved. */
+static float weight_of(int set, int row)
+{
+    return (float)(1 + MOST_ROWS * set + row);
+}
+
+static void fill_block(int set, tess_vis_block *block)
+{
+    row_of_set rows[MOST_ROWS];
+    const int num = list_rows(set, rows);
+    assert_int_equal(tess_vis_block_resize(block, num, CHANS, CORRS), TESS_OK);
+    block->segment = 0;
+    block->row_first = 0;
+    for (int k = 0; k < num; ++k) {
+        const row_of_set *row = &rows[k];
+        uvw_of(set, antennas[set][row->first] - 'A', antennas[set][row->second] - 'A',
+               row->step, block->uvw_m + 3 * k);
+        block->time_mjd_s[k] = START_S + STEP_S * row->step;
+        block->integration_s[k] = STEP_S;
+        block->antenna1[k] = row->first;
+        block->antenna2[k] = row->second;
+        for (int64_t at = k * CHANS * CORRS; at < (k + 1) * CHANS * CORRS; ++at) {
+            block->vis[2 * at] = 1;
+            block->vis[2 * at + 1] = 0;
+            block->weight[at] = is_flagged(k) ? TESS_WEIGHT_FLAGGED : weight_of(set, k);
+        }
+    }
+}
+
+typedef struct path {
+    char text[64];
+} path;
+
+static path path_of(int set)
+{
+    path name;
+    snprintf(name.text, sizeof name.text, "origins_np%d_%d.uvfits",
+             tess_comm_size(world), set);
+    return name;
+}
+
+/* Writes a set; the first rank writes all rows. */
+static void write_set(int set)
+{
+    double freq_hz[CHANS], width_hz[CHANS];
+    int32_t spw[CHANS] = {0};
+    row_of_set rows[MOST_ROWS];
+    tess_vis_block block = {0};
+    tess_vis_antenna antenna[ANTENNAS] = {{{0}}};
+    tess_vis_writer *writer = NULL;
+    tess_vis_field field = {.name = "there", .id = 1, .frame = "J2000"};
+    for (int c = 0; c < CHANS; ++c) {
+        freq_hz[c] = FREQ_HZ * (1 + 0.01 * c);
+        width_hz[c] = 0.01 * FREQ_HZ;
+    }
+    tess_vis_segment segment = {.num_rows = list_rows(set, rows),
+                                .num_chan = CHANS,
+                                .freq_hz = freq_hz,
+                                .chan_width_hz = width_hz,
+                                .chan_spw = spw,
+                                .num_corr = CORRS,
+                                .corr = {-5, -6}};
+    tess_vis_meta meta = {.telescope = "VLA",
+                          .equinox = 2000,
+                          .ra_rad = centre_rad[set][0],
+                          .dec_rad = centre_rad[set][1],
+                          .integration_s = STEP_S,
+                          .num_segments = 1,
+                          .segment = &segment,
+                          .num_fields = 1,
+                          .field = &field,
+                          .num_antennas = (int)strlen(antennas[set]),
+                          .antenna = antenna};
+    field.ra_rad = meta.ra_rad;
+    field.dec_rad = meta.dec_rad;
+    for (int k = 0; k < meta.num_antennas; ++k)
+        antenna[k].name[0] = antennas[set][k];
+    assert_int_equal(tess_vis_create(world, path_of(set).text, &meta, true, &writer),
+                     TESS_OK);
+    fill_block(set, &block);
+    if (tess_comm_rank(world) > 0) block.num_rows = 0;
+    assert_int_equal(tess_vis_write(writer, &block), TESS_OK);
+    assert_int_equal(tess_vis_finish(writer), TESS_OK);
+    tess_vis_writer_destroy(writer);
+    tess_vis_block_free(&block);
+}
+
+/* Opens both sets, whose rows keep origins of this interval. */
+static tess_source *open_sets(double interval_s)
+{
+    const path path[SETS] = {path_of(0), path_of(1)};
+    const char *paths[SETS] = {path[0].text, path[1].text};
+    tess_source *source = NULL;
+    const tess_pol pol = {.code = 1};
+    const tess_selection selection = {.has_center = true,
+                                      .center_ra_rad = centre_rad[0][0],
+                                      .center_dec_rad = centre_rad[0][1]};
+    assert_int_equal(tess_source_open(world, paths, SETS, &selection, &source),
+                     TESS_OK);
+    assert_int_equal(tess_source_keep_origins(source, interval_s), TESS_OK);
+    assert_int_equal(tess_source_setup(source, &pol, 1, 0, true, 1, 3000), TESS_OK);
+    return source;
+}
+
+static tess_samples read_all(tess_source *source)
+{
+    tess_samples samples = tess_source_samples(source);
+    int64_t blocks;
+    assert_int_equal(tess_source_num_blocks(source, &blocks), TESS_OK);
+    tess_source_rewind(source);
+    for (int64_t k = 0; k < blocks; ++k)
+        assert_int_equal(tess_source_next(source, &samples, NULL, NULL), TESS_OK);
+    return samples;
+}
+
+/* Checks the origin of a row of which one sample is `sample`; counts the row's channels
+ * in seen[set][row]. */
+static void check_row(const tess_source *source, const tess_samples *samples,
+                      int64_t row, int64_t sample, int32_t count, int64_t *seen)
+{
+    const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
+    const int number = (int)tess_samples_weight(samples, sample) - 1;
+    const int set = number / MOST_ROWS, k = number % MOST_ROWS;
+    row_of_set rows[MOST_ROWS];
+    assert_true(number >= 0 && set < SETS && k < list_rows(set, rows));
+    const char first = antennas[set][rows[k].first],
+               second = antennas[set][rows[k].second];
+    assert_int_equal(tess_source_antenna(source, origin.antenna1)->name[0], first);
+    assert_int_equal(tess_source_antenna(source, origin.antenna2)->name[0], second);
+    assert_int_equal(origin.field, set);
+    assert_int_equal(origin.interval, (int)((rows[k].step + 0.5) * STEP_S /
+                                            samples->origins->interval_s));
+    assert_int_equal(tess_origin_number(samples->origins, &origin),
+                     samples->origin[row]);
+    seen[number] += count;
+}
+
+/* Checks that the uvw of a row are those of its origin, if intervals are steps. */
+static void check_uvw(const tess_source *source, const tess_samples *samples,
+                      int64_t row)
+{
+    const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
+    const tess_vis_field *field = tess_source_field(source, origin.field);
+    const tess_source_info *info = tess_source_info_of(source);
+    double uvw_m[3], rotation[3][3];
+    uvw_of(origin.field, tess_source_antenna(source, origin.antenna1)->name[0] - 'A',
+           tess_source_antenna(source, origin.antenna2)->name[0] - 'A', origin.interval,
+           uvw_m);
+    tess_rotation_between(field->ra_rad, field->dec_rad, info->ra_rad, info->dec_rad,
+                          rotation);
+    for (int i = 0; i < 3; ++i) {
+        double moved_m = 0;
+        for (int k = 0; k < 3; ++k)
+            moved_m += rotation[i][k] * uvw_m[k];
+        /* files store single precision */
+        assert_true(fabs(samples->uvw_m[3 * row + i] - moved_m) < 1e-4);
+    }
+}
+
+static void check_all_seen(int64_t *seen)
+{
+    assert_int_equal(tess_comm_allreduce_i64(world, seen, SETS * MOST_ROWS, TESS_SUM),
+                     TESS_OK);
+    for (int set = 0; set < SETS; ++set) {
+        row_of_set rows[MOST_ROWS];
+        const int num = list_rows(set, rows);
+        for (int k = 0; k < num; ++k)
+            assert_int_equal(seen[MOST_ROWS * set + k], is_flagged(k) ? 0 : CHANS);
+    }
+}
+
+static void test_rows(void **state)
+{
+    static const double interval_s[] = {10, 20, 1e6};
+    for (int k = 0; k < 3; ++k) {
+        int64_t seen[SETS * MOST_ROWS] = {0};
+        tess_source *source = open_sets(interval_s[k]);
+        tess_samples samples = read_all(source);
+        assert_int_equal(samples.origins->num_antennas, NAMES);
+        assert_int_equal(samples.origins->num_fields, SETS);
+        assert_int_equal(samples.origins->num_intervals, k == 0   ? TIMES + 3
+                                                         : k == 1 ? (TIMES + 4) / 2
+                                                                  : 1);
+        for (int64_t row = 0; row < samples.num_rows; ++row) {
+            check_row(source, &samples, row, samples.vis_first[row],
+                      samples.num_chan[row], seen);
+            if (k == 0) check_uvw(source, &samples, row);
+        }
+        check_all_seen(seen);
+        tess_samples_free(&samples);
+        tess_source_close(source);
+    }
+}
+
+/* Intervals that are too many for a row's number are refused; one interval is not. */
+static void test_too_many(void **state)
+{
+    tess_source *source = open_sets(10);
+    tess_error_clear();
+    assert_int_equal(tess_source_keep_origins(source, 1e-7), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_error_message(), "longer intervals"));
+    tess_error_clear();
+    assert_null(tess_source_samples(source).origins);
+    assert_int_equal(tess_source_keep_origins(source, 0), TESS_OK);
+    assert_int_equal(tess_source_samples(source).origins->num_intervals, 1);
+    tess_source_close(source);
+}
+
+/* Times beyond those that are known belong to the interval at that end. */
+static void test_times_beyond(void **state)
+{
+    const tess_origins origins = {.num_antennas = 3,
+                                  .num_intervals = 4,
+                                  .num_fields = 1,
+                                  .time_first_s = 100,
+                                  .interval_s = 5};
+    assert_int_equal(tess_origins_interval(&origins, -1e30), 0);
+    assert_int_equal(tess_origins_interval(&origins, 104.9), 0);
+    assert_int_equal(tess_origins_interval(&origins, 105), 1);
+    assert_int_equal(tess_origins_interval(&origins, 1e30), 3);
+    assert_int_equal(tess_origins_interval(&origins, (double)NAN), 0);
+}
+
+/* ---- at the owners of bricks ---- */
+
+static tess_grid_plan *make_plan(void)
+{
+    const tess_geom geom = {.nx = 64, .ny = 64, .scale_rad = 0.0005};
+    const tess_backend *backend;
+    tess_grid_plan *plan = NULL;
+    tess_grid_opts opts;
+    tess_grid_opts_default(&opts);
+    opts.accuracy = 1e-6;
+    opts.w_max_lambda = 700;
+    opts.num_vis = SETS * MOST_ROWS * CHANS;
+    opts.num_pol = 1;
+    opts.chunk = 8;
+    assert_int_equal(tess_backend_find("cpu", &backend), TESS_OK);
+    assert_int_equal(tess_grid_plan_create(&geom, &opts, backend, &plan), TESS_OK);
+    return plan;
+}
+
+static tess_partition *make_partition(const tess_grid_plan *plan,
+                                      const tess_samples *samples)
+{
+    const tess_partition_opts opts = {.num_blocks = plan->num_blocks,
+                                      .bricks_per_block = plan->tiles_u * plan->tiles_v,
+                                      .num_groups = 1,
+                                      .chunk = plan->chunk,
+                                      .cost_vis_s = 1e-7,
+                                      .cost_brick_s = 1e-9,
+                                      .always_split = true};
+    tess_partition *partition = NULL;
+    tess_brick_list counts = {0};
+    assert_int_equal(tess_brick_list_count(plan, samples, true, 1, &counts), TESS_OK);
+    assert_int_equal(tess_partition_create(world, &opts, counts.key, counts.num_vis,
+                                           counts.first_run, counts.num_bricks,
+                                           &partition),
+                     TESS_OK);
+    tess_brick_list_free(&counts);
+    return partition;
+}
+
+/* Each run of the bricks still knows the origin of its row. */
+static void check_runs(const tess_source *source, const tess_samples *samples,
+                       const tess_brick_list *bricks)
+{
+    int64_t seen[SETS * MOST_ROWS] = {0};
+    for (int64_t r = 0; r < bricks->num_runs; ++r) {
+        const tess_run *run = &bricks->run[r];
+        check_row(source, samples, run->row, run->first, run->count, seen);
+        check_uvw(source, samples, run->row);
+    }
+    check_all_seen(seen);
+}
+
+static void test_owners(void **state)
+{
+    tess_source *source = open_sets(10);
+    tess_samples samples = read_all(source), *owned, kept;
+    tess_brick_list *bricks, kept_bricks = {0};
+    tess_grid_plan *plan = make_plan();
+    tess_partition *partition = make_partition(plan, &samples);
+    tess_exchange *exchange = NULL;
+    tess_spool *spool = NULL;
+    assert_int_equal(
+        tess_exchange_create(world, plan, partition, true, &samples, 500, &exchange),
+        TESS_OK);
+    assert_int_equal(tess_exchange_send(exchange, &samples, true, NULL, NULL), TESS_OK);
+    tess_samples_free(&samples);
+    assert_int_equal(tess_exchange_complete(exchange, 1, &owned, &bricks), TESS_OK);
+    check_runs(source, owned, bricks);
+    assert_int_equal(tess_spool_create(".", &spool), TESS_OK);
+    assert_int_equal(tess_spool_write(spool, owned, bricks), TESS_OK);
+    tess_exchange_destroy(exchange);
+    kept = tess_spool_samples(spool);
+    assert_int_equal(tess_spool_read(spool, 0, &kept, &kept_bricks), TESS_OK);
+    check_runs(source, &kept, &kept_bricks);
+    tess_samples_free(&kept);
+    tess_brick_list_free(&kept_bricks);
+    tess_spool_destroy(spool);
+    tess_partition_destroy(partition);
+    tess_grid_plan_destroy(plan);
+    tess_source_close(source);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_times_beyond),
+        cmocka_unit_test(test_owners),
+    };
+    if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
+    for (int k = 0; k < SETS; ++k)
+        write_set(k);
+    TEST_ON_RANKS(world, tests);
+    for (int k = 0; k < SETS && tess_comm_rank(world) == 0; ++k)
+        remove(path_of(k).text);
+    tess_comm_finish(world);
+    return 0;
+}
