@@ -6,13 +6,13 @@
 
 #include <string.h>
 
+#include "channel_group.h"
 #include "channel_mean.h"
 #include "clean_inputs.h"
 #include "device_share.h"
 #include "horizon_mask.h"
 #include "image_backlog.h"
 #include "image_cubes.h"
-#include "image_joined.h"
 #include "image_output.h"
 #include "image_primary_beam.h"
 #include "image_run.h"

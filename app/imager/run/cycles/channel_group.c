@@ -1,7 +1,7 @@
 /* Cleans all channels of an interval together. Their visibility sets are made one after
  * the other, by all ranks or by teams, and share one plan; each has the job while its
  * images are made. */
-#include "image_joined.h"
+#include "channel_group.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
-/** @file image_joined.h  (private to app/imager/run/)
+/** @file channel_group.h  (private to app/imager/run/)
  *  Channels that are cleaned together: the visibility sets and images of all of them
  * are held at once.
  */
-#ifndef TESS_IMAGE_JOINED_H
-#define TESS_IMAGE_JOINED_H
+#ifndef TESS_CHANNEL_GROUP_H
+#define TESS_CHANNEL_GROUP_H
 
 #include "channel_mean.h"
 
