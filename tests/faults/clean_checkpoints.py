@@ -141,11 +141,25 @@ def many_channels(suite):
         stop_and_go(suite, "many channels", options, whole, (1,))
 
 
+def densities_of_channels(suite, obs):
+    """Channels on scratch with a density each: a density that was freed is in no checkpoint, which
+    a freed array shows that has other bytes."""
+    options = [obs, "--size", "64", "--scale", "5asec", "--reproducible", "--niter", "60", "--nmiter", "3",
+               "--channels-out", "2", "--join-channels", "--no-mf-weighting", "--weight", "uniform",
+               "--memory", "1MB", "--scratch", suite.work, *forced(passes=3, scratch=1), "--threads", "1"]
+    os.environ["MALLOC_PERTURB_"] = "165"
+    good, whole = suite.image("densities", *options)
+    if good:
+        stop_and_go(suite, "densities of channels", options, whole, (1,))
+    del os.environ["MALLOC_PERTURB_"]
+
+
 def main():
     suite = Suite("clean_checkpoints")
     obs = observe(suite)
     if not FEW:
         many_channels(suite)
+        densities_of_channels(suite, obs)
     several = (1, 3, 2, 4) if mpiexec() else (1,)
     cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",

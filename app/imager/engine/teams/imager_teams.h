@@ -1,6 +1,6 @@
 /** @file imager_teams.h  (private to app/imager/)
  *  Teams of ranks that make outputs side by side. If channels are cleaned together,
- *  teams make dirty and residual images, and all ranks clean them (channel_rounds.h).
+ *  teams make dirty and residual images, and all ranks clean them (channel_group.h).
  */
 #ifndef TESS_IMAGER_TEAMS_H
 #define TESS_IMAGER_TEAMS_H
@@ -52,16 +52,10 @@ int imager_teams_order(const output_table *outputs, int64_t first, int num, int 
 tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams);
 void imager_teams_free(imager_teams *teams); /**< Collective in the team. */
 
-/** Send the samples of the round that begins with `first_output` to the teams that make
- * its outputs. The team's own samples arrive in `to`, in the order of the file over its
- * ranks. `from` is freed in the last round. Collective. */
-tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
-                              int64_t first_output, tess_samples *from,
-                              const double *row_time, tess_samples *to);
-
-/** As imager_teams_deal, for samples that have been chosen and weighted before:
- * of_team[num] are those of the first `num` teams, of one kind on all ranks. They are
- * freed. Collective. */
+/** Send the samples of a round to the teams that make its outputs: of_team[num] are
+ * those of the first `num` teams, of one kind on all ranks. They are freed. The team's
+ * own samples arrive in `to`, in the order of the file over its ranks; nothing does
+ * after a failure. Collective. */
 tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
                               tess_samples *to);
 

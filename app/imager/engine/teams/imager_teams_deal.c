@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "imager_teams.h"
-#include "output_table.h"
 #include "tess_mem.h"
 
 /* First row and sample of each team, among the samples that this rank sends. */
@@ -11,47 +10,11 @@ typedef struct parcel {
     int64_t *row, *vis; /* [num + 1] */
 } parcel;
 
-/* Local. */
-static tess_status make_parcel(const imager_teams *teams, const tess_samples *like,
-                               parcel *out)
-{
-    tess_status status = TESS_OK;
-    out->samples = tess_samples_like(like);
-    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
-    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
-    if (!out->row || !out->vis)
-        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
-cleanup:
-    return status;
-}
-
 static void free_parcel(parcel *own)
 {
     tess_samples_free(&own->samples);
     tess_free(own->row);
     tess_free(own->vis);
-}
-
-/* Collects the samples of the round's outputs, one output after the other. Local. */
-static tess_status pack(const imager_teams *teams, const output_table *outputs,
-                        int64_t first_output, const tess_samples *from,
-                        const double *row_time, parcel *out)
-{
-    tess_status status = TESS_OK;
-    int64_t held = 0;
-    TESS_TRY(make_parcel(teams, from, out));
-    for (int g = 0; g < teams->num && first_output + g < outputs->num; ++g)
-        held += outputs->num_held[first_output + g];
-    TESS_TRY(tess_samples_reserve(&out->samples, 0, held));
-    for (int g = 0; g < teams->num; ++g) {
-        if (first_output + g < outputs->num)
-            TESS_TRY(output_table_choose(outputs, first_output + g, from, row_time,
-                                         &out->samples));
-        out->row[g + 1] = out->samples.num_rows;
-        out->vis[g + 1] = out->samples.num_vis;
-    }
-cleanup:
-    return status;
 }
 
 /* Sends one array of the samples to their ranks; `first` of teams in elements of `size`
@@ -128,21 +91,6 @@ cleanup:
     return status;
 }
 
-tess_status imager_teams_deal(const imager_teams *teams, const output_table *outputs,
-                              int64_t first_output, tess_samples *from,
-                              const double *row_time, tess_samples *to)
-{
-    tess_status status = TESS_OK;
-    parcel own = {0};
-    status = pack(teams, outputs, first_output, from, row_time, &own);
-    TESS_TRY(tess_comm_agree(teams->all, status));
-    if (first_output + teams->num >= outputs->num) tess_samples_free(from);
-    TESS_TRY(send(teams, &own, to));
-cleanup:
-    free_parcel(&own);
-    return status;
-}
-
 /* Appends samples, where the samples of each row follow those of the previous row.
  * Local. */
 static tess_status append(const tess_samples *from, tess_samples *to)
@@ -170,12 +118,16 @@ cleanup:
 }
 
 /* Collects the samples of the first `num` teams in one array, and frees them. Local. */
-static tess_status pack_all(const imager_teams *teams, int num, tess_samples *of_team,
-                            parcel *out)
+static tess_status pack(const imager_teams *teams, int num, tess_samples *of_team,
+                        parcel *out)
 {
     tess_status status = TESS_OK;
     int64_t rows = 0, vis = 0;
-    TESS_TRY(make_parcel(teams, &of_team[0], out));
+    out->samples = tess_samples_like(&of_team[0]);
+    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
+    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
+    if (!out->row || !out->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
     for (int g = 0; g < num; ++g) {
         rows += of_team[g].num_rows;
         vis += of_team[g].num_vis;
@@ -198,10 +150,13 @@ tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *
 {
     tess_status status = TESS_OK;
     parcel own = {0};
-    status = pack_all(teams, num, of_team, &own);
+    status = pack(teams, num, of_team, &own);
     TESS_TRY(tess_comm_agree(teams->all, status));
     TESS_TRY(send(teams, &own, to));
 cleanup:
+    for (int g = 0; g < num; ++g)
+        tess_samples_free(&of_team[g]);
+    if (status != TESS_OK) tess_samples_free(to);
     free_parcel(&own);
     return status;
 }

@@ -1,14 +1,84 @@
 /** @file channel_group.h  (private to app/imager/run/)
- *  Channels that are cleaned together: the visibility sets and images of all of them
- * are held at once.
+ *  A group of output channels that are cleaned together: all channels of an interval,
+ *  or one channel alone.
+ *
+ *  The images of a group are made in rounds: one channel after the other by the ranks
+ *  of the group, or several channels at a time, one by each team. A channel stays with
+ *  its team, which has its visibility set. Between rounds all ranks of the group have
+ *  every image by rows.
  */
 #ifndef TESS_CHANNEL_GROUP_H
 #define TESS_CHANNEL_GROUP_H
 
-#include "channel_mean.h"
+#include "image_kinds.h"
+#include "image_run.h"
+#include "imager_summary.h"
+#include "visset.h"
 
-/** Make, clean and write the images of all channels of an interval, and their means.
+/** Whether teams make the images of channels that all ranks clean together. Local. */
+static inline bool image_shares_channels(const image_run *run)
+{
+    return run->teams.num > 1 && image_joins_channels(run->opts);
+}
+
+/** A channel: its samples, the images that are made of them, and those that are
+ *  written. */
+typedef struct group_channel {
+    int64_t output;
+    bool has_data;
+    sample_sets data;
+    tess_density *density; /**< applied to samples that are not in memory, or NULL */
+    double variance[2 * TESS_MAX_POL]; /**< as of image_weighted_data() */
+    double freq_hz; /**< mean frequency by weight; 0: there are no weights, and
+                       majors_clean() takes the middle of the band */
+    visset set;     /**< zeros if this rank does not make its images. One of several
+                       channels has left the job (visset_leave) */
+    imager_product made[TESS_MAX_IMAGES];    /**< dirty images and PSFs, which become
+                                                products */
+    imager_product product[TESS_MAX_IMAGES]; /**< all kinds, in the order of
+                                                run->output.kinds */
+    struct imager_found found[TESS_MAX_POL]; /**< the beam; cleaning adds its results */
+    imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
+} group_channel;
+
+typedef struct channel_group {
+    image_run *run; /**< borrowed */
+    int64_t first_output;
+    int num_channels;       /**< 0: this team has no channel */
+    group_channel *channel; /**< [num_channels]; owned */
+    int *order;             /**< [num_with_data] channels with data, in the order of
+                               rounds; owned */
+    int num_with_data;
+    int at_once;           /**< channels of a round; the last round may have fewer */
+    imager_rows **rows;    /**< [teams] rows of a round's channels, for one call */
+    tess_samples *samples; /**< [teams] samples of a round's channels, for one call */
+} channel_group;
+
+/** Begin the group of these outputs. TESS_ERR_ALLOC: callers agree on it. Local. */
+tess_status channel_group_create(image_run *run, int64_t first_output, int num_channels,
+                                 channel_group *group);
+
+/** Free the group, but for the rows that files are still written from. Zeros are fine.
  *  Collective. */
-tess_status image_joined(image_run *run, int64_t interval, channel_mean *mean);
+void channel_group_free(channel_group *group);
+
+/** Free the density of a channel whose samples are not read any more. Local. */
+void channel_group_free_density(const channel_group *group, group_channel *channel);
+
+/** Free all that products have been made of. Collective. */
+void channel_group_free_sources(channel_group *group);
+
+/** The first channel with data; the last channel if none has. Local. */
+group_channel *channel_group_first(const channel_group *group);
+
+/** Number of channels of the round that begins with order[first]. Local. */
+int channel_group_size(const channel_group *group, int first);
+
+/** The channel that a team makes in that round. Local. */
+group_channel *channel_group_at(const channel_group *group, int first, int team);
+
+/** The channel of that round that this rank makes with others; NULL: it makes none.
+ *  Local. */
+group_channel *channel_group_own(const channel_group *group, int first);
 
 #endif

@@ -6,7 +6,9 @@
 #include "majors.h"
 #include "tess_planes.h"
 
-void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows)
+/* The rows of the mean on this rank: those of its products, or, with several teams, an
+ * equal share. */
+static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows)
 {
     const imager_job *job = &run->job;
     if (run->teams.num > 1)
@@ -18,12 +20,29 @@ void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_ro
                                row_first, num_rows);
 }
 
+tess_status channel_mean_continue(image_run *run, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    const imager_checkpoint *checkpoint = &run->checkpoint;
+    const int64_t done = image_outputs_done(run), channels = run->outputs.num_channels;
+    int64_t row_first, num_rows;
+    for (int64_t k = done - done % channels; k < done; ++k)
+        imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+    run->checkpoint.means_wait = false;
+    if (done % channels == 0 || checkpoint->state.num_mean == 0) return TESS_OK;
+    mean_rows(run, &row_first, &num_rows);
+    mean->started = true;
+    run->checkpoint.num_mean = image_kinds_all(&run->means.kinds);
+    status = imager_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
+    return tess_comm_agree(run->teams.all, status);
+}
+
 tess_status channel_mean_start(image_run *run, channel_mean *mean)
 {
     tess_status status = TESS_OK;
     int64_t first, count;
     if (mean->started) return TESS_OK;
-    channel_mean_rows(run, &first, &count);
+    mean_rows(run, &first, &count);
     const int num_images = image_kinds_all(&run->means.kinds);
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
@@ -128,7 +147,7 @@ cleanup:
     return status;
 }
 
-static void free_mean(image_run *run, channel_mean *mean)
+void channel_mean_free(image_run *run, channel_mean *mean)
 {
     for (int k = 0; k < TESS_MAX_IMAGES; ++k)
         imager_rows_free(&mean->product[k].rows);
@@ -145,6 +164,6 @@ tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *m
                                found));
     image_files_log(&run->means, interval, -1);
 cleanup:
-    free_mean(run, mean);
+    channel_mean_free(run, mean);
     return status;
 }

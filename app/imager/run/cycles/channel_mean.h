@@ -13,9 +13,9 @@ typedef struct channel_mean {
     bool started;
 } channel_mean;
 
-/** The rows of the mean on this rank: those of its products, or, with several teams, an
- * equal share. Local. */
-void channel_mean_rows(const image_run *run, int64_t *row_first, int64_t *num_rows);
+/** Take up the mean of a run that continues in the middle of an interval. Collective.
+ */
+tess_status channel_mean_continue(image_run *run, channel_mean *mean);
 
 /** Begin the means with zero, unless they have begun. TESS_ERR_ALLOC. Collective. */
 tess_status channel_mean_start(image_run *run, channel_mean *mean);
@@ -34,5 +34,8 @@ tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *
 /** Write the mean of the interval, and begin anew. Collective. */
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
                                const struct imager_found *found);
+
+/** Free the sums. Local. */
+void channel_mean_free(image_run *run, channel_mean *mean);
 
 #endif

@@ -43,7 +43,7 @@ static double reference_hz(const list_maker *maker)
         maker->group ? tess_clean_reference_hz(maker->group->clean) : 0;
     if (fitted > 0) return fitted;
     for (int c = 0; c < all->num_channels; ++c) {
-        const majors_channel *channel = &all->channel[c];
+        const group_channel *channel = &all->channel[c];
         const double weight =
             channel->has_data ? channel->made[maker->pol].sum_weights : 0;
         sum += weight * channel->freq_hz;

@@ -94,7 +94,7 @@ cleanup:
 
 static double weight_of(const majors *all, int channel, int pol)
 {
-    const majors_channel *c = &all->channel[channel];
+    const group_channel *c = &all->channel[channel];
     return c->has_data ? c->made[pol].sum_weights : 0;
 }
 
@@ -263,7 +263,7 @@ static tess_status begin_models(majors *all)
     if (!run->opts->clean.continues || majors_can_continue(all)) return TESS_OK;
     all->has_model = true;
     for (int k = 0; k < majors_num_images(all); ++k) {
-        majors_channel *c = &all->channel[k / run->num_pol];
+        group_channel *c = &all->channel[k / run->num_pol];
         TESS_TRY(clean_inputs_model(run, run->comm, c->output / channels,
                                     c->output % channels, k % run->num_pol,
                                     &c->model[k % run->num_pol]));
@@ -305,19 +305,10 @@ static tess_status look(void *context, bool *stop)
     return imager_checkpoint_cleaned(image_checkpoint(run));
 }
 
-/* The first channel with data. */
-static int first_channel(const majors *all)
-{
-    int c = 0;
-    while (c < all->num_channels - 1 && !all->channel[c].has_data)
-        ++c;
-    return c;
-}
-
 /* The smallest beam of all channels, which determines the scales. */
 static struct imager_found joined_beam(const majors *all)
 {
-    struct imager_found beam = all->channel[first_channel(all)].found[0];
+    struct imager_found beam = channel_group_first(all->channels)->found[0];
     for (int c = 0; c < all->num_channels; ++c) {
         const struct imager_found *other = &all->channel[c].found[0];
         if (all->channel[c].has_data && other->beam_expected > 0 &&
@@ -345,7 +336,7 @@ static tess_status set_up(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const imager_rows *rows = &all->channel[first_channel(all)].made[0].rows;
+    const imager_rows *rows = &channel_group_first(all->channels)->made[0].rows;
     const struct imager_found beam = joined_beam(all);
     const tess_clean_calls calls = {
         .progress = tell_progress, .look = look, .context = all};
@@ -384,7 +375,7 @@ static tess_status begin_residuals(majors *all)
     const image_run *run = all->run;
     if (all->has_model) return majors_make_residuals(all);
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
-        majors_channel *c = &all->channel[k / run->num_pol];
+        group_channel *c = &all->channel[k / run->num_pol];
         const int p = k % run->num_pol;
         if (!c->has_data) continue;
         if (run->opts->no_dirty) {
@@ -614,7 +605,7 @@ cleanup:
 static tess_status restore(const majors *all, int channel, int pol, imager_rows *image)
 {
     tess_status status = TESS_OK;
-    const majors_channel *c = &all->channel[channel];
+    const group_channel *c = &all->channel[channel];
     const tess_clean_beam beam = majors_beam(all->run, &c->found[pol].beam);
     TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&c->residual[pol], image)));
     if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
@@ -637,7 +628,7 @@ tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_j
 static tess_status note(const majors *all, int channel, int pol)
 {
     tess_status status = TESS_OK;
-    const majors_channel *c = &all->channel[channel];
+    group_channel *c = &all->channel[channel];
     const cleaned *group = &all->group[pol / joined_pols(all->run)];
     const int64_t channels = all->run->outputs.num_channels;
     const bool wants_deviation = imager_summary_tells_deviation(
@@ -665,7 +656,7 @@ static tess_status take_blank(const majors *all, int channel)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    majors_channel *c = &all->channel[channel];
+    group_channel *c = &all->channel[channel];
     for (int kind = 0; kind < NUM_IMAGE_KINDS && status == TESS_OK; ++kind)
         for (int k = 0; k < run->output.kinds.num[kind] && status == TESS_OK; ++k)
             if (kind != IMAGE_MODEL)
@@ -688,7 +679,7 @@ static tess_status take_products(const majors *all, int channel)
     tess_status status = TESS_OK;
     const image_run *run = all->run;
     const image_kinds *kinds = &run->output.kinds;
-    majors_channel *c = &all->channel[channel];
+    group_channel *c = &all->channel[channel];
     if (!c->has_data) return take_blank(all, channel);
     for (int k = 0; k < kinds->num[IMAGE_DIRTY]; ++k) {
         majors_product(all, channel, IMAGE_DIRTY, k)->rows = c->made[k].rows;
@@ -711,7 +702,7 @@ cleanup:
 }
 
 /* Products of a polarisation have the weights of its dirty image. */
-static void take_weights(const image_kinds *kinds, const majors_channel *channel)
+static void take_weights(const image_kinds *kinds, group_channel *channel)
 {
     for (int kind = 0; kind < NUM_IMAGE_KINDS; ++kind) {
         imager_product *of_kind =
@@ -729,7 +720,7 @@ static void free_all(majors *all)
     for (int g = 0; g < all->num_groups; ++g)
         tess_clean_destroy(all->group[g].clean);
     for (int k = 0; k < majors_num_images(all); ++k) {
-        majors_channel *c = &all->channel[k / all->run->num_pol];
+        group_channel *c = &all->channel[k / all->run->num_pol];
         imager_rows_free(&c->model[k % all->run->num_pol]);
         imager_rows_free(&c->residual[k % all->run->num_pol]);
     }
@@ -745,7 +736,7 @@ static void find_frequencies(majors *all)
 {
     const image_run *run = all->run;
     for (int c = 0; c < all->num_channels; ++c) {
-        majors_channel *channel = &all->channel[c];
+        group_channel *channel = &all->channel[c];
         double centre_hz, width_hz;
         if (channel->freq_hz > 0) continue;
         output_table_band(&run->outputs, run->info,
@@ -755,12 +746,14 @@ static void find_frequencies(majors *all)
     }
 }
 
-tess_status majors_clean(image_run *run, majors_channel *channel, int num_channels,
-                         const channel_rounds *rounds)
+tess_status majors_clean(channel_group *group)
 {
     tess_status status = TESS_OK;
-    majors all = {
-        .run = run, .channel = channel, .num_channels = num_channels, .rounds = rounds};
+    image_run *run = group->run;
+    majors all = {.run = run,
+                  .channels = group,
+                  .channel = group->channel,
+                  .num_channels = group->num_channels};
     double mark = tess_time_now();
     find_frequencies(&all);
     TESS_TRY(set_up(&all));
@@ -770,9 +763,9 @@ tess_status majors_clean(image_run *run, majors_channel *channel, int num_channe
     if (run->opts->clean.save_sources)
         TESS_TRY(component_list_make(&all, &run->output.sources));
     mark = tess_time_now();
-    for (int c = 0; c < num_channels; ++c) {
+    for (int c = 0; c < all.num_channels; ++c) {
         TESS_TRY(take_products(&all, c));
-        take_weights(&run->output.kinds, &channel[c]);
+        take_weights(&run->output.kinds, &all.channel[c]);
     }
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:

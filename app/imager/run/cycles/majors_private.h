@@ -26,14 +26,14 @@ typedef struct cleaned {
 
 typedef struct majors {
     image_run *run;
-    tess_comm *slabs;        /* ranks in the order of their rows */
-    majors_channel *channel; /* [num_channels] */
+    tess_comm *slabs;              /* ranks in the order of their rows */
+    const channel_group *channels; /* with the rounds in which images are made */
+    group_channel *channel;        /* [num_channels] of these */
     int num_channels;
-    const channel_rounds *rounds; /* rounds in which teams make images, or NULL */
-    int64_t num;                  /* number of complete major iterations */
-    bool has_model;               /* some model may have a pixel that is not 0 */
-    bool changed;                 /* models have changed since residuals were made */
-    tess_clean_images images;     /* shape of one image */
+    int64_t num;              /* number of complete major iterations */
+    bool has_model;           /* some model may have a pixel that is not 0 */
+    bool changed;             /* models have changed since residuals were made */
+    tess_clean_images images; /* shape of one image */
     tess_clean_opts opts;
     int num_groups;
     cleaned group[TESS_MAX_POL];

@@ -1,12 +1,13 @@
-/* Residual images of channels that are cleaned together, by teams: the rows of a
- * round's models go to the teams, and those of their residuals to all ranks. */
+/* Residual images of all channels, round by round. If teams share the channels, the
+ * rows of a round's models go to the teams, and those of their residuals to all ranks.
+ */
 #include "imager_teams_rows.h"
 #include "majors_private.h"
 
 /* Makes the residual images of a channel, residual[num_pol]: of its visibility set less
  * models, whose rows lie as those of the job's images. Collective over the job's ranks.
  */
-static tess_status make_residual(const majors *all, const majors_channel *channel,
+static tess_status make_residual(const majors *all, group_channel *channel,
                                  const imager_rows *model, imager_rows *residual)
 {
     tess_status status = TESS_OK;
@@ -15,23 +16,16 @@ static tess_status make_residual(const majors *all, const majors_channel *channe
     const visset_request request = {.less_model = true};
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
-    if (shares) visset_enter(channel->set);
+    if (shares) visset_enter(&channel->set);
     status = imager_model_set(&run->job, model);
     if (status == TESS_OK)
-        status = visset_image(channel->set, &request, &no_stages, made);
-    if (shares) visset_leave(channel->set);
+        status = visset_image(&channel->set, &request, &no_stages, made);
+    if (shares) visset_leave(&channel->set);
     TESS_TRY(status);
     for (int p = 0; p < run->num_pol; ++p)
         residual[p] = made[p].rows;
 cleanup:
     return status;
-}
-
-/* ---- by teams ---- */
-
-static majors_channel *channel_at(const majors *all, int first, int team)
-{
-    return &all->channel[all->rounds->channel[first + team]];
 }
 
 /* Brings the models of this team's channel, model[num_pol], to its ranks. Collective.
@@ -40,13 +34,16 @@ static tess_status bring_models(const majors *all, int first, imager_rows *model
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const int size = channel_rounds_size(all->rounds, first);
+    const channel_group *channels = all->channels;
+    const int size = channel_group_size(channels, first);
+    double mark = tess_time_now();
     for (int p = 0; p < run->num_pol; ++p) {
         for (int g = 0; g < size; ++g)
-            all->rounds->rows[g] = &channel_at(all, first, g)->model[p];
-        TESS_TRY(imager_teams_bring(&run->teams, &run->job, size, all->rounds->rows,
+            channels->rows[g] = &channel_group_at(channels, first, g)->model[p];
+        TESS_TRY(imager_teams_bring(&run->teams, &run->job, size, channels->rows,
                                     &model[p]));
     }
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
 cleanup:
     return status;
 }
@@ -59,39 +56,30 @@ static tess_status spread_residuals(const majors *all, int first,
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const int size = channel_rounds_size(all->rounds, first);
+    const channel_group *channels = all->channels;
+    const int size = channel_group_size(channels, first);
     for (int p = 0; p < run->num_pol; ++p) {
         for (int g = 0; g < size; ++g)
-            all->rounds->rows[g] = &channel_at(all, first, g)->residual[p];
+            channels->rows[g] = &channel_group_at(channels, first, g)->residual[p];
         TESS_TRY(imager_teams_spread(&run->teams, &run->job, size,
-                                     made ? &made[p] : NULL, all->rounds->rows));
+                                     made ? &made[p] : NULL, channels->rows));
     }
 cleanup:
     return status;
 }
 
-static void free_residuals(const majors *all, int first)
-{
-    for (int g = 0; g < channel_rounds_size(all->rounds, first); ++g)
-        for (int p = 0; p < all->run->num_pol; ++p)
-            imager_rows_free(&channel_at(all, first, g)->residual[p]);
-}
-
 /* Each team makes the residuals of one channel. Collective. */
-static tess_status make_round(majors *all, int first)
+static tess_status make_by_teams(const majors *all, int first)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
-    const int own = channel_rounds_own(all->rounds, first);
+    group_channel *own = channel_group_own(all->channels, first);
     imager_rows model[TESS_MAX_POL] = {0}, made[TESS_MAX_POL] = {0};
-    double mark = tess_time_now();
-    free_residuals(all, first);
     TESS_TRY(bring_models(all, first, model));
-    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
-    if (own >= 0) status = make_residual(all, &all->channel[own], model, made);
-    mark = tess_time_now();
+    if (own) status = make_residual(all, own, model, made);
+    double mark = tess_time_now();
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(spread_residuals(all, first, own >= 0 ? made : NULL));
+    TESS_TRY(spread_residuals(all, first, own ? made : NULL));
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
 cleanup:
     for (int p = 0; p < TESS_MAX_POL; ++p) {
@@ -101,29 +89,19 @@ cleanup:
     return status;
 }
 
-/* Collective. */
-static tess_status make_rounds(majors *all)
-{
-    tess_status status = TESS_OK;
-    for (int first = 0; first < all->rounds->num; first += all->rounds->at_once)
-        TESS_TRY(make_round(all, first));
-cleanup:
-    return status;
-}
-
-/* ---- */
-
 tess_status majors_make_residuals(majors *all)
 {
     tess_status status = TESS_OK;
+    const channel_group *channels = all->channels;
     all->changed = false;
-    if (all->rounds) return make_rounds(all);
-    for (int c = 0; c < all->num_channels; ++c) {
-        majors_channel *channel = &all->channel[c];
-        if (!channel->has_data) continue;
-        for (int p = 0; p < all->run->num_pol; ++p)
-            imager_rows_free(&channel->residual[p]);
-        TESS_TRY(make_residual(all, channel, channel->model, channel->residual));
+    for (int first = 0; first < channels->num_with_data; first += channels->at_once) {
+        group_channel *own = channel_group_own(channels, first);
+        for (int g = 0; g < channel_group_size(channels, first); ++g)
+            for (int p = 0; p < all->run->num_pol; ++p)
+                imager_rows_free(&channel_group_at(channels, first, g)->residual[p]);
+        TESS_TRY(image_shares_channels(all->run)
+                     ? make_by_teams(all, first)
+                     : make_residual(all, own, own->model, own->residual));
     }
 cleanup:
     return status;

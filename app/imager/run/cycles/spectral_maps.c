@@ -12,7 +12,7 @@
 /* The images of one polarisation. */
 typedef struct spectra {
     const image_run *run;
-    const majors_channel *channel;
+    const group_channel *channel;
     int num_channels, pol;
     tess_clean_images images;
     double *weight, *freq_hz, *sigma, **value; /* [num_channels] */
@@ -230,19 +230,21 @@ cleanup:
 
 /* ---- all ---- */
 
-tess_status spectral_maps_make(const image_run *run, const majors_channel *channel,
-                               int num_channels, const struct imager_found *beam,
-                               image_files *files)
+tess_status spectral_maps_make(const channel_group *group,
+                               const struct imager_found *beam, image_files *files)
 {
     tess_status status = TESS_OK;
+    const image_run *run = group->run;
     const int count = image_map_count(run->opts);
     if (count == 0) return TESS_OK;
     files->map = tess_alloc_zero((int64_t)count * run->num_pol, sizeof *files->map);
     TESS_TRY(tess_comm_agree(run->comm, files->map ? TESS_OK : TESS_ERR_ALLOC));
     files->num_maps = count * run->num_pol;
     for (int p = 0; p < run->num_pol; ++p) {
-        spectra job = {
-            .run = run, .channel = channel, .num_channels = num_channels, .pol = p};
+        spectra job = {.run = run,
+                       .channel = group->channel,
+                       .num_channels = group->num_channels,
+                       .pol = p};
         TESS_TRY(make_pol(&job, &beam[p].beam, files->map + p * count));
     }
 cleanup:

@@ -7,13 +7,12 @@
 #include "image_run.h"
 #include "majors.h"
 
-/** Restore the images of all channels with one beam, fit the spectra of their pixels,
- *  and give the maps of all polarisations to `files` (image_files.map, num_maps), with
- *  the unit and the caption of each. Nothing where no spectrum is fitted.
- * beam[num_pol]: of the mean. Collective. */
-tess_status spectral_maps_make(const image_run *run, const majors_channel *channel,
-                               int num_channels, const struct imager_found *beam,
-                               image_files *files);
+/** Restore the images of a group's channels with one beam, fit the spectra of their
+ * pixels, and give the maps of all polarisations to `files` (image_files.map,
+ * num_maps), with the unit and the caption of each. Nothing where no spectrum is
+ * fitted. beam[num_pol]: of the mean. Collective. */
+tess_status spectral_maps_make(const channel_group *group,
+                               const struct imager_found *beam, image_files *files);
 
 /** Free the maps. Local. */
 void spectral_maps_free(image_files *files);

@@ -17,11 +17,10 @@ static tess_status open_output(imager_session *session, int64_t k)
     image_run *run = &session->run;
     session_output *output = &session->output[k];
     tess_density *density = NULL;
+    double variance[2 * TESS_MAX_POL];
     const imager_stages no_stages = {.comm = run->comm};
     if (run->outputs.extent[k].num_vis == 0) return TESS_OK;
-    TESS_TRY(image_data_for(run, k, &output->data));
-    TESS_TRY(image_weigh(run, &output->data, &density));
-    TESS_TRY(image_apply_density(run, &output->data, &density));
+    TESS_TRY(image_weighted_data(run, k, &output->data, variance, &density));
     TESS_TRY(visset_create(&run->job, &output->data, false, &no_stages, &output->set));
     if (output->set.over && !output->set.spool)
         TESS_FAIL(TESS_ERR_RESOURCE, "a session cannot take passes over data");

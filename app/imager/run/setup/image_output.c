@@ -59,8 +59,7 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
                              : tess_scale_for(largest_weight, is_double);
 }
 
-/* Copies an output's samples out of all that are in memory. Local. */
-static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
+tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
     *out = tess_samples_like(&run->all);
@@ -81,7 +80,7 @@ static tess_status take_cached(image_run *run, int64_t output,
         data->cached = *dealt;
         return TESS_OK;
     }
-    if (run->outputs.num > 1) return copy_output(run, output, &data->cached);
+    if (run->outputs.num > 1) return image_copy_output(run, output, &data->cached);
     data->cached = run->all; /* moved: weights may be changed in place */
     run->all = (tess_samples){0};
     return TESS_OK;
@@ -142,9 +141,13 @@ void image_data_free(sample_sets *data)
     tess_samples_free(&data->cached);
     tess_samples_free(&data->block);
     tess_spool_destroy(data->spool);
+    *data = (sample_sets){0};
 }
 
-tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density)
+/* Makes the density of an output's samples, unless the survey has made it; NULL with
+ * natural weights. `data` refers to the density, and applies it to samples that it
+ * reads. Collective. */
+static tess_status weigh(image_run *run, sample_sets *data, tess_density **density)
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
@@ -186,8 +189,8 @@ cleanup:
 
 /* The weights of samples in memory are changed there, once, so that the density's
  * memory is free for gridding. Collective. */
-tess_status image_apply_density(image_run *run, sample_sets *data,
-                                tess_density **density)
+static tess_status apply_density(image_run *run, sample_sets *data,
+                                 tess_density **density)
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
@@ -241,9 +244,9 @@ tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *dat
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     /* the survey adds weights without a factor */
     const double density_scale = run->densities.single ? 1 : data->weight_scale;
-    TESS_TRY(image_weigh(run, data, &density));
+    TESS_TRY(weigh(run, data, &density));
     find_variances(run, density, num_weight, density_scale, variance);
-    TESS_TRY(image_apply_density(run, data, &density));
+    TESS_TRY(apply_density(run, data, &density));
     TESS_TRY(image_primary_beam_weigh(run, output, data));
     *density_out = density;
     density = NULL;

@@ -10,21 +10,14 @@
 /** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
-/** Make the density of an output's samples, unless the survey has made it; NULL with
- * natural weights. `data` refers to the density, and applies it to samples that it
- * reads. Collective. */
-tess_status image_weigh(image_run *run, sample_sets *data, tess_density **density);
-
-/** Apply the density to samples that are in memory, once, and destroy it. Leaves it as
- * it is for samples that are not in memory. Collective. */
-tess_status image_apply_density(image_run *run, sample_sets *data,
-                                tess_density **density);
+/** Copy an output's samples out of all that are in memory. Local. */
+tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out);
 
 /** Free the samples; a zeroed object is fine. Local. */
 void image_data_free(sample_sets *data);
 
-/** The samples of an output, weighted (image_data_for, image_weigh). `*density` is to
- * be applied to samples that are not in memory, and belongs to the caller, or is NULL.
+/** The samples of an output (image_data_for), weighted. `*density` is to be applied to
+ * samples that are not in memory, and belongs to the caller, or is NULL.
  *  variance[num_pol]: Σ W²/w of each image, for image_measure_made. Collective. */
 tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *data,
                                 double *variance, tess_density **density);

@@ -1,0 +1,297 @@
+/* The order of work of a group of channels, from samples to files. Channels that are
+ * cleaned together have a visibility set each. Their sets share one plan, and each has
+ * the job while its images are made. */
+#include "group_images.h"
+
+#include <string.h>
+
+#include "image_backlog.h"
+#include "image_output.h"
+#include "image_primary_beam.h"
+#include "imager_stages.h"
+#include "imager_teams_rows.h"
+#include "majors.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+
+/* ---- samples to teams ---- */
+
+/* Frees all samples once the last outputs have copies. */
+static void give_up_all(image_run *run, int64_t end)
+{
+    if (end < run->outputs.num) return;
+    tess_samples_free(&run->all);
+    tess_free(run->row_time);
+    run->row_time = NULL;
+}
+
+/* Sends group->samples[num] to their teams, and gives those of its team to `own`, if
+ * this rank has a channel. Collective over all ranks. */
+static tess_status send_samples(channel_group *group, int num, group_channel *own)
+{
+    tess_status status = TESS_OK;
+    tess_samples mine = {0};
+    TESS_TRY(imager_teams_send(&group->run->teams, num, group->samples, &mine));
+    if (own)
+        own->data.cached = mine;
+    else
+        tess_samples_free(&mine);
+cleanup:
+    return status;
+}
+
+tess_status group_images_deal(channel_group *group, int64_t first, int64_t end)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    double mark = tess_time_now();
+    if (run->teams.num == 1 || run->mode != DATA_CACHED) return TESS_OK;
+    for (int64_t k = first; k < end && status == TESS_OK; ++k)
+        status = image_copy_output(run, k, &group->samples[k - first]);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    give_up_all(run, end);
+    TESS_TRY(send_samples(group, (int)(end - first),
+                          group->num_channels > 0 ? group->channel : NULL));
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+cleanup:
+    return status;
+}
+
+/* Weighs the samples of a round's channels. If teams share the group, all ranks have
+ * weighted them, because they have one density, and send them to the teams that make
+ * their images. Collective. */
+static tess_status weigh_round(channel_group *group, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const int size = channel_group_size(group, first);
+    for (int g = 0; g < size; ++g) {
+        group_channel *channel = channel_group_at(group, first, g);
+        TESS_TRY(image_weighted_data(run, channel->output, &channel->data,
+                                     channel->variance, &channel->density));
+    }
+    if (!image_shares_channels(run)) return TESS_OK;
+    double mark = tess_time_now();
+    for (int g = 0; g < size; ++g) {
+        sample_sets *data = &channel_group_at(group, first, g)->data;
+        group->samples[g] = data->cached;
+        data->cached = (tess_samples){0};
+    }
+    TESS_TRY(send_samples(group, size, channel_group_own(group, first)));
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+cleanup:
+    return status;
+}
+
+/* ---- dirty images ---- */
+
+/* Reads the model that is subtracted, once for all outputs. Collective. */
+static tess_status load_model(image_run *run)
+{
+    tess_status status = TESS_OK;
+    imager_job_model *to = &run->job.model;
+    double mark = tess_time_now();
+    if (!to->is_shared || to->is_set) return TESS_OK;
+    TESS_TRY(imager_model_load(&run->job, &run->model, to->planes));
+    to->scale = run->model.scale;
+    to->is_set = true;
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
+cleanup:
+    return status;
+}
+
+/* Makes the set of a channel, its dirty images and PSFs. The set of a channel alone
+ * keeps the job, and its samples may be read again for each image. Collective in the
+ * team. */
+static tess_status make_images(channel_group *group, group_channel *channel)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const bool cleans = image_is_cleaned(run->opts), alone = group->num_channels == 1;
+    const visset_request request = {.psf = run->opts->make_psf,
+                                    .less_model = run->job.model.is_shared && !cleans};
+    const imager_stages stages = {
+        .comm = run->job.comm,
+        .folder = run->opts->beside.dump_stages,
+        .interval = channel->output / run->outputs.num_channels,
+        .channel = channel->output % run->outputs.num_channels};
+    TESS_TRY(visset_create(&run->job, &channel->data, !cleans, &stages, &channel->set));
+    if (!alone && channel->set.over && !channel->set.spool && !channel->data.in_memory)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "cleaning channels together cannot take passes over data");
+    if (!cleans) TESS_TRY(load_model(run));
+    status = visset_image(&channel->set, &request, &stages, channel->made);
+    if (!alone) visset_leave(&channel->set);
+    TESS_TRY(status);
+    channel->freq_hz = visset_freq_hz(&channel->set);
+cleanup:
+    if (!alone) channel_group_free_density(group, channel);
+    return status;
+}
+
+/* Sends the rows of the images that each team has made to all ranks. Collective. */
+static tess_status spread_images(channel_group *group, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const int size = channel_group_size(group, first);
+    const group_channel *own = channel_group_own(group, first);
+    for (int k = 0; k < run->job.num_images; ++k) {
+        imager_rows mine = {0};
+        if (own) mine = own->made[k].rows;
+        for (int g = 0; g < size; ++g) {
+            group->rows[g] = &channel_group_at(group, first, g)->made[k].rows;
+            *group->rows[g] = (imager_rows){0};
+        }
+        status = imager_teams_spread(&run->teams, &run->job, size, own ? &mine : NULL,
+                                     group->rows);
+        imager_rows_free(&mine);
+        TESS_TRY(status);
+    }
+cleanup:
+    return status;
+}
+
+/* What all ranks learn of a channel from those that have made its images. */
+typedef struct channel_facts {
+    double freq_hz, sum_weights[TESS_MAX_IMAGES], effective_vis[TESS_MAX_IMAGES];
+} channel_facts;
+
+static channel_facts facts_of(const group_channel *channel)
+{
+    channel_facts facts = {.freq_hz = channel->freq_hz};
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
+        facts.sum_weights[k] = channel->made[k].sum_weights;
+        facts.effective_vis[k] = channel->made[k].effective_vis;
+    }
+    return facts;
+}
+
+/* Sends what teams know of their channels to all ranks. Collective. */
+static tess_status share_facts(channel_group *group, int first)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = group->run;
+    const group_channel *own = channel_group_own(group, first);
+    channel_facts mine = {0};
+    channel_facts *facts = tess_alloc(tess_comm_size(run->comm), sizeof *facts);
+    if (own) mine = facts_of(own);
+    TESS_TRY(tess_comm_agree(run->comm, facts ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_allgather(run->comm, &mine, sizeof mine, facts));
+    for (int g = 0; g < channel_group_size(group, first); ++g) {
+        group_channel *channel = channel_group_at(group, first, g);
+        const channel_facts *of_team = &facts[g * run->teams.members];
+        channel->freq_hz = of_team->freq_hz;
+        for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
+            channel->made[k].sum_weights = of_team->sum_weights[k];
+            channel->made[k].effective_vis = of_team->effective_vis[k];
+        }
+    }
+cleanup:
+    tess_free(facts);
+    return status;
+}
+
+/* Makes the dirty images and PSFs of a round's channels, and measures them. Collective.
+ */
+static tess_status make_round(channel_group *group, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    group_channel *own = channel_group_own(group, first);
+    double mark;
+    TESS_TRY(weigh_round(group, first));
+    if (own) status = make_images(group, own);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    mark = tess_time_now();
+    if (image_shares_channels(run)) {
+        TESS_TRY(spread_images(group, first));
+        TESS_TRY(share_facts(group, first));
+    }
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
+    for (int g = 0; g < channel_group_size(group, first); ++g) {
+        group_channel *channel = channel_group_at(group, first, g);
+        TESS_TRY(image_measure_made(run, channel->output, channel->variance,
+                                    channel->made, channel->found));
+    }
+cleanup:
+    return status;
+}
+
+/* ---- products ---- */
+
+/* Makes products of gridded images, for a run that does not clean. */
+static void take_made(const image_run *run, group_channel *channel)
+{
+    const int skipped = run->num_pol - run->output.kinds.num[IMAGE_DIRTY];
+    const int num = run->job.num_images - skipped;
+    memcpy(channel->product, channel->made + skipped,
+           (size_t)num * sizeof *channel->made);
+    memset(channel->made + skipped, 0, (size_t)num * sizeof *channel->made);
+}
+
+/* A checkpoint holds the work on the images of a channel alone from the first one on.
+ * Of several channels it holds major cycles, and not the sets, so that the keeper of
+ * the checkpoint sees them while they are cleaned only. Collective. */
+static tess_status clean(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const bool alone = group->num_channels == 1;
+    if (!image_is_cleaned(run->opts)) {
+        take_made(run, group->channel);
+        return TESS_OK;
+    }
+    if (!alone && run->opts->checkpoint.folder)
+        imager_checkpoint_keep(&run->checkpoint, &run->job);
+    status = majors_clean(group);
+    if (!alone) run->job.keeper = NULL;
+    return status;
+}
+
+/* Makes the images of a group without data. Collective. */
+static tess_status make_blank(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    for (int c = 0; c < group->num_channels; ++c)
+        TESS_TRY(image_empty_products(group->run, group->channel[c].product));
+cleanup:
+    return status;
+}
+
+/* Makes all images but the primary beam. Collective. */
+static tess_status make_products(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    if (group->num_with_data == 0) return make_blank(group);
+    TESS_TRY(image_share_density(run, group->first_output / run->outputs.num_channels));
+    for (int first = 0; first < group->num_with_data; first += group->at_once)
+        TESS_TRY(make_round(group, first));
+    give_up_all(run, group->first_output + group->num_channels);
+    TESS_TRY(clean(group));
+    channel_group_free_sources(group);
+cleanup:
+    return status;
+}
+
+tess_status group_images_make(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const int64_t channels = run->outputs.num_channels;
+    TESS_TRY(make_products(group));
+    for (int c = 0; c < group->num_channels; ++c) {
+        group_channel *channel = &group->channel[c];
+        const int64_t output = channel->output;
+        TESS_TRY(image_primary_beam_make(run, output, channel->product));
+        TESS_TRY(image_files_write(&run->output, output / channels, output % channels,
+                                   channel->product, &run->outputs.extent[output],
+                                   channel->found));
+    }
+    /* the files of the round before have their names behind this one */
+    if (group->num_channels == 0)
+        TESS_TRY(image_backlog_finish(run->comm, run->output.backlog));
+cleanup:
+    return status;
+}
