@@ -8,6 +8,7 @@
 
 #include "tess_cli.h"
 #include "tess_comm.h"
+#include "tess_forced.h"
 #include "tess_input.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
@@ -159,7 +160,10 @@ typedef struct asked {
 static void print_error(const report *r, const asked *by)
 {
     char hint[80] = "", where[300] = "", prefix[64] = "";
-    if (r->status == TESS_ERR_USAGE && by->chosen)
+    const char *page = tess_forced_page(r->message);
+    if (page)
+        snprintf(hint, sizeof hint, " (see %s)", page);
+    else if (r->status == TESS_ERR_USAGE && by->chosen)
         snprintf(hint, sizeof hint, " (see tessera %s --help)", by->chosen->name);
     else if (r->status == TESS_ERR_USAGE)
         snprintf(hint, sizeof hint, " (see tessera --help)");

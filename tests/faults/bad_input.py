@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
-from e2e import (ASEC, BIN, FULL, ROOT, Suite, fits_module, have_ms,  # noqa: E402
+from e2e import (ASEC, BIN, FULL, ROOT, Suite, fits_module, forced, have_ms,  # noqa: E402
                  mpi_environment, mpiexec, run, tessera, unsignalled_environment, write_sky)
 import uvfits  # noqa: E402
 
@@ -103,6 +103,8 @@ def check_options(faults):
         says="brightnes")
     bad("checkpoints in a file", 3, "image", valid, *IMAGE, "--checkpoint", config,
         says="needs a folder")
+    bad("unknown key of TESS_FORCE", 2, "image", valid, *IMAGE, *forced(pages=2),
+        says="there is no 'pages' (see docs/design/forced.md)")
     for ranks in RANKS:
         result = tessera("imagine", ranks=ranks, timeout=TIMEOUT)
         faults.judge(f"unknown subcommand, {ranks} ranks", result, 2)

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "cli_groups.h"
-#include "forced.h"
 #include "options.h"
 #include "tess_cli.h"
+#include "tess_forced.h"
 #include "tess_mem.h"
 
 enum { OPT_SCALE = 0x100, OPT_OBS };

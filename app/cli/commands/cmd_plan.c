@@ -1,6 +1,6 @@
 /* tessera plan: shows how tessera image would make an image with the same options. */
 #define _GNU_SOURCE
-#include "forced.h"
+#include "tess_forced.h"
 #include "tess_image_args.h"
 #include "tess_imager.h"
 #include "tess_profile_report.h"

@@ -6,12 +6,12 @@
 #include <strings.h>
 
 #include "cli_groups.h"
-#include "forced.h"
 #include "job.h"
 #include "options.h"
 #include "tess_backend.h"
 #include "tess_cli.h"
 #include "tess_fits.h"
+#include "tess_forced.h"
 #include "tess_imager.h"
 #include "tess_list_predict.h"
 #include "tess_log.h"

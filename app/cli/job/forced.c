@@ -1,6 +1,6 @@
 /* Reads what tests and scaling studies force upon the planner. */
 #define _GNU_SOURCE
-#include "forced.h"
+#include "tess_forced.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +89,13 @@ tess_status tess_forced_take(tess_comm *comm, tess_layout *layout)
         TESS_TRY(take_one(item, &layout->forced));
 cleanup:
     return status;
+}
+
+const char *tess_forced_page(const char *message)
+{
+    static const char variable[] = "TESS_FORCE:";
+    const bool is_of_it = strncmp(message, variable, sizeof variable - 1) == 0;
+    return is_of_it ? "docs/design/forced.md" : NULL;
 }
 
 void tess_forced_log(void)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "forced.h"
+#include "tess_forced.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_version.h"

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cli_groups.h"
-#include "forced.h"
 #include "job.h"
 #include "options.h"
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_forced.h"
 #include "tess_grid.h"
 #include "tess_image_inputs.h"
 #include "tess_mem.h"

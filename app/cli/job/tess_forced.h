@@ -1,4 +1,4 @@
-/** @file forced.h  (private to app/cli/)
+/** @file tess_forced.h
  *  Choices that tests and scaling studies take from the planner: the environment
  *  variable TESS_FORCE, which is not for users, and so is no option.
  */
@@ -13,6 +13,10 @@
  *  all ranks by it. TESS_ERR_USAGE on all ranks for an unknown key or a value that is
  *  not valid; the message names the variable and the key. Collective. */
 tess_status tess_forced_take(tess_comm *comm, tess_layout *layout);
+
+/** The page that lists the keys, if an error's message is about TESS_FORCE; else NULL.
+ *  No --help lists them. Local. */
+const char *tess_forced_page(const char *message);
 
 /** One line of rank 0's log if the variable is set. Local. */
 void tess_forced_log(void);
