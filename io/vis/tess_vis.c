@@ -223,6 +223,14 @@ bool tess_vis_is_copied(const tess_vis_reader *reader)
     return reader->format->copies;
 }
 
+bool tess_vis_is_without_columns(const char *path)
+{
+    int which = 0;
+    const bool found = find_format(path, &which) == TESS_OK;
+    tess_error_clear(); /* the function that opens the set reports what is wrong */
+    return found && !formats[which]->has_columns;
+}
+
 /* Turns u and v from the North of the file's frame to that of J2000. */
 static void turn_uvw(tess_vis_block *block, double north_rad)
 {

@@ -199,6 +199,10 @@ const tess_vis_meta *tess_vis_reader_meta(const tess_vis_reader *reader);
 bool tess_vis_has_columns(const tess_vis_reader *reader);
 bool tess_vis_is_copied(const tess_vis_reader *reader);
 
+/** Whether there is a set at this path, and its format has no data columns. The set is
+ *  recognised, and not opened. Local. */
+bool tess_vis_is_without_columns(const char *path);
+
 /** Read rows [row_first, row_first + num_rows) of a segment. Uses up to `num_threads`
  *  threads. Local; one call at a time per reader, but a thread other than the one that
  *  opened it may call. */

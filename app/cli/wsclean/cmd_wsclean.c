@@ -8,6 +8,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_subcommands.h"
+#include "tess_vis.h"
 #include "wsclean_words.h"
 
 static void print_help(void)
@@ -122,6 +123,17 @@ static bool print_instead(tess_comm *comm, const wsclean_line *line)
     return line->help || line->table || version;
 }
 
+/* Finds out whether no observation has columns. One rank looks for all of them, because
+ * the words have to be the same on every rank. Collective. */
+static tess_status look_for_columns(tess_comm *comm, wsclean_line *line)
+{
+    bool none = line->num_obs > 0;
+    for (int k = 0; tess_comm_rank(comm) == 0 && none && k < line->num_obs; ++k)
+        none = tess_vis_is_without_columns(line->obs[k]);
+    line->no_columns = none;
+    return tess_comm_bcast(comm, &line->no_columns, sizeof line->no_columns, 0);
+}
+
 tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
 {
     tess_status status = TESS_OK;
@@ -129,6 +141,7 @@ tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_comm_agree(comm, wsclean_line_read(argc, argv, &line)));
     if (print_instead(comm, &line)) goto cleanup;
     if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
+    TESS_TRY(look_for_columns(comm, &line));
     const bool predicts = wsclean_line_last(&line, "predict") != NULL;
     const bool one_by_one = predicts && !wsclean_words_predicts_several(&line);
     const int runs = one_by_one && line.num_obs > 1 ? line.num_obs : 1;

@@ -22,6 +22,8 @@ typedef struct wsclean_line {
     int64_t num_given, capacity_given;
     char **obs; /**< [num_obs] */
     int num_obs;
+    bool no_columns;     /**< no observation has columns, as WSClean's own all have; the
+                              caller finds out */
     bool translate_only; /**< -translate-only, -dry-run */
     bool table;          /**< -table, hidden: print the manual's table */
     bool help;           /**< -help */

@@ -367,23 +367,12 @@ cleanup:
     return status;
 }
 
-/* Whether all observations are UVFITS files, which WSClean does not read. */
-static bool are_uvfits(const wsclean_line *line)
-{
-    for (int k = 0; k < line->num_obs; ++k) {
-        const char *dot = strrchr(line->obs[k], '.');
-        if (!dot || (strcasecmp(dot, ".uvfits") != 0 && strcasecmp(dot, ".fits") != 0))
-            return false;
-    }
-    return true;
-}
-
 tess_status wsclean_words_field(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
     const bool given = wsclean_line_last(line, "field") != NULL;
     const char *field = wsclean_line_value(line, "field", "0");
-    if (!given && are_uvfits(line)) return TESS_OK;
+    if (!given && line->no_columns) return TESS_OK;
     TESS_TRY(wsclean_words_add(words, "--field", field, NULL));
 cleanup:
     return status;
@@ -419,7 +408,7 @@ static bool updates_model(const wsclean_line *line)
 {
     const wsclean_given *on = wsclean_line_last(line, "update-model-required");
     const wsclean_given *off = wsclean_line_last(line, "no-update-model-required");
-    return !(off && (!on || off > on)) && !are_uvfits(line) &&
+    return !(off && (!on || off > on)) && !line->no_columns &&
            strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) != 0;
 }
 

@@ -232,6 +232,7 @@ def check_runs(suite):
                  "-fit-spectral-pol is left out: it has no effect here",
                  "the last residual is that of the data", "never by WSClean's small inversion"):
         suite.equal(f"'{text}' in the log", log.count(text), 1)
+    check_names(suite, obs)
     check_one_psf(suite, obs)
     check_weights(suite, obs)
     if not mpiexec():
@@ -243,6 +244,16 @@ def check_runs(suite):
     wrong = run([mpiexec(), "-n", "2", OURS, "-nitter", "5", obs], 120)
     suite.equal("two ranks: status of a mistake", wrong.status, 2)
     suite.equal("two ranks: lines of a mistake", len(wrong.errors()), 1)
+
+
+def check_names(suite, obs):
+    """UVFITS is told by what the file holds: without columns there is no --update-model, and without
+    fields no --field."""
+    for name in ("named_otherwise", "named.ms"):
+        os.symlink(obs, suite.path(name))
+        made = run([OURS, "-translate-only", *f"{BASE} -niter 9".split(), suite.path(name)], 60)
+        suite.true(f"UVFITS called {name}: no words of MeasurementSets", made.status == 0
+                   and "--update-model" not in made.out and "--field" not in made.out)
 
 
 def check_weights(suite, obs):
