@@ -92,10 +92,9 @@ void tess_vis_block_free(tess_vis_block *block)
 
 /* ---- reading ---- */
 
-/* The first that recognises a path reads it. The last one without a suffix makes the
- * new sets whose names tell nothing. */
-static const tess_vis_format *const formats[] = {&tess_vis_format_ms,
-                                                 &tess_vis_format_uvfits};
+#define FORMAT(name) &tess_vis_format_##name,
+static const tess_vis_format *const formats[] = {TESS_VIS_FORMATS(FORMAT)};
+#undef FORMAT
 
 enum { NUM_FORMATS = sizeof formats / sizeof formats[0] };
 

@@ -1,7 +1,7 @@
 /** @file vis_format.h  (private to io/)
  *  What a format of visibility sets can do: a table of functions and flags behind
- *  tess_vis.h. Nothing but the list in tess_vis.c names a format, so a new one is a
- *  source, a line of CMakeLists.txt, a declaration below and a line of that list.
+ *  tess_vis.h. Nothing but TESS_VIS_FORMATS below names a format, so a new one is a
+ *  source, a line of CMakeLists.txt and a word of that list.
  */
 #ifndef TESS_VIS_FORMAT_H
 #define TESS_VIS_FORMAT_H
@@ -67,8 +67,16 @@ struct tess_vis_writer {
     bool finished;
 };
 
-extern const tess_vis_format tess_vis_format_uvfits;
-extern const tess_vis_format tess_vis_format_ms; /* vis_ms.cc, or vis_ms_absent.c */
+/** The formats, FORMAT(name) for each: tess_vis_format_NAME is its table. The first one
+ *  that recognises a path reads it; uvfits, which takes every file, is the last. The
+ *  last one without a suffix makes the new sets whose names tell nothing. */
+#define TESS_VIS_FORMATS(FORMAT)                                                       \
+    FORMAT(ms) /* vis_ms.cc, or vis_ms_absent.c */                                     \
+    FORMAT(uvfits)
+
+#define TESS_VIS_DECLARED(name) extern const tess_vis_format tess_vis_format_##name;
+TESS_VIS_FORMATS(TESS_VIS_DECLARED)
+#undef TESS_VIS_DECLARED
 
 /** Whether a path is a folder that holds `file`. Local. */
 bool vis_folder_has(const char *path, const struct stat *info, const char *file);
