@@ -103,7 +103,8 @@ struct tess_clean_ops {
     void (*keep)(clean_work *work);
     /** Count the pixels of the kept scale with |value| >= `from`, over all ranks. */
     tess_status (*count)(clean_work *work, int scale, double from, int64_t *pixels);
-    /** Run the sub-minor loop on the kept image; components are appended to `found`. */
+    /** Run the sub-minor loop on the kept image, by the algorithm of the options;
+     * components are appended to `found`. */
     tess_status (*loop)(clean_work *work, clean_loop *loop, clean_components *found);
     /** Subtract components of a scale from the residual; sorts and merges them. */
     tess_status (*subtract)(clean_work *work, int scale, clean_components *merged);

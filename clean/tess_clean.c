@@ -83,7 +83,7 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     TESS_TRY(tess_comm_agree(comm, clean ? TESS_OK : TESS_ERR_ALLOC));
     setup_fill(&clean->setup, images, opts);
     clean->setup.comm = comm;
-    clean->ops = opts->ops ? opts->ops : &tess_clean_ops_cpu;
+    clean->ops = opts->method.ops ? opts->method.ops : &tess_clean_ops_cpu;
     clean->major.phase = 1;
     TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
@@ -120,7 +120,7 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
     int terms;
     setup_fill(&setup, images, opts);
     clean_join_outline(images, &terms, &setup.join);
-    (opts->ops ? opts->ops : &tess_clean_ops_cpu)
+    (opts->method.ops ? opts->method.ops : &tess_clean_ops_cpu)
         ->bytes(&setup, num_ranks, rank_bytes, node_bytes);
     if (setup.images.num_images != images->num_images)
         *rank_bytes += (double)setup.images.num_images * (double)images->num_rows *

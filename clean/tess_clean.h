@@ -77,6 +77,16 @@ typedef struct tess_clean_join {
                         channels get the fitted values. 0: each channel is cleaned */
 } tess_clean_join;
 
+/** The algorithms that find components, CYCLE(name) for each. A backend runs them: of
+ *  the cpu backend, cpu_cycle_NAME() is one. docs/manual/clean.md describes them. */
+#define TESS_CLEAN_CYCLES(CYCLE) CYCLE(list)
+
+#define TESS_CLEAN_CYCLE_NUMBER(name) TESS_CLEAN_CYCLE_##name,
+typedef enum tess_clean_cycle {
+    TESS_CLEAN_CYCLES(TESS_CLEAN_CYCLE_NUMBER)
+} tess_clean_cycle;
+#undef TESS_CLEAN_CYCLE_NUMBER
+
 /** The images that are cleaned jointly, and this rank's rows of them. Ranks have slabs
  * of consecutive rows in the order of ranks; a rank may have none. */
 typedef struct tess_clean_images {
@@ -97,6 +107,12 @@ typedef struct tess_clean_images {
 typedef struct tess_clean_beam {
     double major_px, minor_px, angle_rad;
 } tess_clean_beam;
+
+/** Who finds components, and how. */
+typedef struct tess_clean_method {
+    const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu */
+    tess_clean_cycle cycle;    /**< zero is the first one of the list */
+} tess_clean_method;
 
 /** Options of an object. A number alone behind a semicolon is a default. Thresholds are
  * those of |peak| or, with several scales, of the biased peak. */
@@ -132,7 +148,7 @@ typedef struct tess_clean_opts {
     bool repeatable; /**< results have the same bits on any number of ranks and threads
                       */
     int threads;     /**< threads of this rank; 1 */
-    const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu */
+    tess_clean_method method;
 } tess_clean_opts;
 
 extern const tess_clean_ops tess_clean_ops_cpu;

@@ -419,6 +419,16 @@ static void cpu_spent(const clean_work *work, double *transforms, double *second
     tess_convolve_spent(work->plan, transforms, seconds);
 }
 
+/* Finds components by the algorithm of the options. Collective. */
+static tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found)
+{
+    typedef tess_status cycle(clean_work *, clean_loop *, clean_components *);
+#define CYCLE(name) cpu_cycle_##name,
+    static cycle *const cycles[] = {TESS_CLEAN_CYCLES(CYCLE)};
+#undef CYCLE
+    return cycles[work->setup->opts.method.cycle](work, loop, found);
+}
+
 const tess_clean_ops tess_clean_ops_cpu = {.name = "cpu",
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,

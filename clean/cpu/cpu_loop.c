@@ -303,7 +303,7 @@ cleanup:
     return status;
 }
 
-tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found)
+tess_status cpu_cycle_list(clean_work *work, clean_loop *loop, clean_components *found)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;

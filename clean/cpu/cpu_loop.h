@@ -7,7 +7,13 @@
 
 #include "cpu_work.h"
 
-tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components *found);
+/* ---- a function, in a source of its own, for each algorithm: list is cpu_loop.c ---- */
+
+#define TESS_CLEAN_CYCLE_DECLARED(name)                                                \
+    tess_status cpu_cycle_##name(clean_work *work, clean_loop *loop,                   \
+                                 clean_components *found);
+TESS_CLEAN_CYCLES(TESS_CLEAN_CYCLE_DECLARED)
+#undef TESS_CLEAN_CYCLE_DECLARED
 
 tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
                     double *const *model);

@@ -219,7 +219,7 @@ int main(int argc, char **argv)
     tess_clean_opts_default(&job.opts);
     told_ops = tess_clean_ops_cpu;
     told_ops.loop = told_loop;
-    job.opts.ops = &told_ops;
+    job.opts.method.ops = &told_ops;
     job.folder = argv[1];
     job.images = (tess_clean_images){.nx = atoll(argv[2]),
                                      .ny = atoll(argv[3]),

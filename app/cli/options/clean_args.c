@@ -15,6 +15,7 @@
 enum {
     OPT_NITER = 0x200,
     OPT_NMITER,
+    OPT_CYCLE,
     OPT_GAIN,
     OPT_MGAIN,
     OPT_THRESHOLD,
@@ -58,6 +59,7 @@ enum {
     OPT_NO_MF_WEIGHTING,
 };
 
+#define LISTED(name) " " #name
 static const struct argp_option clean_options[] = {
     {"niter", OPT_NITER, "N", 0,
      "Clean with at most N minor iterations in all (default 0: do not clean)", 0},
@@ -90,6 +92,8 @@ static const struct argp_option clean_options[] = {
      0},
     {"nmiter", OPT_NMITER, "N", 0,
      "At most N major iterations (default 20; 0: no limit)", 0},
+    {"minor-cycle", OPT_CYCLE, "NAME", OPTION_HIDDEN,
+     "Algorithm that finds components:" TESS_CLEAN_CYCLES(LISTED) " (default list)", 0},
     {"gain", OPT_GAIN, "G", OPTION_HIDDEN,
      "Share of a peak that a minor iteration subtracts (default 0.1)", 0},
     {"multiscale-scale-bias", OPT_SCALE_BIAS, "B", OPTION_HIDDEN,
@@ -174,6 +178,7 @@ static const struct argp_option clean_options[] = {
      "Weigh each channel by its own density (default without --join-channels)", 0},
     {0},
 };
+#undef LISTED
 
 /* ---- values ---- */
 
@@ -276,6 +281,9 @@ cleanup:
     return status;
 }
 
+#define WORD(name) #name,
+static const char *const cycles[] = {TESS_CLEAN_CYCLES(WORD) NULL};
+#undef WORD
 static const char *const shapes[] = {"tapered-quadratic", "gaussian", NULL};
 /* The first word names the noise of the whole image, which --local-rms changes. */
 static const char *const methods[] = {"", "rms", "rms-with-min", NULL};
@@ -290,6 +298,7 @@ enum { MAX_MAJORS = 1 << 20 };
 static const tess_option_rule clean_rules[] = {
     {OPT_NITER, tess_take_int64, .offset = MINOR(niter), .max = MAX_WHOLE},
     {OPT_NMITER, tess_take_int64, .offset = AT(nmiter), .max = MAX_MAJORS},
+    {OPT_CYCLE, tess_take_word, .offset = MINOR(method.cycle), .words = cycles},
     {OPT_GAIN, tess_take_number, .offset = MINOR(gain), .min = LEAST, .max = 1},
     {OPT_MGAIN, tess_take_number, .offset = MINOR(mgain), .min = LEAST, .max = 1},
     {OPT_THRESHOLD, take_flux, .offset = MINOR(threshold_jy)},

@@ -347,7 +347,7 @@ static tess_status set_up(majors *all)
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
     all->opts = majors_minor_opts(run->opts, &beam);
-    all->opts.ops = run->job.backend->clean;
+    all->opts.method.ops = run->job.backend->clean;
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
     TESS_TRY(majors_order_ranks(run, &all->slabs));
     all->num_groups = run->num_pol / joined_pols(run);
