@@ -19,6 +19,7 @@ DOCS = os.path.join(ROOT, "docs")
 README_LINES = 200
 PRINTED = re.compile(r"(<!-- printed by: (.*?) -->\n).*?(<!-- end of what is printed -->)", re.S)
 WRITE = "--write" in sys.argv
+OPTIONED = ("image", "predict", "restore", "draw", "simulate", "info", "plan", "compare", "stats")
 
 
 def pages():
@@ -136,6 +137,17 @@ def check_tables(suite):
         suite.true(f"{name}.md: tables as the program prints them", WRITE or today == text)
 
 
+def check_options(suite):
+    """The manual has every option. Those of bench are told by its --help, and belong to studies."""
+    manual = "".join(text for _, text in manual_commands.pages())
+    for command in OPTIONED:
+        shown = run([BIN, command, "--help-all"], 60, env=manual_environment()).out
+        options = re.findall(r"^ {2,6}(?:-\w, )?--([a-z][a-z0-9-]*)", shown, re.M)
+        suite.true(f"{len(options)} options of {command}", len(options) > 5)
+        suite.equal(f"options of {command} that the manual does not have", [
+            name for name in options if not re.search(rf"--{name}(?![\w-])", manual)], [])
+
+
 def first_block(text, heading):
     """The commands of the first block below a heading."""
     return re.search(rf"^## {heading}$.*?```sh\n(.*?)```", text, re.S | re.M).group(1)
@@ -191,6 +203,7 @@ def main():
     check_results(suite)
     check_build_commands(suite)
     check_tables(suite)
+    check_options(suite)
     check_commands(suite)
     if WRITE:
         write_outputs(suite)
