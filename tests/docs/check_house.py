@@ -2,7 +2,8 @@
 """The map of the house holds: it names all rooms of modules, rooms include no header and call
 no function of a later room, texts name files that are there, no source lacks an opening comment, no header of the imager is long,
 no sources of a folder call one another in a circle, no format is told by its name, no file
-but a backend's own names its device, and no struct is wide or function long."""
+but a backend's own names its device, no struct is wide or function long, and functions that
+design pages name are there."""
 import os
 import re
 import sys
@@ -240,6 +241,30 @@ def told_by_name():
             for found in words.finditer(code_of(path))]
 
 
+def design_pages():
+    folder = os.path.join("docs", "design")
+    for name in sorted(os.listdir(os.path.join(ROOT, folder))):
+        if name.endswith(".md"):
+            yield name, text_of(os.path.join(folder, name))
+
+
+def absent_functions():
+    """Functions that a design page names, and that no source has, or not the one of its row."""
+    found = []
+    known = set(re.findall(r"\b(\w+)\(", "".join(map(text_of, sources(*MODULES)))))
+    for page, text in design_pages():
+        found += [f"{page}: {name}()" for name in re.findall(r"`(\w+)\(\)`", text)
+                  if name not in known]
+        found += [f"{page}: {name}() in {path}" for name, path in
+                  re.findall(r"\| `(\w+)\(\)` \| `([\w/.]+)` \|", text)
+                  if not os.path.exists(os.path.join(ROOT, path))
+                  or not re.search(rf"^\w[^;=]*\b{name}\([^;]*?\)\n{{", text_of(path), re.M)]
+        drawn = set(re.findall(r"\b(?:tess|imager|image|residual|predicted)_\w+", "".join(
+            re.findall(r"^```\n(.*?)^```$", text, re.M | re.S))))
+        found += [f"{page}: {name} of a drawing" for name in sorted(drawn - known)]
+    return found
+
+
 def one_device():
     """Lines outside of a backend's own files and of the registry that name its device."""
     own = re.compile(r"cuda[^/]*$|base/tess_backend\.[ch]$|\.cuh?$")
@@ -260,6 +285,7 @@ def main():
             ("files of clean/cpu that include one below them", against_order()),
             ("formats that are told by their names", told_by_name()),
             ("names of a device outside of its backend", one_device()),
+            ("functions of design pages that are not there", absent_functions()),
             (f"functions of more than {FUNCTION_LINES} lines", long_functions()),
             (f"structs of more than {MEMBERS} members", wide_structs())):
         print(f"  {'FAIL' if found else 'ok  '}    {what}: {len(found)}")
