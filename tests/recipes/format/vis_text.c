@@ -104,8 +104,7 @@ static tess_status describe(const double place[3], tess_vis_meta *meta)
     segment->freq_hz[0] = place[2];
     segment->chan_width_hz[0] = 1;
     meta->equinox = 2000;
-    meta->ra_rad = field->ra_rad = field->pointing_rad[0] =
-        place[0] * TESS_RAD_PER_DEG;
+    meta->ra_rad = field->ra_rad = field->pointing_rad[0] = place[0] * TESS_RAD_PER_DEG;
     meta->dec_rad = field->dec_rad = field->pointing_rad[1] =
         place[1] * TESS_RAD_PER_DEG;
     snprintf(field->frame, sizeof field->frame, "J2000");
@@ -149,8 +148,9 @@ static tess_status open_text(const char *path, const tess_vis_select *select,
     text_state *state = reader->state = tess_alloc_zero(1, sizeof *state);
     if (!state) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to open %s", path);
     if (select->field || select->num_spw > 0 || select->chan_end > 0)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: has one field and one channel; leave out "
-                                  "--field, --spw and --channels",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: has one field and one channel; leave out "
+                  "--field, --spw and --channels",
                   path);
     if (!(file = fopen(path, "r")))
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));

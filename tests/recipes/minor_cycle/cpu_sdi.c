@@ -3,6 +3,7 @@
  * emission is not broken up into ripples. Their fluxes are scaled so that together they
  * lower the peak by the gain. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "cpu_list.h"
 #include "cpu_window.h"
@@ -128,8 +129,9 @@ tess_status cpu_cycle_sdi(clean_work *work, clean_loop *loop, clean_components *
     const double start = tess_time_now();
     TESS_TRY(cpu_list_make(work, loop->scale, loop->list_from, &run.list));
     if (run.list.num_layers > 1 || run.list.divided)
-        TESS_FAIL(TESS_ERR_USAGE, "--minor-cycle sdi cleans single images with less "
-                                  "than %d candidates a rank; use --minor-cycle list",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--minor-cycle sdi cleans single images with less "
+                  "than %d candidates a rank; use --minor-cycle list",
                   1 << 12);
     run.psf = cpu_window_psf(work->window, 0);
     TESS_TRY(tess_comm_agree(work->setup->comm, iterate(&run, found)));
