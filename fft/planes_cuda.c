@@ -13,8 +13,8 @@
 #include "tess_mem.h"
 #include "tess_prefault.h"
 
-/* Bytes of a batch of lines or columns: many times what fills the device, and little
- * compared with its memory. */
+/* Bytes of a batch of lines or columns. They are many times what fills the device, and
+ * little compared with its memory. */
 static const int64_t BATCH_BYTES = 256 << 20;
 /* Bytes of a batch if all batches must have one size, however few lines there are. */
 static const int64_t EVEN_BATCH_BYTES = 32 << 20;

@@ -12,7 +12,7 @@
 #include "tess_device_comm.h"
 #include "tess_mem.h"
 
-/* The number of sets of rows that are in use in turn. */
+/* This many sets of rows are used in turn. */
 static int sets_of(const tess_planes *planes)
 {
     return planes->opts.links && planes->opts.forward ? 2 : 1;

@@ -127,8 +127,8 @@ static unsigned blocks_of(int64_t count, int per_block)
 
 enum { PIECE_THREADS = 128 };
 
-/* One block a piece; neighbouring threads take neighbouring cells. Pieces overlap in their
- * halos alone, so few atomics meet. */
+/* A block adds one piece, and neighbouring threads take neighbouring cells. Pieces
+ * overlap in their halos alone, so that few atomics meet. */
 template <typename real>
 __global__ void add_pieces_kernel(const tess_piece *pieces, const int32_t *slot_of_line,
                                   int64_t slot_first, int64_t num_slots, int64_t nv,
@@ -177,8 +177,9 @@ cleanup:
     return status;
 }
 
-/* One block a line: it reads every piece that may cover it, and its threads keep to
- * their cells. Limit: latency, of pieces that do not cover it. */
+/* A block makes one line. It reads every piece that may cover the line, and each of its
+ * threads keeps to its own cells. The limit is the latency of pieces that do not cover
+ * the line. */
 template <typename real>
 __global__ void sum_pieces_kernel(const tess_piece *pieces, const plane_line *line_of,
                                   int64_t nv, void *lines_v)
@@ -230,8 +231,8 @@ cleanup:
 
 enum { TILE = 32, TILE_ROWS = 8 };
 
-/* A block turns 32 lines × 32 rows; the tile's padding keeps its columns in different
- * banks. */
+/* A block transposes 32 lines × 32 rows. The padding of the tile keeps its columns in
+ * different banks. */
 template <typename real>
 __global__ void crop_kernel(const void *lines_v, int64_t num_slots, int64_t nv, int64_t ny,
                             void *rows_v, int64_t row_stride, int64_t slot_first)
@@ -255,7 +256,8 @@ __global__ void crop_kernel(const void *lines_v, int64_t num_slots, int64_t nv, 
     }
 }
 
-/* As crop_kernel, over all cells: those of no row become zero. */
+/* Does the reverse of crop_kernel for all cells. Cells that belong to no row become
+ * zero. */
 template <typename real>
 __global__ void pad_kernel(const void *rows_v, int64_t row_stride, int64_t slot_first,
                            int64_t num_slots, int64_t nv, int64_t ny, void *lines_v)
@@ -378,8 +380,9 @@ cleanup:
 
 /* ---- w-screens ---- */
 
-/* Turns w (n − 1 − center) reach hundreds: their fraction, in [−½, ½], is formed in double
- * precision; sine and cosine then in the image's. sincospi reduces exactly. */
+/* The turns w (n − 1 − center) may be hundreds. Their fraction, in [−½, ½], is
+ * therefore formed in double precision, and its sine and cosine in the image's
+ * precision. sincospi reduces its argument exactly. */
 __device__ inline double screen_turns(const plane_shape &shape, double w_lambda, int64_t row,
                                       int64_t pixel)
 {
@@ -405,7 +408,8 @@ __device__ inline double2 unit_phase(double turns, double)
     return out;
 }
 
-/* A thread a pixel: reads a complex value, reads and writes a real one. */
+/* A thread works on a pixel: it reads a complex value, and reads and writes a real one.
+ */
 template <typename real>
 __global__ void accumulate_kernel(const plane_shape shape, double w_lambda,
                                   const void *columns_v, int64_t first_row, void *image_v)

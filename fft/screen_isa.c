@@ -24,12 +24,13 @@ const screen_table *screen_table_best(void)
 }
 #endif
 
-/* Distances worked on together: turns in double precision, because w (n − 1) may be
- * hundreds of them, then their fraction in the image's precision. */
+/* This many distances are worked on together. Their turns are formed in double
+ * precision, because w (n − 1) may be hundreds of turns. The fraction that is left of
+ * them then has the image's precision. */
 enum { BLOCK = 64 };
 
-/* Fraction, in [−½, ½], of the turns w (n − 1 − center) at distances first + k, in
- * multiples of `scale`, from the middle. */
+/* Computes the fraction, in [−½, ½], of the turns w (n − 1 − center) at the distances
+ * first + k from the middle. Distances are multiples of `scale`. */
 static void turns_of_row(const screen_row *row, double scale, int64_t first,
                          double out[BLOCK])
 {

@@ -1,5 +1,6 @@
-/* Transforms real images between rows and columns: passes of one-dimensional transforms
- * with an exchange between them. What is done with columns is the caller's. */
+/* Transforms real images between rows and columns, by passes of one-dimensional
+ * transforms with an exchange between them. The caller says what is done with columns.
+ */
 #include "tess_convolve.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "tess_omp.h"
 #include "tess_outbox.h"
 
-/* Lines that are transposed together: a cache line of single-precision values. */
+/* This many lines are transposed together: single-precision values of so many lines
+ * fill a cache line. */
 enum { BATCH = 8 };
 
 typedef struct rank_rows {
@@ -49,7 +51,7 @@ typedef struct pass {
     char *room;
 } pass;
 
-/* How often `factor` divides `*rest`, which becomes what is left. */
+/* Divides `*rest` by `factor` as often as that is possible, and returns how often. */
 static int times_divided(int64_t *rest, int factor)
 {
     int count = 0;
@@ -58,9 +60,9 @@ static int times_divided(int64_t *rest, int factor)
     return count;
 }
 
-/* About what a transform of a length costs, 0 for one with a prime factor above 7.
- * FFTW's vector code wants factors of 2: without them a value takes three times as
- * long (measured at 700 to 7000 values, FFTW 3.3.10, AVX2). */
+/* Estimates what a transform of a length costs; 0 if the length has a prime factor
+ * above 7. FFTW's vector code wants factors of 2: without them a value takes three
+ * times as long (measured at 700 to 7000 values, FFTW 3.3.10, AVX2). */
 static double cost_of(int64_t length)
 {
     enum { VECTOR_TWOS = 6 };
@@ -257,7 +259,7 @@ typedef struct double_value {
     double re, im;
 } double_value;
 
-/* to[k·stride + b] := value `at` + k of the b-th of `lines` lines. */
+/* Sets to[k·stride + b] to value `at` + k of the b-th of `lines` lines. */
 #define TRANSPOSE(VALUE, SUFFIX)                                                       \
     static void transpose_##SUFFIX(const tess_convolve *plan, int64_t lines,           \
                                    int64_t at, int64_t count, char *to,                \
@@ -288,8 +290,8 @@ static int64_t wrapped(int64_t k, int64_t length)
     return rest < 0 ? rest + length : rest;
 }
 
-/* Copies of `count` elements between a line of `length` that is periodic, from element
- * `at` on, and one that is not. */
+/* Copies `count` elements between a line of `length` that is periodic, from its element
+ * `at` on, and a line that is not periodic. */
 static void copy_into_ring(char *ring, int64_t length, int64_t at, const char *from,
                            int64_t count, size_t bytes)
 {
@@ -301,13 +303,14 @@ static void copy_into_ring(char *ring, int64_t length, int64_t at, const char *f
 
 /* ---- forward ---- */
 
-/* The row's transform; its transform is zero where there is no row. */
+/* Transforms a row. A row that the caller does not have becomes zero. */
 static void transform_row(const pass *job, int64_t row, char *out)
 {
     const tess_convolve *plan = job->plan;
     const int64_t nx = plan->opts.nx;
     char *line = line_of_thread(plan);
-    /* `out` holds the image's row first: both lines fit any of them */
+    /* `out` holds the row of the image first, because the memory of both lines is long
+     * enough for any of them */
     if (!job->give(job->context, row, out)) {
         memset(out, 0, (size_t)plan->half * plan->value_bytes);
         return;
@@ -318,7 +321,8 @@ static void transform_row(const pass *job, int64_t row, char *out)
     tess_fft_execute(plan->fft[ROW_FORWARD], line, out);
 }
 
-/* Room for rank k: its columns of [num_rows] values each. */
+/* Transforms all rows. The columns of rank k, of [num_rows] values each, go to the room
+ * for rank k. */
 static void transform_rows(const pass *job)
 {
     const tess_convolve *plan = job->plan;
@@ -399,7 +403,8 @@ static void back_column(const pass *job, int64_t column, char *out)
         memset(out, 0, (size_t)plan->ly * plan->value_bytes);
 }
 
-/* The rows that rank k wants, of the columns of a batch: periodic, so in runs. */
+/* Packs the rows that rank k wants of the columns of a batch. These rows are periodic,
+ * so they are copied in runs. */
 static void send_batch(const pass *job, int64_t column, int64_t lines)
 {
     const tess_convolve *plan = job->plan;
@@ -416,7 +421,8 @@ static void send_batch(const pass *job, int64_t column, int64_t lines)
         }
 }
 
-/* Room for rank k: its rows of this rank's columns. */
+/* Transforms all columns back. The rows of rank k, of this rank's columns, go to the
+ * room for rank k. */
 static void back_columns(const pass *job)
 {
     const tess_convolve *plan = job->plan;
