@@ -1,5 +1,6 @@
-/* The kernel's two parameters of least error, for each support and padding. Prints
- * kernel_table.h with KERNEL_TABLE_PROGRAM defined (target kernel_table). */
+/* Finds the two parameters of the kernel that give the least error, for each support
+ * and padding. With KERNEL_TABLE_PROGRAM defined (target kernel_table), it prints
+ * kernel_table.h. */
 #include <math.h>
 
 #include "kernel_optimise.h"
@@ -7,22 +8,24 @@
 #include "tess_kernel.h"
 #include "tess_const.h"
 
-/* β p/W lies around the asymptotic optimum of p = ½, π(1 − 1/2σ)/2 (arXiv:1808.06736,
- * eq. 4.5); the best p is a little above ½, the more the narrower the kernel. */
+/* β p/W lies around the asymptotic optimum of p = ½, which is π(1 − 1/2σ)/2
+ * (arXiv:1808.06736, eq. 4.5). The best p is a little above ½, and farther above it the
+ * narrower the kernel is. */
 static const double LEAST_EXPONENT = 0.49, MOST_EXPONENT = 0.64;
 enum { COARSE_BETAS = 25, COARSE_EXPONENTS = 25, FINE = 14 };
 static const double BETA_STEP = 0.035;
 
-/* Something of one unknown that has one lowest place between its neighbours. */
+/* The search for the lowest error, as a function of one parameter that has one minimum.
+ */
 typedef struct search {
     int support;
     double padding, exponent;
-    double beta_per_cell; /* out, of a search in p */
+    double beta_per_cell; /* result of a search in p */
 } search;
 
 typedef double error_at(search *of, double x);
 
-/* Golden section between low and high. */
+/* Finds the minimum between low and high by golden section. */
 static double lowest(error_at *error, search *of, double low, double high)
 {
     const double golden = 0.5 * (sqrt(5.0) - 1.0);
@@ -44,7 +47,8 @@ static double lowest(error_at *error, search *of, double low, double high)
     return 0.5 * (low + high);
 }
 
-/* The best of `count` values from `first` on in steps, then between its neighbours. */
+/* Finds the best of `count` values from `first` on, `step` apart, and then the minimum
+ * between its neighbours. */
 static double search_all(error_at *error, search *of, double first, double step,
                          int count)
 {
@@ -64,7 +68,7 @@ static double error_of_beta(search *of, double beta_per_cell)
                               0.5 / of->padding);
 }
 
-/* With the best β. */
+/* Returns the error of an exponent, with the best β for it. */
 static double error_of_exponent(search *of, double exponent)
 {
     const double guess = TESS_PI * (1 - 0.5 / of->padding) / (2 * exponent);
@@ -89,8 +93,8 @@ void kernel_optimise(int support, double padding, double *beta_per_cell,
 #ifdef KERNEL_TABLE_PROGRAM
 #include <stdio.h>
 
-/* Paddings that plans choose from, so close together that what lies between them can
- * be interpolated. */
+/* Plans choose among these paddings. They lie so close together that what lies between
+ * them can be interpolated. */
 enum { PADDINGS = 30 };
 static const double FIRST_PADDING = 1.15, PADDING_STEP = 0.05;
 

@@ -47,7 +47,7 @@ double tess_geom_nm1_min(const tess_geom *geom)
     return tess_geom_nm1(l * l + m * m);
 }
 
-/* Distance of 0 from the interval between a and b. */
+/* Returns the distance of 0 from the interval between a and b. */
 static double distance(double a, double b)
 {
     return a * b <= 0 ? 0 : fmin(fabs(a), fabs(b));
@@ -60,7 +60,7 @@ double tess_geom_nm1_max(const tess_geom *geom)
     return tess_geom_nm1(l * l + m * m);
 }
 
-/* Exponents of 2, 3, 5 and 7; false when other primes divide n. */
+/* Finds the exponents of 2, 3, 5 and 7. Returns false if another prime divides n. */
 static bool factors_of(int64_t n, int exponent[4])
 {
     static const int prime[] = {2, 3, 5, 7};
@@ -77,9 +77,10 @@ int64_t tess_geom_smooth_size(int64_t n)
         if (size > 0 && factors_of(size, exponent)) return size;
 }
 
-/* FFTW 3.3.10 on a Zen 4, medians over even lengths from 1000 to 6000, single
- * precision, rounded towards what is measured in double precision, which differs less:
- * by the power of two in a length, and for each other prime by its share of log n. */
+/* Costs of FFTW 3.3.10 on a Zen 4: medians over even lengths from 1000 to 6000 in
+ * single precision, rounded towards those of double precision, which differ less. There
+ * is one for each power of two in a length, and one for each other prime, by the
+ * prime's share of log n. */
 double tess_geom_fft_slowness(int64_t n)
 {
     static const double by_power_of_two[] = {2.2, 1.8, 1.3, 1.2, 1.15, 1.05, 1};

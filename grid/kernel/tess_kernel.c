@@ -10,16 +10,16 @@
 #include "kernel_table.h"
 #include "tess_const.h"
 
-/* Fractions of a cell over which means are taken, in (0, ½): the other half follows by
+/* Means are taken over so many fractions of a cell in (0, ½). The other half follows by
  * symmetry. S is smooth and periodic in δ up to the kernel's step of exp(−β) at its
  * edge, so the midpoint rule converges to that level. */
 enum { FRACTIONS = 16 };
 
-/* Places between the centre and the edge of the field over which errors are
- * averaged. */
+/* Errors are averaged over so many places between the centre and the edge of the field.
+ */
 enum { PLACES = TESS_KERNEL_PLACES };
 
-/* By tap and fraction. */
+/* Values by tap and fraction. */
 typedef double tap_table[TESS_MAX_SUPPORT][FRACTIONS];
 
 static double fraction_at(int k)
@@ -50,7 +50,7 @@ void tess_kernel_taps(const tess_kernel *kernel, double fraction, double *out)
     }
 }
 
-/* The exact taps, which the polynomials replace. */
+/* The exact taps, in place of which the polynomials are used. */
 static void exact_table(int support, double beta, double exponent, tap_table taps)
 {
     for (int j = 0; j < support; ++j)
@@ -59,10 +59,10 @@ static void exact_table(int support, double beta, double exponent, tap_table tap
                 shape(2.0 * (fraction_at(k) + j) / support - 1.0, beta, exponent);
 }
 
-/* Mean of S and of |S|² over the cell, and the error left by the best correction. With
- * a symmetric kernel S(1−δ) is the conjugate of S(δ): the mean is real. The sums over
- * taps are formed for all fractions side by side, without the phase of the first
- * tap. */
+/* Computes the mean of S and of |S|² over the cell, and the error that the best
+ * correction leaves. With a symmetric kernel, S(1−δ) is the conjugate of S(δ), so the
+ * mean is real. The sums over taps are formed for all fractions side by side, without
+ * the phase of the first tap. */
 static double correction_of(const tap_table taps, int support, double x, double *error)
 {
     double re[FRACTIONS] = {0}, im[FRACTIONS] = {0};
@@ -104,7 +104,7 @@ static double correction_of(const tap_table taps, int support, double x, double 
     return h;
 }
 
-/* The kernel's own taps at all fractions. */
+/* Computes the kernel's own taps at all fractions. */
 static void polynomial_table(const tess_kernel *kernel, tap_table taps)
 {
     for (int k = 0; k < FRACTIONS; ++k) {
@@ -138,10 +138,10 @@ typedef struct field_quality {
     double amplification, largest_gain;
 } field_quality;
 
-/* Errors over the field, |x| ≤ edge. The error grows and ripples towards the edge, the
- * last ripple being narrow and high when padding is small: places crowd there, x = edge
- * (1 − t²) with t uniform. The largest gain is that of the edge: h grows all the
- * way. */
+/* Computes errors over the field, |x| ≤ edge. The error grows and ripples towards the
+ * edge. The last ripple is narrow and high when the padding is small, so the places are
+ * closer together there: x = edge (1 − t²), with t uniform. The largest gain is that at
+ * the edge, because h grows all the way. */
 static field_quality quality_of(const tap_table taps, int support, double edge)
 {
     double square = 0, gain = 0;
@@ -170,7 +170,7 @@ double kernel_exact_error(int support, double beta, double exponent, double edge
     return quality_of((const double(*)[FRACTIONS])taps, support, edge).error;
 }
 
-/* Note how the kernel does with the polynomials. */
+/* Notes how the kernel does with the polynomials. */
 static void assess(tess_kernel *kernel, double edge)
 {
     tap_table taps;
@@ -184,9 +184,10 @@ static void assess(tess_kernel *kernel, double edge)
     kernel->largest_gain = found.largest_gain;
 }
 
-/* β and p of least error, from the table: both change so slowly with the padding that
- * straight lines between its places do. Beyond its ends p stays, and β goes as it does
- * asymptotically, with 1 − 1/2σ (arXiv:1808.06736, eq. 4.5). */
+/* Takes β and p of least error from the table. Both change so slowly with the padding
+ * that they are interpolated linearly. Beyond the ends of the table p stays as it is,
+ * and β changes as it does asymptotically, with 1 − 1/2σ (arXiv:1808.06736, eq. 4.5).
+ */
 static void look_up(tess_kernel *kernel)
 {
     const double(*row)[2] = KERNEL_TABLE[kernel->support - TESS_MIN_SUPPORT];
@@ -201,8 +202,8 @@ static void look_up(tess_kernel *kernel)
     kernel->exponent = (1 - part) * row[at][1] + part * row[at + 1][1];
 }
 
-/* Interpolate tap j at Chebyshev nodes and rewrite T_k(y) as powers of y. `cosine[i]`
- * is cos(π i / 2 terms), for i < 4 terms. */
+/* Interpolates tap j at Chebyshev nodes, and rewrites T_k(y) as powers of y.
+ * `cosine[i]` is cos(π i / 2 terms), for i < 4 terms. */
 static void fit_tap(tess_kernel *kernel, const double *cosine, int j)
 {
     const int terms = kernel->degree + 1;
@@ -254,8 +255,9 @@ void tess_kernel_create(int support, double padding, tess_kernel *kernel)
     const double edge = 0.5 / padding;
     const double target =
         kernel_exact_error(support, kernel->beta, kernel->exponent, edge);
-    /* The taps at the kernel's rim have a square-root end and never converge fully; a
-     * degree that costs less than a twentieth of the error is enough. */
+    /* The taps at the kernel's rim end like a square root, so their polynomials never
+     * converge fully. A degree that costs less than a twentieth of the error is enough.
+     */
     for (int degree = support / 2 + 1; degree <= TESS_MAX_DEGREE; ++degree) {
         fit_taps(kernel, degree);
         assess(kernel, edge);
