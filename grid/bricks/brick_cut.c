@@ -1,8 +1,8 @@
-/* Bricks cut into parts of a fixed number of samples. */
+/* Cuts bricks into parts of a fixed number of samples. */
 #include "tess_bricks.h"
 #include "tess_mem.h"
 
-/* Most of what the cuts add: bricks, and a run for each. */
+/* Returns how many bricks the cuts add, at most. They add a run for each. */
 static int64_t num_cuts(const tess_brick_list *list, int64_t most)
 {
     int64_t cuts = 0;
@@ -11,7 +11,7 @@ static int64_t num_cuts(const tess_brick_list *list, int64_t most)
     return cuts;
 }
 
-/* Copy brick `b`, cut, to the end of `out`, which has room. */
+/* Cuts brick `b`, and copies the parts to the end of `out`, which has room for them. */
 static void copy_cut(const tess_brick_list *list, int64_t b, int64_t most,
                      tess_brick_list *out)
 {

@@ -1,4 +1,5 @@
-/* Which brick each visibility belongs to, and the order of work that follows. */
+/* Finds the brick to which each visibility belongs, and the order of work that follows.
+ */
 #include <string.h>
 
 #include "keys.h"
@@ -35,7 +36,7 @@ static bool ignored(const tess_samples *samples, int64_t k)
     return true;
 }
 
-/* Channels whose keys are worked out together. */
+/* The keys of this many channels are computed together. */
 enum { KEYS = 256 };
 
 /* The array into which a thread writes its runs. */
@@ -44,8 +45,8 @@ typedef struct run_sink {
     int64_t count;
 } run_sink;
 
-/* Samples [begin, end) of a row lie in one brick: a run, less what is ignored at its
- * ends. */
+/* Appends the samples [begin, end) of a row, which lie in one brick, as a run. Ignored
+ * samples at its ends are left out. */
 static void emit_segment(const tess_samples *samples, int64_t row, int64_t key,
                          int32_t begin, int32_t end, bool skip_ignored, run_sink *out)
 {
@@ -69,7 +70,7 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples,
     const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
     const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
     const int32_t count = samples->num_chan[row];
-    double key[KEYS + 1]; /* key[0]: of the sample before */
+    double key[KEYS + 1]; /* key[0] is that of the sample before */
     int32_t begin = 0;
     key[0] = -1;
     for (int32_t first = 0; first < count; first += KEYS) {
@@ -77,7 +78,8 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples,
         int16_t change[KEYS];
         int changes = 0;
         keys->row(plan, &scale, inv_lambda + first, n, key + 1);
-        for (int32_t k = 0; k < n; ++k) { /* without branches, which would go astray */
+        for (int32_t k = 0; k < n; ++k) { /* no branches, because the processor would
+                                             guess them wrongly */
             change[changes] = (int16_t)k;
             changes += key[k + 1] != key[k];
         }
@@ -92,7 +94,8 @@ static void cut_row(const tess_grid_plan *plan, const tess_samples *samples,
     emit_segment(samples, row, (int64_t)key[0], begin, count, skip_ignored, out);
 }
 
-/* Runs of rows [row_first, row_end), at most: ignored samples count. */
+/* Counts the runs of rows [row_first, row_end). There may be fewer runs in the end,
+ * because ignored samples count here. */
 static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *samples,
                           int64_t row_first, int64_t row_end, const key_table *keys)
 {
@@ -153,8 +156,8 @@ cleanup:
     return status;
 }
 
-/* Appends the runs of all threads to the list, which has them, and closes the gaps that
- * ignored samples left between them. */
+/* Appends the runs of all threads, which lie in the memory of the list, and closes the
+ * gaps that ignored samples have left between them. */
 static void close_gaps(const run_sink *part, int num_threads, tess_brick_list *list)
 {
     for (int t = 0; t < num_threads; ++t) {
@@ -178,7 +181,8 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan,
 #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
         run_sink mine =
-            part[t]; /* threads that count side by side would share a line */
+            part[t]; /* if threads counted side by side, they would share a cache
+                        line */
         for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
             cut_row(plan, samples, row_first + k, skip_ignored, plan->keys, &mine);
         part[t] = mine;
@@ -191,11 +195,12 @@ cleanup:
 
 /* ---- stable parallel radix sort ---- */
 
-/* Bits of a digit. They are few, so that places stay in cache. All bits form one digit
- * if there are far more runs than places of all threads. */
+/* Bits of a digit. There are few, so that the places stay in cache. All bits form one
+ * digit if there are far more runs than places of all threads. */
 enum { DIGIT_BITS = 11, MOST_BITS = 18 };
 
-/* Keys are counted from the smallest: those of one of many ranks need fewer bits. */
+/* Keys are counted from the smallest one. The keys of one of many ranks then need fewer
+ * bits. */
 typedef struct key_range {
     int64_t smallest;
     int bits;
@@ -207,7 +212,8 @@ static int64_t digit_of(const tess_run *run, int64_t smallest, int shift,
     return ((run->brick - smallest) >> shift) & (digits - 1);
 }
 
-/* One pass: count digits per thread, turn counts into places, move. */
+/* Does one pass of the sort: counts digits for each thread, turns counts into places,
+ * and moves the runs. */
 static void radix_pass(const tess_brick_list *list, tess_run *to, int64_t smallest,
                        int shift, int64_t digits, int num_threads, int64_t *places)
 {
@@ -294,7 +300,8 @@ static int64_t count_starts(const tess_brick_list *list, int64_t begin, int64_t 
     return count;
 }
 
-/* Bricks that start in [begin, end), the first being number `brick`. */
+/* Notes the bricks that start in [begin, end), of which the first has the number
+ * `brick`. */
 static void note_bricks(tess_brick_list *list, int64_t begin, int64_t end,
                         int64_t brick)
 {
@@ -367,7 +374,7 @@ typedef struct counter {
     int64_t num_vis, num_runs;
 } counter;
 
-/* Counters of all keys: what is not 0 is a brick. */
+/* Makes bricks of the counters of all keys: a counter that is not 0 is a brick. */
 static tess_status take_counts(const counter *count, int64_t num_keys,
                                tess_brick_list *list)
 {
@@ -392,7 +399,8 @@ cleanup:
     return status;
 }
 
-/* Threads share the counters; a single one need not say so to the memory. */
+/* Adds to a counter. Threads share the counters; a single thread needs no atomic
+ * addition. */
 static void add_to(int64_t *count, int64_t more, bool shared)
 {
     if (!shared) {
@@ -433,7 +441,7 @@ cleanup:
     return status;
 }
 
-/* Few samples on many bricks. */
+/* Counts by sorting, for few samples on many bricks. */
 static tess_status count_sorted(const tess_grid_plan *plan, const tess_samples *samples,
                                 bool skip_ignored, int num_threads,
                                 tess_brick_list *list)
@@ -466,10 +474,10 @@ tess_status tess_brick_list_count(const tess_grid_plan *plan,
 
 /* ---- planes ---- */
 
-/* Rows whose uvw are prefetched: they lie anywhere. */
+/* The uvw of so many rows are prefetched, because rows lie anywhere in memory. */
 enum { RUNS_AHEAD = 16 };
 
-/* Widen [*low, *high] to the range of w of a run: w grows with 1/λ. */
+/* Widens [*low, *high] to the range of w of a run. Inside a run, w grows with 1/λ. */
 static void widen_to_run(const tess_grid_plan *plan, const tess_samples *samples,
                          bool in_order, const tess_run *run, double *low, double *high)
 {

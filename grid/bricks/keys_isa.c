@@ -1,5 +1,5 @@
-/* Brick keys of one instruction set; see keys.h. Everything is done in double
- * precision, so that it vectorises; without FMA contraction, so that all instruction
+/* Brick keys of one instruction set; see keys.h. All is computed in double precision,
+ * so that the loop vectorises, and without FMA contraction, so that all instruction
  * sets and the functions of locate.h put a footprint into the same brick. */
 #include "keys.h"
 
@@ -16,7 +16,7 @@ const key_table *key_table_best(void)
 }
 #endif
 
-/* An axis of the grid; footprints start between 0 and period − 1. */
+/* An axis of the grid. Footprints start between 0 and period − 1. */
 typedef struct axis {
     double half_support, period, per_period;
 } axis;
@@ -27,8 +27,8 @@ static inline double round_up(double x)
     return near < x ? near + 1.0 : near;
 }
 
-/* Quotient, rounded down, of whole numbers: the half keeps it away from whole
- * quotients. */
+/* Divides whole numbers, and rounds the quotient down. Adding a half to the dividend
+ * keeps the quotient away from whole numbers. */
 static inline double divide(double x, double per_divisor)
 {
     return tess_nearest((x + 0.5) * per_divisor - 0.5);

@@ -1,6 +1,6 @@
-/* Whether samples and runs that come back from a checkpoint are what gridding relies
- * on: a run of another brick, or a row beyond the channel table, would lead it out of
- * its arrays. */
+/* Checks that samples and runs that come back from a checkpoint are as gridding needs
+ * them. A run of another brick, or a row beyond the channel table, would lead gridding
+ * out of its arrays. */
 #include "tess_moved.h"
 
 #include <math.h>
@@ -25,11 +25,12 @@ bool tess_samples_are_sound(const tess_samples *samples, int64_t num_chan)
     return true;
 }
 
-/* Longer than any baseline [wavelengths]: beyond, cells are no integers. */
+/* No baseline is so long [wavelengths]. Beyond this length, numbers of cells are no
+ * integers. */
 static const double MOST_LAMBDA = 1e12;
 
-/* Whether a channel of a row is in this brick, and within the plan's planes but for
- * rounding. */
+/* Whether a channel of a row lies in this brick, and within the planes of the plan,
+ * apart from rounding. */
 static bool is_in_brick(const tess_grid_plan *plan, const double uvw_m[3],
                         double inv_lambda, int64_t brick)
 {
