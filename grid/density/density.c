@@ -41,8 +41,8 @@ static int64_t num_pages(const tess_density *density)
     return density_num_pages(&density->layout);
 }
 
-/* An empty cell has the factor of no density: 1 with natural and Briggs weights, none
- * with uniform. */
+/* Lays out the grid of the density. An empty cell has the factor of no density, which
+ * is 1 with natural and Briggs weights. Uniform weights have no factor there. */
 static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *opts,
                                  int num_weight)
 {
@@ -102,8 +102,8 @@ const double *density_page(const tess_density *density, int64_t number)
     return density->page[number];
 }
 
-/* Made on first touch; another thread may make it at the same time, then one
- * of the two is dropped. */
+/* Returns a page, which is made when it is first touched. If another thread makes it at
+ * the same time, one of the two is dropped. */
 double *density_page_made(tess_density *density, int64_t number)
 {
     double *page = __atomic_load_n(&density->page[number], __ATOMIC_ACQUIRE);
@@ -118,8 +118,8 @@ double *density_page_made(tess_density *density, int64_t number)
     return expected;
 }
 
-/* Add to a cell, together with other threads. A page of integers has the size of one of
- * doubles, which it becomes at the end. */
+/* Adds to a cell while other threads may do so, too. A page of integers has the size of
+ * one of doubles, which it becomes in the end. */
 static void add_to_cell(const tess_density *density, double *page, int cell,
                         double weight)
 {
@@ -173,10 +173,11 @@ cleanup:
     return status;
 }
 
-/* One page on its way. */
+/* A page on its way to its owner, and back. */
 typedef struct page_message {
     int64_t number;
-    int64_t counts; /* on the way back: 1 for one of its copies, 0 for the others */
+    int64_t counts; /* on the way back it is 1 for one of the copies, and 0 for the
+                       others */
     double cell[DENSITY_PAGE_CELLS];
 } page_message;
 
@@ -218,7 +219,7 @@ static void add_page(const tess_density *density, double *to, const double *from
     }
 }
 
-/* Integers become weights. */
+/* Turns integers into weights. */
 static void scale_page(const tess_density *density, double *page)
 {
     for (int c = 0; density->opts.quantum > 0 && c < DENSITY_PAGE_CELLS; ++c) {
@@ -228,15 +229,16 @@ static void scale_page(const tess_density *density, double *page)
     }
 }
 
-/* Numbers that ΣW and ΣW² are summed up in over the ranks: one a grid, or one a page,
- * which has one owner, when the order has to be the same for any number of them. */
+/* Returns how many numbers sum up ΣW and ΣW² over the ranks: one for each grid, or one
+ * for each page. A page has one owner, so these can be summed in the same order on any
+ * number of ranks. */
 static int64_t num_sums(const tess_density *density)
 {
     return density->opts.quantum > 0 ? num_pages(density) : density->layout.num_grids;
 }
 
-/* At the owner: sum what the ranks sent for each page (in rank order), put the sums
- * back into all copies, and add to ΣW and ΣW² once a page. */
+/* Sums, at the owner, what the ranks have sent for each page, in the order of ranks.
+ * Puts the sums back into all copies, and adds each page once to ΣW and ΣW². */
 static tess_status sum_pages(const tess_density *density, page_message *message,
                              int64_t count, double *sum, double *sum_square)
 {
@@ -271,7 +273,7 @@ cleanup:
     return status;
 }
 
-/* Σ W² / Σ W of a grid from the parts of both sums. */
+/* Computes Σ W² / Σ W of a grid from the parts of both sums. */
 static double mean_square_of(const tess_density *density, const double *sums, int which)
 {
     const int64_t parts = num_sums(density), each = parts / density->layout.num_grids;
@@ -337,8 +339,8 @@ cleanup:
     return status;
 }
 
-/* Cells on each side of a cell that the rank filter's mean is taken over; those beyond
- * the whole grid are none. */
+/* The rank filter takes its mean over so many cells on each side of a cell. Cells
+ * beyond the whole grid do not count. */
 static int64_t rank_reach(const tess_density *density)
 {
     const int64_t cells =
@@ -347,7 +349,7 @@ static int64_t rank_reach(const tess_density *density)
                         tess_max_i64(density->layout.nx, density->layout.ny));
 }
 
-/* Makes the pages within the rank filter's reach of page k, where they are not. */
+/* Makes those pages within the rank filter's reach of page k that are not there yet. */
 static tess_status touch_around(tess_density *density, int64_t k)
 {
     tess_status status = TESS_OK;
@@ -364,7 +366,8 @@ cleanup:
     return status;
 }
 
-/* The rank filter looks beyond the border of a page: have the pages around each. */
+/* Makes the pages around each page, because the rank filter looks beyond the border of
+ * a page. */
 static tess_status touch_neighbours(tess_density *density)
 {
     tess_status status = TESS_OK;
@@ -380,15 +383,15 @@ cleanup:
     return status;
 }
 
-/* f² of a page's grid. */
+/* Returns f² of the grid of a page. */
 static double robustness_of(const tess_density *density, int64_t page)
 {
     const int64_t which = page / (density->layout.pages_x * density->layout.pages_y);
     return pow(5 * pow(10, -density->opts.robust), 2) / density->mean_square[which];
 }
 
-/* Densities become factors of weights. Those of natural weights, which are 1, follow
- * with the taper. */
+/* Turns densities into factors of weights. Natural weights have the factor 1; their
+ * factors follow with the taper. */
 static void to_factors(tess_density *density)
 {
     if (density->opts.weighting == TESS_NATURAL) return;
@@ -401,7 +404,7 @@ static void to_factors(tess_density *density)
     }
 }
 
-/* The density of a cell from what to_factors() has made of it. */
+/* Computes the density of a cell from what to_factors() has made of it. */
 static double weight_of(const tess_density *density, double f2, double value)
 {
     switch (density->opts.weighting) {
@@ -414,8 +417,8 @@ static double weight_of(const tess_density *density, double f2, double value)
     }
 }
 
-/* Add what a page's cells have of the variance: `page` is what to_factors() has made,
- * and `used` are the factors that multiply weights. */
+/* Adds the part of the variance that the cells of a page have. `page` is what
+ * to_factors() has made, and `used` are the factors that multiply weights. */
 static void add_variance(tess_density *density, int64_t number, const double *page,
                          const double *used)
 {
@@ -428,8 +431,8 @@ static void add_variance(tess_density *density, int64_t number, const double *pa
         sum;
 }
 
-/* Multiply the factors of a page's cells by the taper at their corners of least u and
- * v. */
+/* Multiplies the factors of the cells of a page by the taper at their corners of least
+ * u and v. */
 static void taper_page(const tess_density *density, int64_t number, double *used)
 {
     const density_layout *layout = &density->layout;
@@ -446,7 +449,7 @@ static void taper_page(const tess_density *density, int64_t number, double *used
     }
 }
 
-/* The final factors of a page, from those of its density in `used`: adds up the
+/* Makes the final factors of a page from those of its density in `used`. Adds up the
  * variance, and marks factors of 0, which are not those of an empty cell. */
 static void finish_page(tess_density *density, int64_t number, double *used)
 {
@@ -544,7 +547,7 @@ double tess_density_factor(const tess_density *density, int which, double u_lamb
     int64_t number;
     int cell;
     if (!density_cell_of(&density->layout, which, u_lambda, v_lambda, &number, &cell) ||
-        !density->page[number]) /* one that was read back may lack pages */
+        !density->page[number]) /* a density that was read back may lack pages */
         return 0;
     return density_factor(&density->layout, density->page[number][cell]);
 }

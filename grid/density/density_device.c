@@ -9,7 +9,7 @@
 #include "tess_mem.h"
 #include "weight_device.h"
 
-/* Pages that go to the device or come from there in one copy. */
+/* So many pages go to the device, or come from there, in one copy. */
 enum { AT_ONCE = 256 };
 static const int64_t PAGE_BYTES = DENSITY_PAGE_CELLS * (int64_t)sizeof(double);
 

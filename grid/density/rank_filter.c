@@ -1,5 +1,5 @@
-/* Limits the factors of a density's cells to a multiple of the mean around them. Sums
- * over rows of the window come first, then those over its columns. */
+/* Limits the factors of a density's cells to a multiple of the mean around them. It
+ * sums over the rows of the window first, and then over its columns. */
 #include "rank_filter.h"
 
 #include "tess_mem.h"
@@ -47,7 +47,7 @@ void rank_filter_destroy(rank_filter *filter)
     tess_free(filter);
 }
 
-/* Factor of cell (i, j) of one grid, which it is within. */
+/* Returns the factor of cell (i, j) of a grid, in which the cell lies. */
 static double factor_at(const rank_filter *filter, int64_t which, int64_t i, int64_t j)
 {
     const density_layout *layout = filter->layout;
@@ -59,7 +59,7 @@ static double factor_at(const rank_filter *filter, int64_t which, int64_t i, int
         layout, page ? page[(j % DENSITY_PAGE) * DENSITY_PAGE + i % DENSITY_PAGE] : 0);
 }
 
-/* Sum over the cells [i − reach, i + reach) of row j. */
+/* Sums the cells [i − reach, i + reach) of row j. */
 static cell_sum sum_of_row(const rank_filter *filter, int64_t which, int64_t i,
                            int64_t j)
 {
@@ -76,7 +76,8 @@ static cell_sum sum_of_row(const rank_filter *filter, int64_t which, int64_t i,
     return row;
 }
 
-/* A factor, capped by the rows' sums of the window around it. */
+/* Caps a factor by the mean of the window around its cell, of which the sums of rows
+ * are given. */
 static double capped(const rank_filter *filter, const cell_sum *rows, double value)
 {
     cell_sum window = {0};

@@ -1,4 +1,5 @@
-/* Tapers of imaging weights by the baseline's length, and towards the grid's edges. */
+/* Tapers imaging weights by the length of the baseline, and towards the edges of the
+ * grid. */
 #include "taper.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ bool tess_taper_is_none(const tess_taper *taper)
            !(taper->edge_tukey_lambda > 0);
 }
 
-/* The transform of a Gaussian of this FWHM, exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ.
+/* The transform of a Gaussian of this FWHM is exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ.
  */
 static double gaussian(double fwhm_rad, double rho)
 {
@@ -20,14 +21,14 @@ static double gaussian(double fwhm_rad, double rho)
     return exp(-x * x / (4 * log(2.0)));
 }
 
-/* Half a cosine from 0 at x = 0 to 1 at x = width. */
+/* Rises as half a cosine from 0 at x = 0 to 1 at x = width. */
 static double transition(double x, double width)
 {
     if (x <= 0) return 0;
     return x < width ? 0.5 - 0.5 * cos(TESS_PI * x / width) : 1;
 }
 
-/* The factor at a distance from an edge. */
+/* Returns the factor at a distance from an edge. */
 static double at_edge(const tess_taper *taper, double distance)
 {
     const double inside = distance - taper->edge_lambda;

@@ -11,7 +11,8 @@ __device__ inline unsigned long long bits_of(double value)
     return (unsigned long long)__double_as_longlong(value);
 }
 
-/* A warp a row, its lanes neighbouring channels, from whose weights f makes others. */
+/* A warp works on a row, and its lanes on neighbouring channels. The function f makes
+ * other weights of theirs. */
 template <typename real, typename function>
 __device__ inline void for_each_weight(const tess_device_samples &samples, function f)
 {
@@ -31,8 +32,8 @@ __device__ inline void for_each_weight(const tess_device_samples &samples, funct
     }
 }
 
-/* Bound by the atomics of cells that many samples share, which neighbouring channels of
- * short baselines do. */
+/* The limit are the atomics of cells that many samples share, as neighbouring channels
+ * of short baselines do. */
 template <typename real>
 __global__ void add_kernel(const density_layout layout, const tess_device_samples samples,
                            double *cells, unsigned char *touched)
@@ -59,7 +60,7 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
     }
     __syncthreads();
     double here = 0, most = 0;
-    int whose = 0; /* lanes mostly stay with one weight */
+    int whose = 0; /* the lanes of a warp mostly stay with one weight */
     for_each_weight<real>(samples, [&](int which, double u, double v, real *weight) {
         int64_t page;
         int cell;
