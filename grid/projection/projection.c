@@ -14,21 +14,21 @@
  * other half. Where the field is so wide that this would pass l = ±1, it is less. */
 static const double PADDING = 2, LEAST_PADDING = 1.2, WIDEST_FIELD = 2;
 
-/* Share of the accuracy that offsets and planes may use up together; where they do not
- * reach it, the least share of the offsets' error that planes have. */
+/* Offsets and planes may use up this share of the accuracy together. Where they do not
+ * reach the accuracy, the error of planes is at least this share of that of offsets. */
 static const double SHARE = 0.95, PLANES_SHARE = 0.3;
 
-/* Shares of their error that taper and factors may add. */
+/* Taper and factors may add these shares of the error. */
 static const double TAPER_SHARE = 0.1, FACTOR_SHARE = 0.1;
 
-/* Taps below this part of the error are left out, relative to the largest: those around
- * a kernel together weigh several times as much. */
+/* Taps below this part of the error, relative to the largest tap, are left out. Those
+ * around a kernel together weigh several times as much. */
 static const double CUT_SHARE = 0.05;
 
-/* An image may be expected, or measured, to be this part of itself off at most. */
+/* An image may be expected, or measured, to be wrong by at most this part of itself. */
 static const double MOST_ERROR = 0.3;
 
-/* Kernels of a user's are for a grid of whole cells, to this part of its field. */
+/* The kernels of a user are for a grid of whole cells, to this part of its field. */
 static const double FIELD_WITHIN = 1e-6;
 
 enum {
@@ -65,7 +65,7 @@ static tess_gcf_spacing spacing_of(bool is_linear)
 
 /* ---- choice ---- */
 
-/* n − 1 over the image: its mean, and rms distance from that. */
+/* Computes n − 1 over the image: its mean, and its rms distance from the mean. */
 static double spread_of(const tess_geom *geom, double *mean)
 {
     enum { SIDE = 33 };
@@ -88,9 +88,9 @@ static double offset_error(const tess_grid_plan *plan, int oversampling)
     return TESS_PI * sqrt(2.0) / 6 / oversampling / plan->projection->padding;
 }
 
-/* The error of `num_planes` planes, for w that are spread evenly. Mean squares of
- * distances in w are twice as large if planes are even in √w as if they are even in w.
- */
+/* Computes the error of `num_planes` planes, for w that are spread evenly. The mean
+ * square of distances in w is twice as large if planes are evenly spaced in √w as if
+ * they are evenly spaced in w. */
 static double plane_error(const tess_grid_plan *plan, int num_planes)
 {
     const tess_projection *projection = plan->projection;
@@ -99,7 +99,7 @@ static double plane_error(const tess_grid_plan *plan, int num_planes)
            plan->opts.w_max_lambda * projection->nm1_spread / (num_planes - 1);
 }
 
-/* The error of offsets and planes together. */
+/* Computes the error of offsets and planes together. */
 static double layout_error(const tess_grid_plan *plan, const tess_gcf_layout *layout)
 {
     return hypot(offset_error(plan, layout->oversampling),
@@ -115,7 +115,7 @@ static int planes_for(const tess_grid_plan *plan, double error)
                                           : (int)planes;
 }
 
-/* The narrowest taper whose aliases stay below the error. */
+/* Finds the narrowest taper whose aliases stay below the error. */
 static int choose_taper(double padding, double error)
 {
     for (int support = TESS_MIN_SUPPORT; support < TESS_MAX_SUPPORT; support += 2) {
@@ -126,8 +126,8 @@ static int choose_taper(double padding, double error)
     return TESS_MAX_SUPPORT;
 }
 
-/* Bytes of tables, about: kernels are as wide as the largest fringe in the part of the
- * field where tapers have not fallen. */
+/* Estimates the bytes of tables. Kernels are as wide as the largest fringe in the part
+ * of the field where tapers have not fallen. */
 static double table_bytes(const tess_grid_plan *plan, const tess_gcf_opts *opts)
 {
     const int planes = opts->layout.num_planes,
@@ -148,7 +148,7 @@ static double table_bytes(const tess_grid_plan *plan, const tess_gcf_opts *opts)
     return cells * half * half * (plan->is_double ? 16 : 8);
 }
 
-/* The error that planes may have beside the error of offsets. */
+/* Returns the error that planes may have beside the error of offsets. */
 static double planes_share(const tess_grid_plan *plan, double offsets)
 {
     const double all = SHARE * plan->opts.accuracy;
@@ -163,8 +163,8 @@ static void set_oversampling(const tess_grid_plan *plan, int oversampling,
     layout->num_planes = planes_for(plan, planes_share(plan, offsets));
 }
 
-/* Offsets and planes: as asked for, or the smallest tables that reach the accuracy;
- * fewer planes where tables would take too much memory. */
+/* Chooses offsets and planes: those that are asked for, or the smallest tables that
+ * reach the accuracy. If tables would take too much memory, there are fewer planes. */
 static void choose_layout(const tess_grid_plan *plan, tess_gcf_opts *opts)
 {
     const tess_projection_opts *asked = &plan->projection->opts;
@@ -213,7 +213,7 @@ cleanup:
 
 /* ---- errors that are too large ---- */
 
-/* Advice that makes the larger part of the error smaller. */
+/* Gives advice that makes the larger part of the error smaller. */
 static const char *advice_of(const tess_grid_plan *plan, const tess_gcf_layout *layout)
 {
     const bool few_planes = plane_error(plan, layout->num_planes) >
@@ -251,7 +251,7 @@ cleanup:
 
 tess_status tess_projection_accept(const tess_grid_plan *plan, double measured_error)
 {
-    /* convolution functions of a user's may be of something else than a plain image */
+    /* a user's convolution functions may be of something else than a plain image */
     if (plan->projection->taper_line[0]) return TESS_OK;
     return refuse_error(plan, &plan->projection->gcf->layout, measured_error,
                         "measured");
@@ -278,8 +278,8 @@ cleanup:
     return status;
 }
 
-/* What is the fastest, as far as it has been tuned; else factored, but on a GPU only
- * where kernels are so wide that they are products. */
+/* Chooses the strategy that was the fastest when it was tuned. Without tuning it is
+ * `factored`, but on a GPU only if kernels are so wide that they are products. */
 static void choose_strategy(tess_grid_plan *plan, tess_gcf_grid_opts *opts)
 {
     const tess_projection_opts *asked = &plan->projection->opts;
@@ -307,7 +307,7 @@ static tess_status make_gridder(tess_grid_plan *plan, double error)
     const bool predicts = plan->opts.worst_pixel;
     tess_gcf_grid_opts opts;
     tess_gcf_grid_opts_default(&opts);
-    /* a device's backend grids samples from there */
+    /* the backend of a device grids samples from there */
     opts.backend = plan->backend->start ? TESS_GCF_DEVICE : TESS_GCF_CPU;
     opts.strategy = projection->opts.strategy;
     if (!opts.strategy) choose_strategy(plan, &opts);
@@ -329,8 +329,8 @@ cleanup:
     return status;
 }
 
-/* Bricks as wide as the kernels, so that what is added to the grid is not mostly halo;
- * they must not meet themselves around the grid's edge. */
+/* Makes bricks as wide as the kernels, so that what is added to the grid is not mostly
+ * halo. Bricks must not meet themselves around the edge of the grid. */
 static void choose_tile(tess_grid_plan *plan)
 {
     const int64_t shorter = plan->nu < plan->nv ? plan->nu : plan->nv;
@@ -386,8 +386,8 @@ cleanup:
     return status;
 }
 
-/* Value at whole numbers (i, j) of 1/Q cell from the middle of the grid's axes, the
- * first of which runs against u. */
+/* Returns the value at whole numbers (i, j) of 1/Q cell from the middle of the grid's
+ * axes, the first of which runs against u. */
 static const double *user_sample(const tess_projection_kernels *kernels, int plane,
                                  int64_t i, int64_t j)
 {
@@ -410,7 +410,7 @@ static void user_value(const void *context, int plane, double x, double y,
     memcpy(value, user_sample(kernels, plane, i, j), 2 * sizeof *value);
 }
 
-/* Cells that hold all of a plane but zeros. */
+/* Finds the cells outside of which a plane is zero. */
 static int user_support(const tess_projection_kernels *kernels, int plane)
 {
     const int64_t q = kernels->oversampling, most = kernels->support * q / 2;
@@ -426,7 +426,7 @@ static int user_support(const tess_projection_kernels *kernels, int plane)
            (cells == 0 ? TESS_GCF_STEP : 0);
 }
 
-/* Sums of plane 0 across each axis, whose transforms are the taper. */
+/* Sums plane 0 across each axis. The transforms of the sums are the taper. */
 static tess_status user_taper(tess_projection *projection)
 {
     tess_status status = TESS_OK;
@@ -521,7 +521,7 @@ cleanup:
 
 /* ---- plans ---- */
 
-/* W-kernels of this plan's own. */
+/* Makes the w-kernels of this plan. */
 static tess_status compute_kernels(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
@@ -608,8 +608,8 @@ cleanup:
 
 /* ---- for logs and planners ---- */
 
-/* Seconds of a cell of a kernel on one core: 8 FLOP, and its tap from the second level
- * of cache or beyond. */
+/* Estimates the seconds that a cell of a kernel takes on one core: 8 FLOP, and its tap,
+ * which comes from the second level of cache or beyond. */
 static const double CELL_S = 0.4e-9;
 
 double projection_cells(const tess_grid_plan *plan)

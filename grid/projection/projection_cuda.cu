@@ -15,15 +15,15 @@ namespace
 
 enum { THREADS = 256, LANES = 32 };
 
-/* Share of the device memory that points may take, and the largest number of points at
- * a time. More points are not faster. */
+/* Points may take this share of the device memory, and this is the largest number of
+ * points at a time. More points are not faster. */
 const double POINTS_SHARE = 0.5;
 const int64_t MOST_POINTS = (int64_t)1 << 25;
 
 /* Lists of points that meet tiles have fewer than 2^31 entries. */
 const int64_t MOST_ENTRY_BYTES = (int64_t)48 << 30;
 
-/* The plan and samples as kernels want them. */
+/* The plan and the samples, as the kernels of the device need them. */
 struct view {
     double scale_u, scale_v; /* cells per metre at 1/λ = 1, signs included */
     double half, period_u, period_v;
@@ -36,7 +36,7 @@ struct view {
     bool is_double, skip_ignored;
 };
 
-/* A row, a channel of it. */
+/* A channel of a row. */
 struct sample {
     int64_t index;
     double a, b, w; /* cells, wavelengths */
@@ -98,7 +98,7 @@ __device__ sample sample_at(const view &v, int64_t row, int chan)
     return s;
 }
 
-/* First cell of the footprint, as tess_footprint_start(). */
+/* Returns the first cell of the footprint, as tess_footprint_start() does. */
 __device__ int start_of(double coordinate, double half, double period, int cells)
 {
     const double start = ceil(__dadd_rn(coordinate, -half));
@@ -113,7 +113,7 @@ __device__ int64_t tile_of(const view &v, const sample &s)
     return (int64_t)u * v.tiles_v + w;
 }
 
-/* Coordinate in a brick's sum, as within() of projection.c. */
+/* Returns the coordinate in the sum of a brick, as within() of projection.c does. */
 __device__ double within(double coordinate, double half, double first, int tile,
                          double period)
 {
@@ -125,7 +125,8 @@ __device__ double within(double coordinate, double half, double first, int tile,
 
 /* ---- bricks ---- */
 
-/* A channel of a row a thread; one atomic for neighbours of a warp in the same tile. */
+/* A thread works on a channel of a row. The neighbours of a warp that lie in the same
+ * tile share one atomic operation. */
 __global__ void count_kernel(view v, int64_t num_rows, int max_chan,
                              unsigned long long *count)
 {
@@ -178,8 +179,8 @@ cleanup:
 
 /* ---- points ---- */
 
-/* Rows [row, row + num_rows). For each row and channel it has the line at which the
- * brick of a tile begins, plus 1, or 0. */
+/* The rows [row, row + num_rows). `line` has, for each row and channel, the line at
+ * which the brick of its tile begins, plus 1; or 0. */
 struct batch {
     view v;
     int64_t row, num_rows;
@@ -197,7 +198,8 @@ __global__ void line_kernel(int64_t count, const int64_t *key,
     if (k < count) tile_line[key[k]] = (int32_t)(brick[k].offset / stride) + 1;
 }
 
-/* A channel of a row a thread: a point, of no place where it is not wanted. */
+/* A thread works on a channel of a row, which it makes a point. The point has no place
+ * if it is not wanted. */
 __global__ void point_kernel(batch b)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -206,7 +208,7 @@ __global__ void point_kernel(batch b)
     const sample s = sample_at(v, b.row + k / b.max_chan, (int)(k % b.max_chan));
     const int64_t tile = s.there ? tile_of(v, s) : 0;
     const int32_t line = s.there ? b.tile_line[tile] : 0;
-    b.u[k] = b.coordinate_v[k] = -1; /* no footprint is inside there */
+    b.u[k] = b.coordinate_v[k] = -1; /* no footprint lies inside there */
     b.w[k] = 0;
     b.line[k] = line - 1;
     if (line == 0) return;
@@ -216,7 +218,7 @@ __global__ void point_kernel(batch b)
     b.w[k] = s.w;
 }
 
-/* Phase of what lies between planes, as projection_phase(). */
+/* Computes the phase of what lies between planes, as projection_phase() does. */
 struct phases {
     gcf_cuda_planes planes;
     double nm1_mean;
@@ -228,14 +230,15 @@ __device__ void phase_of(const phases &by, double w, double *sine, double *cosin
     sincospi(-2 * between * by.nm1_mean, sine, cosine);
 }
 
-/* Pols [first, first + together) of the sums. */
+/* The polarisations [first, first + together) of the sums. */
 struct values {
     phases by;
     int first, together;
     void *vis; /* of points */
 };
 
-/* A point a thread: weighted visibilities, or weights, times its phase. */
+/* A thread works on a point: it multiplies the point's weighted visibilities, or its
+ * weights, by the point's phase. */
 template <typename R> __global__ void load_kernel(batch b, values to)
 {
     typedef typename cuda_complex<R>::type C;
@@ -269,7 +272,8 @@ template <typename R> __global__ void load_kernel(batch b, values to)
     }
 }
 
-/* A point a thread: what was predicted for it, to its sample, the phase undone. */
+/* A thread works on a point: it undoes the phase of what was predicted for the point,
+ * and writes it to the point's sample. */
 template <typename R> __global__ void store_kernel(batch b, values from, void *vis)
 {
     typedef typename cuda_complex<R>::type C;
@@ -337,7 +341,8 @@ cleanup:
     return status;
 }
 
-/* The sums as one grid: a pol's lines are followed by those of the brick's others. */
+/* The sums seen as one grid: the lines of a polarisation are followed by those of the
+ * brick's other polarisations. */
 void lay_out(const tile_cuda_sums *sums, call *c)
 {
     const int64_t stride = tess_grid_brick_stride(c->plan);
@@ -349,7 +354,7 @@ void lay_out(const tile_cuda_sums *sums, call *c)
     c->cells.data = sums->data;
 }
 
-/* Arrays for as many rows at a time as memory allows. */
+/* Allocates arrays for as many rows at a time as memory allows. */
 tess_status make_room(int num_pol, call *c)
 {
     tess_status status = TESS_OK;
@@ -393,7 +398,7 @@ void call_free(call *c)
         tess_device_free(memory[k]);
 }
 
-/* Some pols of some rows. */
+/* Some polarisations of some rows. */
 tess_status do_part(const call *c)
 {
     tess_status status = TESS_OK;

@@ -1,5 +1,5 @@
-/* Pieces of work of w-projection on the CPU: a brick's visibilities become points of
- * its sum, which the strategies of gcf/ work on. */
+/* Works on pieces of w-projection on the CPU: the visibilities of a brick become points
+ * of its sum, which the strategies of gcf/ work on. */
 #include <math.h>
 
 #include "locate.h"
@@ -8,7 +8,7 @@
 #include "tess_projection_pieces.h"
 #include "tess_real.h"
 
-/* A piece's visibilities as points of its brick's sum. */
+/* The visibilities of a piece as points of its brick's sum. */
 typedef struct piece_points {
     int64_t count;
     double *u, *v, *w;
@@ -43,8 +43,8 @@ cleanup:
     return status;
 }
 
-/* Coordinate in a brick's sum that begins at `first`: the footprint starts in the
- * brick's tile, or by rounding just outside of it. */
+/* Returns the coordinate in the sum of a brick that begins at `first`. The footprint
+ * starts in the brick's tile or, by rounding, just outside of it. */
 static double within(double coordinate, int footprint, int64_t first, int tile,
                      int64_t cells)
 {
@@ -55,7 +55,8 @@ static double within(double coordinate, int footprint, int64_t first, int tile,
     return start + half;
 }
 
-/* The points of a piece: places, phases and which samples they are. */
+/* Makes the points of a piece: their places, their phases, and the samples that they
+ * stand for. */
 static void place_points(const tile_job *job, const tess_brick_list *bricks,
                          const tile_piece *piece, piece_points *points)
 {
@@ -83,8 +84,8 @@ static void place_points(const tile_job *job, const tess_brick_list *bricks,
     }
 }
 
-/* Weighted visibilities (or weights, for a PSF) of polarisation `pol` of the sums, with
- * their phases, to out[k · step]. */
+/* Writes the weighted visibilities (or the weights, for a PSF) of polarisation `pol` of
+ * the sums, multiplied by their phases, to out[k · step]. */
 static void load_values(const tile_job *job, const piece_points *points, int pol,
                         int together, int place)
 {
@@ -110,7 +111,7 @@ static void load_values(const tile_job *job, const piece_points *points, int pol
     }
 }
 
-/* Predicted values to the samples, their phases undone. */
+/* Undoes the phases of predicted values, and writes these to the samples. */
 static void store_values(const tile_job *job, const piece_points *points, int pol,
                          int together, int place)
 {
@@ -128,7 +129,7 @@ static void store_values(const tile_job *job, const piece_points *points, int po
     }
 }
 
-/* A piece, as many polarisations at a time as the strategies take. */
+/* Works on a piece, with as many polarisations at a time as the strategies take. */
 static tess_status run_piece(const tile_job *job, const tess_brick_list *bricks,
                              const tile_piece *piece, bool degrid)
 {

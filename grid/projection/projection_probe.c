@@ -1,5 +1,5 @@
-/* The error of w-projection against the direct sum, measured on visibilities of a
- * run. */
+/* Measures the error of w-projection against the direct sum, on visibilities of a run.
+ */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -15,13 +15,14 @@ enum {
     AT_ONCE = 16    /* of these, gridded together */
 };
 
-/* Cells of footprints that are looked at, times SIDE: a second or so. */
+/* The number of cells of footprints that are looked at, times SIDE, stays below this.
+ * The work takes a second or so. */
 static const double MOST_WORK = 3e8;
 
 typedef double complex value;
 
-/* Visibilities, each on cells of its own, one below the other: where in their cells,
- * and their w. */
+/* Visibilities, each on cells of its own, one below the other: their places in their
+ * cells, and their w. */
 typedef struct probe_set {
     int count;
     double u[AT_ONCE], v[AT_ONCE], w[AT_ONCE];
@@ -46,7 +47,8 @@ static tess_status probe_begin(const tess_grid_plan *plan, probe *of)
     of->lines = plan->footprint;
     for (int axis = 0; axis < 2; ++axis) {
         for (int k = 0; k < SIDE; ++k) {
-            /* one in each of SIDE parts, not at the same place in all */
+            /* there is one in each of SIDE parts, and they are not at the same place in
+             * all parts */
             const int64_t pixel =
                 (size[axis] * (8 * k + (5 * k + 3 * axis) % 8)) / (8 * SIDE);
             of->p[axis][k] = (double)(pixel - size[axis] / 2) / (double)grid[axis];
@@ -73,13 +75,14 @@ static value cell_at(const probe *of, int64_t k)
                                : (value)((const float complex *)of->cells)[k];
 }
 
-/* exp(−2πi turns) */
+/* Computes exp(−2πi turns). */
 static value turn_of(double turns)
 {
     return CMPLX(cos(TESS_TWO_PI * turns), -sin(TESS_TWO_PI * turns));
 }
 
-/* Σ over cells of exp(−2πi (x p + y q)), x and y from the visibility's own cell. */
+/* Computes the sum over cells of exp(−2πi (x p + y q)), with x and y counted from the
+ * visibility's own cell. */
 static void transform(probe *of, int number, value out[SIDE][SIDE])
 {
     const int64_t first = number * of->lines * of->lines;
@@ -112,7 +115,7 @@ static double middle_of(const probe *of)
     return (double)(of->lines / 2 - 1);
 }
 
-/* Grid a set. */
+/* Grids a set. */
 static tess_status grid_set(probe *of, const probe_set *set)
 {
     tess_status status = TESS_OK;
@@ -141,7 +144,7 @@ cleanup:
     return status;
 }
 
-/* The error of a visibility of a set that was gridded. */
+/* Computes the error of a visibility of a set that was gridded. */
 static void probe_one(probe *of, const probe_set *set, int number,
                       tess_projection_error *error)
 {
@@ -166,7 +169,7 @@ static void probe_one(probe *of, const probe_set *set, int number,
     ++error->num_vis;
 }
 
-/* The errors of a set, which is empty afterwards. */
+/* Computes the errors of a set, which is empty afterwards. */
 static tess_status probe_all(probe *of, probe_set *set, tess_projection_error *error)
 {
     tess_status status = TESS_OK;
