@@ -7,7 +7,7 @@
 
 #include "cpu_work.h"
 
-/* ---- a function, in a source of its own, for each algorithm: list is cpu_loop.c ---- */
+/* ---- a function and a source for each algorithm; that of `list` is cpu_loop.c ---- */
 
 #define TESS_CLEAN_CYCLE_DECLARED(name)                                                \
     tess_status cpu_cycle_##name(clean_work *work, clean_loop *loop,                   \
