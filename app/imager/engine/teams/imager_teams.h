@@ -52,11 +52,30 @@ int imager_teams_order(const output_table *outputs, int64_t first, int num, int 
 tess_status imager_teams_form(tess_comm *comm, int num, imager_teams *teams);
 void imager_teams_free(imager_teams *teams); /**< Collective in the team. */
 
-/** Send the samples of a round to the teams that make its outputs: of_team[num] are
- * those of the first `num` teams, of one kind on all ranks. They are freed. The team's
- * own samples arrive in `to`, in the order of the file over its ranks; nothing does
- * after a failure. Collective. */
-tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
+/** Samples on their way to teams. */
+typedef struct team_parcel {
+    tess_samples samples; /**< those of the first team, then those of the next ... */
+    int64_t *row, *vis; /**< [teams + 1] first row and sample of each team, and ends */
+    int num;            /**< teams whose samples are complete */
+} team_parcel;
+
+/** Begin a parcel with room for so many rows and samples like these. TESS_ERR_ALLOC.
+ * Local. */
+tess_status team_parcel_create(const imager_teams *teams, const tess_samples *like,
+                               int64_t num_rows, int64_t num_vis, team_parcel *parcel);
+
+/** Append samples, where the samples of each row follow those of the previous row.
+ * TESS_ERR_ALLOC. Local. */
+tess_status team_parcel_add(team_parcel *parcel, const tess_samples *from);
+
+/** Note that the next team has all its samples. Local. */
+void team_parcel_end_team(team_parcel *parcel);
+void team_parcel_free(team_parcel *parcel); /**< Zeros are fine. Local. */
+
+/** Send the samples of a round to the teams that make its outputs; teams that are not
+ * in the parcel get none. The team's own samples arrive in `to`, in the order of the
+ * file over its ranks; nothing does after a failure. Collective. */
+tess_status imager_teams_send(const imager_teams *teams, team_parcel *parcel,
                               tess_samples *to);
 
 /** The rows that a rank keeps of means over channels, and of images that all ranks

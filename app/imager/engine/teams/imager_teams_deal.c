@@ -4,17 +4,58 @@
 #include "imager_teams.h"
 #include "tess_mem.h"
 
-/* First row and sample of each team, among the samples that this rank sends. */
-typedef struct parcel {
-    tess_samples samples;
-    int64_t *row, *vis; /* [num + 1] */
-} parcel;
-
-static void free_parcel(parcel *own)
+tess_status team_parcel_create(const imager_teams *teams, const tess_samples *like,
+                               int64_t num_rows, int64_t num_vis, team_parcel *parcel)
 {
-    tess_samples_free(&own->samples);
-    tess_free(own->row);
-    tess_free(own->vis);
+    tess_status status = TESS_OK;
+    parcel->samples = tess_samples_like(like);
+    parcel->row = tess_alloc_zero(teams->num + 1, sizeof *parcel->row);
+    parcel->vis = tess_alloc_zero(teams->num + 1, sizeof *parcel->vis);
+    if (!parcel->row || !parcel->vis)
+        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
+    TESS_TRY(tess_samples_reserve(&parcel->samples, num_rows, num_vis));
+cleanup:
+    return status;
+}
+
+tess_status team_parcel_add(team_parcel *parcel, const tess_samples *from)
+{
+    tess_status status = TESS_OK;
+    tess_samples *to = &parcel->samples;
+    const size_t element = from->is_double ? 8 : 4;
+    const size_t vis = 2 * element * (size_t)from->num_pol;
+    const size_t weight = element * (size_t)from->num_weight;
+    const size_t rows = (size_t)from->num_rows, count = (size_t)from->num_vis;
+    if (rows == 0 || count == 0) return TESS_OK;
+    TESS_TRY(tess_samples_reserve(to, to->num_rows + from->num_rows,
+                                  to->num_vis + from->num_vis));
+    memcpy(to->uvw_m + 3 * to->num_rows, from->uvw_m, rows * 3 * sizeof *to->uvw_m);
+    memcpy(to->chan_base + to->num_rows, from->chan_base, rows * sizeof *to->chan_base);
+    memcpy(to->num_chan + to->num_rows, from->num_chan, rows * sizeof *to->num_chan);
+    if (from->origins)
+        memcpy(to->origin + to->num_rows, from->origin, rows * sizeof *to->origin);
+    memcpy((char *)to->vis + (size_t)to->num_vis * vis, from->vis, count * vis);
+    memcpy((char *)to->weight + (size_t)to->num_vis * weight, from->weight,
+           count * weight);
+    to->num_rows += from->num_rows;
+    to->num_vis += from->num_vis;
+cleanup:
+    return status;
+}
+
+void team_parcel_end_team(team_parcel *parcel)
+{
+    ++parcel->num;
+    parcel->row[parcel->num] = parcel->samples.num_rows;
+    parcel->vis[parcel->num] = parcel->samples.num_vis;
+}
+
+void team_parcel_free(team_parcel *parcel)
+{
+    tess_samples_free(&parcel->samples);
+    tess_free(parcel->row);
+    tess_free(parcel->vis);
+    *parcel = (team_parcel){0};
 }
 
 /* Sends one array of the samples to their ranks; `first` of teams in elements of `size`
@@ -60,7 +101,8 @@ cleanup:
 
 /* Sends a parcel's samples to the teams; those of this rank's team arrive in `to`.
  * Collective. */
-static tess_status send(const imager_teams *teams, const parcel *own, tess_samples *to)
+static tess_status send(const imager_teams *teams, const team_parcel *own,
+                        tess_samples *to)
 {
     tess_status status = TESS_OK;
     const tess_samples *from = &own->samples;
@@ -91,72 +133,14 @@ cleanup:
     return status;
 }
 
-/* Appends samples, where the samples of each row follow those of the previous row.
- * Local. */
-static tess_status append(const tess_samples *from, tess_samples *to)
-{
-    tess_status status = TESS_OK;
-    const size_t element = from->is_double ? 8 : 4;
-    const size_t vis = 2 * element * (size_t)from->num_pol;
-    const size_t weight = element * (size_t)from->num_weight;
-    const size_t rows = (size_t)from->num_rows, count = (size_t)from->num_vis;
-    if (rows == 0 || count == 0) return TESS_OK;
-    TESS_TRY(tess_samples_reserve(to, to->num_rows + from->num_rows,
-                                  to->num_vis + from->num_vis));
-    memcpy(to->uvw_m + 3 * to->num_rows, from->uvw_m, rows * 3 * sizeof *to->uvw_m);
-    memcpy(to->chan_base + to->num_rows, from->chan_base, rows * sizeof *to->chan_base);
-    memcpy(to->num_chan + to->num_rows, from->num_chan, rows * sizeof *to->num_chan);
-    if (from->origins)
-        memcpy(to->origin + to->num_rows, from->origin, rows * sizeof *to->origin);
-    memcpy((char *)to->vis + (size_t)to->num_vis * vis, from->vis, count * vis);
-    memcpy((char *)to->weight + (size_t)to->num_vis * weight, from->weight,
-           count * weight);
-    to->num_rows += from->num_rows;
-    to->num_vis += from->num_vis;
-cleanup:
-    return status;
-}
-
-/* Collects the samples of the first `num` teams in one array, and frees them. Local. */
-static tess_status pack(const imager_teams *teams, int num, tess_samples *of_team,
-                        parcel *out)
-{
-    tess_status status = TESS_OK;
-    int64_t rows = 0, vis = 0;
-    out->samples = tess_samples_like(&of_team[0]);
-    out->row = tess_alloc_zero(teams->num + 1, sizeof *out->row);
-    out->vis = tess_alloc_zero(teams->num + 1, sizeof *out->vis);
-    if (!out->row || !out->vis)
-        TESS_FAIL(TESS_ERR_ALLOC, "samples of %d teams", teams->num);
-    for (int g = 0; g < num; ++g) {
-        rows += of_team[g].num_rows;
-        vis += of_team[g].num_vis;
-    }
-    TESS_TRY(tess_samples_reserve(&out->samples, rows, vis));
-    for (int g = 0; g < teams->num; ++g) {
-        if (g < num) {
-            TESS_TRY(append(&of_team[g], &out->samples));
-            tess_samples_free(&of_team[g]);
-        }
-        out->row[g + 1] = out->samples.num_rows;
-        out->vis[g + 1] = out->samples.num_vis;
-    }
-cleanup:
-    return status;
-}
-
-tess_status imager_teams_send(const imager_teams *teams, int num, tess_samples *of_team,
+tess_status imager_teams_send(const imager_teams *teams, team_parcel *parcel,
                               tess_samples *to)
 {
     tess_status status = TESS_OK;
-    parcel own = {0};
-    status = pack(teams, num, of_team, &own);
-    TESS_TRY(tess_comm_agree(teams->all, status));
-    TESS_TRY(send(teams, &own, to));
+    while (parcel->num < teams->num)
+        team_parcel_end_team(parcel);
+    TESS_TRY(send(teams, parcel, to));
 cleanup:
-    for (int g = 0; g < num; ++g)
-        tess_samples_free(&of_team[g]);
     if (status != TESS_OK) tess_samples_free(to);
-    free_parcel(&own);
     return status;
 }

@@ -27,9 +27,8 @@ tess_status channel_group_create(image_run *run, int64_t first_output, int num_c
                              .at_once = shared ? run->teams.num : 1};
     group->channel = tess_alloc_zero(num_channels, sizeof *group->channel);
     group->order = tess_alloc(num_channels, sizeof *group->order);
-    group->rows = tess_alloc_zero(run->teams.num, sizeof *group->rows);
-    group->samples = tess_alloc_zero(run->teams.num, sizeof *group->samples);
-    if (!group->channel || !group->order || !group->rows || !group->samples)
+    group->rows = tess_alloc_zero(group->at_once, sizeof *group->rows);
+    if (!group->channel || !group->order || !group->rows)
         TESS_FAIL(TESS_ERR_ALLOC, "a group of %d channels", num_channels);
     group->num_channels = num_channels;
     for (int c = 0; c < num_channels; ++c) {
@@ -77,7 +76,6 @@ void channel_group_free(channel_group *group)
     tess_free(group->channel);
     tess_free(group->order);
     tess_free(group->rows);
-    tess_free(group->samples);
     *group = (channel_group){0};
 }
 

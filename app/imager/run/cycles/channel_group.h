@@ -49,9 +49,8 @@ typedef struct channel_group {
     int *order;             /**< [num_with_data] channels with data, in the order of
                                rounds; owned */
     int num_with_data;
-    int at_once;           /**< channels of a round; the last round may have fewer */
-    imager_rows **rows;    /**< [teams] rows of a round's channels, for one call */
-    tess_samples *samples; /**< [teams] samples of a round's channels, for one call */
+    int at_once;        /**< channels of a round; the last round may have fewer */
+    imager_rows **rows; /**< [at_once] rows of a round's channels, for one call */
 } channel_group;
 
 /** Begin the group of these outputs. TESS_ERR_ALLOC: callers agree on it. Local. */

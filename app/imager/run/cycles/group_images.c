@@ -25,13 +25,13 @@ static void give_up_all(image_run *run, int64_t end)
     run->row_time = NULL;
 }
 
-/* Sends group->samples[num] to their teams, and gives those of its team to `own`, if
- * this rank has a channel. Collective over all ranks. */
-static tess_status send_samples(channel_group *group, int num, group_channel *own)
+/* Sends samples to their teams, and gives those of this team to its channel `own`;
+ * NULL: it has none. Collective over all ranks. */
+static tess_status send_samples(image_run *run, team_parcel *parcel, group_channel *own)
 {
     tess_status status = TESS_OK;
     tess_samples mine = {0};
-    TESS_TRY(imager_teams_send(&group->run->teams, num, group->samples, &mine));
+    TESS_TRY(imager_teams_send(&run->teams, parcel, &mine));
     if (own)
         own->data.cached = mine;
     else
@@ -44,41 +44,74 @@ tess_status group_images_deal(channel_group *group, int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
+    const output_table *outputs = &run->outputs;
+    team_parcel parcel = {0};
+    int64_t held = 0;
     double mark = tess_time_now();
     if (run->teams.num == 1 || run->mode != DATA_CACHED) return TESS_OK;
-    for (int64_t k = first; k < end && status == TESS_OK; ++k)
-        status = image_copy_output(run, k, &group->samples[k - first]);
+    for (int64_t k = first; k < end; ++k)
+        held += outputs->num_held[k];
+    status = team_parcel_create(&run->teams, &run->all, 0, held, &parcel);
+    for (int64_t k = first; k < end && status == TESS_OK; ++k) {
+        status =
+            output_table_choose(outputs, k, &run->all, run->row_time, &parcel.samples);
+        team_parcel_end_team(&parcel);
+    }
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     give_up_all(run, end);
-    TESS_TRY(send_samples(group, (int)(end - first),
-                          group->num_channels > 0 ? group->channel : NULL));
+    TESS_TRY(
+        send_samples(run, &parcel, group->num_channels > 0 ? group->channel : NULL));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
 cleanup:
+    team_parcel_free(&parcel);
     return status;
 }
 
-/* Weighs the samples of a round's channels. If teams share the group, all ranks have
- * weighted them, because they have one density, and send them to the teams that make
- * their images. Collective. */
-static tess_status weigh_round(channel_group *group, int first)
+/* Sends the weighted samples of a round's channels to the teams that make their images.
+ * Collective. */
+static tess_status deal_round(channel_group *group, int first)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
     const int size = channel_group_size(group, first);
+    team_parcel parcel = {0};
+    int64_t rows = 0, vis = 0;
+    double mark = tess_time_now();
     for (int g = 0; g < size; ++g) {
+        const sample_sets *data = &channel_group_at(group, first, g)->data;
+        rows += data->cached.num_rows;
+        vis += data->cached.num_vis;
+    }
+    status =
+        team_parcel_create(&run->teams, &channel_group_at(group, first, 0)->data.cached,
+                           rows, vis, &parcel);
+    for (int g = 0; g < size && status == TESS_OK; ++g) {
+        tess_samples *samples = &channel_group_at(group, first, g)->data.cached;
+        status = team_parcel_add(&parcel, samples);
+        tess_samples_free(samples);
+        team_parcel_end_team(&parcel);
+    }
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(send_samples(run, &parcel, channel_group_own(group, first)));
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+cleanup:
+    team_parcel_free(&parcel);
+    return status;
+}
+
+/* Weighs the samples of a round's channels. If teams share the group, all ranks have
+ * weighted them, because they have one density, before the teams get them. Collective.
+ */
+static tess_status weigh_round(channel_group *group, int first)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    for (int g = 0; g < channel_group_size(group, first); ++g) {
         group_channel *channel = channel_group_at(group, first, g);
         TESS_TRY(image_weighted_data(run, channel->output, &channel->data,
                                      channel->variance, &channel->density));
     }
-    if (!image_shares_channels(run)) return TESS_OK;
-    double mark = tess_time_now();
-    for (int g = 0; g < size; ++g) {
-        sample_sets *data = &channel_group_at(group, first, g)->data;
-        group->samples[g] = data->cached;
-        data->cached = (tess_samples){0};
-    }
-    TESS_TRY(send_samples(group, size, channel_group_own(group, first)));
-    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
+    if (image_shares_channels(run)) TESS_TRY(deal_round(group, first));
 cleanup:
     return status;
 }

@@ -59,7 +59,8 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
                              : tess_scale_for(largest_weight, is_double);
 }
 
-tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out)
+/* Copies an output's samples out of all that are in memory. Local. */
+static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
     *out = tess_samples_like(&run->all);
@@ -80,7 +81,7 @@ static tess_status take_cached(image_run *run, int64_t output,
         data->cached = *dealt;
         return TESS_OK;
     }
-    if (run->outputs.num > 1) return image_copy_output(run, output, &data->cached);
+    if (run->outputs.num > 1) return copy_output(run, output, &data->cached);
     data->cached = run->all; /* moved: weights may be changed in place */
     run->all = (tess_samples){0};
     return TESS_OK;

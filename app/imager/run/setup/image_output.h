@@ -10,9 +10,6 @@
 /** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
-/** Copy an output's samples out of all that are in memory. Local. */
-tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out);
-
 /** Free the samples; a zeroed object is fine. Local. */
 void image_data_free(sample_sets *data);
 
