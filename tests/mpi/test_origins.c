@@ -16,7 +16,8 @@
 #include "rank_tests.h"
 #include "source_origins.h"
 #include "spool.h"
-#include "tess_const.h"
+#include "tess_mem.h"
+#include "visset_private.h"
 
 enum {
     SETS = 2,
@@ -95,8 +96,8 @@ static void fill_block(int set, tess_vis_block *block)
         block->antenna1[k] = row->first;
         block->antenna2[k] = row->second;
         for (int64_t at = k * CHANS * CORRS; at < (k + 1) * CHANS * CORRS; ++at) {
-            block->vis[2 * at] = 1;
-            block->vis[2 * at + 1] = 0;
+            block->vis[2 * at] = (float)(k + at % 5);
+            block->vis[2 * at + 1] = (float)(at % 3);
             block->weight[at] = is_flagged(k) ? TESS_WEIGHT_FLAGGED : weight_of(set, k);
         }
     }
@@ -160,21 +161,28 @@ static void write_set(int set)
     tess_vis_block_free(&block);
 }
 
-/* Opens both sets, whose rows keep origins of this interval. */
-static tess_source *open_sets(double interval_s)
+/* Opens both sets, whose rows keep origins of this interval, for these polarisations.
+ */
+static tess_source *open_sets_for(double interval_s, const tess_pol *pol, int num_pol)
 {
     const path path[SETS] = {path_of(0), path_of(1)};
     const char *paths[SETS] = {path[0].text, path[1].text};
     tess_source *source = NULL;
-    const tess_pol pol = {.code = 1};
     const tess_selection selection = {.has_center = true,
                                       .center_ra_rad = centre_rad[0][0],
                                       .center_dec_rad = centre_rad[0][1]};
     assert_int_equal(tess_source_open(world, paths, SETS, &selection, &source),
                      TESS_OK);
     assert_int_equal(tess_source_keep_origins(source, interval_s), TESS_OK);
-    assert_int_equal(tess_source_setup(source, &pol, 1, 0, true, 1, 3000), TESS_OK);
+    assert_int_equal(tess_source_setup(source, pol, num_pol, 0, true, 1, 3000),
+                     TESS_OK);
     return source;
+}
+
+static tess_source *open_sets(double interval_s)
+{
+    const tess_pol stokes_i = {.code = 1};
+    return open_sets_for(interval_s, &stokes_i, 1);
 }
 
 static tess_samples read_all(tess_source *source)
@@ -296,6 +304,57 @@ static void test_times_beyond(void **state)
     assert_int_equal(tess_origins_interval(&origins, (double)NAN), 0);
 }
 
+/* ---- correlations ---- */
+
+/* The factors that make Stokes I of XX and YY, with gains of 2 at the first antenna and
+ * 1/2 at the others. */
+static void make_i(const void *context, int target, const tess_samples *samples,
+                   int64_t row, double complex *factor)
+{
+    const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
+    const tess_pol_mix *mix = context;
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int k = 0; k < CORRS; ++k)
+            *factor++ = mix->coefficient[k] * (origin.antenna1 == 0 ? 2 : 0.5) *
+                        (origin.antenna2 == 0 ? 2 : 0.5);
+}
+
+/* Correlations that are kept apart make the Stokes parameter that is made of them
+ * otherwise when they are read, times the gains of their rows. */
+static void test_correlations(void **state)
+{
+    static const tess_corr codes[CORRS] = {-5, -6};
+    const tess_pol stokes_i = {.code = 1}, corr[CORRS] = {{.code = -5}, {.code = -6}};
+    const tess_pol_mix mix = tess_pol_mix_of(&stokes_i, codes, CORRS);
+    const tess_layout layout = {.threads = 2};
+    const imager_job job = {.layout = &layout, .view = {1, make_i, &mix}};
+    tess_source *source = open_sets(10), *apart = open_sets_for(10, corr, CORRS);
+    tess_source_share_weights(apart);
+    tess_samples early = read_all(source), late = read_all(apart);
+    tess_samples mixed = late;
+    assert_int_equal(late.num_pol, CORRS);
+    assert_true(late.num_weight == 1 && late.num_vis == early.num_vis);
+    mixed.num_pol = 1;
+    mixed.vis = tess_alloc(late.num_vis, 2 * sizeof(double));
+    assert_non_null(mixed.vis);
+    assert_int_equal(visset_mix(&job, &late, &mixed), TESS_OK);
+    for (int64_t row = 0; row < early.num_rows; ++row) {
+        const tess_origin origin = tess_origin_of(early.origins, early.origin[row]);
+        const double gain =
+            (origin.antenna1 == 0 ? 2 : 0.5) * (origin.antenna2 == 0 ? 2 : 0.5);
+        for (int64_t k = 2 * CHANS * row; k < 2 * CHANS * (row + 1); ++k)
+            assert_true(fabs(((double *)mixed.vis)[k] -
+                             gain * ((double *)early.vis)[k]) < 1e-12 * MOST_ROWS);
+    }
+    assert_memory_equal(early.weight, late.weight,
+                        (size_t)early.num_vis * sizeof(double));
+    tess_free(mixed.vis);
+    tess_samples_free(&late);
+    tess_samples_free(&early);
+    tess_source_close(apart);
+    tess_source_close(source);
+}
+
 /* ---- at the owners of bricks ---- */
 
 static tess_grid_plan *make_plan(void)
@@ -382,9 +441,8 @@ static void test_owners(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond),
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_correlations),
         cmocka_unit_test(test_owners),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;

@@ -1,7 +1,7 @@
 /* Several images of one visibility set, which is read, sent and sorted once: two
  * centres, and an image of another size, whose grid correction is another part of the
- * field's. Against direct sums, against sets of their own, and on several ranks against
- * one. */
+ * field's. They may take views of correlations that have been kept apart. Against
+ * direct sums, against sets of their own, and on several ranks against one. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "core_backend.h"
 #include "crowded_rows.h"
 #include "direct_sum.h"
+#include "imager_job.h"
 #include "pipeline.h"
 #include "rank_tests.h"
 
@@ -26,6 +28,7 @@ enum {
     CHANS = 4,
     VIS = ROWS * CHANS,
     POLS = 2,
+    CORRS = 4,
     TARGETS = 3,
     NX = 50,
     NY = 41,
@@ -45,7 +48,7 @@ static tess_comm *world;
 
 typedef struct scene {
     double uvw_m[ROWS][3], freq_hz[CHANS];
-    double vis[VIS][POLS][2], weight[VIS];
+    double vis[VIS][POLS][2], corr[VIS][CORRS][2], weight[VIS];
     double model[TARGETS][POLS * PIXELS];
 } scene;
 
@@ -75,6 +78,8 @@ static scene *make_scene(void)
             for (int k = 0; k < POINTS; ++k)
                 s->model[t][p * pixels_of(t) + draw_index(&from, pixels_of(t))] =
                     draw_normal(&from);
+    for (int k = 0; k < VIS * CORRS * 2; ++k)
+        (&s->corr[0][0][0])[k] = draw_normal(&from);
     return s;
 }
 
@@ -183,6 +188,129 @@ static void test_against_direct_sums(void **state)
     free(vis);
     free(out);
     free(s);
+}
+
+/* ---- views of correlations ---- */
+
+/* A gain of its own for each target, row, channel and pair of polarisation and
+ * correlation. */
+static double complex gain_at(int target, int row, int chan, int pol, int corr)
+{
+    const double size = 1 + 0.1 * ((row + 2 * pol + corr + target) % 5);
+    return size * cexp(I * (0.3 * target + 0.7 * row + 0.2 * chan + pol - 0.5 * corr));
+}
+
+/* Rows are told by their origins, wherever they are. */
+static void take_gains(const void *context, int target, const tess_samples *samples,
+                       int64_t row, double complex *factor)
+{
+    const tess_origin from = tess_origin_of(samples->origins, samples->origin[row]);
+    assert_ptr_equal(context, geom);
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int p = 0; p < POLS; ++p)
+            for (int q = 0; q < CORRS; ++q)
+                *factor++ =
+                    gain_at(target, from.interval, samples->chan_base[row] + c, p, q);
+}
+
+/* How the models' images make up the correlations. */
+static const double models_of_corr[CORRS][POLS][2] = {{{1, 0}, {0.5, 0}},
+                                                      {{0, 0.3}, {1, -1}},
+                                                      {{0.2, -0.1}, {1, 1}},
+                                                      {{1, 0}, {-0.5, 0}}};
+
+/* Correlations, less the sum of the models of all targets. */
+static void correlations_of(const scene *s, bool less_models, double complex *corr)
+{
+    double model[VIS][2];
+    for (int k = 0; k < VIS * CORRS; ++k)
+        corr[k] =
+            CMPLX(s->corr[k / CORRS][k % CORRS][0], s->corr[k / CORRS][k % CORRS][1]);
+    for (int t = 0; t < TARGETS && less_models; ++t)
+        for (int p = 0; p < POLS; ++p) {
+            const tess_direct direct = direct_of(s, t);
+            assert_int_equal(
+                tess_direct_predict(&direct, s->model[t] + p * pixels_of(t), model[0]),
+                0);
+            for (int k = 0; k < VIS * CORRS; ++k) {
+                const double *mix = models_of_corr[k % CORRS][p];
+                corr[k] -= CMPLX(mix[0], mix[1]) *
+                           CMPLX(model[k / CORRS][0], model[k / CORRS][1]);
+            }
+        }
+}
+
+/* The visibilities that a target takes of these correlations. */
+static void taken_of(const double complex *corr, int target, int pol, double (*out)[2])
+{
+    for (int v = 0; v < VIS; ++v) {
+        double complex sum = 0;
+        for (int q = 0; q < CORRS; ++q)
+            sum += gain_at(target, v / CHANS, v % CHANS, pol, q) * corr[v * CORRS + q];
+        out[v][0] = creal(sum);
+        out[v][1] = cimag(sum);
+    }
+}
+
+static void check_views(const tess_layout *layout, double accuracy, bool less_models,
+                        const char *scratch)
+{
+    const imager_view view = {POLS, take_gains, geom};
+    const tess_origins origins = {1, ROWS, 1, 0, 1};
+    scene *s = make_scene();
+    images *out = new_images();
+    double(*vis)[2] = calloc(VIS, sizeof *vis);
+    double complex *corr = calloc(VIS * CORRS, sizeof *corr);
+    double *image = calloc(PIXELS, sizeof *image);
+    pipeline_target target[TARGETS];
+    int64_t first;
+    pipeline with = part_of(s, world, layout, accuracy, 0, &first);
+    assert_true(vis && corr && image);
+    with.scratch = scratch;
+    with.view = &view;
+    with.num_corr = CORRS;
+    with.mix = models_of_corr[0][0];
+    with.origins = &origins;
+    with.first_origin = (int32_t)first;
+    for (int t = 0; t < TARGETS; ++t)
+        target[t] = (pipeline_target){geom[t], less_models ? s->model[t] : NULL,
+                                      out->image[t], out->psf[t]};
+    assert_int_equal(pipeline_targets(&with, &s->corr[first * CHANS][0][0],
+                                      s->weight + first * CHANS, target, TARGETS, -1,
+                                      2),
+                     TESS_OK);
+    correlations_of(s, less_models, corr);
+    for (int t = 0; t < TARGETS; ++t)
+        for (int p = 0; p < POLS; ++p) {
+            const tess_direct direct = direct_of(s, t);
+            taken_of(corr, t, p, vis);
+            tess_direct_dirty(&direct, vis[0], s->weight, image);
+            assert_true(relative(out->image[t] + p * pixels_of(t), image,
+                                 pixels_of(t)) <= (less_models ? 2 : 1) * accuracy);
+        }
+    free(image);
+    free(corr);
+    free(vis);
+    free(out);
+    free(s);
+}
+
+/* Targets that take views of correlations, with gains of their own, from samples that
+ * have been sent and sorted once: in memory, in passes, and from scratch. */
+static void test_views(void **state)
+{
+    (void)state;
+    static const tess_layout plain = {.threads = 2},
+                             passes = {.threads = 1, .forced.passes = 3},
+                             window = {.threads = 1, .forced.plane_window = 3};
+    char folder[] = "views-XXXXXX";
+    check_views(&plain, 1e-8, true, NULL);
+    if (strcmp(test_backend(), "cpu") != 0) return;
+    check_views(&window, 1e-4, false, NULL);
+    check_views(&passes, 1e-4, false, NULL);
+    assert_non_null(mkdtemp(folder));
+    check_views(&passes, 1e-4, true, folder);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 /* ---- one reading, or one for each ---- */
@@ -313,10 +441,12 @@ static void test_w_of_one_target(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_direct_sums), cmocka_unit_test(test_one_reading),
-        cmocka_unit_test(test_w_of_one_target), cmocka_unit_test(test_spooled),
-        cmocka_unit_test(test_without_a_frame)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct_sums),
+                                       cmocka_unit_test(test_views),
+                                       cmocka_unit_test(test_one_reading),
+                                       cmocka_unit_test(test_w_of_one_target),
+                                       cmocka_unit_test(test_spooled),
+                                       cmocka_unit_test(test_without_a_frame)};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

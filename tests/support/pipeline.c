@@ -42,9 +42,10 @@ static tess_status make_samples(const pipeline *with, const double *inv_lambda,
     tess_status status = TESS_OK;
     const int64_t num_vis = with->num_rows * with->num_chan;
     samples->is_double = with->gridding.accuracy < TESS_SINGLE_ACCURACY;
-    samples->num_pol = with->num_pol;
+    samples->num_pol = with->view ? with->num_corr : with->num_pol;
     samples->num_weight = 1;
     samples->inv_lambda = inv_lambda;
+    samples->origins = with->origins;
     TESS_TRY(tess_samples_reserve(samples, with->num_rows, num_vis));
     samples->num_rows = with->num_rows;
     samples->num_vis = num_vis;
@@ -55,6 +56,7 @@ static tess_status make_samples(const pipeline *with, const double *inv_lambda,
         samples->chan_base[row] = 0;
         samples->num_chan[row] = (int32_t)with->num_chan;
         samples->vis_first[row] = row * with->num_chan;
+        if (with->origins) samples->origin[row] = with->first_origin + (int32_t)row;
     }
     for (int64_t k = 0; k < num_vis; ++k)
         store(samples->weight, samples->is_double, k, 1);
@@ -84,6 +86,7 @@ static tess_status start_job(const pipeline *with, const tess_samples *samples,
                         .num_images = num_images,
                         .profile = profile,
                         .extent = imager_extent_empty()};
+    if (with->view) job->view = *with->view;
     TESS_TRY(imager_backend(with->comm, test_backend(), &job->backend));
     TESS_TRY(imager_rank_bytes(with->comm, &with->layout, &job->memory.rank_bytes));
     for (int64_t row = 0; row < samples->num_rows; ++row)
@@ -226,6 +229,17 @@ static int model_images(const pipeline *with)
     return with->num_model > 0 ? with->num_model : with->num_pol;
 }
 
+/* How model images make up the values of samples, of which each has num_pol. */
+static void set_mix(const pipeline *with, int num_pol, imager_job_model *model)
+{
+    for (int p = 0; p < num_pol; ++p)
+        for (int k = 0; k < model->num; ++k) {
+            const int at = 2 * (p * model->num + k);
+            model->mix[p][k] =
+                with->mix ? CMPLX(with->mix[at], with->mix[at + 1]) : p == k;
+        }
+}
+
 /* The image of the set less a model. Collective. */
 static tess_status residual_of(const pipeline *with, visset *set, const double *model,
                                double *residual, double *psf)
@@ -272,12 +286,7 @@ tess_status pipeline_residuals(const pipeline *with, const double *vis,
                        &profile, &job));
     job.worst_pixel = job.model.is_shared = true;
     job.model.num = model_images(with);
-    for (int p = 0; p < with->num_pol; ++p)
-        for (int k = 0; k < job.model.num; ++k) {
-            const int at = 2 * (p * job.model.num + k);
-            job.model.mix[p][k] =
-                with->mix ? CMPLX(with->mix[at], with->mix[at + 1]) : p == k;
-        }
+    set_mix(with, with->num_pol, &job.model);
     TESS_TRY(imager_job_plan(&job));
     TESS_TRY(visset_create(&job, &data, false, &no_stages, &set));
     for (int k = 0; k < num_models; ++k)
@@ -364,8 +373,7 @@ tess_status pipeline_targets(const pipeline *with, const double *vis,
     TESS_TRY(imager_job_set_targets(&job, geom, num_targets));
     job.worst_pixel = job.model.is_shared = target->model != NULL;
     job.model.num = target->model ? with->num_pol : 0;
-    for (int p = 0; p < with->num_pol; ++p)
-        job.model.mix[p][p] = 1;
+    set_mix(with, data.cached.num_pol, &job.model);
     TESS_TRY(imager_job_plan(&job));
     if (only >= 0) {
         imager_job_aim(&job, only);

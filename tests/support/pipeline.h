@@ -10,6 +10,7 @@
 #include "tess_geom.h"
 #include "tess_imager.h"
 #include "tess_kernel.h"
+#include "tess_origin.h"
 
 /** What was planned, for tests that must know what they tested. */
 typedef struct pipeline_facts {
@@ -37,6 +38,13 @@ typedef struct pipeline {
      *  images. */
     int num_model;
     const double *mix;
+    /** Samples have num_corr values in place of num_pol, of which targets take this
+     *  view; NULL: they have not. `mix` is then that of these values. Row k has origin
+     *  first_origin + k. */
+    const struct imager_view *view;
+    int num_corr;
+    const tess_origins *origins;
+    int32_t first_origin;
     int64_t num_rows, num_chan;
     const double *uvw_m;   /**< [num_rows][3] */
     const double *freq_hz; /**< [num_chan] */

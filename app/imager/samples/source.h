@@ -41,9 +41,9 @@ void tess_source_close(tess_source *source); /**< NULL is fine. Local. */
 
 const tess_source_info *tess_source_info_of(const tess_source *source);
 
-/** Say what samples are made: polarisations, |u|,|v| limit (≤ 0: none), precision,
- *  threads, and bytes of a block, at most. TESS_ERR_USAGE when no segment has the
- * correlations. Local. */
+/** Say what samples are made: polarisations (correlations stay as they are), |u|,|v|
+ *  limit (≤ 0: none), precision, threads, and bytes of a block, at most. TESS_ERR_USAGE
+ *  when no segment has the correlations. Local. */
 tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_pol,
                               double uv_limit_lambda, bool is_double, int threads,
                               int64_t block_bytes);

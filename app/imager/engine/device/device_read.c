@@ -40,7 +40,8 @@ bool device_read_possible(const imager_job *job, const tess_source *source,
     tess_source_rows rows;
     const tess_samples like = tess_source_samples(source);
     const double value = like.is_double ? 16 : 8;
-    if (!job->backend->start || like.num_weight != like.num_pol || like.origins)
+    if (!job->backend->start || like.num_weight != like.num_pol || like.origins ||
+        job->view.num_pol > 0)
         return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;

@@ -52,6 +52,7 @@ typedef struct imager_job {
                            the partition */
     imager_job_model model;
     imager_targets targets;
+    imager_view view; /* what targets grid of the samples; num_pol of it is the job's */
     tess_steps_batch batch; /* memory for residuals, kept for the next image */
 } imager_job;
 

@@ -35,6 +35,20 @@ typedef struct imager_job_model {
     double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
 } imager_job_model;
 
+/** The view that targets take of samples whose correlations have been kept apart until
+ * they are gridded. Each value that a target grids is a sum over the correlations of a
+ * sample, times factors of the target, the row (whose origin the samples may know) and
+ * the channel: gains and beams, and what makes Stokes parameters of correlations. */
+typedef struct imager_view {
+    int num_pol; /**< values of a sample that a target grids; 0: there is no view, and
+                    samples are gridded as they are */
+    /** Set factor[num_chan[row]][num_pol][samples->num_pol] for a row. Several threads
+     * call it at a time. Local. */
+    void (*factors)(const void *context, int target, const tess_samples *samples,
+                    int64_t row, double complex *factor);
+    const void *context; /**< borrowed */
+} imager_view;
+
 /** An image that is made of the samples of a set, and what is held for it. The plans of
  * all targets of a job have one frame (tess_grid.h), so that the samples are read, sent
  * and sorted once for all of them. */

@@ -124,9 +124,9 @@ tess_status residual_choose(imager_job *job, const tess_samples *samples,
     imager_sums_size sums;
     int window = 0;
     *way = (residual_way){.bytes = residual_bytes(job, samples)};
-    /* several targets share the residuals */
+    /* several targets share the residuals, and take their views of them */
     if (job->backend->grid->load || forced->batch_vis < 0 || forced->plane_window > 0 ||
-        imager_job_num_targets(job) > 1)
+        imager_job_num_targets(job) > 1 || job->view.num_pol > 0)
         return TESS_OK;
     TESS_TRY(imager_own_sums(job, bricks, &sums));
     const double of_model = sums.all * job->model.num / job->num_images;

@@ -177,6 +177,7 @@ static tess_status grid_pass(visset *set, const visset_request *request,
     visset_view view = {0};
     TESS_TRY(visset_view_make(set, request, samples, bricks,
                               visset_other_bytes(set, samples, bricks), &view));
+    TESS_TRY(visset_view_take(set->job, &view));
     if (work->window.count > 0)
         TESS_TRY(tess_steps_image_window(steps, work->window, work->last, view.samples,
                                          view.bricks, request->psf));
@@ -341,6 +342,8 @@ tess_status visset_choose_passes(const visset *set, bool with_residuals,
                               (double)tess_samples_row_bytes(held)};
     if (with_residuals)
         each.vis += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
+    each.vis += visset_mixed_bytes(
+        job, &(tess_samples){.num_vis = 1, .is_double = held->is_double});
     return imager_passes_choose(job, owned, each, held_bytes(job, data),
                                 visset_limited(job, data), passes);
 }

@@ -15,16 +15,27 @@ typedef struct visset_view {
     const tess_samples *samples;
     const tess_brick_list *bricks;
     residual_samples residual; /**< residuals instead of the samples, or zeros */
+    const tess_samples *apart; /**< the samples, or residuals, if targets take views of
+                                    their correlations; else NULL */
+    tess_samples mixed;        /**< what the target at work takes of these, or zeros */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;
 
 /** Make the view that is gridded, of samples and their bricks, with `other_bytes` in
- * memory beside both. Collective. */
+ * memory beside both. Before it is gridded to a target, that takes its own view
+ * (visset_view_take). Collective. */
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
                              double other_bytes, visset_view *view);
 void visset_view_free(visset_view *view); /**< Local. */
+
+/** Make the view what the target at work grids. Nothing is done unless the job has
+ * views of correlations. TESS_ERR_ALLOC. Collective in the job's team. */
+tess_status visset_view_take(imager_job *job, visset_view *view);
+
+/** Bytes of what a target takes of samples like these; 0 without views. Local. */
+double visset_mixed_bytes(const imager_job *job, const tess_samples *samples);
 
 /** Samples like those that the backend must take at once, all samples of a brick
  * together, as far as it has room for them; NULL: it takes any number. Local. */
@@ -73,6 +84,13 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request);
  * scales of the data. Collective. */
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product);
+
+/* ---- visset_mix.c ---- */
+
+/** Set the visibilities of `mixed`, which has the same rows, to what the target at work
+ * takes of the correlations of the samples. TESS_ERR_ALLOC. Local. */
+tess_status visset_mix(const imager_job *job, const tess_samples *samples,
+                       tess_samples *mixed);
 
 /* ---- visset_view.c ---- */
 

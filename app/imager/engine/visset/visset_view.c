@@ -59,7 +59,7 @@ tess_status visset_hold(const imager_job *job, const tess_samples *samples,
     const tess_brick_list *list = bricks->own ? bricks : loaded;
     bool fits;
     *held = NULL;
-    if (!ops->holds) return TESS_OK;
+    if (!ops->holds || job->view.num_pol > 0) return TESS_OK;
     TESS_TRY(
         visset_on_all_ranks(job, bricks->own || visset_can_load(job, samples), &fits));
     if (!fits) return TESS_OK;
@@ -97,6 +97,40 @@ cleanup:
     return status;
 }
 
+double visset_mixed_bytes(const imager_job *job, const tess_samples *samples)
+{
+    return (double)samples->num_vis * job->view.num_pol * (samples->is_double ? 16 : 8);
+}
+
+/* Prepares a view of samples of which each target takes its own. Collective. */
+static tess_status keep_apart(const imager_job *job, tess_brick_list *bricks,
+                              visset_view *view)
+{
+    tess_samples *mixed = &view->mixed;
+    view->apart = view->samples;
+    *mixed = *view->samples; /* rows, positions and weights are borrowed */
+    mixed->num_pol = job->view.num_pol;
+    mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
+    view->samples = mixed;
+    if (job->backend->grid->load) { /* it sorts what each target takes */
+        tess_brick_list_free(bricks);
+        view->bricks = &view->loaded;
+    }
+    return tess_comm_agree(imager_team(job), mixed->vis ? TESS_OK : TESS_ERR_ALLOC);
+}
+
+tess_status visset_view_take(imager_job *job, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    if (!view->apart) return TESS_OK;
+    status = visset_mix(job, view->apart, &view->mixed);
+    if (status == TESS_OK && job->backend->grid->load) {
+        tess_brick_list_free(&view->loaded);
+        status = job->backend->grid->load(job->plan, &view->mixed, true, &view->loaded);
+    }
+    return tess_comm_agree(imager_team(job), status);
+}
+
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
                              double other_bytes, visset_view *view)
@@ -107,6 +141,10 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     *view = (visset_view){.samples = samples, .bricks = bricks};
     if (request->less_model || request->subtract)
         TESS_TRY(make_residuals(set, request, samples, bricks, other_bytes, view));
+    if (job->view.num_pol > 0) {
+        TESS_TRY(keep_apart(job, bricks, view));
+        return TESS_OK;
+    }
     if (!loads || view->bricks->own) return TESS_OK;
     status = job->backend->grid->load(job->plan, view->samples, true, &view->loaded);
     view->bricks = &view->loaded;
@@ -120,15 +158,17 @@ void visset_view_free(visset_view *view)
 {
     residual_free(&view->residual); /* of what is loaded */
     tess_brick_list_free(&view->loaded);
+    tess_free(view->mixed.vis);
+    view->mixed = (tess_samples){0};
 }
 
 /* Grids the samples of a view to all targets, one after the other. Collective. */
-static tess_status grid_view(imager_job *job, const visset_view *view, int window,
-                             bool psf)
+static tess_status grid_view(imager_job *job, visset_view *view, int window, bool psf)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
         visset_aim(job, k);
+        TESS_TRY(visset_view_take(job, view));
         TESS_TRY(window > 0
                      ? tess_steps_image_by_planes(job->steps, window, view->samples,
                                                   view->bricks, psf)
@@ -168,7 +208,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
         return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
     }
     TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
-    other += way.bytes;
+    other += way.bytes + visset_mixed_bytes(job, samples);
     TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
     TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
     TESS_TRY(grid_view(job, &view, window, request->psf));
