@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "fits_table.h"
+#include "fits_keys.h"
 #include "tess_fits.h"
 #include "tess_fits_cube.h"
 #include "tess_mem.h"

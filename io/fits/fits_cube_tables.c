@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fits_header.h"
-#include "fits_table.h"
+#include "fits_keys.h"
 #include "tess_fits_cube.h"
 #include "tess_mem.h"
 

@@ -1,10 +1,11 @@
 /** @file fits_keys.h  (private to io/)
- *  The header of a FITS image, by CFITSIO.
+ *  The header of a FITS image and the tables behind it, by CFITSIO.
  */
 #ifndef TESS_FITS_KEYS_H
 #define TESS_FITS_KEYS_H
 
 #include <fitsio.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,5 +33,22 @@ void fits_image_close(fits_image_file *file); /**< Local. */
 void fits_get_number(fitsfile *fits, const char *key, double *value, int *failed);
 void fits_get_text(fitsfile *fits, const char *key, char *value, size_t size,
                    int *failed);
+
+/* ---- binary tables ---- */
+
+/** A file that is open at a table. */
+typedef struct fits_table {
+    int fd;         /**< -1: not open */
+    fitsfile *fits; /**< NULL: there is no such table */
+} fits_table;
+
+/** Open the file at the table `name`; out->fits is NULL where it has none. The caller
+ *  closes it. TESS_ERR_IO, TESS_ERR_INPUT. Local. */
+tess_status fits_table_find(const char *path, const char *name, fits_table *out);
+
+/** Numbers of a column from the first cell on; false where there are fewer. Local. */
+bool fits_table_column(const fits_table *from, const char *name, int64_t count,
+                       double *out);
+void fits_table_close(fits_table *from); /**< Local. */
 
 #endif

@@ -6,7 +6,6 @@
 
 #include "fits_header.h"
 #include "fits_keys.h"
-#include "fits_table.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 

@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "fits_cube.h"
-#include "fits_table.h"
+#include "fits_keys.h"
 #include "tess_const.h"
 #include "tess_fits_cube.h"
 #include "tess_mem.h"
