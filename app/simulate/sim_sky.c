@@ -9,10 +9,10 @@
 #include "sim_csv.h"
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_geom.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_parse.h"
-#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 /* Pixels read at once from a model image. */

@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "density_pages.h"
-#include "rank_filter.h"
-#include "taper.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
 

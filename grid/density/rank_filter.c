@@ -1,6 +1,6 @@
 /* Limits the factors of a density's cells to a multiple of the mean around them. It
  * sums over the rows of the window first, and then over its columns. */
-#include "rank_filter.h"
+#include "density_pages.h"
 
 #include "tess_mem.h"
 #include "tess_minmax.h"

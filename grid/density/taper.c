@@ -1,6 +1,6 @@
 /* Tapers imaging weights by the length of the baseline, and towards the edges of the
  * grid. */
-#include "taper.h"
+#include "density_pages.h"
 
 #include <math.h>
 

@@ -20,11 +20,11 @@
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
-#include "tess_subcommands.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_mem.h"
 #include "tess_sim_layout.h"
-#include "tess_sky_place.h"
+#include "tess_subcommands.h"
 #include "tess_vis.h"
 
 /* MJD 61041.9 = 2026-01-01T21:36 UTC, and the middle of MeerKAT. */

@@ -17,8 +17,8 @@
 #include "sim_sky.h"
 #include "tess_comm.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 #define HEADER                                                                         \

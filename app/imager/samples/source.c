@@ -7,9 +7,9 @@
 #include <strings.h>
 
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
 
 /* Phase centres closer than this are one: the precision of single-precision positions
  * in real headers [rad] (1 milliarcsecond). */

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "tess_geom.h"
 #include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
 
 /* ---- what is made of each part ---- */
 

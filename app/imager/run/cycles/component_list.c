@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tess_geom.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
 #include "tess_source_list.h"
 
 enum { STOKES_I = 1 };

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "tess_geom.h"
 #include "tess_mem.h"
-#include "tess_sky_place.h"
 
 /* ---- places ---- */
 

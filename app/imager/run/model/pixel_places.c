@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "image_run.h"
-#include "tess_sky_place.h"
+#include "tess_geom.h"
 
 /* Pixels of a file may lie so far from the image's [pixels]. */
 static const double MOST_OFFSET = 0.1;

@@ -11,8 +11,8 @@
 #include "majors_end.h"
 #include "tess_beam.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_log.h"
-#include "tess_sky_place.h"
 #include "tess_words.h"
 
 /* The most files that are named. */
