@@ -9,7 +9,7 @@
 
 enum { THREADS = 256, MOST_ROWS = 65535 };
 
-/* What a pixel's correction is made of; see tess_grid_plan. */
+/* The parts of a pixel's correction; see tess_grid_plan. */
 struct correction {
     tess_geom geom;
     double nm1_center, nm1_range, factor;
@@ -20,8 +20,8 @@ struct correction {
     unsigned long long *bad;         /* pixels above the horizon that are not finite */
 };
 
-/* Σ c_n T_n(2x² − 1) by Clenshaw's recurrence, at the n − 1 of squared radius r2; see
- * tess_kernel_correction_fit. */
+/* Computes Σ c_n T_n(2x² − 1) by Clenshaw's recurrence, at the n − 1 of squared radius
+ * r2; see tess_kernel_correction_fit. */
 __device__ inline double correct_w(const correction &with, double r2)
 {
     const double nm1 = -r2 / (sqrt(1.0 - r2) + 1.0);
@@ -35,7 +35,7 @@ __device__ inline double correct_w(const correction &with, double r2)
     return with.along_w[0] + y * b1 - b2;
 }
 
-/* A thread a pixel, a block part of a row. */
+/* A thread corrects a pixel, and a block a part of a row. */
 template <typename real>
 __global__ void correct_kernel(const __grid_constant__ correction with,
                                int64_t row_first, real *rows)

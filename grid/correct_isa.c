@@ -7,10 +7,11 @@
 #define CORRECT_TABLE correct_table_portable
 #endif
 
-/* Pixels whose correction is worked out together, so that the loops vectorise. */
+/* The corrections of this many pixels are computed together, so that the loops
+ * vectorise. */
 enum { PIXELS = 64 };
 
-/* out[k] *= Σ c_n T_n(y_k) by Clenshaw's recurrence. */
+/* Multiplies out[k] by Σ c_n T_n(y_k), by Clenshaw's recurrence. */
 static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS],
                                double out[PIXELS])
 {
@@ -25,7 +26,7 @@ static void multiply_chebyshev(const double *c, int terms, const double y[PIXELS
         out[k] *= c[0] + y[k] * b1[k] - b2[k];
 }
 
-/* y of the fit along w at squared radii r2; see tess_kernel_correction_fit,
+/* Computes y of the fit along w at squared radii r2; see tess_kernel_correction_fit,
  * tess_geom_nm1. */
 static void fit_coordinate(const tess_grid_plan *plan, const double r2[PIXELS],
                            double y[PIXELS])

@@ -1,6 +1,7 @@
-/* The CPU gridder: threads take pieces of bricks from a queue, the largest first, and
- * add chunk after chunk into tile buffers that stay in cache. No atomics: a brick cut
- * into several pieces has a buffer for each, added in order at the end. */
+/* The CPU gridder. Threads take pieces of bricks from a queue, the largest piece first,
+ * and add chunk after chunk into tile buffers that stay in cache. There are no atomics:
+ * if a brick is cut into several pieces, each piece has a buffer, and the buffers are
+ * added in order at the end. */
 #include <string.h>
 
 #include "tess_log.h"
@@ -27,7 +28,7 @@ static void planes_stored(const tess_brick_sums *sums, tess_brick_sum *sum)
     sum->num_planes = end > first ? end - first : 0;
 }
 
-/* An arena for the sums: the spare one, or a new one in its place. */
+/* Finds an arena for the sums: the spare one, or a new one in its place. */
 static void *take_arena(const tess_grid_plan *plan, tess_brick_sums *sums)
 {
     tess_brick_arena none = {0}, *spare = sums->spare ? sums->spare : &none;
@@ -51,7 +52,8 @@ static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *sam
     sums->brick = tess_alloc_zero(sums->num_bricks, sizeof *sums->brick);
     if (!sums->brick)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld bricks", (long long)sums->num_bricks);
-    /* of many blocks, each has few runs: then looking at all rows would take longer */
+    /* if there are many blocks, each has few runs, and looking at all rows would take
+     * longer */
     const bool in_order =
         !bricks->planes &&
         samples->num_rows <= bricks->first_run[end] - bricks->first_run[first] &&
@@ -159,7 +161,8 @@ static void grid_chunks(const grid_call *call, const tile_piece *piece, tile_job
     }
 }
 
-/* Grids piece k. `next`: the piece that follows, whose buffer is prefetched, or -1. */
+/* Grids piece k. `next` is the piece that follows, whose buffer is prefetched, or -1.
+ */
 static void grid_piece(grid_call *call, int64_t k, int64_t next, int64_t *merged)
 {
     const tess_grid_plan *plan = call->plan;

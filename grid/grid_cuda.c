@@ -1,4 +1,4 @@
-/* The cuda backend's samples and brick sums; the work itself is tess_tile_cuda.h's. */
+/* Samples and brick sums of the cuda backend. tess_tile_cuda.h has the work itself. */
 #include "tess_grid_cuda.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "tess_mem.h"
 #include "tess_projection_cuda.h"
 
-/* Share of the device memory, images and planes put aside, that samples may take; the
+/* Samples may take this share of the device memory that images and planes leave. The
  * rest is for brick sums. */
 static const double SAMPLES_SHARE = 0.6;
 
@@ -41,8 +41,8 @@ static int64_t value_bytes(const tess_grid_plan *plan)
     return plan->is_double ? 16 : 8;
 }
 
-/* Device bytes of samples while they are sorted. W-projection sorts as many at a time
- * as there is room for. */
+/* Computes the device bytes of samples while they are sorted. W-projection sorts as
+ * many at a time as there is room for. */
 static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
                        int64_t num_rows, int64_t num_vis)
 {
@@ -52,8 +52,8 @@ static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
            (double)num_vis * (double)tess_samples_vis_bytes(samples) + sorted;
 }
 
-/* Device bytes that samples may take: images, the rows of a plane and the batches of
- * its transform come first. */
+/* Computes the device bytes that samples may take. Images, the rows of a plane and the
+ * batches of its transform come first. */
 static double samples_budget(const tess_grid_plan *plan)
 {
     const double value = (double)value_bytes(plan);
@@ -103,7 +103,8 @@ static void free_own(void *own)
 
 /* ---- upload ---- */
 
-/* Indices of rows' first samples, counted from the set's first. */
+/* Computes the indices of the first samples of rows, counted from the first sample of
+ * the set. */
 static tess_status upload_vis_first(const tess_samples *samples, sample_set *set)
 {
     tess_status status = TESS_OK;
@@ -127,7 +128,8 @@ static tess_status upload_values(const cuda_samples *own, sample_set *set)
     const int64_t vis = 2 * element * host->num_pol,
                   weight = element * host->num_weight;
     TESS_TRY(tess_device_alloc(set->num_vis * vis, "visibilities", &set->samples.vis));
-    /* predicted in several sets: each leaves the others' values as they are */
+    /* samples are predicted in several sets: each set leaves the values of the others
+     * as they are */
     if (own->with_data || own->num_sets > 1)
         TESS_TRY(tess_device_upload(set->samples.vis,
                                     (const char *)host->vis + set->vis_first * vis,
@@ -150,7 +152,7 @@ static int32_t most_channels(const tess_samples *samples, const sample_set *set)
     return most;
 }
 
-/* The bricks of a set. */
+/* Returns the bricks of a set. */
 static tess_status sort_set(const tess_grid_plan *plan, bool skip_ignored,
                             sample_set *set)
 {
@@ -160,7 +162,7 @@ static tess_status sort_set(const tess_grid_plan *plan, bool skip_ignored,
                                 &set->list);
 }
 
-/* Upload a set and sort it. */
+/* Uploads a set and sorts it. */
 static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own,
                              sample_set *set)
 {
@@ -195,7 +197,8 @@ cleanup:
 
 /* ---- load ---- */
 
-/* A row has one sample at least. */
+/* Returns the number of samples that certainly fit into so many bytes. A row has at
+ * least one sample. */
 static int64_t most_of(const tess_grid_plan *plan, const tess_samples *like,
                        double bytes)
 {
@@ -207,7 +210,8 @@ static int64_t most_vis(const tess_grid_plan *plan, const tess_samples *like)
     return most_of(plan, like, samples_budget(plan));
 }
 
-/* Other needs are estimated, and leave at least this share of the memory to samples. */
+/* Other needs are estimated. They leave at least this share of the memory to samples.
+ */
 static const double LEAST_SAMPLES_SHARE = 0.25;
 
 static int64_t most_beside(const tess_grid_plan *plan, const tess_samples *like,
@@ -219,10 +223,10 @@ static int64_t most_beside(const tess_grid_plan *plan, const tess_samples *like,
         fmax(fmin(SAMPLES_SHARE * room, room - bytes), LEAST_SAMPLES_SHARE * room));
 }
 
-/* The number of sets into which the memory asks to cut the samples. A brick of several
- * sets has sums that depend on where they are cut; and samples in the order of the data
- * (exchange.h) may lie in another order than their rows, so that no set has them side
- * by side. */
+/* Computes the number of sets into which the samples are cut, so that they fit into
+ * memory. The sums of a brick that has samples in several sets depend on where the sets
+ * are cut. Samples in the order of the data (exchange.h) may lie in another order than
+ * their rows, and then no set has them side by side. */
 static tess_status count_sets(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
@@ -242,7 +246,7 @@ cleanup:
     return status;
 }
 
-/* Cut the rows into sets. */
+/* Cuts the rows into sets. */
 static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
@@ -250,7 +254,7 @@ static tess_status make_sets(const tess_grid_plan *plan, cuda_samples *own)
     TESS_TRY(count_sets(plan, own));
     own->set = tess_alloc_zero(own->num_sets, sizeof *own->set);
     if (!own->set) TESS_FAIL(TESS_ERR_ALLOC, "visibilities");
-    if (own->num_sets == 1) { /* whose samples may lie in another order than its rows */
+    if (own->num_sets == 1) { /* the samples may lie in another order than the rows */
         own->set->num_rows = host->num_rows;
         own->set->num_vis = host->num_vis;
         return TESS_OK;
@@ -285,7 +289,8 @@ cleanup:
     return status;
 }
 
-/* Bricks, and the planes they touch, of the sets looked at so far. */
+/* The bricks of the sets that were looked at so far, and the planes that these bricks
+ * touch. */
 typedef struct brick_table {
     int64_t count;
     int64_t *key, *num_vis;
@@ -313,7 +318,7 @@ cleanup:
     return status;
 }
 
-/* Add the bricks of one more set. */
+/* Adds the bricks of one more set. */
 static tess_status add_bricks(const tile_cuda_list *list, brick_table *table)
 {
     tess_status status = TESS_OK;
@@ -350,7 +355,7 @@ cleanup:
     return status;
 }
 
-/* See every set once; a single one stays. */
+/* Looks at every set once. A single set stays on the device. */
 static tess_status find_bricks(const tess_grid_plan *plan, cuda_samples *own,
                                brick_table *table)
 {
@@ -367,7 +372,8 @@ cleanup:
     return status;
 }
 
-/* Samples that are on the device already: one set, only to be sorted. */
+/* Takes samples that are on the device already. They are one set, which is only sorted.
+ */
 static tess_status sort_resident(const tess_grid_plan *plan, cuda_samples *own)
 {
     tess_status status = TESS_OK;
@@ -496,11 +502,11 @@ static tess_status cuda_subtract(const tess_subtraction *what,
 
 /* ---- brick sums ---- */
 
-/* Share of the free memory that sums may take. The rest is for lists of bricks, points
- * of w-projection, pieces of other ranks, and what a pool rounds up. */
+/* Sums may take this share of the free memory. The rest is for lists of bricks, points
+ * of w-projection, pieces of other ranks, and for what a pool rounds up. */
 static const double SUMS_SHARE = 0.8;
 
-/* Complex values of one plane of a brick, of all polarisations. */
+/* Counts the complex values of one plane of a brick, of all polarisations. */
 static int64_t layer_values(const tess_grid_plan *plan, int num_pol)
 {
     return (int64_t)num_pol * tess_grid_brick_lines(plan) *
@@ -555,7 +561,7 @@ cleanup:
     return status;
 }
 
-/* First of the ascending keys that is not below `key`. */
+/* Finds the first of the ascending keys that is not below `key`. */
 static int64_t lower_bound(const int64_t *keys, int64_t count, int64_t key)
 {
     int64_t low = 0, high = count;
@@ -569,7 +575,7 @@ static int64_t lower_bound(const int64_t *keys, int64_t count, int64_t key)
     return low;
 }
 
-/* The sums of a set's bricks [first, end), as the device wants them. */
+/* Lays out the sums of the bricks [first, end) of a set as the device needs them. */
 static tess_status upload_bricks(const tile_cuda_list *list, int64_t first, int64_t end,
                                  const tess_brick_sums *sums,
                                  const tess_brick_sum **out)

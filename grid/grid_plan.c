@@ -1,4 +1,4 @@
-/* Choice of support, padding, w-planes and bricks. */
+/* Chooses support, padding, w-planes and bricks. */
 #include "tess_grid.h"
 
 #include <math.h>
@@ -13,8 +13,8 @@
 
 enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8 };
 
-/* Share of ε that the estimated error, for visibilities without order, may use up; the
- * rest is for sky and coverage that put more of the error than of the image into the
+/* The estimated error, for visibilities without order, may use up this share of ε. The
+ * rest is for skies and coverages that put more of the error than of the image into the
  * field. Errors gather in the outer quarter of each axis, so a corner block has up to
  * four times the mean square, which is what the promise for blocks (2 ε) allows. */
 static const double SHARE = 0.73;
@@ -28,21 +28,22 @@ static const double LONE_EXCESS = 3 * 2 - 1, VIS_PER_INDEPENDENT = 32;
 
 static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 
-/* Largest share of ε that the kernel's error along w may reach anywhere in the field
- * while all w lie within one step: they then meet the kernel at one fraction of a step,
- * errors of visibilities agree in phase, and multiply the image. A block that holds all
- * there is to see has 8 times the rms of the image, and may be wrong by 2 ε. Over s
- * steps the phase turns s times and what is common falls as 1/s. */
+/* The kernel's error along w may reach this share of ε anywhere in the field while all
+ * w lie within one step. They then meet the kernel at one fraction of a step, so errors
+ * of visibilities agree in phase, and multiply the image. A block that holds all there
+ * is to see has 8 times the rms of the image, and may be wrong by 2 ε. Over s steps the
+ * phase turns s times, and what is common falls as 1/s. */
 static const double W_SHARE = 0.25;
 static const double MAX_W_PADDING = 4.0;
 
-/* What the second largest alias may add to the error of the largest, which is the same
- * at every fraction of a cell: rms over fractions to largest. */
+/* The second largest alias may add so much to the error of the largest, which is the
+ * same at every fraction of a cell: this is the ratio of the rms over fractions to the
+ * largest. */
 static const double NEXT_ALIAS = 1.1;
 
-/* The kernel's error rises steeply at the very edge of the field, where a small image
- * has a larger share of its pixels than the mean allows for: pixels left free around
- * it. */
+/* The kernel's error rises steeply at the very edge of the field. A small image has a
+ * larger share of its pixels there than the mean allows for, so this many pixels around
+ * it are left free. */
 enum { MARGIN = 4 };
 
 void tess_grid_opts_default(tess_grid_opts *opts)
@@ -54,7 +55,7 @@ void tess_grid_opts_default(tess_grid_opts *opts)
                              .threads = 1};
 }
 
-/* Largest phase [rad] that is left out with w. */
+/* If the phase of w is never larger than this [rad], w is left out. */
 static double w_phase(double nm1_min, double w_max_lambda)
 {
     return TESS_TWO_PI * w_max_lambda * fabs(nm1_min);
@@ -71,7 +72,7 @@ int tess_grid_brick_lines(const tess_grid_plan *plan)
 }
 
 /* A kernel row is stored with whole vectors of up to 64 bytes, which may run past the
- * support: room for the last start (tile − 1) and the vectors from there. */
+ * support. There is room for the last start (tile − 1) and the vectors from there. */
 int tess_grid_brick_stride(const tess_grid_plan *plan)
 {
     const int values = 64 / (plan->is_double ? 16 : 8);
@@ -140,7 +141,8 @@ static double nm1_range_of(const tess_geom *geom, const tess_grid_opts *opts)
     return fmax(range, 1e-6 / fmax(1, opts->w_max_lambda));
 }
 
-/* Planes, with support W, that the w range needs at this padding. */
+/* Computes the number of planes, with support W, that the w range needs at this
+ * padding. */
 static int planes_needed(const tess_grid_plan *plan, int support, double padding)
 {
     const tess_grid_opts *opts = &plan->opts;
@@ -150,8 +152,8 @@ static int planes_needed(const tess_grid_plan *plan, int support, double padding
     return span < 1e8 ? (int)span + 1 + support : INT32_MAX;
 }
 
-/* Number of cells of a grid along an axis of `pixels` pixels. There are at least as
- * many that a footprint does not meet itself. */
+/* Finds the number of cells of a grid along an axis of `pixels` pixels. There are at
+ * least so many that a footprint does not meet itself. */
 static int64_t cells_for(int64_t pixels, double padding)
 {
     const int64_t cells = (int64_t)ceil(padding * (double)(pixels + MARGIN));
@@ -159,8 +161,9 @@ static int64_t cells_for(int64_t pixels, double padding)
     return tess_geom_fft_size(cells > least ? cells : least);
 }
 
-/* Seconds that gridding and the planes take with this support and padding, at the
- * length next to it: one that transforms faster may be a little longer. */
+/* Estimates the seconds that gridding and the planes take with this support and
+ * padding, at the length next to it: a length that transforms faster may be a little
+ * longer. */
 static double cost_with(const tess_grid_plan *plan, int support, double padding)
 {
     const tess_grid_opts *opts = &plan->opts;
@@ -175,17 +178,17 @@ static double cost_with(const tess_grid_plan *plan, int support, double padding)
                tess_costs_plane(&plan->costs, plan->is_double, nu, nv, nx, ny, 1);
 }
 
-/* Half a unit in the last place for every value of the grid and its transform, raised
- * by the grid correction. */
+/* Estimates the rounding error: half a unit in the last place for every value of the
+ * grid and of its transform, raised by the grid correction. */
 static double rounding_of(const tess_kernel *kernel, bool is_double, bool do_w)
 {
     return (is_double ? 0x1p-53 : 0x1p-24) * pow(kernel->amplification, do_w ? 3 : 2);
 }
 
-/* Where the pixels of an image lie along w, from the lowest n − 1 to the highest:
- * spread evenly in a round image around the phase centre, but not in a narrow one,
- * whose pixels crowd at the end where n − 1 is flat. Of the images of a field, the one
- * that has most pixels at a place counts. */
+/* Finds where the pixels of an image lie along w, from the lowest n − 1 to the highest.
+ * They are spread evenly in a round image around the phase centre, but not in a narrow
+ * one, whose pixels crowd at the end where n − 1 is flat. Of the images of a field, the
+ * one that has most pixels at a place counts. */
 static void share_out_pixels(const tess_geom *geom, tess_grid_field *field)
 {
     enum { MOST_LINES = 64 };
@@ -210,8 +213,8 @@ static void share_out_pixels(const tess_geom *geom, tess_grid_field *field)
         field->place_share[k] = fmax(field->place_share[k], share[k] / fmax(1, all));
 }
 
-/* The field of these images. An image with a narrower range of n − 1 than another one
- * uses a part of the kernel's range along w, where errors are smaller. */
+/* Describes the field of these images. An image with a narrower range of n − 1 than
+ * another one uses a part of the kernel's range along w, where errors are smaller. */
 static tess_grid_field field_of(const tess_geom *geom, int num_targets,
                                 const tess_grid_opts *opts)
 {
@@ -226,8 +229,8 @@ static tess_grid_field field_of(const tess_geom *geom, int num_targets,
     return field;
 }
 
-/* Mean square of the kernel's error along w: of the pixels, or of a field evenly
- * spread, whichever is larger. */
+/* Computes the mean square of the kernel's error along w: that of the pixels, or that
+ * of a field which is evenly spread, whichever is larger. */
 static double w_error2(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     double sum = 0;
@@ -237,8 +240,9 @@ static double w_error2(const tess_grid_plan *plan, const tess_kernel *kernel)
     return fmax(sum, kernel->error * kernel->error);
 }
 
-/* Relative L2 error of an image made with this kernel on every axis: the kernel's own,
- * and rounding, which decides in single precision when padding is small. */
+/* Computes the relative L2 error of an image that is made with this kernel on every
+ * axis. It is the error of the kernel itself, and of rounding, which decides in single
+ * precision when the padding is small. */
 static double image_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     const bool do_w = plan->opts.do_w;
@@ -252,9 +256,9 @@ double tess_grid_rounding(const tess_grid_plan *plan)
     return rounding_of(&plan->kernel, plan->is_double, plan->opts.do_w);
 }
 
-/* Relative L2 error of the visibilities of the worst pixel: at the edge of the field on
- * every axis, which in w is the image's corner as well as the phase centre. Errors of
- * the axes have any phase. */
+/* Computes the relative L2 error of the visibilities of the worst pixel. It lies at the
+ * edge of the field on every axis. In w, this is the corner of the image as well as the
+ * phase centre. The errors of the axes have any phase. */
 static double pixel_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     const double axes = plan->opts.do_w ? 3 : 2;
@@ -263,9 +267,9 @@ static double pixel_error(const tess_grid_plan *plan, const tess_kernel *kernel)
                  unit * pow(kernel->largest_gain, axes));
 }
 
-/* Largest relative error of one pixel's visibilities, wherever they and the pixel are:
- * with the axes' errors in phase. Rounding as in an image, with the gain of the edge.
- */
+/* Computes the largest relative error of the visibilities of one pixel, wherever the
+ * visibilities and the pixel are. The errors of the axes are in phase. Rounding is that
+ * of an image, with the gain of the edge. */
 static double visibility_error(const tess_grid_plan *plan, const tess_kernel *kernel)
 {
     const double axes = plan->opts.do_w ? 3 : 2;
@@ -281,14 +285,16 @@ static double error_of(const tess_grid_plan *plan, const tess_kernel *kernel)
                                       : visibility_error(plan, kernel);
 }
 
-/* What of ε is left for error_of. A w-term left out is for every pixel what it is for
- * the farthest; where it is more than the promise allows, the caller has no use for w.
- * `few`: with the reserve for few visibilities. */
+/* Computes the part of ε that is left for error_of. If w is left out, every pixel
+ * counts as the farthest one does. At most a third of the promise is set aside for
+ * that, because a caller who leaves out more wants no w in any case. `few`: a reserve
+ * is kept for few visibilities. */
 static double allowed_error(const tess_grid_plan *plan, bool few)
 {
     const tess_grid_opts *opts = &plan->opts;
     const double num = fmax(1, (double)opts->num_vis / VIS_PER_INDEPENDENT);
-    const double axes = opts->do_w ? 3 : 2; /* a lone visibility has them in phase */
+    const double axes = opts->do_w ? 3 : 2; /* the errors of a single visibility may
+                                               be in phase */
     double promise = opts->accuracy;
     if (!opts->worst_pixel)
         return SHARE * promise / sqrt(1 + (few ? LONE_EXCESS / num : 0));
@@ -298,7 +304,8 @@ static double allowed_error(const tess_grid_plan *plan, bool few)
            fmin(w_phase(plan->field.nm1_min, opts->w_max_lambda), promise / 3);
 }
 
-/* Paddings to choose from: what the caller allows of what is sensible. */
+/* The least and the most padding: of the sensible ones, those that the caller allows.
+ */
 static double least_padding(const tess_grid_plan *plan)
 {
     return fmax(MIN_PADDING, plan->opts.padding_min);
@@ -310,7 +317,8 @@ static double largest_padding(const tess_grid_plan *plan)
     return asked > 0 ? fmax(least_padding(plan), asked) : MAX_PADDING;
 }
 
-/* log(error / allowed error) of a support at a padding: > 0 is too much. */
+/* Computes log(error / allowed error) of a support at a padding. More than 0 is too
+ * much. */
 static double excess_of(int support, double padding, double allowed,
                         const tess_grid_plan *plan)
 {
@@ -319,9 +327,9 @@ static double excess_of(int support, double padding, double allowed,
     return log(error_of(plan, &kernel) / allowed);
 }
 
-/* Smallest padding, to 0.01, at which this support reaches the error; 0 if none. The
- * logarithm of the error is nearly straight: false position, its steps kept away from
- * both ends so that they close in. */
+/* Finds the smallest padding, to 0.01, at which this support reaches the error; 0 if
+ * there is none. The logarithm of the error is nearly straight, so false position finds
+ * it. Steps are kept away from both ends, so that these close in. */
 static double padding_for(int support, double allowed, const tess_grid_plan *plan)
 {
     const double within = 0.01, step = 0.45 * within;
@@ -340,7 +348,7 @@ static double padding_for(int support, double allowed, const tess_grid_plan *pla
     return high;
 }
 
-/* The support (0: none) and padding that reach the error at least cost. */
+/* Finds the support (0: none) and the padding that reach the error at least cost. */
 static int cheapest_support(const tess_grid_plan *plan, double allowed,
                             double *best_padding)
 {
@@ -350,7 +358,7 @@ static int cheapest_support(const tess_grid_plan *plan, double allowed,
     const int first = only > 0 ? only : TESS_MIN_SUPPORT;
     const int last = only > 0 ? only : TESS_MAX_SUPPORT;
     for (int support = first; support <= last; ++support) {
-        /* with the smallest padding, cost grows with the support */
+        /* with the smallest padding, the cost grows with the support */
         if (cost_with(plan, support, least_padding(plan)) >= least) break;
         const double padding = padding_for(support, allowed, plan);
         if (padding <= 0) continue;
@@ -360,7 +368,8 @@ static int cheapest_support(const tess_grid_plan *plan, double allowed,
             best_support = support;
             *best_padding = padding;
         }
-        /* a wider kernel only pays by smaller padding, which has reached its end */
+        /* a wider kernel only pays if the padding becomes smaller, and it is the
+         * smallest already */
         if (padding <= least_padding(plan) + 0.01) break;
     }
     return best_support;
@@ -371,7 +380,7 @@ static tess_status choose_kernel(tess_grid_plan *plan)
     tess_status status = TESS_OK;
     double best_padding = 0;
     int best_support = cheapest_support(plan, allowed_error(plan, true), &best_padding);
-    if (best_support == 0) /* at the limit of the precision there is no reserve */
+    if (best_support == 0) /* at the limit of the precision, there is no reserve */
         best_support =
             cheapest_support(plan, allowed_error(plan, false), &best_padding);
     if (best_support == 0)
@@ -389,7 +398,8 @@ cleanup:
     return status;
 }
 
-/* Largest error of the kernel for |x| ≤ edge; its ripples are narrowest at the edge. */
+/* Finds the largest error of the kernel for |x| ≤ edge. Its ripples are narrowest at
+ * the edge. */
 static double largest_error(const tess_kernel *kernel, double edge)
 {
     enum { PLACES = 32 };
@@ -403,7 +413,8 @@ static double largest_error(const tess_kernel *kernel, double edge)
     return largest;
 }
 
-/* Range of w of what becomes one image, in steps between planes at this padding. */
+/* Computes the range of w of the samples of one image, in steps between planes at this
+ * padding. */
 static double w_steps(const tess_grid_plan *plan, double padding)
 {
     const tess_grid_opts *opts = &plan->opts;
@@ -413,14 +424,15 @@ static double w_steps(const tess_grid_plan *plan, double padding)
     return span_lambda * 2 * plan->field.nm1_half * padding;
 }
 
-/* Inverse of the distance of planes times the range of n − 1: the kernel's padding, or
- * more where w covers few steps (W_SHARE). The extra costs a plane or so then. */
+/* Computes the inverse of the distance of planes times the range of n − 1. It is the
+ * kernel's padding, or more where w covers few steps (W_SHARE). The extra then costs
+ * about one plane. */
 static double w_padding_of(const tess_grid_plan *plan)
 {
     const tess_grid_opts *opts = &plan->opts;
     double padding = plan->kernel.padding;
     if (opts->worst_pixel && !opts->mean_visibility)
-        return padding; /* good wherever w meets the kernel */
+        return padding; /* the error is good wherever w meets the kernel */
     while (padding < MAX_W_PADDING) {
         const double steps = fmax(1, w_steps(plan, padding));
         if (largest_error(&plan->kernel, 0.5 / padding) <=
@@ -449,7 +461,7 @@ static tess_status place_planes(tess_grid_plan *plan)
             "the image smaller, or leave out longer baselines (--maxuvw-m)",
             opts->w_max_lambda, plan->num_planes);
     /* the footprint of the smallest w starts at plane 0: its first plane lies at most
-     * W/2 below it */
+     * W/2 below that w */
     plan->w_first_lambda =
         opts->w_min_lambda - (0.5 * plan->kernel.support - 1e-6) * plan->w_step_lambda;
     const int starts = plan->num_planes - plan->w_support + 1;

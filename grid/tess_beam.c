@@ -8,10 +8,12 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 
-/* WSClean's: it leaves off here, converged or not, and the beam is what it then has. */
+/* WSClean stops after this many steps, whether the fit has converged or not, and takes
+ * the beam that it then has. */
 enum { MAX_ITERATIONS = 500 };
 
-/* Where WSClean's fit collapses to a line, a narrower start most often does not. */
+/* If WSClean's fit collapses to a line, a narrower start most often does not collapse.
+ */
 enum { MAX_RESTARTS = 3 };
 
 static const double TOLERANCE = 1e-7; /* of a step, absolute and relative */
@@ -37,8 +39,8 @@ bool tess_beam_box_is_small(double beam, double beams, int64_t side)
     return 0.8 * beam * beams > (double)side;
 }
 
-/* Fitted are σx, σy and β of exp(−x²/(2σx²) + β x y/(σx σy) − y²/(2σy²)), lengths in
- * units of the box. */
+/* The fit determines σx, σy and β of exp(−x²/(2σx²) + β x y/(σx σy) − y²/(2σy²)).
+ * Lengths are in units of the box. */
 enum { SIGMA_X, SIGMA_Y, BETA, NUM_PARAM };
 
 typedef struct beam_problem {
@@ -50,10 +52,10 @@ typedef struct beam_problem {
     int iterations;
 } beam_problem;
 
-/* The pixels of the quadrant, then one value that stands for the other three. There
- * WSClean's offsets are near 2⁶⁴ and its model is 0, or for a large β infinite: the
- * norm of the residuals is then not a number, and the next step is shortened by less
- * than after a merely large one. */
+/* Computes the residuals of the pixels of the quadrant, then one value that stands for
+ * the other three. There, WSClean's offsets are near 2⁶⁴, and its model is 0 or, for a
+ * large β, infinite. The norm of the residuals is then not a number, and the next step
+ * is shortened by less than after a norm that is merely large. */
 static void residuals(const beam_problem *problem, const double *param,
                       double *residual)
 {
@@ -71,9 +73,9 @@ static void residuals(const beam_problem *problem, const double *param,
     residual[problem->ny * problem->nx] = q > p + r ? (double)NAN : problem->elsewhere;
 }
 
-/* WSClean's derivatives: the cross term of those by σx and σy should be subtracted.
- * Steps are the poorer for it, and on elongated beams often run out. The model is the
- * sum of `residual` and PSF. */
+/* Computes WSClean's derivatives. The cross term of those by σx and σy should be
+ * subtracted. This makes the steps worse, and on elongated beams they often run out.
+ * The model is the sum of `residual` and PSF. */
 static void slopes(const beam_problem *problem, const double *param,
                    const double *residual, double *slope, int64_t column)
 {
@@ -94,7 +96,7 @@ static void slopes(const beam_problem *problem, const double *param,
         slope[(k + 1) * column - 1] = 0;
 }
 
-/* After each step: is it time to leave off? */
+/* Asks after each step whether it is time to stop. */
 static bool is_finished(beam_problem *problem, const double *param)
 {
     bool settled = true;
@@ -107,7 +109,7 @@ static bool is_finished(beam_problem *problem, const double *param)
            problem->iterations++ == MAX_ITERATIONS;
 }
 
-/* What lmder() calls; a negative answer ends it. */
+/* The function that lmder() calls. A negative result ends lmder(). */
 static int evaluate(void *context, int num_pixels, int num_param, const double *param,
                     double *residual, double *slope, int column, int what)
 {
@@ -122,9 +124,10 @@ static int evaluate(void *context, int num_pixels, int num_param, const double *
     return 0;
 }
 
-/* The axes of the ellipse a x² + 2 b x y + c y²; x runs to the West, so the position
- * angle, from North through East, is that of (−x, y). False when it is none, or
- * narrower than a PSF of samples with |u|, |v| < 1/(2 pixels) can be. */
+/* Computes the axes of the ellipse a x² + 2 b x y + c y². x runs to the West, so the
+ * position angle, from North through East, is that of (−x, y). Returns false if this is
+ * no ellipse, or one that is narrower than a PSF of samples with |u|, |v| < 1/(2
+ * pixels) can be. */
 static bool to_beam(const double param[NUM_PARAM], double box, tess_beam *beam)
 {
     const double a = 1 / (param[SIGMA_X] * param[SIGMA_X]);
@@ -136,7 +139,7 @@ static bool to_beam(const double param[NUM_PARAM], double box, tess_beam *beam)
     beam->major = box * fwhm_per_sigma() / sqrt(smallest);
     beam->minor = box * fwhm_per_sigma() / sqrt(largest);
     if (beam->minor < MIN_AXIS) return false;
-    /* direction of the major axis: eigenvector of the smallest eigenvalue */
+    /* the direction of the major axis is the eigenvector of the smallest eigenvalue */
     double x = b, y = smallest - a;
     if (fabs(x) + fabs(y) < 1e-12 * mean) {
         x = a <= c ? 1 : 0;
@@ -149,7 +152,8 @@ static bool to_beam(const double param[NUM_PARAM], double box, tess_beam *beam)
     return true;
 }
 
-/* Root of the sum of squares of the PSF, within the quadrant or elsewhere. */
+/* Computes the root of the sum of squares of the PSF, within the quadrant or outside of
+ * it. */
 static double norm(const double *psf, int64_t nx, int64_t ny, bool in_quadrant)
 {
     double sum = 0;
@@ -162,11 +166,12 @@ static double norm(const double *psf, int64_t nx, int64_t ny, bool in_quadrant)
     return sqrt(sum);
 }
 
-/* One fit; false when it does not end in a beam. `memory` is for NUM_PARAM + 2 times
- * the residuals. */
+/* Makes one fit. Returns false if it does not end in a beam. `memory` is for NUM_PARAM
+ * + 2 times the residuals. */
 static bool fit(beam_problem *problem, double start, double *memory, tess_beam *beam)
 {
-    /* lmder()'s own tests off; its scaling and first step as MINPACK recommends them */
+    /* lmder()'s own tests are off; its scaling and its first step are as MINPACK
+     * recommends them */
     enum { NO_TEST = 0, SCALE_ITSELF = 1, FIRST_STEP = 100, REPORT_ALL = 1 };
     enum { MAX_EVALUATIONS = 20 * MAX_ITERATIONS };
     const int64_t count = problem->nx * problem->ny + 1;
@@ -175,7 +180,7 @@ static bool fit(beam_problem *problem, double start, double *memory, tess_beam *
     double scale[NUM_PARAM], rotated[NUM_PARAM], work[3][NUM_PARAM];
     int pivot[NUM_PARAM], num_residuals, num_slopes;
     problem->iterations = 0;
-    /* what it returns only says that evaluate() ended it, or rounding */
+    /* the result only says that evaluate() has ended it, or that rounding has */
     lmder(evaluate, problem, (int)count, NUM_PARAM, param, memory, memory + 2 * count,
           (int)count, NO_TEST, NO_TEST, NO_TEST, MAX_EVALUATIONS, scale, SCALE_ITSELF,
           FIRST_STEP, REPORT_ALL, &num_residuals, &num_slopes, pivot, rotated, work[0],
@@ -183,8 +188,8 @@ static bool fit(beam_problem *problem, double start, double *memory, tess_beam *
     return to_beam(param, box, beam);
 }
 
-/* Pixels from the peak on in one direction to the first that is less than half of it,
- * or not finite; `*falls` is false when the edge comes before. */
+/* Counts the pixels from the peak on in one direction to the first pixel that is less
+ * than half of it, or not finite. `*falls` is false if the edge comes before. */
 static int64_t lobe(const double *psf, int64_t nx, int64_t ny, int step_x, int step_y,
                     bool *falls)
 {
@@ -201,8 +206,8 @@ static int64_t lobe(const double *psf, int64_t nx, int64_t ny, int step_x, int s
     return count;
 }
 
-/* Why the fit has failed: what it ends in says little, as it may collapse to a line on
- * a lobe that is wide. */
+/* Finds the reason why the fit has failed. The end of the fit says little, because it
+ * may collapse to a line on a wide lobe. */
 static tess_beam_failure diagnose(const double *psf, int64_t nx, int64_t ny)
 {
     static const int step[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};
@@ -249,8 +254,8 @@ cleanup:
 
 /* ---- circular beams ---- */
 
-/* Σ r² of the residuals r = exp(−ρ²/(2σ²)) − psf over the quadrant, and the step of σ
- * by Gauss and Newton, −Σ r r' / Σ r'² with r' = dr/dσ. */
+/* Computes Σ r² of the residuals r = exp(−ρ²/(2σ²)) − psf over the quadrant, and the
+ * step of σ by Gauss and Newton, −Σ r r' / Σ r'² with r' = dr/dσ. */
 static double circle_cost(const beam_problem *problem, double sigma, double *step)
 {
     double cost = 0, slope = 0, square = 0;
@@ -269,7 +274,7 @@ static double circle_cost(const beam_problem *problem, double sigma, double *ste
     return cost;
 }
 
-/* σ of the least cost near `sigma`. */
+/* Finds the σ of least cost near `sigma`. */
 static double fit_circle(const beam_problem *problem, double sigma)
 {
     enum { MOST_HALVINGS = 40 };

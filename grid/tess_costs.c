@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-/* Costs of one core of a present server, 2.5 to 4 GHz with AVX2, measured on runs of 2
- * to 30 million visibilities. A vector update (load, FMA and store of 32 bytes) takes
- * 0.9 ns: VECTORS of them make one line of a kernel of support w. */
+/* Costs of one core of a present server, with 2.5 to 4 GHz and AVX2, measured on runs
+ * of 2 to 30 million visibilities. A vector update (load, FMA and store of 32 bytes)
+ * takes 0.9 ns. VECTORS of them make one line of a kernel of support w. */
 #define SINGLE_VECTORS(w)  ((2 * (w) + 7) / 8)
 #define DOUBLE_VECTORS(w)  ((2 * (w) + 3) / 4)
 #define UPDATE(vectors, w) (0.9e-9 * (w)*vectors(w))
