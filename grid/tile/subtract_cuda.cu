@@ -1,4 +1,4 @@
-/* A model subtracted from samples in device memory. Three values of 8 bytes a
+/* Subtracts a model from samples in device memory. Three values of 8 bytes for each
  * visibility of one polarisation take 0.3 ms for 29 M of them at 2.4 TB/s. */
 #include "subtract_cuda.h"
 #include "tess_cuda.h"
@@ -10,7 +10,7 @@ namespace
 
 enum { THREADS = 256, MOST_MODEL = 16 };
 
-/* What a thread works on; see tess_subtraction. */
+/* What a thread works with; see tess_subtraction. */
 struct subtraction {
     double factor;
     int num_pol, num_model;
@@ -18,9 +18,9 @@ struct subtraction {
     int64_t num_vis;
 };
 
-/* A thread a sample. Products and sums are rounded one by one, as the processor's are,
- * and all predictions of a sample are read before its residuals, which may be in their
- * place, are written. Limit: memory. */
+/* A thread works on a sample. Products and sums are rounded one by one, as those of the
+ * processor are. All predictions of a sample are read before its residuals, which may
+ * be in their place, are written. The limit is memory. */
 template <typename R>
 __global__ void subtract_kernel(subtraction by, const void *vis, const void *predicted,
                                 void *residual)

@@ -1,4 +1,4 @@
-/* What gridding and degridding share around the innermost loops. */
+/* The work that gridding and degridding share around the innermost loops. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ const tile_table *tile_table_best(void)
     return table[tess_isa_best()];
 }
 
-/* Even and odd part of the taps j and W − 1 − j, which are each other's mirror
- * images. */
+/* Computes the even and the odd part of the taps j and W − 1 − j, which are mirror
+ * images of each other. */
 static void fill_half_taps(const tess_kernel *kernel, tile_taps *taps)
 {
     const int support = kernel->support;
@@ -77,9 +77,9 @@ void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                       .data = data};
 }
 
-/* By cost: a visibility of w-stacking costs the same wherever it lies, and a buffer,
- * cleared once for each piece, nearly the same for all: the order is that of their
- * visibilities. */
+/* Orders pieces by their cost. In w-stacking, a visibility costs the same wherever it
+ * lies, and a buffer, which is cleared once for each piece, costs nearly the same for
+ * all pieces. So the order is that of the numbers of visibilities. */
 static int larger_first(const void *a, const void *b)
 {
     const tile_piece *x = a, *y = b;
@@ -95,9 +95,9 @@ int64_t tile_queue_take(tile_queue *queue)
     return piece;
 }
 
-/* A piece that waits for its thread is one that no idle thread can have. Those that
- * come after a small one are small themselves, some .2 ms of work at most, and the last
- * of them are left to whoever is idle. */
+/* Takes a piece ahead for a thread. No idle thread can have such a piece. The pieces
+ * that follow a small one are small themselves, some .2 ms of work at most, and the
+ * last of them are left to idle threads. */
 int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
 {
     enum { SMALL = 4096, LAST = 4 };
@@ -106,12 +106,13 @@ int64_t tile_queue_take_ahead(tile_queue *queue, int64_t now)
     taken = queue->num_taken;
     const bool is_last = queue->num_pieces - taken < LAST * queue->threads;
     if (is_last || queue->piece[now].count > SMALL) return -1;
-    const int64_t next = tile_queue_take(queue); /* others may have been faster */
+    const int64_t next = tile_queue_take(queue); /* other threads may have been
+                                                    faster */
     return next < queue->num_pieces ? next : -1;
 }
 
-/* Half of 512 KiB, as small a second cache as processors with AVX2 have in servers: the
- * buffer that is worked on is to stay there. */
+/* The buffer that is worked on is to stay in the second cache. This is half of 512 KiB,
+ * and no server processor with AVX2 has a smaller one. */
 enum { MOST_FETCHED = 256 << 10 };
 
 void tile_job_fetch(const tess_grid_plan *plan, const tess_brick_sum *sum,
@@ -141,7 +142,8 @@ void tile_advance(const tess_brick_list *bricks, int64_t count, int64_t *run,
     }
 }
 
-/* The pieces of one brick: walk its runs and cut every TESS_CHUNKS_PER_PIECE chunks. */
+/* Makes the pieces of one brick: walks its runs and cuts after every
+ * TESS_CHUNKS_PER_PIECE chunks. */
 static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
                       int64_t brick, tile_piece *piece, int64_t num_pieces,
                       int64_t *extra)
@@ -158,7 +160,8 @@ static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
                                 .skip = skip,
                                 .count = count,
                                 .extra = k > 0 ? ++*extra : 0};
-        /* the last one's runs need not be walked: most bricks are one piece */
+        /* the runs of the last piece need not be walked, and most bricks are one piece
+         */
         if (k + 1 < num_pieces) tile_advance(bricks, count, &run, &skip);
     }
 }

@@ -1,4 +1,4 @@
-/* Which device kernel does what; see tess_tile_cuda.h. */
+/* Chooses the device kernels; see tess_tile_cuda.h. */
 #include <cmath>
 
 #include "tile_cuda.cuh"
@@ -46,15 +46,17 @@ cuda_view cuda_view_of(const tess_device_samples *samples)
 namespace
 {
 
-/* Products of fp16 halves: one is wrong by 3.6e-4 (rms; factors and product of A and
- * the values of B are each rounded, 2e-4 a time), three by a few 1e-7. */
+/* Errors of products of fp16 halves. One product is wrong by 3.6e-4 (rms; the factors
+ * and the product of A, and the values of B, are each rounded, 2e-4 a time), and three
+ * products by a few 1e-7. */
 const double ONE_PRODUCT_ERROR = 3.6e-4;
-/* Share of ε that one product may take, so that devices differ from CPUs by no more:
- * beside the plan's 0.73 ε it adds 1 %. */
+/* One product may take this share of ε, so that devices differ from CPUs by no more.
+ * Beside the plan's 0.73 ε it adds 1 %. */
 const double ONE_PRODUCT_SHARE = 0.1;
 
-/* The grid correction raises what is wrong in the grid, as it does rounding: by its rms
- * over the field, or in the worst pixel. */
+/* Returns how many products of halves the accuracy needs. The grid correction raises
+ * errors of the grid as it raises rounding: by its rms over the field, or by its value
+ * in the worst pixel. */
 int products_of(const tess_grid_plan *plan)
 {
     const tess_kernel &kernel = plan->kernel;
@@ -109,7 +111,8 @@ cuda_args args_of(const tess_grid_plan *plan, const tess_device_samples *samples
     return args;
 }
 
-/* Planes of any brick of the list; of any at all where a list must not decide. */
+/* Returns the most planes of any brick of the list, or of any brick at all if a list
+ * must not decide. */
 int most_planes_of(const tess_grid_plan *plan, const tile_cuda_list *list)
 {
     const int most = plan->block_planes + plan->w_support - 1;
@@ -117,7 +120,7 @@ int most_planes_of(const tess_grid_plan *plan, const tile_cuda_list *list)
     return most < plan->num_planes ? most : plan->num_planes;
 }
 
-/* The chunks of bricks [first, end), of which there may be none. */
+/* Counts the chunks of the bricks [first, end), of which there may be none. */
 tess_status count_chunks(const tile_cuda_list *list, int64_t first, int64_t end,
                          int64_t *chunks)
 {
@@ -130,7 +133,7 @@ cleanup:
     return status;
 }
 
-/* By the kernels for the plan's precision and support. */
+/* Launches the kernels for the plan's precision and support. */
 cudaError_t launch_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
                           bool degrid, int num_pol, int64_t num_chunks,
                           const cuda_args &args, cudaStream_t stream)

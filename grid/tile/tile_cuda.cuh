@@ -155,7 +155,7 @@ __device__ inline cuda_target target_of(const cuda_args &args, const cuda_chunk 
     return at;
 }
 
-/* Index within pol 0, plane 0 of a cell of the sub-tile. */
+/* Returns the index of a cell of the sub-tile within polarisation 0 and plane 0. */
 __device__ inline int64_t target_index(const cuda_target &at, int u, int v)
 {
     int line = at.line + u, cell = at.cell + v;
@@ -164,15 +164,15 @@ __device__ inline int64_t target_index(const cuda_target &at, int u, int v)
     return (int64_t)line * at.line_stride + cell;
 }
 
-/* The visibility of each lane of a warp that works on a group. */
+/* The visibility of a lane of a warp that works on a group. */
 struct cuda_slot {
     int64_t sample;
     int32_t row, chan;
     bool used;
 };
 
-/* Lanes hold the runs of the group; a bit for each run's first slot tells the others
- * where to look. All lanes of the warp must call. */
+/* Lanes hold the runs of the group, and a bit for the first slot of each run tells the
+ * other lanes where to look. All lanes of the warp must call. */
 __device__ inline cuda_slot slot_of_lane(const cuda_args &args, int64_t index)
 {
     const unsigned all = 0xffffffffu;
@@ -207,8 +207,8 @@ __device__ inline cuda_slot slot_of_lane(const cuda_args &args, int64_t index)
     return slot;
 }
 
-/* Offset of a footprint's first cell from `origin`, and the kernel fraction there; as
- * axis_offset() of the CPU. */
+/* Computes the offset of a footprint's first cell from `origin`, and the kernel
+ * fraction there, as axis_offset() of the CPU does. */
 __device__ inline int axis_place(double coordinate, double half_support, double origin,
                                  double period, double per_period, int last,
                                  double *fraction)
@@ -221,7 +221,7 @@ __device__ inline int axis_place(double coordinate, double half_support, double 
     return (int)start;
 }
 
-/* A visibility's place in its sub-tile. */
+/* The place of a visibility in its sub-tile. */
 struct cuda_place {
     int u, v, plane; /* offsets of the footprint; plane within the brick */
     double fraction_u, fraction_v, fraction_w;
@@ -261,7 +261,7 @@ __device__ inline cuda_place place_of(const cuda_args &args, const cuda_brick &b
     return out;
 }
 
-/* sin and cos of 2π·turns, |turns| ≤ ½ */
+/* Computes the sine and the cosine of 2π·turns, |turns| ≤ ½. */
 __device__ inline void sincos_turns(float turns, float *sine, float *cosine)
 {
     sincospif(2 * turns, sine, cosine);
@@ -272,8 +272,8 @@ __device__ inline void sincos_turns(double turns, double *sine, double *cosine)
     sincospi(2 * turns, sine, cosine);
 }
 
-/* weight × visibility × e^{−2πi turns}; 0 where the weight is 0, whatever the
- * visibility. */
+/* Computes weight × visibility × e^{−2πi turns}; 0 where the weight is 0, whatever the
+ * visibility is. */
 template <typename R>
 __device__ inline typename cuda_complex<R>::type
 value_of(const cuda_args &args, const cuda_place &at, int64_t sample, int pol)
@@ -298,8 +298,8 @@ value_of(const cuda_args &args, const cuda_place &at, int64_t sample, int pol)
     return value;
 }
 
-/* A degridded sum to the visibility it is, e^{+2πi w (n_c − 1)} and folding included.
- */
+/* Stores a degridded sum as the visibility that it is: with e^{+2πi w (n_c − 1)}, and
+ * unfolded. */
 template <typename R>
 __device__ inline typename cuda_complex<R>::type
 vis_of(typename cuda_complex<R>::type sum, R sine, R cosine, bool conjugate)
@@ -314,7 +314,7 @@ vis_of(typename cuda_complex<R>::type sum, R sine, R cosine, bool conjugate)
 cuda_geometry cuda_geometry_of(const tess_grid_plan *plan);
 cuda_view cuda_view_of(const tess_device_samples *samples);
 
-/* Grid the chunks of args, with the kernel that the plan wants. */
+/* Grids the chunks of args with the kernel that the plan needs. */
 cudaError_t launch_grid_chunks(const tess_grid_plan *plan, const tile_cuda_list *list,
                                int num_pol, int64_t num_chunks, const cuda_args &args,
                                cudaStream_t stream);
@@ -326,7 +326,8 @@ tess_status tile_cuda_grid_in_order(const tess_grid_plan *plan,
                                     int64_t end, int num_pol, const cuda_args &args,
                                     cudaStream_t stream);
 
-/* Kernel launches, one function a file. Each covers `num_chunks` chunks. */
+/* Launch kernels; each function is in a file of its own. A launch covers `num_chunks`
+ * chunks. */
 cudaError_t launch_grid_any(const tess_kernel *kernel, int num_pol, int64_t num_chunks,
                             const cuda_args &args, cudaStream_t stream);
 cudaError_t launch_degrid_any(const tess_kernel *kernel, int num_pol,

@@ -1,5 +1,5 @@
-/* Device kernels for every support and both precisions: the reference for the
- * tensor-core ones, and what double precision and supports above 9 use. */
+/* Device kernels for every support and both precisions. They are the reference for
+ * those on tensor cores, and double precision and supports above 9 use them. */
 #include "tile_cuda_batch.cuh"
 
 namespace
@@ -19,10 +19,10 @@ template <typename R> struct grid_shared {
 };
 
 /* A block grids a chunk. Each thread owns a cell (u, v) of the sub-tile's footprint and
- * keeps its planes in registers; taps are dense in shared memory, and warps whose cells
- * a visibility does not touch pass it by. No atomics but to add the sums to the target
- * at the end. Expected limit: FMAs, 2 for each cell and plane, two thirds of them
- * wasted. */
+ * keeps its planes in registers. Taps are dense in shared memory, and warps whose cells
+ * a visibility does not touch skip it. The only atomics add the sums to the target at
+ * the end. The expected limit are FMAs: 2 for each cell and plane, of which two thirds
+ * are wasted. */
 template <typename R>
 __global__ void __launch_bounds__((MAX_SIDE * MAX_SIDE + 31) / 32 * 32)
     grid_any_kernel(const __grid_constant__ cuda_args args,
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__((MAX_SIDE * MAX_SIDE + 31) / 32 * 32)
     grid_shared<R> &shared = *(grid_shared<R> *)memory;
     const int support = args.geometry.support, w_support = args.geometry.w_support;
     const int side = CUDA_SUB + support - 1;
-    complex *tap_v = (complex *)(memory + sizeof shared); /* times value */
+    complex *tap_v = (complex *)(memory + sizeof shared); /* multiplied by the value */
     R *tap_u = (R *)(tap_v + BATCH * side);
     const cuda_chunk chunk = args.chunk[blockIdx.x];
     const cuda_brick brick = args.brick[chunk.brick];
@@ -111,10 +111,11 @@ template <typename R> struct degrid_shared {
     R tap_w[BATCH * DEGRID_PLANES];
 };
 
-/* A block degrids a chunk, some planes at a time: the sub-tile's values are in shared
- * memory, a warp works on a visibility, its lanes on the cells of the footprint. A
- * visibility whose planes lie in several passes is added up in global memory by the one
- * thread that owns it. Expected limit: reading shared memory. */
+/* A block degrids a chunk, some planes at a time. The values of the sub-tile are in
+ * shared memory, a warp works on a visibility, and its lanes work on the cells of the
+ * footprint. If the planes of a visibility lie in several passes, the one thread that
+ * owns it adds up the parts in global memory. The expected limit is reading shared
+ * memory. */
 template <typename R>
 __global__ void __launch_bounds__(DEGRID_THREADS)
     degrid_any_kernel(const __grid_constant__ cuda_args args,

@@ -1,5 +1,5 @@
-/* What the device kernels without fp16 share: batches of visibilities placed by four
- * warps, taps worked out one by one by all threads. */
+/* The parts that the device kernels without fp16 share: four warps place batches of
+ * visibilities, and all threads compute taps one by one. */
 #ifndef TESS_TILE_CUDA_BATCH_CUH
 #define TESS_TILE_CUDA_BATCH_CUH
 
@@ -13,7 +13,7 @@ enum {
     BATCH = BATCH_GROUPS * CUDA_GROUP, /* visibilities in shared memory at a time */
 };
 
-/* A batch's places and values, in shared memory. */
+/* The places and values of a batch, in shared memory. */
 template <typename R> struct batch_places {
     R fraction[3][BATCH]; /* u, v, w */
     int offset[3][BATCH];
@@ -37,7 +37,8 @@ __device__ R tap_at(const R *coefficient, int degree, int support, int tap, R fr
     return value;
 }
 
-/* The taps of one axis for a batch, dense: out[b][cell], 0 outside the footprint. */
+/* Computes the taps of one axis for a batch, dense: out[b][cell], 0 outside the
+ * footprint. */
 template <typename R>
 __device__ void dense_taps(const R *coefficient, int degree, int support,
                            const R *fraction, const int *offset, int count, int cells,
@@ -52,7 +53,7 @@ __device__ void dense_taps(const R *coefficient, int degree, int support,
 }
 
 /* Warps 0 … BATCH_GROUPS − 1 place a group each. Slots that are not used get the value
- * 0; returns the slot of this thread. */
+ * 0. Returns the slot of this thread. */
 template <typename R>
 __device__ cuda_slot place_batch(const cuda_args &args, const cuda_chunk &chunk,
                                  const cuda_brick &brick, int group, cuda_place *place,
@@ -74,7 +75,7 @@ __device__ cuda_slot place_batch(const cuda_args &args, const cuda_chunk &chunk,
     return slot;
 }
 
-/* Slots of a chunk's batch that begins at `group`. */
+/* Counts the slots of a chunk's batch that begins at `group`. */
 __device__ int batch_count(const cuda_chunk &chunk, int group)
 {
     const int groups = min(BATCH_GROUPS, chunk.num_groups - group);

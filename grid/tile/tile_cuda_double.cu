@@ -1,7 +1,8 @@
-/* Gridding and degridding in double precision on the fp64 tensor cores, every support:
- * the products of tile_cuda_tensor.cu with depth 4. A warp owns one of eight planes;
- * bricks of more take several passes. On a footprint of S = 8 + W − 1 cells, ROWS are
- * those along u as whole tiles and TILES the tiles of four complex cells along v. */
+/* Grids and degrids in double precision on the fp64 tensor cores, with every support.
+ * These are the products of tile_cuda_tensor.cu with depth 4. A warp owns one of eight
+ * planes; bricks of more planes take several passes. On a footprint of S = 8 + W − 1
+ * cells, ROWS are those along u as whole tiles, and TILES the tiles of four complex
+ * cells along v. */
 #include "tile_cuda_batch.cuh"
 
 namespace
@@ -12,14 +13,14 @@ enum {
     THREADS = 32 * PLANES
 };
 
-/* Distance of rows that a warp reads four of, eight bytes at a time, without conflicts:
- * an odd multiple of 4 doubles. */
+/* Distance of rows of which a warp reads four, eight bytes at a time. It is an odd
+ * multiple of 4 doubles, so that there are no conflicts. */
 __host__ __device__ constexpr int row_of(int values)
 {
     return (values / 4) % 2 ? values : values + 4;
 }
 
-/* c += a·b of 8 × 4 and 4 × 8 */
+/* Computes c += a·b of 8 × 4 and 4 × 8. */
 __device__ inline void multiply_add_8(double c[2], double a, double b)
 {
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
@@ -27,7 +28,7 @@ __device__ inline void multiply_add_8(double c[2], double a, double b)
         : "d"(a), "d"(b));
 }
 
-/* c += a·b of 16 × 4 and 4 × 8 */
+/* Computes c += a·b of 16 × 4 and 4 × 8. */
 __device__ inline void multiply_add_16(double c[4], double a0, double a1, double b)
 {
 #if __CUDA_ARCH__ >= 900
@@ -42,7 +43,7 @@ __device__ inline void multiply_add_16(double c[4], double a0, double a1, double
 #endif
 }
 
-/* Planes first … first + 7 that each four visibilities touch, as bits. */
+/* Finds the planes first … first + 7 that each four visibilities touch, as bits. */
 __device__ inline void note_planes(int plane, int w_support, bool used, uint8_t *planes)
 {
     unsigned bits = 0;
@@ -55,7 +56,7 @@ __device__ inline void note_planes(int plane, int w_support, bool used, uint8_t 
     if (threadIdx.x % 4 == 0) planes[threadIdx.x / 4] = (uint8_t)bits;
 }
 
-/* The taps in w of the pass's planes, out[plane][b]. */
+/* Computes the taps in w of the planes of the pass, out[plane][b]. */
 __device__ inline void taps_w(const double *coefficient, int degree, int w_support,
                               const batch_places<double> &place, int first, int count,
                               double *out)
@@ -78,13 +79,13 @@ template <int ROWS, int TILES> struct grid_shared {
     batch_places<double> place;
     double coefficient[(TESS_MAX_DEGREE + 1) * TESS_MAX_SUPPORT];
     double tap_u[BATCH * U];
-    double tap_v[BATCH * V]; /* times value, (re, im) */
+    double tap_v[BATCH * V]; /* multiplied by the value, (re, im) */
     double tap_w[PLANES * BATCH];
     uint8_t planes[BATCH / 4];
 };
 
-/* A block grids a chunk of one polarisation: a warp's plane stays in registers for the
- * chunk. Expected limit: fp64 tensor cores. */
+/* A block grids a chunk of one polarisation. The plane of a warp stays in registers for
+ * the chunk. The expected limit are the fp64 tensor cores. */
 template <int ROWS, int TILES>
 __global__ void __launch_bounds__(THREADS, 2)
     grid_double_kernel(const __grid_constant__ cuda_args args,
@@ -185,11 +186,11 @@ template <int TILES> struct degrid_shared {
     uint8_t planes[BATCH / 4];
 };
 
-/* A block degrids a chunk of one polarisation: T[k, (u, re or im)] = Σ_v tap_v(k, v)
- * G[u, v] of a warp's plane by tensor cores, the grid's values staying in registers,
- * and the rest in plain FMAs. The warps' shares are added by the thread that placed the
- * visibility; what several passes find is added up in global memory. Expected limit:
- * fp64 tensor cores. */
+/* A block degrids a chunk of one polarisation. Tensor cores compute T[k, (u, re or im)]
+ * = Σ_v tap_v(k, v) G[u, v] of a warp's plane, while the values of the grid stay in
+ * registers; plain FMAs do the rest. The thread that has placed a visibility adds the
+ * shares of the warps. What several passes find is added up in global memory. The
+ * expected limit are the fp64 tensor cores. */
 template <int TILES>
 __global__ void __launch_bounds__(THREADS, TILES > 5 ? 1 : 2)
     degrid_double_kernel(const __grid_constant__ cuda_args args,

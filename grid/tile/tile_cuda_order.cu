@@ -41,7 +41,7 @@ struct part_list {
     int64_t count, capacity;
 };
 
-/* What the functions below work on. */
+/* The state of the functions below. */
 struct ordered_grid {
     const tess_grid_plan *plan;
     const tile_cuda_list *list;
@@ -69,7 +69,8 @@ int64_t values_of_brick(const ordered_grid &grid, int64_t brick)
            grid.args.stride;
 }
 
-/* The longest first, so that those that have a chunk left are the first of all. */
+/* Puts the longest parts first, so that those that have a chunk left are the first of
+ * all. */
 int by_length(const void *a, const void *b)
 {
     const brick_part *x = (const brick_part *)a, *y = (const brick_part *)b;
@@ -104,7 +105,7 @@ void release(void *memory, cudaStream_t stream)
     if (memory) (void)cudaFreeAsync(memory, stream);
 }
 
-/* A thread a part: it becomes a brick, with sums where they are for it. */
+/* A thread works on a part: it makes the part a brick, and says where its sums are. */
 __global__ void place_parts_kernel(cuda_args args, const brick_part *part,
                                    int64_t count, bool further, cuda_brick *brick,
                                    tess_brick_sum *sum)
@@ -116,7 +117,7 @@ __global__ void place_parts_kernel(cuda_args args, const brick_part *part,
     if (further) sum[k].offset = part[k].offset;
 }
 
-/* A thread a part: its chunk of this round. */
+/* A thread works on a part: it takes the part's chunk of this round. */
 __global__ void pick_chunks_kernel(const cuda_chunk *from, const brick_part *part,
                                    int64_t count, int64_t round, cuda_chunk *out)
 {
@@ -127,8 +128,8 @@ __global__ void pick_chunks_kernel(const cuda_chunk *from, const brick_part *par
     out[k] = chunk;
 }
 
-/* A block adds a brick; each of its threads adds every THREADS-th value. Limit: memory.
- */
+/* A block adds a brick, and each of its threads adds every THREADS-th value. The limit
+ * is memory. */
 template <typename R>
 __global__ void add_rest_kernel(cuda_args args, const brick_rest *rest,
                                 const void *extra)
@@ -153,7 +154,7 @@ unsigned blocks_for(int64_t threads)
     return (unsigned)((threads + THREADS - 1) / THREADS);
 }
 
-/* Grid the parts, round by round, to sums in `data`. */
+/* Grids the parts, round by round, to sums in `data`. */
 tess_status grid_parts(const ordered_grid &grid, part_list *parts, bool further,
                        void *data)
 {
@@ -196,7 +197,7 @@ cleanup:
     return status;
 }
 
-/* The first parts of all bricks. */
+/* Lists the first parts of all bricks. */
 tess_status grid_first_parts(const ordered_grid &grid)
 {
     tess_status status = TESS_OK;
@@ -213,7 +214,8 @@ cleanup:
     return status;
 }
 
-/* List the further parts of bricks from `*brick` on, as many as memory is there for. */
+/* Lists the further parts of bricks from `*brick` on, as many as there is memory for.
+ */
 tess_status list_further_parts(const ordered_grid &grid, int64_t *brick,
                                part_list *parts, brick_rest *rest, int64_t *num_rests,
                                int64_t *num_values)
@@ -241,7 +243,7 @@ cleanup:
     return status;
 }
 
-/* Grid these further parts, and add them to their bricks. */
+/* Grids these further parts, and adds them to their bricks. */
 tess_status grid_further_parts(const ordered_grid &grid, part_list *parts,
                                const brick_rest *rest, int64_t num_rests,
                                int64_t num_values)

@@ -19,7 +19,7 @@ namespace
 
 enum { THREADS = 256 };
 
-/* What the run makers need. */
+/* What the kernels that make runs need. */
 struct sort_args {
     cuda_geometry geometry;
     cuda_view samples;
@@ -59,7 +59,8 @@ __device__ int start_cell(double metres, double scale, double to_lambda,
     return cell >= cells ? cell - cells : cell;
 }
 
-/* (brick, sub-tile) of a sample, and its first plane relative to the brick's block. */
+/* Computes (brick, sub-tile) of a sample, and its first plane relative to the brick's
+ * block. */
 __device__ int64_t sub_tile_of(const cuda_geometry &g, double u, double v, double w,
                                double inv_lambda, int *plane)
 {
@@ -81,8 +82,8 @@ __device__ int64_t sub_tile_of(const cuda_geometry &g, double u, double v, doubl
     return 4 * brick + 2 * (line / CUDA_SUB % 2) + cell / CUDA_SUB % 2;
 }
 
-/* A thread cuts up to CUDA_RUN_MAX channels of a row into runs; first to count them,
- * then to write them. Expected limit: memory (weights are read twice). */
+/* A thread cuts up to CUDA_RUN_MAX channels of a row into runs: it counts them first,
+ * and writes them afterwards. The expected limit is memory (weights are read twice). */
 template <bool write>
 __global__ void make_runs_kernel(sort_args args, uint32_t *count, const uint32_t *place,
                                  uint64_t *key_out, cuda_run *run_out)
@@ -133,8 +134,8 @@ __global__ void make_runs_kernel(sort_args args, uint32_t *count, const uint32_t
     if (!write) count[thread] = runs;
 }
 
-/* Running totals along the sorted runs, before each: sub-tiles begun and visibilities.
- */
+/* Running totals along the sorted runs, before each run: sub-tiles that have begun, and
+ * visibilities. */
 struct run_totals {
     int64_t sub_tiles, vis;
 };
@@ -175,7 +176,7 @@ __global__ void list_sub_tiles_kernel(int64_t num_runs, const uint64_t *key,
     if (k == num_runs - 1) out[after[k].sub_tiles] = {-1, after[k].vis};
 }
 
-/* Running totals along the sub-tiles, up to and with each. */
+/* Running totals along the sub-tiles, up to each sub-tile and with it. */
 struct sub_totals {
     int64_t groups, chunks, bricks;
 };
@@ -199,14 +200,14 @@ struct sub_counts {
     }
 };
 
-/* What a list tells the host about a brick. */
+/* The facts about a brick that a list tells the host. */
 struct brick_facts {
     int64_t key, first_vis, first_chunk;
     int32_t low, high; /* first planes, relative to the block */
 };
 
-/* A thread per sub-tile writes its chunks, of as equal length as can be, and its
- * brick's facts if it is the first. */
+/* A thread works on a sub-tile: it writes the chunks, which are as equal in length as
+ * possible, and the facts of the brick if its sub-tile is the first one. */
 __global__ void list_chunks_kernel(int64_t num_subs, const sub_tile *sub,
                                    const sub_totals *with, cuda_chunk *chunk,
                                    brick_facts *brick)
@@ -229,8 +230,9 @@ __global__ void list_chunks_kernel(int64_t num_subs, const sub_tile *sub,
         brick[before.bricks] = {sub[k].key / 4, sub[k].vis, before.chunks, 1 << 30, -1};
 }
 
-/* A thread per run writes the groups that begin in it and widens its brick's planes
- * (one atomic a warp, since runs are in order of brick). */
+/* A thread works on a run: it writes the groups that begin in the run, and widens the
+ * planes of its brick. That takes one atomic for a warp, because runs are in the order
+ * of bricks. */
 __global__ void list_groups_kernel(int64_t num_runs, const run_totals *after,
                                    const cuda_run *run, const sub_tile *sub,
                                    const sub_totals *with, cuda_group *group,
@@ -311,7 +313,7 @@ struct layout {
     }
 };
 
-/* Bits that a number takes. */
+/* Counts the bits that a number takes. */
 int bits_of(uint64_t number)
 {
     int bits = 0;
@@ -320,7 +322,7 @@ int bits_of(uint64_t number)
     return bits;
 }
 
-/* Device memory of a sort, given back in stream order. */
+/* Device memory of a sort, which is given back in the order of the stream. */
 struct sort_memory {
     void *count, *key[2], *run[2], *sub, *with, *facts, *scratch, *kept;
 };
@@ -342,7 +344,7 @@ cleanup:
     return status;
 }
 
-/* Running totals `out` of what `counts` says of 0, 1, ... n − 1. */
+/* Computes running totals `out` of what `counts` says of 0, 1, ... n − 1. */
 template <typename Counts, typename Sum, typename Add>
 tess_status scan(Counts counts, Add add, int64_t n, Sum *out, void **scratch,
                  cudaStream_t stream)
@@ -359,7 +361,7 @@ cleanup:
     return status;
 }
 
-/* Unsorted runs of all rows: key[0], run[0]. */
+/* Makes the unsorted runs of all rows: key[0], run[0]. */
 tess_status make_runs(const sort_args &args, sort_memory *memory, int64_t *num_runs,
                       cudaStream_t stream)
 {
@@ -400,7 +402,7 @@ cleanup:
     return status;
 }
 
-/* Stable sort by key; the result ends up in key[0], run[0]. */
+/* Sorts by key, stably. The result ends up in key[0], run[0]. */
 tess_status sort_runs(sort_memory *memory, int64_t num_runs, int key_bits,
                       cudaStream_t stream)
 {
@@ -424,7 +426,7 @@ cleanup:
     return status;
 }
 
-/* Where the parts of a list's kept memory begin. */
+/* Finds where the parts of a list's kept memory begin. */
 struct kept_layout {
     size_t group, chunk, brick, size;
 };
@@ -440,7 +442,7 @@ kept_layout kept_layout_of(const sub_totals &totals)
     return out;
 }
 
-/* Sub-tiles, groups, chunks and bricks of the sorted runs. */
+/* Makes sub-tiles, groups, chunks and bricks of the sorted runs. */
 tess_status index_runs(const sort_args &args, sort_memory *memory, int64_t num_runs,
                        sub_totals *totals, kept_layout *kept, int64_t *num_vis,
                        cudaStream_t stream)
@@ -454,7 +456,7 @@ tess_status index_runs(const sort_args &args, sort_memory *memory, int64_t num_r
     brick_facts *facts = NULL;
     int64_t subs = 0;
     char *base = NULL;
-    /* the sort's spare runs make room for the totals */
+    /* the spare runs of the sort make room for the totals */
     static_assert(sizeof(run_totals) <= sizeof(cuda_run), "totals in place of runs");
     after = (run_totals *)memory->run[1];
     TESS_TRY(scan(run_counts{key, run, args.plane_bits}, add_runs(), num_runs, after,
@@ -490,7 +492,7 @@ cleanup:
     return status;
 }
 
-/* The host's arrays of a list. */
+/* Allocates the host's arrays of a list. */
 tess_status describe_bricks(const sort_memory *memory, const sub_totals &totals,
                             cudaStream_t stream, tile_cuda_list *list)
 {
@@ -529,7 +531,7 @@ cleanup:
 
 int64_t tess_device_sort_bytes(int64_t num_rows, int64_t num_vis)
 {
-    /* no run has less than one sample; a tenth for the sort's own needs */
+    /* no run has less than one sample, and a tenth is for the sort's own needs */
     const int64_t segments = num_rows + num_vis / CUDA_RUN_MAX;
     return 8 * segments + 2 * (8 + (int64_t)sizeof(cuda_run)) * num_vis * 11 / 10 +
            (int64_t)(sizeof(cuda_group) + sizeof(sub_tile) + sizeof(sub_totals)) *
@@ -551,7 +553,7 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tess_device_samples
     args.samples = cuda_view_of(samples);
     args.is_double = samples->is_double;
     args.skip_ignored = skip_ignored;
-    /* the order of samples then is the same however rows are cut */
+    /* the order of samples is then the same however rows are cut */
     args.by_plane = plan->opts.repeatable;
     args.num_rows = samples->num_rows;
     args.num_segments = (samples->max_chan + CUDA_RUN_MAX - 1) / CUDA_RUN_MAX;

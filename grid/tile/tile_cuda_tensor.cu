@@ -64,8 +64,8 @@ enum {
 };
 static_assert(SIDE <= CELLS, "a footprint is one row of tensor-core tiles");
 
-/* Taps of a symmetric kernel: tap j at y is even(y²) + y·odd(y²), tap W − 1 − j the
- * same with a minus. */
+/* Taps of a symmetric kernel: tap j at y is even(y²) + y·odd(y²), and tap W − 1 − j is
+ * even(y²) − y·odd(y²). */
 struct half_taps {
     int32_t terms;
     float coefficient[MAX_TERMS][PAIR_ROW]; /* even, odd of tap 0, of tap 1, ... */
@@ -138,7 +138,7 @@ __device__ inline uint32_t as_bits(__half2 value)
     return *(uint32_t *)&value;
 }
 
-/* (x, y) = high + low */
+/* Splits (x, y) into high + low. */
 __device__ inline void split(float x, float y, __half2 *high, __half2 *low)
 {
     *high = __floats2half2_rn(x, y);
@@ -151,8 +151,8 @@ __device__ inline void split(float x, __half *high, __half *low)
     *low = __float2half_rn(x - __half2float(*high));
 }
 
-/* A row of halves: the taps from cell `offset` on, in words of two; their low
- * halves `low_distance` bytes further on. */
+/* Writes a row of halves: the taps from cell `offset` on, in words of two. Their low
+ * halves lie `low_distance` bytes further on. */
 template <bool SPLIT>
 __device__ inline void write_halves(unsigned char *row, int offset, int low_distance,
                                     const float *tap)
@@ -171,7 +171,7 @@ __device__ inline void write_halves(unsigned char *row, int offset, int low_dist
     }
 }
 
-/* 2^exponent, subnormal and 0 included. */
+/* Computes 2^exponent; subnormal numbers and 0 are included. */
 __device__ inline float power_of_two(int exponent)
 {
     if (exponent < -149) return 0;
@@ -189,7 +189,7 @@ struct fetched {
     bool used;
 };
 
-/* Groups of a batch, one a warp. */
+/* Places the groups of a batch. A warp places one group. */
 __device__ inline bool has_group(const cuda_chunk &chunk, int batch)
 {
     return batch * WARPS + (int)threadIdx.x / 32 < chunk.num_groups;
@@ -214,7 +214,8 @@ __device__ inline void note_place(const cuda_place &place, fetched *out)
     out->plane = place.plane;
 }
 
-/* Planes of a window of 32 that a footprint starting `first` planes into it touches. */
+/* Finds the planes of a window of 32 that a footprint touches which starts `first`
+ * planes into it. */
 __device__ inline unsigned planes_from(int first, int w_support)
 {
     const unsigned planes = (1u << w_support) - 1;
@@ -222,7 +223,7 @@ __device__ inline unsigned planes_from(int first, int w_support)
     return first >= 0 ? planes << first : planes >> -first;
 }
 
-/* The planes of each step's 16 visibilities. */
+/* Finds the planes of the 16 visibilities of each step. */
 __device__ inline void note_planes(unsigned planes, unsigned *step_planes)
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
@@ -242,7 +243,7 @@ __device__ inline void note_largest(float2 value, unsigned *largest)
     if ((threadIdx.x & 31) == 0) largest[threadIdx.x / 32] = of_warp;
 }
 
-/* Exponent of the largest of the block. */
+/* Finds the exponent of the largest value of the block. */
 __device__ inline int exponent_of(const unsigned *largest)
 {
     unsigned bits = 0;
@@ -274,15 +275,17 @@ template <bool SPLIT> struct grid_row {
 template <int PLANES, bool SPLIT> struct grid_shared {
     enum { SLOTS = PLANES * WARPS };
     alignas(16) unsigned char row[BATCH * grid_row<SPLIT>::BYTES];
-    /* tap_w[step][plane][k/2 mod 4]: high of k, k + 1, k + 8, k + 9, low of them */
+    /* Computes tap_w[step][plane][k/2 mod 4]: high of k, k + 1, k + 8, k + 9, then low
+     * of them. */
     alignas(16) unsigned char tap_w[STEPS * SLOTS * (SPLIT ? 64 : 32)];
     alignas(16) float coefficient[MAX_TERMS * PAIR_ROW];
     unsigned step_planes[STEPS];
     unsigned largest[WARPS];
 };
 
-/* Place of cell c in B's row, in complex values: thread t of a tile's row gets cells 2t
- * and 2t + 1 from two neighbouring tiles, to be added with one instruction. */
+/* Finds the place of cell c in the row of B, in complex values. Thread t of a tile's
+ * row gets cells 2t and 2t + 1 from two neighbouring tiles, so that one instruction
+ * adds both. */
 __device__ inline int column_of(int c)
 {
     return (c >> 3) * 8 + (c & 1) * 4 + ((c >> 1) & 3);
@@ -307,7 +310,7 @@ __device__ inline void write_row(unsigned char *row, const fetched &at, float2 v
     write_halves<SPLIT>(row + R::U_HIGH, at.offset_u, R::U_LOW - R::U_HIGH, u);
 }
 
-/* The warp's two steps of tap_w; all lanes must call. */
+/* Computes tap_w of the warp's two steps. All lanes must call. */
 template <int PLANES, bool SPLIT>
 __device__ inline void write_tap_w(grid_shared<PLANES, SPLIT> &shared, int first,
                                    int w_support, const float *w)
@@ -333,7 +336,7 @@ __device__ inline void write_tap_w(grid_shared<PLANES, SPLIT> &shared, int first
     }
 }
 
-/* A for one plane: the taps in u times those in w, 22 bits from 11 with fused
+/* Makes A for one plane: the taps in u times those in w, 22 bits from 11 with fused
  * multiply-adds. u[0..3] are a0, a2, a1, a3 of the instruction. */
 template <bool SPLIT>
 __device__ inline void make_a(const uint32_t u_high[4], const uint32_t u_low[4],
@@ -363,7 +366,7 @@ __device__ inline void make_a(const uint32_t u_high[4], const uint32_t u_low[4],
     }
 }
 
-/* Sums of a warp's planes over a batch; returns the planes touched by it. */
+/* Sums a warp's planes over a batch. Returns the planes that the batch touches. */
 template <int PLANES, bool SPLIT, bool BY_STEP>
 __device__ inline unsigned add_batch(const grid_shared<PLANES, SPLIT> &shared,
                                      float sum[PLANES][4][4])
@@ -413,7 +416,7 @@ __device__ inline unsigned add_batch(const grid_shared<PLANES, SPLIT> &shared,
     return touched;
 }
 
-/* A warp's sums to the target. */
+/* Adds the sums of a warp to the target. */
 template <int PLANES, bool BY_STEP>
 __device__ inline void add_to_target(const cuda_args &args, const cuda_target &target,
                                      int pol, int first, unsigned touched, int exponent,
@@ -456,10 +459,11 @@ __device__ inline fetched fetch_value(const cuda_args &args, const cuda_chunk &c
     return out;
 }
 
-/* A block grids a chunk of one polarisation. Batches of 128 visibilities: each thread
- * works out the operands of one, then each warp multiplies them all for its planes
- * (BY_STEP: every fourth step for all planes). Adds to the target at the end, 16 bytes
- * at a time. Expected limit: issue of instructions that make and load operands. */
+/* A block grids a chunk of one polarisation. In each batch of 128 visibilities, each
+ * thread computes the operands of one visibility, then each warp multiplies all of them
+ * for its planes (BY_STEP: every fourth step for all planes). At the end the sums are
+ * added to the target, 16 bytes at a time. The expected limit is the issue of
+ * instructions that make and load operands. */
 template <int PLANES, bool SPLIT, bool BY_STEP>
 __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
     grid_tensor_kernel(const __grid_constant__ cuda_args args,
@@ -501,7 +505,8 @@ __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
                 at = fetch_value(args, chunk, brick, batch + 1, pol);
             float sum[PLANES][4][4] = {};
             const unsigned touched = add_batch<PLANES, SPLIT, BY_STEP>(shared, sum);
-            /* warps of a step's planes may meet in a cell: one after the other then */
+            /* warps of the planes of one step may meet in a cell, so they add one after
+             * the other */
             const bool in_turn = BY_STEP && args.in_order;
             for (int turn = 0; turn < (in_turn ? (int)WARPS : 1); ++turn) {
                 if (touched && (!in_turn || turn == (int)threadIdx.x / 32))
@@ -532,8 +537,8 @@ template <int PLANES, bool SPLIT> struct degrid_shared {
     unsigned largest[WARPS];
 };
 
-/* The grid's values of a warp's planes, as the instruction's B: rows v, columns (u, re
- * or im). Returns their exponent; all threads must call. */
+/* Loads the values of the grid of a warp's planes as the instruction's B: rows are v,
+ * columns are (u, re or im). Returns their exponent. All threads must call. */
 template <int PLANES, bool SPLIT, bool BY_STEP>
 __device__ inline int load_grid(const cuda_args &args, const cuda_target &target,
                                 int pol, int first, int num_planes, unsigned *largest,
@@ -613,7 +618,8 @@ __device__ inline void write_taps(degrid_shared<PLANES, SPLIT> &shared,
     }
 }
 
-/* Each warp's share, of its planes, in every visibility of the batch. */
+/* Computes the share of each warp, which is that of its planes, in every visibility of
+ * the batch. */
 template <int PLANES, bool SPLIT, bool BY_STEP>
 __device__ inline void read_batch(degrid_shared<PLANES, SPLIT> &shared,
                                   const uint32_t g_high[PLANES][4][2],
@@ -734,10 +740,10 @@ __device__ inline void store_vis(const cuda_args &args,
     *out = vis;
 }
 
-/* A block degrids a chunk of one polarisation: the grid's values stay in registers
- * while batches of visibilities pass; the warps' shares of a visibility are added by
- * the thread that placed it. Expected limit: FMAs behind the tensor cores, 20 a plane
- * and step. */
+/* A block degrids a chunk of one polarisation. The values of the grid stay in registers
+ * while batches of visibilities pass. The thread that has placed a visibility adds the
+ * shares of the warps in it. The expected limit are the FMAs behind the tensor cores,
+ * 20 for each plane and step. */
 template <int PLANES, bool SPLIT, bool BY_STEP>
 __global__ void __launch_bounds__(THREADS, PLANES > 3 ? 3 : 4)
     degrid_tensor_kernel(const __grid_constant__ cuda_args args,
@@ -817,8 +823,8 @@ cudaError_t launch(kernel_function *function, size_t bytes, const tess_kernel *k
     return cudaGetLastError();
 }
 
-/* One plane: warps share the steps. Up to 12: three planes a warp. More: four, and
- * several passes beyond 16. */
+/* With one plane, warps share the steps. Up to 12 planes, a warp has three. With more,
+ * it has four, and there are several passes beyond 16. */
 template <bool SPLIT>
 cudaError_t launch_grid(const tess_kernel *kernel, int most_planes, int num_pol,
                         int64_t num_chunks, const cuda_args &args, cudaStream_t stream)

@@ -55,8 +55,8 @@ typedef struct cursor {
     int64_t next_each;           /* bytes to prefetch of it for each position */
 } cursor;
 
-/* Touch more of the next job's buffer, little by little: all of it at once would come
- * no faster than memory yields it, with the processor waiting. */
+/* Touches more of the next job's buffer, little by little. All of it at once would come
+ * no faster than memory yields it, while the processor waits. */
 static inline void look_at_next(cursor *at, int64_t positions)
 {
     if (at->next == at->next_end) return;
@@ -83,10 +83,10 @@ static inline axis axis_of(double origin, int support, double period, int last)
     return (axis){origin + 0.5 * support, period, 1.0 / period, last};
 }
 
-/* Offset of a footprint's first cell in the buffer, and where the coordinate lies in
- * the cell: y = 2 × fraction − 1. The clamp only acts when rounding here and in sorting
- * fall on different sides of a cell border; the fraction then lies 1e-12 outside [0,1).
- */
+/* Computes the offset of a footprint's first cell in the buffer, and where the
+ * coordinate lies in the cell: y = 2 × fraction − 1. The clamp only acts when rounding
+ * here and in sorting fall on different sides of a cell border. The fraction then lies
+ * 1e-12 outside [0,1). */
 static inline int32_t axis_place(const axis *on, double coordinate, double *y)
 {
     double d = coordinate - on->origin;
@@ -114,8 +114,8 @@ static inline void sincos_double(double turns, double *sine, double *cosine)
     tess_sincos_turns(turns, sine, cosine);
 }
 
-/* Number of planes whose lines of a kernel, of `vectors` vectors each, fit into the
- * registers. */
+/* Returns how many planes have lines of a kernel, of `vectors` vectors each, that fit
+ * into the registers together. */
 static inline __attribute__((always_inline)) int planes_at_once(const int vectors)
 {
     return MAX_SUMS / vectors > MAX_PLANES ? MAX_PLANES
@@ -123,8 +123,8 @@ static inline __attribute__((always_inline)) int planes_at_once(const int vector
                                            : 1;
 }
 
-/* The first of as few, about equal parts of `all` as there are when none exceeds
- * `most`. */
+/* Divides `all` into as few parts as there are when none exceeds `most`, and returns
+ * the first of them. The parts are about equal. */
 static inline int balanced(int all, const int most)
 {
     const int parts = (all + most - 1) / most;

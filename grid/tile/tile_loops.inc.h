@@ -100,7 +100,7 @@ static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
     return samples->num_weight == 0;
 }
 
-/* Touch what the runs ahead will need: they lie anywhere in the samples. */
+/* Prefetches what the runs ahead will need. They lie anywhere in the samples. */
 static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, cursor *at)
 {
     enum { LINE = 64 / (int)sizeof(REAL) };
@@ -122,7 +122,7 @@ static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, c
     }
 }
 
-/* Up to `room` further samples of the job: grid coordinates and index. */
+/* Finds up to `room` further samples of the job: their grid coordinates and indices. */
 static int NAME(take_samples)(const tile_job *job, bool reverse, int room, cursor *at,
                               coordinates *out, int64_t *sample)
 {
@@ -156,7 +156,8 @@ static int NAME(take_samples)(const tile_job *job, bool reverse, int room, curso
     return n;
 }
 
-/* First cells, kernel fractions and w-phases of n samples, written from `at` on. */
+/* Computes first cells, kernel fractions and w-phases of n samples, which are written
+ * from `at` on. */
 static void NAME(place_samples)(const tile_job *job, const coordinates *in, int n,
                                 const NAME(block) *block, int at)
 {
@@ -196,7 +197,7 @@ static void NAME(place_samples)(const tile_job *job, const coordinates *in, int 
     }
 }
 
-/* The next samples of the job, as many as the block holds. */
+/* Takes the next samples of the job, as many as the block holds. */
 static void NAME(fill_block)(const tile_job *job, bool reverse, int capacity, cursor *at,
                              NAME(block) *block)
 {
@@ -211,9 +212,9 @@ static void NAME(fill_block)(const tile_job *job, bool reverse, int capacity, cu
     }
 }
 
-/* Order of the samples by cell u, group of cells v, plane; stable (counting sort). Planes
- * share slots when there are many: the order inside a group then ends early now and then,
- * which only costs speed. */
+/* Orders the samples by cell u, group of cells v, and plane, by a stable counting sort.
+ * Planes share slots if there are many. The order inside a group then ends early now
+ * and then, which only costs speed. */
 static void NAME(sort_block)(const tile_job *job, int range, NAME(block) *block)
 {
     uint16_t place_of[KEYS + 1];
@@ -257,8 +258,9 @@ static inline uint32_t NAME(slot_of)(const NAME(block) *block, int k)
     return (uint32_t)(u * 0x9e3779b97f4a7c15u >> (64 - SLOT_BITS));
 }
 
-/* Samples [first, end) in order: each is put behind the last one before it at its
- * position that its slot still knows, `next`, and marked. Returns how many. */
+/* Looks through the samples [first, end) in their order. Each is put behind the last
+ * sample before it at its position that its slot still knows, `next`, and is marked.
+ * Returns how many are marked. */
 static int NAME(find_same)(const NAME(block) *block, bool has_w, int first, int end,
                            uint16_t *slot, uint16_t *next)
 {
@@ -277,9 +279,10 @@ static int NAME(find_same)(const NAME(block) *block, bool has_w, int first, int 
     return found;
 }
 
-/* Put samples of one position one behind the other, all but the first of them marked.
- * The order is by cell, so a share of the samples tells whether there are any: without,
- * looking costs a sixteenth of what it would. Returns how many are marked. */
+/* Puts samples of one position one behind the other; all but the first of them are
+ * marked. The order is by cell, so a share of the samples tells whether there are any
+ * such samples. If there are none, looking for them costs a sixteenth of what it would.
+ * Returns how many samples are marked. */
 static int NAME(merge_block)(bool has_w, NAME(block) *block)
 {
     uint16_t slot[1 << SLOT_BITS], sorted[TILE_SORTED];
@@ -351,7 +354,7 @@ static void NAME(part_take)(const NAME(block) *block, int first, int range, bool
     }
 }
 
-/* Taps of one axis of all samples of a part. */
+/* Computes the taps of one axis of all samples of a part. */
 static inline __attribute__((always_inline)) void
 NAME(scalar_taps)(const tile_taps *taps, const int support, int count, const REAL *y,
                   REAL (*out)[PART])
@@ -386,8 +389,9 @@ NAME(terms)(const tile_taps *taps, int d, int n)
     return (const NAME(vector) *)&taps->TAPS.pairs[d][n * NAME(LANES)];
 }
 
-/* Taps along v of all samples of a part, each twice, moved by the sample's shift: what a
- * store leaves behind a row are zeros, and the next sample's begin there. */
+/* Computes the taps along v of all samples of a part, each twice, and moves them by the
+ * sample's shift. A store leaves zeros behind a row, and the taps of the next sample
+ * begin there. */
 static inline __attribute__((always_inline)) void
 NAME(pair_taps)(const tile_taps *taps, const int vectors, NAME(part) *part)
 {
@@ -431,7 +435,7 @@ NAME(part_taps)(const tile_job *job, const int support, NAME(part) *part)
     NAME(pair_taps)(job->taps, VECTORS(support), part);
 }
 
-/* Samples [first, end) of a part whose footprints start in one group. */
+/* The samples [first, end) of a part, whose footprints start in one group. */
 static inline int NAME(group_end)(const NAME(part) *part, int first)
 {
     int end = first + 1;
@@ -441,7 +445,7 @@ static inline int NAME(group_end)(const NAME(part) *part, int first)
 
 /* ---- gridding ---- */
 
-/* Samples' values to those of their positions. */
+/* Adds the values of samples to those of their positions. */
 static inline void NAME(add_same)(const NAME(part) *part, REAL *pair)
 {
     for (int k = 1; k < part->num_samples; ++k) {
@@ -452,7 +456,7 @@ static inline void NAME(add_same)(const NAME(part) *part, REAL *pair)
     }
 }
 
-/* Values of positions to all their samples. */
+/* Copies the values of positions to all their samples. */
 static inline void NAME(copy_same)(const NAME(part) *part, REAL *pair)
 {
     for (int k = part->num_samples - 1; k > 0; --k) {
@@ -461,7 +465,8 @@ static inline void NAME(copy_same)(const NAME(part) *part, REAL *pair)
     }
 }
 
-/* Weight × visibility of the samples of a part, or weights for the PSF. */
+/* Computes weight × visibility of the samples of a part, or takes weights for the PSF.
+ */
 static inline __attribute__((always_inline)) void
 NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re, REAL *im)
 {
@@ -479,8 +484,8 @@ NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re,
     }
 }
 
-/* What to add for polarisation `pol` at each position: that times the w-phase,
- * exp(−2πi w (n_c−1)), times the taps along v. */
+/* Computes what is added for polarisation `pol` at each position: these values times
+ * the w-phase, exp(−2πi w (n_c−1)), and times the taps along v. */
 static inline __attribute__((always_inline)) void
 NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *part)
 {
@@ -499,8 +504,8 @@ NAME(part_values)(const tile_job *job, int pol, const int vectors, NAME(part) *p
     }
 }
 
-/* Add samples [first, end) of a group to `lines` lines of `planes` planes, the first being
- * the footprint's line i of plane w. */
+/* Adds the samples [first, end) of a group to `lines` lines of `planes` planes, of
+ * which the first is line i of the footprint in plane w. */
 static inline __attribute__((always_inline)) void
 NAME(add_lines)(const NAME(part) *part, int first, int end, const int support, int w,
                 const int planes, const int i, const int lines, REAL *data)
@@ -535,7 +540,7 @@ NAME(add_lines)(const NAME(part) *part, int first, int end, const int support, i
 
 /* ---- degridding ---- */
 
-/* Read `lines` lines of `planes` planes for samples [first, end) of a group. */
+/* Reads `lines` lines of `planes` planes for the samples [first, end) of a group. */
 static inline __attribute__((always_inline)) void
 NAME(read_lines)(NAME(part) *part, int first, int end, const int support, int w,
                  const int planes, const int i, const int lines, const REAL *data)
@@ -569,7 +574,7 @@ NAME(read_lines)(NAME(part) *part, int first, int end, const int support, int w,
     }
 }
 
-/* Sums of one polarisation times taps along v, folded to (re, im): as many samples at a
+/* Folds sums of one polarisation times taps along v to (re, im). As many samples at a
  * time as a vector has pairs take one addition less than there are of them. */
 static inline __attribute__((always_inline)) void
 NAME(part_fold)(const int vectors, const NAME(part) *part, REAL *pair)
@@ -594,7 +599,7 @@ NAME(part_fold)(const int vectors, const NAME(part) *part, REAL *pair)
     }
 }
 
-/* Folded sums of one polarisation, times the w-phase, to the samples. */
+/* Gives the folded sums of one polarisation, times the w-phase, to the samples. */
 static inline __attribute__((always_inline)) void
 NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(part) *part)
 {
@@ -618,10 +623,11 @@ NAME(part_store)(const tile_job *job, int pol, const int vectors, const NAME(par
 
 /* ---- both ---- */
 
-/* Lines whose sums fit into the registers together. */
+/* This many lines have sums that fit into the registers together. */
 #define LINES_AT_ONCE(vectors) ((vectors) > MAX_SUMS / 2 ? 1 : MAX_SUMS / (vectors))
 
-/* All lines of `planes` planes for a group, w being the first plane's tap. */
+/* Works on all lines of `planes` planes for a group. w is the tap of the first plane.
+ */
 static inline __attribute__((always_inline)) void
 NAME(pass_planes)(NAME(part) *part, int first, int end, const int support, int w,
                   const int planes, REAL *data, const bool reverse)
@@ -638,7 +644,8 @@ NAME(pass_planes)(NAME(part) *part, int first, int end, const int support, int w
     }
 }
 
-/* One polarisation of a group, as many planes at a time as the registers have room for. */
+/* Works on one polarisation of a group, with as many planes at a time as the registers
+ * have room for. */
 static inline __attribute__((always_inline)) void
 NAME(pass_group)(const tile_job *job, NAME(part) *part, int first, int end, int pol,
                  const int support, const bool reverse)
