@@ -1,7 +1,8 @@
-/* Tables of w-kernels kept between runs. A file's name is a hash of all that determines
- * the table, and its first part tells that in full; it ends with a hash of the rest, so
- * that what is damaged or cut short is computed again. Files appear under their name by
- * being renamed: several programs may make the same one at once. */
+/* Keeps tables of w-kernels between runs. The name of a file is a hash of all that
+ * determines the table. The first part of the file tells that in full, and the file
+ * ends with a hash of the rest, so that a damaged or truncated table is computed again.
+ * A file gets its name by being renamed, because several programs may make the same
+ * file at once. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,21 +16,22 @@
 #include "tess_cache.h"
 #include "tess_mem.h"
 
-/* Raise when what is computed from the same options, or the file, changes. */
+/* Raise this when what is computed from the same options, or the file, changes. */
 enum { CACHE_VERSION = 2, KEY_BYTES = 512, PATH_BYTES = 1200 };
 
 static const char BEGINNING[] = "gcf-", ENDING[] = ".table";
 
-/* Least recently used files are removed beyond this. */
+/* Beyond this size, the least recently used files are removed. */
 static const int64_t MOST_BYTES = (int64_t)4 << 30;
 
-/* What a file begins with; planes and taps follow, then their hash. */
+/* The beginning of a file. Planes and taps follow, then their hash. */
 typedef struct cache_header {
     char key[KEY_BYTES];
     int64_t num_values;
 } cache_header;
 
-/* Everything that the table depends on, to the last bit; threads do not matter. */
+/* Writes everything that the table depends on, to the last bit. The number of threads
+ * does not matter. */
 static void key_of(const tess_gcf_opts *opts, char key[KEY_BYTES])
 {
     const tess_gcf_layout *layout = &opts->layout;
@@ -42,13 +44,13 @@ static void key_of(const tess_gcf_opts *opts, char key[KEY_BYTES])
              (int)layout->spacing, layout->oversampling, layout->is_double ? 64 : 32,
              opts->field_l, opts->field_m, opts->taper_support, opts->padding,
              opts->cut, opts->min_support, opts->max_support);
-    /* the order of bytes, so that a folder may be shared by unlike machines */
+    /* the order of bytes, so that unlike machines may share a folder */
     const uint64_t order = UINT64_C(0x0102030405060708);
     memcpy(key + KEY_BYTES - sizeof order, &order, sizeof order);
 }
 
-/* Words folded by multiplication (FNV-1a, taken eight bytes at a time, with a shift
- * that lets high bits reach low ones). */
+/* Folds words by multiplication (FNV-1a, which takes eight bytes at a time here, with a
+ * shift that lets high bits reach low ones). */
 static uint64_t hash_of(const void *data, int64_t bytes, uint64_t hash)
 {
     const char *from = data;
@@ -80,7 +82,7 @@ static bool path_of(const char *key, char path[PATH_BYTES])
     return true;
 }
 
-/* Supports and places of the taps, as they must be. */
+/* Whether supports and places of the taps are as they must be. */
 static bool planes_fit(const tess_gcf *gcf, const tess_gcf_opts *opts)
 {
     const int64_t tables = (int64_t)gcf->half_offsets * gcf->half_offsets;
@@ -101,7 +103,7 @@ static bool read_exactly(FILE *file, void *to, size_t bytes)
     return fread(to, 1, bytes, file) == bytes;
 }
 
-/* False when the file is not what its name says. */
+/* Returns false if the file is not what its name says. */
 static bool read_table(FILE *file, const char *key, const tess_gcf_opts *opts,
                        tess_gcf *gcf)
 {
@@ -119,7 +121,7 @@ static bool read_table(FILE *file, const char *key, const tess_gcf_opts *opts,
            hash == contents_hash(&header, gcf);
 }
 
-/* The table from a file; NULL where there is none that is good. */
+/* Reads the table from a file. Returns NULL if there is no good one. */
 static tess_gcf *read_file(const char *path, const char *key, const tess_gcf_opts *opts)
 {
     tess_gcf *gcf = NULL;
@@ -135,7 +137,8 @@ static tess_gcf *read_file(const char *path, const char *key, const tess_gcf_opt
     return gcf;
 }
 
-/* Best effort: a folder that cannot be written, or is full, is no failure. */
+/* Writes the table if that is possible: a folder that cannot be written, or is full, is
+ * no failure. */
 static void write_file(const char *path, const char *key, const tess_gcf *gcf)
 {
     char temp[TESS_OUT_FILE_NAME];
@@ -180,8 +183,8 @@ static bool begins_as_table(const char *name)
            strncmp(hash + 16, ENDING, strlen(ENDING)) == 0;
 }
 
-/* Tables of the folder; NULL when there are none. What runs that were killed have left
- * of others is removed on the way. */
+/* Lists the tables of the folder; NULL if there are none. Removes on the way what
+ * killed runs of others have left. */
 static cached_file *list_files(const char *folder, int64_t *count)
 {
     cached_file *list = NULL;

@@ -1,5 +1,5 @@
-/* What every strategy on a GPU begins and ends with: the table on the device, points
- * placed on their cells and sorted, and times. */
+/* The work that every strategy on a GPU begins and ends with: it brings the table to
+ * the device, places points on their cells, sorts them, and takes times. */
 #include "gcf_cuda.cuh"
 
 #include "tess_log.h"
@@ -37,7 +37,7 @@ struct place_args {
     bool planar;
 };
 
-/* A footprint on one axis, as gcf_place.c has it. */
+/* Computes a footprint on one axis, as gcf_place.c does. */
 struct axis_place {
     int first, offset;
     bool flip;
@@ -58,7 +58,7 @@ __device__ bool place_axis(const place_args &args, int support, double at, int c
     return true;
 }
 
-/* Places point k. Its support, or 0: it lies outside. */
+/* Places point k. Returns its support, or 0 if it lies outside. */
 __device__ int place_point(const place_args &args, int64_t k, gcf_cuda_place *at)
 {
     const double w = args.w ? args.w[k] : 0;
@@ -85,8 +85,8 @@ __device__ unsigned long long warp_sum(unsigned long long x)
     return x;
 }
 
-/* Does a point lie within NEAR cells of that of the lane before? The first lane's does
- * not count. */
+/* Whether a point lies within NEAR cells of the point of the lane before. That of the
+ * first lane does not count. */
 __device__ bool is_near(const gcf_cuda_place &at)
 {
     const int before_u = __shfl_up_sync(0xffffffffu, at.u, 1);
@@ -107,7 +107,7 @@ __device__ void zero_vis(const place_args &args, int64_t k)
     }
 }
 
-/* A point a thread. */
+/* A thread works on a point. */
 __global__ void place_kernel(place_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -204,7 +204,7 @@ cleanup:
     return status;
 }
 
-/* What is known of a job without points and cells. */
+/* Fills in what is known of a job without points and cells. */
 gcf_cuda_job job_with(const gcf_on_device *with, int num_pol)
 {
     const tess_gcf *gcf = with->plan->gcf;
@@ -262,7 +262,7 @@ const gcf_cuda_factors *gcf_cuda_factors_of(const gcf_on_device *with)
     return with->factors;
 }
 
-/* Values of a table on the device, a zero behind them. */
+/* Brings the values of a table to the device, with a zero behind them. */
 static tess_status upload_taps(const void *from, int64_t bytes, int64_t value_bytes,
                                void **to)
 {
@@ -274,7 +274,7 @@ cleanup:
     return status;
 }
 
-/* A table of double precision in single. */
+/* Makes a table of double precision one of single precision. */
 static tess_status upload_single(const tess_gcf *gcf, void **to)
 {
     tess_status status = TESS_OK;
@@ -361,8 +361,9 @@ gcf_cuda_planes gcf_cuda_planes_of(const gcf_on_device *with)
     return planes;
 }
 
-/* Places, keys and indices, sorted from one array to another, and what sorting takes;
- * of lists of points that meet tiles, for each of them; entries of factors. */
+/* Allocates places, keys and indices, which are sorted from one array to another, and
+ * what sorting takes: for each point, or, if tiles list the points that meet them, for
+ * each entry of these lists; and for entries of factors. */
 int64_t gcf_device_point_bytes(const gcf_on_device *with, int num_pol, bool degrid)
 {
     enum { PLACE = 16, SORTED = 2 * (8 + 4) + 16, ENTRY = 48 };

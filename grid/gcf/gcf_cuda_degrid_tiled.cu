@@ -23,7 +23,7 @@ enum {
     CHUNK = 16                /* points that a warp takes at a time */
 };
 
-/* What differs between precisions and numbers of polarisations. */
+/* The differences between precisions and numbers of polarisations. */
 template <typename R, int POLS, bool LARGE> struct shape {
     static constexpr int VALUE = 2 * (int)sizeof(R);
     /* lines of a part: taps take 32 to 128 registers */
@@ -44,13 +44,14 @@ template <typename R, int POLS, bool LARGE> struct shape {
     static constexpr int BYTES = HEIGHT * PITCH * POLS * VALUE;
 };
 
-/* Points of a tile, and the part of their footprints: a block's work. */
+/* The points of a tile, and the part of their footprints, which are the work of a
+ * block. */
 struct piece {
     uint32_t first, count;
     int32_t u, v; /* first cell of the tile */
 };
 
-/* Copy a value to shared memory, or 0, without waiting for it. */
+/* Copies a value to shared memory, or 0, without waiting for it. */
 template <typename C>
 __device__ inline void copy_later(C *to, const C *from, bool there)
 {
@@ -73,7 +74,8 @@ __device__ inline void wait_for_copies(void)
     __syncthreads();
 }
 
-/* Cells [u, u + HEIGHT) × [v, v + PITCH) of all pols; zeros beyond the grid. */
+/* Copies the cells [u, u + HEIGHT) × [v, v + PITCH) of all polarisations. Cells beyond
+ * the grid are zero. */
 template <typename R, int POLS, bool LARGE>
 __device__ void load_cells(const gcf_cuda_job &job, int u, int v,
                            typename cuda_complex<R>::type *cells)
@@ -92,8 +94,8 @@ __device__ void load_cells(const gcf_cuda_job &job, int u, int v,
     }
 }
 
-/* A part of a kernel's taps: LINES lines from `line` on, a lane's cell of each; zeros
- * beyond the support. */
+/* Loads a part of a kernel's taps: LINES lines from `line` on, of each line the cell of
+ * a lane. Taps beyond the support are zero. */
 template <typename R, int LINES, typename T>
 __device__ inline void load_taps(const gcf_taps_view<R, T> &view, int line, int cell,
                                  typename cuda_complex<R>::type *tap)
@@ -111,12 +113,12 @@ __device__ inline void load_taps(const gcf_taps_view<R, T> &view, int line, int 
     }
 }
 
-/* A block does one part of the footprints of a piece; warps take chunks of its points,
- * a lane each to look them up. Cells in shared memory, 99 or 227 KiB (two blocks of 113
- * on a multiprocessor are 10 to 25 % slower), taps in registers. Atomic: a point's
- * parts, where it has several. Expected limit: shared memory, 8 bytes a cell, pol and
- * point, which leaves half of the arithmetic units' rate; and taps from L2, where few
- * points share a kernel. */
+/* A block works on one part of the footprints of a piece. Warps take chunks of its
+ * points, and a lane looks up one point. The cells are in shared memory, 99 or 227 KiB
+ * (two blocks of 113 on a multiprocessor are 10 to 25 % slower), and the taps in
+ * registers. Atomic: the parts of a point, if it has several. The expected limit is
+ * shared memory, 8 bytes for each cell, polarisation and point, which leaves half of
+ * the arithmetic units' rate; and taps from L2, if few points share a kernel. */
 template <typename R, int POLS, bool LARGE, typename T>
 __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
     tiled_kernel(gcf_cuda_job job, const piece *pieces, int parts_u, int parts_v)
@@ -190,7 +192,8 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
     }
 }
 
-/* Tiles with their points as pieces, made on the host: there are few. */
+/* Makes pieces of tiles with their points. This is done on the host, because there are
+ * few. */
 tess_status make_pieces(const gcf_cuda_job &job, piece **out, int64_t *num_pieces)
 {
     tess_status status = TESS_OK;

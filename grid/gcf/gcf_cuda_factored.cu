@@ -20,9 +20,9 @@ enum {
     MOST = 1024 /* entries of an item: crowded cells have several warps */
 };
 
-/* What fp16 leaves of the error asked for, and what adding in tensor cores does: they
- * truncate, 24 additions of one sign to 7e-7 (tile_cuda_tensor.cu), and an item has
- * up to 384. */
+/* Of the error asked for, these parts are left by fp16, and by adding in tensor cores:
+ * they truncate, so that 24 additions of one sign lose 7e-7 (tile_cuda_tensor.cu), and
+ * an item has up to 384. */
 static const double LEAST_ONE_PRODUCT = 1e-3, LEAST_THREE_PRODUCTS = 3e-5;
 
 /* A plane on the device. */
@@ -48,7 +48,8 @@ enum { THREADS = 256 };
 
 /* ---- the factors ---- */
 
-/* Exponent of the largest part of a product's lines: they are below 2^exponent. */
+/* Exponent of the largest part of the lines of a product: the lines are below
+ * 2^exponent. */
 int exponent_of(const tess_gcf_plan *plan, int plane, int which, int term)
 {
     const tess_gcf *gcf = plan->gcf;
@@ -68,7 +69,7 @@ int exponent_of(const tess_gcf_plan *plan, int plane, int which, int term)
     return exponent;
 }
 
-/* A product's lines, times 2^−exponent. */
+/* Writes the lines of a product, times 2^−exponent. */
 template <typename R>
 void copy_lines(const tess_gcf_plan *plan, int plane, int which, int term, int exponent,
                 const factored_plane &to, R *values)
@@ -85,7 +86,7 @@ void copy_lines(const tess_gcf_plan *plan, int plane, int which, int term, int e
     }
 }
 
-/* Where planes lie; the number of values of a table. */
+/* Finds where planes lie. Returns the number of values of a table. */
 int64_t place_planes(const tess_gcf_plan *plan, factored_plane *plane, bool *all)
 {
     const tess_gcf *gcf = plan->gcf;
@@ -154,7 +155,7 @@ struct entry_args {
     double gain; /* visibilities are multiplied with */
 };
 
-/* Entries of every point, for the scan; how many points have any. */
+/* Counts the entries of every point, for the scan, and how many points have any. */
 __global__ void rank_kernel(entry_args args, uint32_t *rank,
                             unsigned long long *factored)
 {
@@ -174,7 +175,7 @@ __device__ inline int full_offset(int oversampling, uint32_t kernel, int shift,
     return kernel & flip ? oversampling - offset : offset;
 }
 
-/* A point and polarisation a thread. */
+/* A thread works on a point and polarisation. */
 template <typename R> __global__ void entry_kernel(entry_args args)
 {
     typedef typename cuda_complex<R>::type C;
@@ -211,7 +212,7 @@ template <typename R> __global__ void entry_kernel(entry_args args)
     }
 }
 
-/* First entries of squares, from first points. */
+/* Finds the first entries of squares from the first points. */
 __global__ void start_kernel(int64_t squares, const uint32_t *first,
                              const uint32_t *before, uint32_t *start)
 {
@@ -219,8 +220,8 @@ __global__ void start_kernel(int64_t squares, const uint32_t *first,
     if (k <= squares) start[k] = before[first[k]];
 }
 
-/* The largest part of all visibilities, as bits: those of floats ≥ 0 are in order. What
- * is no number does not count. */
+/* Finds the largest part of all visibilities, as bits: those of floats ≥ 0 are in
+ * order. What is no number does not count. */
 __global__ void largest_kernel(int64_t parts, const float *vis, unsigned *largest)
 {
     float most = 0;
@@ -234,7 +235,7 @@ __global__ void largest_kernel(int64_t parts, const float *vis, unsigned *larges
     if (threadIdx.x % GCF_WARP == 0) atomicMax(largest, bits);
 }
 
-/* Items of every tile, for the scan. */
+/* Counts the items of every tile, for the scan. */
 __global__ void count_items_kernel(factored_args args, int64_t tiles, uint32_t *count)
 {
     const int64_t tile = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -253,7 +254,7 @@ __global__ void count_items_kernel(factored_args args, int64_t tiles, uint32_t *
     count[tile] = (entries + MOST - 1) / MOST;
 }
 
-/* The scan tells which items are a tile's. */
+/* The scan tells which items are those of a tile. */
 __global__ void item_kernel(int64_t tiles, const uint32_t *before, factored_item *item)
 {
     const int64_t tile = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -270,7 +271,7 @@ __global__ void item_kernel(int64_t tiles, const uint32_t *before, factored_item
 
 /* ---- without tensor cores ---- */
 
-/* Columns of BATCH entries on the warp's lines, times the entries' values. */
+/* Computes columns of BATCH entries on the warp's lines, times the entries' values. */
 template <typename R>
 __device__ inline void
 load_columns(const factored_args &args, const factored_walk &walk,
@@ -296,7 +297,8 @@ load_columns(const factored_args &args, const factored_walk &walk,
     __syncwarp();
 }
 
-/* A lane's tap of an entry's row; does the entry meet the warp's cells? */
+/* Returns a lane's tap of the row of an entry, and whether the entry meets the warp's
+ * cells. */
 template <typename R>
 __device__ inline bool load_row(const factored_args &args, const factored_walk &walk,
                                 const factored_entry<R> &one,
@@ -315,10 +317,10 @@ __device__ inline bool load_row(const factored_args &args, const factored_walk &
     return true;
 }
 
-/* A warp grids its item on 16 × 32 cells, a lane a column of them, in registers; what a
- * line of them is multiplied with is in shared memory (4 or 8 KiB a block). Atomic: an
- * addition to every cell and item. Expected limit: arithmetic, 64 fused multiply-adds
- * for every 16 reads of 8 or 16 bytes that all lanes share. */
+/* A warp grids its item on 16 × 32 cells, and a lane works on a column of them, in
+ * registers. The factors of their lines are in shared memory (4 or 8 KiB for a block).
+ * Atomic: one addition for every cell and item. The expected limit is arithmetic: 64
+ * fused multiply-adds for every 16 reads of 8 or 16 bytes that all lanes share. */
 template <typename R>
 __global__ void __launch_bounds__(FACTORED_THREADS) grid_kernel(factored_args args)
 {
@@ -351,7 +353,7 @@ __global__ void __launch_bounds__(FACTORED_THREADS) grid_kernel(factored_args ar
             add_complex(cells + (int64_t)(walk.u + i) * args.nv + y, sum[i]);
 }
 
-/* The reverse, its cells in registers. Atomic: an entry's share. */
+/* Does the reverse, with the cells in registers. Atomic: the share of an entry. */
 template <typename R>
 __global__ void __launch_bounds__(FACTORED_THREADS) degrid_kernel(factored_args args)
 {
@@ -394,8 +396,8 @@ __global__ void __launch_bounds__(FACTORED_THREADS) degrid_kernel(factored_args 
 
 /* ---- points whose kernels do not factor ---- */
 
-/* A point a warp, its taps read from the table, as of strategy warp; those that factor
- * are passed over. Atomic: every cell and pol. */
+/* A warp works on a point, and reads its taps from the table, as in strategy warp.
+ * Points that factor are skipped. Atomic: every cell and polarisation. */
 template <typename R, int POLS>
 __global__ void __launch_bounds__(THREADS)
     table_kernel(gcf_cuda_job job, const factored_plane *plane, bool degrid)
@@ -475,7 +477,7 @@ int64_t blocks_for(int64_t threads)
     return (threads + THREADS - 1) / THREADS;
 }
 
-/* Visibilities are multiplied with 2^this for tensor cores, so that the largest product
+/* For tensor cores, visibilities are multiplied by 2^this, so that the largest product
  * with a column stays below 2^14. */
 int gain_of(const gcf_cuda_factors &with, unsigned largest)
 {
@@ -487,7 +489,8 @@ int gain_of(const gcf_cuda_factors &with, unsigned largest)
                min(110, FACTORED_VALUE_EXPONENT - exponent - with.largest_exponent));
 }
 
-/* Entries before each point; how many there are, and the exponent of the gain. */
+/* Counts the entries before each point, and all of them, and finds the exponent of the
+ * gain. */
 tess_status count_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
                           bool degrid, entry_args *args, work *w, int *gain)
 {

@@ -70,7 +70,8 @@ __device__ inline void factored_corner(const factored_args &args, uint32_t tile,
     *v = (2 * (square % args.tiles_v) + k % 2) * FACTORED_WIDTH;
 }
 
-/** Rows of squares, and squares of each, that entries which meet a tile start in. */
+/** Rows of squares, and squares of each row, in which entries start that meet a tile.
+ */
 struct factored_reach {
     int first_u, end_u, first_v, end_v;
 };
@@ -87,7 +88,7 @@ __device__ inline factored_reach factored_reach_of(const factored_args &args, in
     return of;
 }
 
-/** The entries of a row of squares. */
+/** Finds the entries of a row of squares. */
 __device__ inline void factored_run(const factored_args &args,
                                     const factored_reach &reach, int row,
                                     uint32_t *first, uint32_t *end)
@@ -99,7 +100,7 @@ __device__ inline void factored_run(const factored_args &args,
     *end = start[reach.end_v];
 }
 
-/** A warp's work: its cells, and runs of entries one after the other. */
+/** The work of a warp: its cells, and runs of entries one after the other. */
 struct factored_walk {
     int u, v, pol, row;
     factored_reach reach;
@@ -107,7 +108,7 @@ struct factored_walk {
     factored_item item;
 };
 
-/** False: there is none for this warp. */
+/** Returns false if there is no work for this warp. */
 __device__ inline bool factored_begin(const factored_args &args, factored_walk *walk)
 {
     const int64_t n =
@@ -122,7 +123,7 @@ __device__ inline bool factored_begin(const factored_args &args, factored_walk *
     return true;
 }
 
-/** The next run of entries; false after the last one. */
+/** Moves on to the next run of entries. Returns false after the last one. */
 __device__ inline bool factored_next(const factored_args &args, factored_walk *walk,
                                      uint32_t *first, uint32_t *end)
 {
@@ -145,7 +146,7 @@ __device__ inline bool factored_next(const factored_args &args, factored_walk *w
 tess_status factored_grid_tensor(const factored_args &args, int products);
 tess_status factored_degrid_tensor(const factored_args &args, int products);
 
-/** Pairs of halves, and what they leave, of `count` rows. */
+/** Makes pairs of halves, and what they leave, of `count` rows. */
 tess_status factored_halves(const void *rows, int64_t count, uint32_t *high,
                             uint32_t *low);
 

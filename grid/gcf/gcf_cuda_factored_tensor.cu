@@ -40,7 +40,7 @@ enum {
 /* ---- halves ---- */
 
 #ifndef SIMT_EMULATED
-/* Two numbers as halves, the first one in the low bits. */
+/* Packs two numbers as halves, the first one in the low bits. */
 __device__ inline uint32_t pack(float x, float y)
 {
     const __half2 both = __floats2half2_rn(x, y);
@@ -57,7 +57,7 @@ __device__ inline uint32_t swap_halves(uint32_t bits)
     return __byte_perm(bits, bits, 0x1032);
 }
 #else
-/* Rounded to 11 bits, or to multiples of 2^−24. */
+/* Rounds to 11 bits, or to multiples of 2^−24. */
 uint32_t half_bits(float x)
 {
     uint32_t bits;
@@ -95,8 +95,8 @@ uint32_t swap_halves(uint32_t bits)
     return bits << 16 | bits >> 16;
 }
 
-/* c[row][column] += Σ_k a[row][k] b[k][column], operands lying in the lanes as the
- * instruction has them. */
+/* Computes c[row][column] += Σ_k a[row][k] b[k][column]. The operands lie in the lanes
+ * as the instruction has them. */
 void multiply_add(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
 {
     const uint32_t b[2] = {b0, b1};
@@ -125,7 +125,7 @@ void multiply_add(float c[4], const uint32_t a[4], uint32_t b0, uint32_t b1)
 }
 #endif
 
-/* (x, y) as halves, and what is left of them. */
+/* Makes halves of (x, y), and what is left of them. */
 template <int PRODUCTS>
 __device__ inline void split(float x, float y, uint32_t *high, uint32_t *low)
 {
@@ -137,7 +137,8 @@ __device__ inline void split(float x, float y, uint32_t *high, uint32_t *low)
     }
 }
 
-/* A line's index for cells from `first` on: footprints far away lie in the zeros. */
+/* Finds the index of a line for cells from `first` on. Footprints that are far away lie
+ * in the zeros. */
 __device__ inline int clamp_to_line(int first, int support)
 {
     return max(-(int)FACTORED_PAD, min(support, first));
@@ -148,7 +149,7 @@ __device__ inline int support_of(uint32_t info)
     return (int)(info & ~FACTORED_CONJUGATE);
 }
 
-/* An entry as a lane needs it: where its cells' factors lie. */
+/* An entry as a lane needs it, with the places of the factors of its cells. */
 struct factors {
     const float2 *column; /* of the warp's first line */
     uint32_t row;         /* of its first cell, in the tables */
@@ -184,8 +185,8 @@ __device__ inline factors factors_of(const factored_args &args,
 
 /* ---- gridding ---- */
 
-/* The products of 8 entries, of which the lane has two, added to the warp's sums
- * [16 lines][8 cells][re, im]. */
+/* Adds the products of 8 entries, of which the lane has two, to the warp's sums [16
+ * lines][8 cells][re, im]. */
 template <int PRODUCTS>
 __device__ inline void add_products(const factored_args &args, const factors at[2],
                                     float sum[2][4][2][4])
@@ -232,9 +233,10 @@ __device__ inline void add_products(const factored_args &args, const factors at[
     }
 }
 
-/* A warp grids its item: its cells' sums stay in registers (64). Tables are read
- * through L1. Atomic: one addition to every cell and item. Expected limit: L1's rate of
- * sectors, 16 loads for every 16 tensor-core products (24 for every 48). */
+/* A warp grids its item. The sums of its cells stay in registers (64). Tables are read
+ * through L1. Atomic: one addition for every cell and item. The expected limit is the
+ * rate of sectors of L1: 16 loads for every 16 tensor-core products (24 for every 48).
+ */
 template <int PRODUCTS>
 __global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
     grid_kernel(factored_args args)
@@ -275,15 +277,15 @@ __global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
 
 /* ---- degridding ---- */
 
-/* 2^exponent, from −126 to 127. */
+/* Computes 2^exponent, from −126 to 127. */
 __device__ inline float power_of_two(int exponent)
 {
     return ldexpf(1.0f, exponent);
 }
 
-/* The warp's cells as the instruction's second operand, [8 cells along v][8 lines];
- * what they are multiplied with to become halves below 2^13 is divided out by the
- * result. */
+/* Loads the warp's cells as the second operand of the instruction, [8 cells along v][8
+ * lines]. They are multiplied by a factor that makes them halves below 2^13, and the
+ * result is divided by it. */
 template <int PRODUCTS>
 __device__ inline float load_cells(const factored_args &args, const factored_walk &walk,
                                    uint32_t high[4][4][2], uint32_t low[4][4][2])
@@ -325,8 +327,8 @@ __device__ inline float load_cells(const factored_args &args, const factored_wal
     return power_of_two(exponent - FACTORED_VALUE_EXPONENT - FACTORED_ROW_EXPONENT);
 }
 
-/* T of 8 entries, the lane's one being number lane / 4: re and im of lines
- * 8 n + 2 (lane % 4) + {0, 1} in c[n][{0, 1}] and c[n][{2, 3}]. */
+/* Computes T of 8 entries, of which the lane has number lane / 4: re and im of lines 8
+ * n + 2 (lane % 4) + {0, 1} in c[n][{0, 1}] and c[n][{2, 3}]. */
 template <int PRODUCTS>
 __device__ inline void multiply_rows(const factored_args &args, const factors &at,
                                      const uint32_t high[4][4][2],
@@ -363,8 +365,9 @@ __device__ inline void multiply_rows(const factored_args &args, const factors &a
     }
 }
 
-/* A warp reads its item's entries off its cells, which stay in registers (32, or 64).
- * Atomic: an entry's share. Expected limit: as of gridding. */
+/* A warp reads the visibilities of its item's entries off its cells, which stay in
+ * registers (32, or 64). Atomic: the share of an entry. The expected limit is that of
+ * gridding. */
 template <int PRODUCTS>
 __global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
     degrid_kernel(factored_args args)
@@ -409,7 +412,7 @@ __global__ void __launch_bounds__(FACTORED_THREADS, PRODUCTS == 1 ? 4 : 3)
 
 /* ---- tables ---- */
 
-/* A value a thread. */
+/* A thread works on a value. */
 __global__ void halves_kernel(int64_t count, const float2 *rows, uint32_t *high,
                               uint32_t *low)
 {

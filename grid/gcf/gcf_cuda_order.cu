@@ -1,4 +1,4 @@
-/* Points sorted by tile and kernel, as a strategy wants them. */
+/* Sorts points by tile and kernel, as a strategy wants them. */
 #include "gcf_cuda.cuh"
 
 #include "tess_log.h"
@@ -43,7 +43,7 @@ __device__ uint64_t key_of(const sort_args &args, const gcf_cuda_place &at, int 
             flips);
 }
 
-/* A point a thread; those outside come last. */
+/* A thread works on a point. Points that lie outside come last. */
 __global__ void key_kernel(sort_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -58,8 +58,8 @@ __global__ void key_kernel(sort_args args)
     args.index[k] = (uint32_t)k;
 }
 
-/* A point a thread: an entry for each tile that its footprint meets; first they are
- * counted, then written. One atomic a warp. */
+/* A thread works on a point: it makes an entry for each tile that the footprint meets.
+ * Entries are first counted, and then written. A warp takes one atomic operation. */
 template <bool write> __global__ void meeting_kernel(sort_args args)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
@@ -100,7 +100,7 @@ __global__ void permute_kernel(sort_args args)
     if (k < args.count) args.to[k] = args.from[args.index[k]];
 }
 
-/* first[t]: points of tiles before t, by bisection. */
+/* Computes first[t], the number of points of tiles before t, by bisection. */
 __global__ void bookmark_kernel(int64_t count, const uint64_t *key, int shift,
                                 int64_t tiles, uint32_t *first)
 {
@@ -137,7 +137,8 @@ cleanup:
     return status;
 }
 
-/* Keys of tiles' entries; how many there are, and points left out of all lists. */
+/* Makes the keys of the entries of tiles. Returns how many there are, and how many
+ * points are left out of all lists. */
 tess_status list_meetings(sort_args *args, int64_t *entries, int64_t *narrow,
                           gcf_cuda_sorted *c)
 {

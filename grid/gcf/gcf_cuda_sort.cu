@@ -1,4 +1,4 @@
-/* Sorting on the device, by CUB's radix sort, and its running sums. */
+/* Sorts on the device by CUB's radix sort, and makes running sums by CUB. */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 

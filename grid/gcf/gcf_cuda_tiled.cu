@@ -22,9 +22,9 @@ enum {
     SHAPE_DIVERGENT = 4
 };
 
-/* Warps of a block, a rectangle of sub-tiles; entries that wait in shared memory;
- * blocks an SM; and the bytes of sums a lane. All hold half of an SM's registers in
- * sums. */
+/* Warps of a block, which are a rectangle of sub-tiles; entries that wait in shared
+ * memory; blocks on a multiprocessor; and the bytes of sums of a lane. All shapes hold
+ * half of a multiprocessor's registers in sums. */
 struct block_shape {
     int warps_u, warps_v, batch, blocks, sum_bytes;
 };
@@ -39,13 +39,14 @@ __host__ __device__ constexpr block_shape shape_number(int number)
 }
 static_assert(TESS_GCF_SHAPES == 6, "all shapes are listed");
 
-/* Taps in flight a thread, of its cells. */
+/* Taps that a thread loads at a time, for its cells. */
 __host__ __device__ constexpr int together(int cells)
 {
     return cells % 8 == 0 ? 8 : cells % 6 == 0 ? 6 : cells < 6 ? cells : 1;
 }
 
-/* A warp's sub-tile: lanes LU × LV, CELLS cells of each lane one under the other. */
+/* The sub-tile of a warp: lanes LU × LV, and CELLS cells of each lane, one below the
+ * other. */
 template <typename R, int POLS, int SHAPE> struct shape {
     static constexpr block_shape BLOCK = shape_number(SHAPE);
     static constexpr int THREADS = BLOCK.warps_u * BLOCK.warps_v * LANES;
@@ -57,7 +58,7 @@ template <typename R, int POLS, int SHAPE> struct shape {
     static constexpr int TILE_U = BLOCK.warps_u * H, TILE_V = BLOCK.warps_v * W;
 };
 
-/* A point as a tile sees it. */
+/* A point as a tile needs it. */
 template <typename R, int POLS> struct entry { /* tap numbers are of the table */
     int offset;         /* of the tap at the tile's first cell, were there one */
     int step_u, step_v; /* from tap to tap */
@@ -65,7 +66,7 @@ template <typename R, int POLS> struct entry { /* tap numbers are of the table *
     R vis[POLS][4]; /* (x, y, −sy, sx), s = −1 for conjugated kernels */
 };
 
-/* Part of a tile's list. */
+/* A part of a tile's list. */
 struct piece {
     int tile;
     uint32_t first, count;
@@ -100,7 +101,7 @@ __device__ uint32_t pieces_of(const gcf_cuda_job &job, const cutting &how, int t
     return min(entries, (uint32_t)how.pieces);
 }
 
-/* A tile a thread. */
+/* A thread works on a tile. */
 __global__ void cut_kernel(gcf_cuda_job job, cutting how)
 {
     const int t = (int)(blockIdx.x * CUT_THREADS + threadIdx.x);
@@ -122,8 +123,8 @@ __global__ void cut_kernel(gcf_cuda_job job, cutting how)
     }
 }
 
-/* A block a sparse list, a warp an entry at a time: its part of the tile is added to
- * the grid atomically. */
+/* A block works on a sparse list, and a warp on an entry at a time: its part of the
+ * tile is added to the grid atomically. */
 template <typename R, int POLS>
 __global__ void __launch_bounds__(CUT_THREADS)
     sparse_kernel(gcf_cuda_job job, cutting how)
@@ -179,9 +180,9 @@ __device__ void load(const gcf_cuda_job &job, const gcf_cuda_place &at, int u0, 
     }
 }
 
-/* A point's share in a lane's cells (row + k·LU, column). Taps outside of the footprint
- * are the zero behind the table: loads need not wait for branches; or DIVERGENT threads
- * branch. */
+/* Adds the share of a point to a lane's cells (row + k·LU, column). Taps outside of the
+ * footprint are the zero behind the table, so that loads need not wait for branches; or
+ * DIVERGENT threads branch. */
 template <typename R, int POLS, int SHAPE, typename T, bool DIVERGENT>
 __device__ inline void
 add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
@@ -224,10 +225,11 @@ add(const void *taps, int zero, const entry<R, POLS> &e, int row, int column,
     }
 }
 
-/* A block a piece, a warp a sub-tile. Entries wait in shared memory; each warp picks
- * those that meet its sub-tile, 32 at a look. Sums are added atomically at the end,
- * cells that nothing was added to left alone. Expected limit: L2, where kernels are
- * large and differ from point to point; else instructions, half of them FMAs. */
+/* A block works on a piece, and a warp on a sub-tile. Entries wait in shared memory.
+ * Each warp takes those that meet its sub-tile, and looks at 32 of them at a time. Sums
+ * are added atomically at the end; cells to which nothing was added are left alone. The
+ * expected limit is L2 if kernels are large and differ from point to point; else it is
+ * instructions, half of which are FMAs. */
 template <typename R, int POLS, int SHAPE, typename T, bool DIVERGENT>
 __global__ void __launch_bounds__(shape<R, POLS, SHAPE>::THREADS,
                                   shape<R, POLS, SHAPE>::BLOCK.blocks)
@@ -333,10 +335,11 @@ const tess_gcf_tiling &tiling_of(const gcf_cuda_job &job)
     return *gcf_tiling_of(job.host.plan);
 }
 
-/* The block's shape: what was asked for, or what was the fastest on an H200. Many warps
- * hide what reading taps costs; many sums a lane share the cost of looking at points,
- * which several polarisations already do; small blocks wait less for each other, and
- * narrow kernels make few copies of the points in their lists. */
+/* Chooses the shape of a block: the one that was asked for, or the one that was the
+ * fastest on an H200. Many warps hide what reading taps costs. Many sums of a lane
+ * share the cost of looking at points, which several polarisations already do. Small
+ * blocks wait less for each other, and narrow kernels make few copies of the points in
+ * their lists. */
 int shape_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, WIDE = 64 };
@@ -358,10 +361,10 @@ bool by_cost(const gcf_cuda_job &job)
            of.tile_factor == 0 && job.host.plan->opts.shape == 0;
 }
 
-/* The widest kernels that are not worth an entry in a list. On an H200, in single
- * precision and one polarisation, an entry takes .5 to 1 ns and another .6 to be
- * sorted, more where tiles are large, as for wide kernels; a cell added to by a warp of
- * its own 4 to 6 ps for each polarisation, in double precision 15. */
+/* Finds the widest kernels that are not worth an entry in a list. On an H200, in single
+ * precision and with one polarisation, an entry takes .5 to 1 ns and another .6 to be
+ * sorted, and more if tiles are large, as for wide kernels. A cell to which a warp of
+ * its own adds takes 4 to 6 ps for each polarisation, in double precision 15. */
 int narrow_of(const gcf_cuda_job &job)
 {
     enum { NARROW = 32, OF_NARROW = 16, OF_WIDE = 24 };
@@ -370,9 +373,9 @@ int narrow_of(const gcf_cuda_job &job)
     return job.is_double ? 0 : cells / job.num_pol / TESS_GCF_STEP * TESS_GCF_STEP;
 }
 
-/* Whether each point is gridded by a warp, before lists would be sorted. Tiles are
- * faster as soon as there are any: those of one to three points take half as long as
- * atomic additions. */
+/* Whether a warp grids each point, before lists would be sorted. Tiles are faster as
+ * soon as there are any: those of one to three points take half as long as atomic
+ * additions. */
 bool are_few(const gcf_cuda_job &job)
 {
     const double cell_ps = job.is_double ? 15 : 6.5, sorting_ps = 300e6;
@@ -380,7 +383,8 @@ bool are_few(const gcf_cuda_job &job)
            (double)job.host.report->point_cells * job.num_pol * cell_ps < sorting_ps;
 }
 
-/* Most pieces and sparse lists that there may be, and how to cut them. */
+/* Finds the largest numbers of pieces and of sparse lists that there may be, and how to
+ * cut them. */
 tess_status plan_cuts(const gcf_cuda_job &job, int64_t *pieces, cutting *how)
 {
     tess_status status = TESS_OK;
@@ -456,13 +460,13 @@ template <typename R, int POLS> gcf_cuda_order order(int number)
                          : order_of_shape<R, POLS, 6>();
 }
 
-/* Each point by a warp. */
+/* A warp grids each point. */
 template <typename R, int POLS> tess_status run_warps(const gcf_cuda_job &job)
 {
     return gcf_launch_by_warp<R, POLS, gcf_add_native>(job, GCF_WARP_THREADS);
 }
 
-/* The points that no tile lists, likewise. */
+/* A warp grids each point that no tile lists. */
 tess_status run_narrow(const gcf_cuda_job &job)
 {
     gcf_cuda_job narrow = job;

@@ -1,4 +1,4 @@
-/* Plans for a GPU in a build without one. */
+/* Refuses plans for a GPU in a build without one. */
 #include "gcf_on_device.h"
 
 const struct gcf_device_method *gcf_device_tiled(bool degrid)

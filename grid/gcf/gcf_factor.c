@@ -1,10 +1,10 @@
-/* Taking kernels apart: truncated singular value decompositions of planes sampled in
- * steps of 1/Q cell, a quarter being enough. A handful of the largest of up to 2049
- * singular values is wanted, so the plane is first projected on the range of its
- * product with a few random vectors, improved by power iterations (Halko, Martinsson &
- * Tropp 2011, doi:10.1137/090771806, algorithms 4.4 and 5.1); what is left is
- * decomposed by one-sided Jacobi rotations (Hestenes 1958, doi:10.1137/0106005), which
- * need 40 lines and no library. */
+/* Takes kernels apart, by truncated singular value decompositions of planes that are
+ * sampled in steps of 1/Q cell; a quarter of a plane is enough. A handful of the
+ * largest of up to 2049 singular values is wanted. So the plane is first projected on
+ * the range of its product with a few random vectors, which power iterations improve
+ * (Halko, Martinsson & Tropp 2011, doi:10.1137/090771806, algorithms 4.4 and 5.1). What
+ * is left is decomposed by one-sided Jacobi rotations (Hestenes 1958,
+ * doi:10.1137/0106005), which need 40 lines and no library. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum {
 
 typedef double complex value;
 
-/* A plane and vectors of it; all [size][width], width being fastest. */
+/* A plane and vectors of it. All are [size][width], and width is the fastest index. */
 typedef struct parts {
     int size, width;
     value *matrix;       /* [size][size] */
@@ -47,7 +47,7 @@ static void matrix_times(const parts *of, const value *in, value *out)
     }
 }
 
-/* By the matrix conjugated and transposed. */
+/* Multiplies by the matrix, conjugated and transposed. */
 static void adjoint_times(const parts *of, const value *in, value *out)
 {
     const int width = of->width;
@@ -66,7 +66,7 @@ static void adjoint_times(const parts *of, const value *in, value *out)
     }
 }
 
-/* Σ conj(x_a)·x_b of two columns. */
+/* Computes Σ conj(x_a)·x_b of two columns. */
 static value product_of(const parts *of, const value *x, int a, int b)
 {
     value sum = 0;
@@ -75,7 +75,8 @@ static value product_of(const parts *of, const value *x, int a, int b)
     return sum;
 }
 
-/* Gram and Schmidt, twice, which is enough. Columns that vanish become zeros. */
+/* Makes columns orthogonal by Gram and Schmidt, twice, which is enough. Columns that
+ * vanish become zeros. */
 static void orthonormalise(const parts *of, value *x)
 {
     for (int b = 0; b < of->width; ++b) {
@@ -104,7 +105,7 @@ static void rotate(const parts *of, value *x, int a, int b, double c, value s)
     }
 }
 
-/* Make the columns of `right` orthogonal, `left` being turned with them. */
+/* Makes the columns of `right` orthogonal. `left` is turned with them. */
 static void jacobi(const parts *of)
 {
     for (int sweep = 0; sweep < SWEEPS; ++sweep) {
@@ -128,7 +129,7 @@ static void jacobi(const parts *of)
     }
 }
 
-/* Singular vectors and values; the values, squared, end in `power`. */
+/* Finds singular vectors and values. The values, squared, end in `power`. */
 static void decompose(parts *of, double *power)
 {
     uint64_t random = 20;
@@ -147,8 +148,8 @@ static void decompose(parts *of, double *power)
         power[k] = creal(product_of(of, of->right, k, k));
 }
 
-/* Terms by falling power; how many leave no more than `error` of the plane, and what is
- * left then. 0: more than max_rank. */
+/* Puts terms in the order of falling power. Finds how many of them leave no more than
+ * `error` of the plane, and what they leave. 0: more than max_rank would be needed. */
 static int choose(const double *power, int width, double total, double error,
                   int max_rank, int *order, double *left)
 {
@@ -167,8 +168,8 @@ static int choose(const double *power, int width, double total, double error,
     return 0;
 }
 
-/* How many taps at either end of all lines are left out, so that what they hold is
- * no more than `error` of the plane: kernels of small w are narrow, whatever support
+/* Finds how many taps at either end of all lines are left out, so that what they hold
+ * is no more than `error` of the plane. Kernels of small w are narrow, whatever support
  * their table has. Lines at an offset lean to one side by up to a cell, so one cell
  * more is kept. What is left out is added to `*left`. */
 static int narrow(const tess_gcf *gcf, int plane, const parts *of, double total,
@@ -195,7 +196,7 @@ static int narrow(const tess_gcf *gcf, int plane, const parts *of, double total,
     return skip;
 }
 
-/* The first sample of a term that is 0, if the term is `half` cells wide on either
+/* Finds the first sample of a term that is 0 if the term is `half` cells wide on either
  * side. */
 static int end_of(const tess_gcf *gcf, int plane, const parts *of, int half)
 {
@@ -203,7 +204,8 @@ static int end_of(const tess_gcf *gcf, int plane, const parts *of, int half)
                                                 : of->size;
 }
 
-/* Σ |column|² · Σ |row|² of a term, so many cells on either side of the middle. */
+/* Computes Σ |column|² · Σ |row|² of a term, over so many cells on either side of the
+ * middle. */
 static double power_within(const tess_gcf *gcf, int plane, const parts *of, int term,
                            int half)
 {
@@ -218,7 +220,7 @@ static double power_within(const tess_gcf *gcf, int plane, const parts *of, int 
     return sum[0] * sum[1];
 }
 
-/* Power of the plane less terms that are cut to half[rank] cells. */
+/* Computes the power of the plane less the terms, which are cut to half[rank] cells. */
 static double power_left(const tess_gcf *gcf, int plane, const parts *of,
                          const int *order, int rank, const uint16_t *half)
 {
@@ -238,15 +240,15 @@ static double power_left(const tess_gcf *gcf, int plane, const parts *of,
     return sum;
 }
 
-/* Cells that blocks have for a term, about. */
+/* Estimates the cells that blocks have for a term. */
 static int64_t block_cells(int half)
 {
     return (2 * half + GCF_BLOCK_LINES - 1) * (2 * half + GCF_BLOCK_CELLS - 1);
 }
 
-/* Take cells off the terms, as long as they hold no more than `most` together: of that
- * term, again and again, whose outermost cells hold the least for their number. No term
- * is left wider than one before it. */
+/* Takes cells off the terms, as long as these cells hold no more than `most` together.
+ * Each time, cells are taken off that term whose outermost cells hold the least for
+ * their number. No term is left wider than a term before it. */
 static void take_off(const tess_gcf *gcf, int plane, const parts *of, const int *order,
                      int rank, double most, uint16_t *half)
 {
@@ -276,10 +278,10 @@ static void take_off(const tess_gcf *gcf, int plane, const parts *of, const int 
     }
 }
 
-/* How many cells of each term are kept, so that what is left of the plane is no more
- * than `error` of it: kernels of small w are narrow, whatever support their table has,
- * and terms beyond the first need not be whole. Parts of terms are not orthogonal as
- * whole ones are, so what is left is looked up. */
+/* Finds how many cells of each term are kept, so that what is left of the plane is no
+ * more than `error` of it. Kernels of small w are narrow, whatever support their table
+ * has, and terms beyond the first need not be whole. Parts of terms are not as
+ * orthogonal as whole terms are, so what is left is computed. */
 static void cut_terms(const tess_gcf *gcf, int plane, const parts *of, const int *order,
                       double total, double error, gcf_factors *factors)
 {
@@ -328,7 +330,7 @@ static int64_t values_of(const tess_gcf *gcf, int plane, int rank)
            gcf_factor_line(gcf->plane[plane].support);
 }
 
-/* Index of the first tap of a line: 0 columns, 1 rows. */
+/* Returns the index of the first tap of a line. `which` is 0 of columns, 1 of rows. */
 static int64_t line_at(const tess_gcf_plan *plan, int plane, int which, int term,
                        int offset)
 {
@@ -361,7 +363,7 @@ static void set_value(const tess_gcf_plan *plan, int plane, int64_t at, value x)
         ((float complex *)plan->factors[plane].data)[at] = (float complex)x;
 }
 
-/* Lines of all offsets from the singular vectors. */
+/* Makes lines of all offsets from the singular vectors. */
 static void fill_lines(const tess_gcf_plan *plan, int plane, const parts *of,
                        const int *order)
 {

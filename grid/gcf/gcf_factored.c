@@ -16,8 +16,8 @@
 
 enum {
     POINTS_AHEAD = 8,
-    MOST_DIRECT = 4, /* so often, about, may tiles go through the grid itself, where a
-                        buffer would be cleared and added to it once */
+    MOST_DIRECT = 4, /* Tiles may go through the grid itself about so often, where a
+                        buffer would be cleared and added to it once. */
     FACTOR_BYTES = 512 * 1024 /* of what products are made of, all together: they are
                                  read once for every row of blocks, from the second
                                  level of cache */
@@ -28,14 +28,15 @@ static int full_offset(const tess_gcf *gcf, int offset, bool flip)
     return flip ? gcf->layout.oversampling - offset : offset;
 }
 
-/* Bytes of a factor's split taps over `cells` lines or cells, wherever they start, for
- * any number of lanes. */
+/* Computes the bytes of a factor's split taps over `cells` lines or cells, wherever
+ * they start, for any number of lanes. */
 static int64_t split_bytes(const tess_gcf_plan *plan, int64_t cells)
 {
     return (cells + 2 * GCF_BLOCK_CELLS) * 3 * (plan->gcf->layout.is_double ? 8 : 4);
 }
 
-/* At least one point's products can be made. */
+/* Computes the bytes of products, of which there is room for those of at least one
+ * point. */
 static int64_t factor_bytes(const tess_gcf_plan *plan, int64_t lines)
 {
     const int64_t least = GCF_MAX_RANK * (split_bytes(plan, lines) +
@@ -48,8 +49,8 @@ static int64_t rounded(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Bytes of lists of products for each block of a buffer's cells, and how long they are.
- */
+/* Computes the bytes of the lists of products for each block of a buffer's cells, and
+ * of their lengths. */
 static int64_t list_bytes(const tess_gcf_plan *plan, int64_t cells)
 {
     const int64_t blocks = cells / gcf_table_best()->lanes[plan->gcf->layout.is_double];
@@ -64,21 +65,21 @@ int64_t gcf_factored_work_bytes(const tess_gcf_plan *plan, int64_t lines, int64_
                    (int64_t)(sizeof(gcf_product) + sizeof(gcf_met)));
 }
 
-/* Taps from one term of a plane to the next. */
+/* Returns the taps from one term of a plane to the next. */
 static int64_t term_step(const tess_gcf_plan *plan, int plane)
 {
     const tess_gcf *gcf = plan->gcf;
     return gcf->layout.oversampling * gcf_factor_line(gcf->plane[plane].support);
 }
 
-/* Bytes of a product's split column, in whole blocks of lanes. */
+/* Computes the bytes of the split column of a product, in whole blocks of lanes. */
 static int64_t column_bytes(const gcf_product *product, int64_t lanes, int64_t bytes)
 {
     const int64_t begin = product->line / lanes;
     return ((product->end_line + lanes - 1) / lanes - begin) * lanes * 3 * bytes / 2;
 }
 
-/* Points whose products have the same rows, [0, count) of the places, and lines
+/* Points whose products have the same rows, [0, count) of the places, and the lines
  * [first, end) of their columns, in a buffer. */
 typedef struct bundle {
     const gcf_place *place;
@@ -93,8 +94,8 @@ static bool same_row(const gcf_place *a, const gcf_place *b)
            a->flip_v == b->flip_v && a->conjugate == b->conjugate;
 }
 
-/* The next points to be taken together: each of them meets lines of one before it, so
- * that one long column takes less than several of its kind. */
+/* Finds the next points that are taken together. Each of them meets lines of a point
+ * before it, so that one long column takes less time than several columns. */
 static bundle next_bundle(const tess_gcf_plan *plan, const gcf_job *job, int64_t k)
 {
     const gcf_place *at = &job->place[k];
@@ -113,7 +114,8 @@ static bundle next_bundle(const tess_gcf_plan *plan, const gcf_job *job, int64_t
     return next;
 }
 
-/* Visibilities of the points that come next: they lie anywhere. */
+/* Prefetches the visibilities of the points that come next, because they lie anywhere.
+ */
 static void fetch_visibilities(const gcf_job *job, int64_t k)
 {
     const int64_t bytes = (int64_t)gcf_value_bytes(job->gcf) * job->num_pol;
@@ -121,13 +123,13 @@ static void fetch_visibilities(const gcf_job *job, int64_t k)
         __builtin_prefetch((const char *)job->vis + job->place[k].point * bytes);
 }
 
-/* Cells of a plane's footprints beyond which a term is 0. */
+/* Counts the cells on each side of a plane's footprints in which a term is 0. */
 static int outside_of(const tess_gcf_plan *plan, int plane, int term)
 {
     return tess_gcf_plan_support(plan, plane) / 2 - plan->factors[plane].half[term];
 }
 
-/* The columns of a bundle, one of its terms. */
+/* Makes the columns of a bundle, for one of its terms. */
 static void add_columns(const tess_gcf_plan *plan, const gcf_job *job, int pol,
                         const bundle *of, int term, const gcf_product *product,
                         void *out)
@@ -158,7 +160,7 @@ static void add_columns(const tess_gcf_plan *plan, const gcf_job *job, int pol,
     }
 }
 
-/* The row that a bundle has in common, one of its terms. */
+/* Makes the row that a bundle has in common, for one of its terms. */
 static void make_row(const tess_gcf_plan *plan, const gcf_job *job, const bundle *of,
                      int term, int64_t v, void *out)
 {
@@ -178,7 +180,7 @@ static void make_row(const tess_gcf_plan *plan, const gcf_job *job, const bundle
     job->table->split_row[is_double](&split);
 }
 
-/* The terms of a bundle: one product each. `values` is moved on. */
+/* Makes the terms of a bundle, each of which is one product. `values` is moved on. */
 static void make_products(const tess_gcf_plan *plan, const gcf_job *job, int pol,
                           const bundle *of, char **values, gcf_product *product)
 {
@@ -252,7 +254,8 @@ void gcf_factored_grid(const tess_gcf_plan *plan, const gcf_job *job, void *work
         }
 }
 
-/* The factors of the kernel at a point, for sums over cells that are `stride` apart. */
+/* Finds the factors of the kernel at a point, for sums over cells that are `stride`
+ * apart. */
 static gcf_dot_job dot_at(const tess_gcf_plan *plan, const gcf_place *at,
                           int64_t stride)
 {

@@ -36,7 +36,8 @@ cleanup:
     return status;
 }
 
-/* TESS_ERR_USAGE: there is no such strategy, or an option is outside of its limits. */
+/* Checks the options. TESS_ERR_USAGE: there is no such strategy, or an option is
+ * outside of its limits. */
 static tess_status check_opts(const tess_gcf_grid_opts *opts)
 {
     tess_status status = TESS_OK;

@@ -1,7 +1,7 @@
-/* Compression: visibilities that fall on the same offset of the same cell, plane and
- * sign of w meet the same taps, so that their sum is gridded in their place; or the
- * value read off is that of all. Studies of tiled gridding compress their input so
- * before they count visibilities. */
+/* Compresses visibilities: those that fall on the same offset of the same cell, plane
+ * and sign of w meet the same taps. So their sum is gridded in their place, or the
+ * value that is read off is that of all. Studies of tiled gridding compress their input
+ * in this way before they count visibilities. */
 #include <string.h>
 
 #include "gcf_merge.h"
@@ -33,8 +33,8 @@ static bool same(const merge_key *a, const merge_key *b)
            a->flips == b->flips;
 }
 
-/* Steele, Lea & Flood 2014 (doi:10.1145/2660193.2660195), the finaliser of MurmurHash3:
- * neighbours in u and v end far apart. */
+/* Mixes bits by the finaliser of MurmurHash3 (Steele, Lea & Flood 2014,
+ * doi:10.1145/2660193.2660195), so that neighbours in u and v end far apart. */
 static uint64_t hash_of(const merge_key *key)
 {
     uint64_t h = (uint64_t)(uint32_t)key->u << 32 | (uint32_t)key->v;
@@ -46,7 +46,7 @@ static uint64_t hash_of(const merge_key *key)
     return h ^ h >> 33;
 }
 
-/* A table of groups by key: at most half full, closed by linear probing. */
+/* A table of groups by key. It is at most half full, and closed by linear probing. */
 typedef struct group_table {
     merge_key *key; /* [groups] */
     int64_t *slot;  /* [mask + 1] group, or −1 */
@@ -74,7 +74,7 @@ void gcf_merged_free(gcf_merged *merged)
     *merged = (gcf_merged){0};
 }
 
-/* Values of a point, times one or zero, added to its group's. */
+/* Adds the values of a point, times one or zero, to those of its group. */
 static void add_values(const gcf_merged *merged, bool is_double, const void *vis,
                        int64_t point, int64_t group)
 {
@@ -88,7 +88,8 @@ static void add_values(const gcf_merged *merged, bool is_double, const void *vis
                 ((const float *)vis)[point * values + k];
 }
 
-/* Points to groups, in the order in which those are met; −1: left out. */
+/* Puts points into groups, in the order in which the groups are met; −1: a point is
+ * left out. */
 static tess_status find_groups(const tess_gcf *gcf, const tess_gcf_points *points,
                                const tess_gcf_cells *cells, gcf_merged *merged)
 {
@@ -128,7 +129,7 @@ cleanup:
     return status;
 }
 
-/* Coordinates apart, as points have them. */
+/* Takes the coordinates apart into arrays, as points have them. */
 static tess_status split_coordinates(gcf_merged *merged)
 {
     tess_status status = TESS_OK;

@@ -1,5 +1,5 @@
-/* Places in the order of keys: a radix sort of keys and indices, least significant
- * digits first, that skips digits which all keys share. */
+/* Puts places into the order of keys, by a radix sort of keys and indices. It begins
+ * with the least significant digits, and skips digits that all keys share. */
 #include <string.h>
 
 #include "gcf_order.h"
@@ -39,7 +39,8 @@ static void by_digit(const entry *in, entry *out, int64_t count, int shift)
         out[first[in[k].key >> shift & (DIGITS - 1)]++] = in[k];
 }
 
-/* place[k] = the former place[list[k].from], along the cycles of that. */
+/* Sets place[k] to the former place[list[k].from], along the cycles of this
+ * permutation. */
 static void permute(gcf_place *place, entry *list, int64_t count)
 {
     for (int64_t k = 0; k < count; ++k) {

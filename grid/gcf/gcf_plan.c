@@ -1,4 +1,4 @@
-/* What is known of strategies and plans without running them. */
+/* Tells what is known of strategies and plans without running them. */
 #include "gcf_plan.h"
 
 const char *tess_gcf_strategy_name(const tess_gcf_strategy *strategy)

@@ -13,7 +13,7 @@ typedef struct axis_place {
     bool flip;      /* the taps are read backwards */
 } axis_place;
 
-/* False if the footprint does not lie within the cells. */
+/* Returns false if the footprint does not lie within the cells. */
 static bool place_axis(const tess_gcf *gcf, int support, double at, int64_t cells,
                        bool conjugate, axis_place *to)
 {

@@ -1,4 +1,4 @@
-/* How a table of convolution functions is laid out, and read. */
+/* Lays out a table of convolution functions, and reads it. */
 #include <math.h>
 
 #include "gcf_table.h"
@@ -91,7 +91,7 @@ static void set_value(tess_gcf *gcf, int64_t at, const double *value)
             ((float *)gcf->data)[2 * at + k] = (float)value[k];
 }
 
-/* Samples of a plane along each axis, and the number of that at 0. */
+/* Returns the samples of a plane along each axis, and the number of the sample at 0. */
 static int64_t line_of(const tess_gcf_layout *layout, int support, int64_t *middle)
 {
     const int64_t half = (int64_t)support / 2 * layout->oversampling;
@@ -168,7 +168,7 @@ cleanup:
     return status;
 }
 
-/* What tess_gcf_create_from() hands on. */
+/* What tess_gcf_create_from() passes on. */
 typedef struct formula_of {
     const tess_gcf_formula *formula;
     const tess_gcf *planes; /* for their w */

@@ -40,20 +40,21 @@ typedef struct piece {
     bool whole;  /* a tile */
 } piece;
 
-/* Neighbouring pieces, which one thread takes in turn, others only when they are
- * through with their own: what they have in common of the grid stays in that thread's
- * cache, and its locks are free. */
+/* Neighbouring pieces. One thread takes them in turn, and other threads take them only
+ * when they have done their own. The part of the grid that the pieces share stays in
+ * that thread's cache, and its locks are free. */
 typedef struct band {
     _Alignas(CACHE_LINE) atomic_llong next;
     int64_t end;
 } band;
 
-/* Alone in its cache line: locks of neighbours are taken by other threads. */
+/* A lock is alone in its cache line, because other threads take the locks of
+ * neighbours. */
 typedef struct region_lock {
     _Alignas(CACHE_LINE) atomic_flag taken;
 } region_lock;
 
-/* All points sorted by tile. */
+/* All points, sorted by tile. */
 typedef struct tiling {
     int64_t side; /* of a tile [cells] */
     gcf_place *place;
@@ -103,7 +104,8 @@ static double cost_of(const tess_gcf_plan *plan, const gcf_place *place)
     return cost;
 }
 
-/* Place all points; left-out ones get point −1, and their visibilities 0. */
+/* Places all points. Points that are left out get point −1, and their visibilities are
+ * 0. */
 static void place_all(const tess_gcf_plan *plan, const tess_gcf_points *points,
                       const tess_gcf_cells *cells, bool degrid, gcf_place *place,
                       tess_gcf_report *report)
@@ -131,7 +133,7 @@ static void place_all(const tess_gcf_plan *plan, const tess_gcf_points *points,
     report->points_factored = factored;
 }
 
-/* Number of points of each tile, by thread; how many tiles have any. */
+/* Counts the points of each tile, by thread, and the tiles that have any. */
 static int64_t count_by_tile(const gcf_place *from, int64_t count, tiling *tiles)
 {
     const int64_t digits = tiles->num_tiles;
@@ -165,10 +167,9 @@ static void set_side(const tess_gcf_cells *cells, int64_t side, tiling *tiles)
     tiles->num_tiles = (cells->nu + side - 1) / side * tiles->num_tiles_v;
 }
 
-/* Counting sort by tile, stable. Where points are few for the kernels' size, tiles are
- * made larger, so that less of the work is clearing buffers and adding them to the
- * grid.
- */
+/* Sorts by tile, by a stable counting sort. If points are few for the kernels' size,
+ * tiles are made larger, so that less of the work is clearing buffers and adding them
+ * to the grid. */
 static void sort_by_tile(const tess_gcf_plan *plan, int64_t count, int64_t point_cells,
                          const tess_gcf_points *points, const tess_gcf_cells *cells,
                          tiling *tiles)
@@ -198,7 +199,7 @@ static void sort_by_tile(const tess_gcf_plan *plan, int64_t count, int64_t point
     }
 }
 
-/* Costs of blocks of sorted points, and their sum. */
+/* Computes the costs of blocks of sorted points, and their sum. */
 static double sum_blocks(const tess_gcf_plan *plan, tiling *tiles)
 {
     const int64_t count = tiles->tile_first[tiles->num_tiles];
@@ -216,8 +217,8 @@ static double sum_blocks(const tess_gcf_plan *plan, tiling *tiles)
     return total;
 }
 
-/* The cost of sorted points [*at, end), or of as many as come to `most`; *at moves
- * behind them. */
+/* Computes the cost of the sorted points [*at, end), or of as many points as come to
+ * `most`. *at moves behind them. */
 static double take_cost(const tess_gcf_plan *plan, const tiling *tiles, int64_t end,
                         double most, int64_t *at)
 {
@@ -233,7 +234,7 @@ static double take_cost(const tess_gcf_plan *plan, const tiling *tiles, int64_t 
     return cost;
 }
 
-/* The dearest first, by powers of two, and neighbours together. */
+/* Puts the most expensive pieces first, by powers of two, and neighbours together. */
 static int dearest_first(const void *a, const void *b)
 {
     const piece *x = a, *y = b;
@@ -242,7 +243,7 @@ static int dearest_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* The cost of a tile's pieces: one of so many, or `limit`. */
+/* Computes the cost of the pieces of a tile: one of so many, or `limit`. */
 static double piece_cost(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                          const tiling *tiles, int64_t tile, double limit)
 {
@@ -260,7 +261,7 @@ static double piece_cost(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
            how->pieces;
 }
 
-/* Points below which a tile is sparse. */
+/* Returns the number of points below which a tile is sparse. */
 static double sparse_below(const tess_gcf_plan *plan, const tiling *tiles)
 {
     int64_t occupied = 0;
@@ -272,7 +273,7 @@ static double sparse_below(const tess_gcf_plan *plan, const tiling *tiles)
                : 0;
 }
 
-/* Cut tiles where they cost more than `limit`. */
+/* Cuts tiles that cost more than `limit`. */
 static tess_status cut(const tess_gcf_plan *plan, const tess_gcf_cells *cells,
                        double limit, tiling *tiles)
 {
@@ -298,7 +299,7 @@ cleanup:
     return status;
 }
 
-/* Pieces, in order of tile, as one band for each thread. */
+/* Lists pieces in the order of tiles, as one band for each thread. */
 static void deal_out(int threads, tiling *tiles)
 {
     double total = 0, before = 0;
@@ -319,8 +320,8 @@ static void deal_out(int threads, tiling *tiles)
     }
 }
 
-/* The next piece of a band, or of those behind it when it is done; `behind` of them
- * are. NULL: no piece is left. */
+/* Takes the next piece of a band, or of the bands behind it when it is done; there are
+ * `behind` of these. NULL: no piece is left. */
 static const piece *next_piece(tiling *tiles, int own, int threads, int *behind)
 {
     for (; *behind < threads; ++*behind) {
@@ -337,8 +338,8 @@ static int64_t up_to(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
-/* Threads clear and add up a count for each tile: that is to be less than the points
- * that they count. */
+/* Threads clear and add up a count for each tile. The tiles have to be fewer than the
+ * points that threads count. */
 static int sorters_for(int64_t count, int64_t num_tiles, int threads)
 {
     const int64_t most = count / num_tiles;
@@ -371,9 +372,9 @@ cleanup:
     return status;
 }
 
-/* Cost of the largest piece that threads share evenly, of a total cost. One thread cuts
- * nothing. A piece is not smaller than what pays for the cells around a tile of `side`
- * lines. */
+/* Computes the cost of the largest piece that threads share evenly, from a total cost.
+ * One thread cuts nothing. A piece is not smaller than what pays for the cells around a
+ * tile of `side` lines. */
 static double cost_of_piece(double total, int threads, int64_t side)
 {
     const double least = PAYS_WELL * (double)side * (double)side;
@@ -404,15 +405,16 @@ cleanup:
 
 /* ---- a piece ---- */
 
-/* The key by which the points of a tile are sorted. */
+/* Computes the key by which the points of a tile are sorted. */
 typedef struct sorting {
     const tess_gcf_plan *plan;
     int64_t side; /* of tiles: a power of two */
     bool by_layer, by_kernel;
 } sorting;
 
-/* Points of factored planes come first: by the cell and offset along v, and the plane,
- * that their rows lie on, and then along u. Others, if at all, by kernel. */
+/* Puts points of factored planes first: by the cell and offset along v and the plane,
+ * on which their rows lie, and then along u. Other points are sorted by kernel, if at
+ * all. */
 static uint64_t key_of(const void *context, const gcf_place *place)
 {
     const sorting *by = context;
@@ -431,7 +433,7 @@ static uint64_t key_of(const void *context, const gcf_place *place)
                            : 0);
 }
 
-/* How many points of factored planes there are. */
+/* Counts the points of factored planes. */
 static int64_t sort_piece(const tess_gcf_plan *plan, const tiling *tiles,
                           const piece *which)
 {
@@ -453,7 +455,7 @@ static int64_t sort_piece(const tess_gcf_plan *plan, const tiling *tiles,
     return front;
 }
 
-/* The box of a piece's footprints, in cells of the grid. */
+/* Finds the box of a piece's footprints, in cells of the grid. */
 typedef struct box {
     int64_t u, v, lines, cells;
 } box;
@@ -491,14 +493,15 @@ static void add_line(bool is_double, const void *from, int64_t cells, void *to)
     }
 }
 
-/* Lines of the grid are pages apart, which processors do not foresee. */
+/* Prefetches lines of the grid. They are pages apart, which processors do not foresee.
+ */
 static void fetch_line(const void *line, int64_t bytes)
 {
     for (int64_t at = 0; at < bytes + CACHE_LINE - 1; at += CACHE_LINE)
         __builtin_prefetch((const char *)line + at, 1);
 }
 
-/* The part of a buffer that lies in a region of the grid: added to it. */
+/* Adds the part of a buffer that lies in a region of the grid to the grid. */
 static void add_region(const gcf_job *job, const box *around, const box *region,
                        const tess_gcf_cells *cells)
 {
@@ -530,7 +533,7 @@ static void release(region_lock *lock)
     atomic_flag_clear_explicit(&lock->taken, memory_order_release);
 }
 
-/* Add a buffer to the grid, one region after the other. */
+/* Adds a buffer to the grid, one region after the other. */
 static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
                         const tess_gcf_cells *cells)
 {
@@ -550,8 +553,8 @@ static void add_to_grid(const gcf_job *job, const box *around, tiling *tiles,
         }
 }
 
-/* All regions of a box, always in the same order, so that threads do not wait for each
- * other in a circle. */
+/* Locks all regions of a box, always in the same order, so that threads do not wait for
+ * each other in a circle. */
 static void for_regions(const box *around, tiling *tiles, void (*what)(region_lock *))
 {
     for (int64_t u = around->u / TILE; u * TILE < around->u + around->lines; ++u)
@@ -598,14 +601,15 @@ static void do_sparse_piece(gcf_job *job, const tess_gcf_cells *cells,
     function(job);
 }
 
-/* Blocks lie in one region each. */
+/* A block lies in one region. */
 static void guard_block(void *context, int64_t u, int64_t v, bool taken)
 {
     const tiling *tiles = context;
     (taken ? take : release)(&tiles->lock[u / TILE * tiles->num_locks_v + v / TILE]);
 }
 
-/* Blocks that hold a box, as far as they begin where blocks of the grid do. */
+/* Finds the blocks that hold a box. They begin where blocks of the grid do, as far as
+ * possible. */
 static void widen_to_blocks(box *around)
 {
     const int64_t lines = around->u % GCF_BLOCK_LINES;
@@ -645,7 +649,8 @@ typedef struct thread_memory {
     void *buffer, *work;
 } thread_memory;
 
-/* The first `count` points of a piece, in a buffer of the cells around the piece. */
+/* Works on the first `count` points of a piece, in a buffer of the cells around the
+ * piece. */
 static gcf_job job_in_buffer(const tess_gcf_plan *plan, const tess_gcf_points *points,
                              const gcf_place *place, int64_t count, const box *around,
                              void *buffer)
@@ -747,7 +752,8 @@ typedef struct all_memory {
     int64_t buffer_bytes, work_bytes; /* of one thread */
 } all_memory;
 
-/* To be freed with free_memory, also on failure. TESS_ERR_ALLOC. */
+/* Allocates the memory, which is to be freed with free_memory, also after a failure.
+ * TESS_ERR_ALLOC. */
 static tess_status make_memory(const tess_gcf_plan *plan, const tiling *tiles,
                                int num_pol, all_memory *memory)
 {
@@ -770,8 +776,8 @@ static void free_memory(all_memory *memory)
     tess_free(memory->works);
 }
 
-/* Does all pieces by all threads, and returns how long the threads worked, in all.
- * `sparse`: points that were added to the grid atomically. */
+/* Does all pieces by all threads, and returns how long the threads have worked, in all.
+ * `sparse` counts the points that were added to the grid atomically. */
 static double do_pieces(const tess_gcf_plan *plan, const tess_gcf_points *points,
                         const tess_gcf_cells *cells, bool degrid, tiling *tiles,
                         const all_memory *memory, int64_t *sparse)

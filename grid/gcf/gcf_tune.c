@@ -1,6 +1,6 @@
-/* The tuning table: which strategy was fastest on this processor or device, by
- * direction, precision, polarisations and width of kernels; a few lines of text in the
- * folder of tess_cache.h, replaced as a whole. */
+/* Keeps the tuning table, which tells the strategy that was the fastest on this
+ * processor or device, by direction, precision, polarisations and width of kernels. It
+ * is a few lines of text in the folder of tess_cache.h, and is replaced as a whole. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "gcf_on_device.h"
 #include "tess_cache.h"
 
-/* Raise when strategies, or the file, change. */
+/* Raise this when strategies, or the file, change. */
 static const char FIRST_LINE[] = "tessera strategies 2\n";
 
 enum { PATH_BYTES = 1200 };
@@ -51,7 +51,7 @@ cleanup:
     return status;
 }
 
-/* A line; false when it is none. */
+/* Reads a line. Returns false if it is none. */
 static bool parse(const char *line, tess_gcf_backend backend, tess_gcf_tuning *out)
 {
     char direction[8], name[32], end;

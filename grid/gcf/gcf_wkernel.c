@@ -1,7 +1,8 @@
-/* W-kernels by transforms: taper × exp(−2πi w(n − 1)) sampled in the image, even in
- * both directions, zero-padded to Q samples a cell. The trapezoidal rule is exact for
- * what does not alias: M samples a field repeat G every M cells, and M is made wider
- * than the screen's fastest fringe reaches. */
+/* Computes w-kernels by transforms. Taper × exp(−2πi w(n − 1)) is sampled in the image,
+ * where it is even in both directions, and padded with zeros to Q samples for each
+ * cell. The trapezoidal rule is exact for what does not alias: M samples of a field
+ * repeat G every M cells, and M is made wider than the screen's fastest fringe reaches.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -16,10 +17,11 @@
  * has fallen to exp(−β). */
 enum { TAPER_POINTS = 512 };
 
-/* Cells beyond the fastest fringe and the taper's kernel, where the rest fades out. */
+/* Cells beyond the fastest fringe and the taper's kernel, over which the rest fades
+ * out. */
 enum { MARGIN = 16 };
 
-/* A plane being computed. */
+/* A plane that is being computed. */
 typedef struct screen {
     double w_lambda, field_l, field_m;
     int64_t size;        /* M: samples over the grid's field */
@@ -92,9 +94,9 @@ static int round_up(int64_t cells)
     return (int)((cells + TESS_GCF_STEP - 1) / TESS_GCF_STEP * TESS_GCF_STEP);
 }
 
-/* Half the cells that a plane reaches: w times the largest gradient of n where the
- * taper has not fallen to its stop band, |p| ≤ ¾ for padding 2. Towards the horizon n
- * steepens without end, but few samples see that. */
+/* Computes half the cells that a plane reaches: w times the largest gradient of n where
+ * the taper has not fallen to its stop band, which is |p| ≤ ¾ for padding 2. Towards
+ * the horizon n becomes steeper without end, but few samples see that. */
 static int64_t reach(const tess_gcf_opts *opts, double w_lambda)
 {
     const double edge = 1 - 0.5 / opts->padding;
@@ -113,8 +115,8 @@ static int64_t samples_of(const tess_gcf_opts *opts, double w_lambda, int suppor
     return tess_geom_fft_size(cells > least ? cells : least);
 }
 
-/* Samples of half a line of the image, from m = 0 to the end of the integral, where
- * they count half. */
+/* Computes the samples of half a line of the image, from m = 0 to the end of the
+ * integral, where they count half. */
 static void sample_line(const screen *of, int64_t i, double *half_line)
 {
     const double p = (double)i / (double)of->size, l = p * of->field_l;
@@ -131,8 +133,8 @@ static void sample_line(const screen *of, int64_t i, double *half_line)
     }
 }
 
-/* Transforms of even lines. Only the first half of a line is given, `num_half` complex
- * values, and only the first `wanted` values of its transform are kept. */
+/* Plans transforms of even lines. Only the first half of a line is given, `num_half`
+ * complex values, and only the first `wanted` values of its transform are kept. */
 typedef struct even_transform {
     tess_fft *fft;
     int64_t length, num_half, wanted;
@@ -178,7 +180,7 @@ static void transform_even(const even_transform *by, const double *half, double 
     }
 }
 
-/* A quarter of G in steps of 1/q cell: quarter[x][y], x, y < wanted. */
+/* Computes a quarter of G in steps of 1/q cell: quarter[x][y], x, y < wanted. */
 static tess_status quarter_of(const screen *of, int q, int64_t wanted, double *quarter)
 {
     tess_status status = TESS_OK;
@@ -222,7 +224,7 @@ cleanup:
     return status;
 }
 
-/* The support at which |G|, at whole cells, stays below the cut. */
+/* Finds the support at which |G|, at whole cells, stays below the cut. */
 static tess_status find_support(const tess_gcf_opts *opts, const tess_kernel *kernel,
                                 tess_gcf_plane *plane)
 {
@@ -285,7 +287,7 @@ tess_status tess_gcf_create(const tess_gcf_opts *opts, tess_gcf **gcf)
     TESS_TRY(gcf_begin(&opts->layout, &made));
     tess_kernel_create(opts->taper_support, opts->padding, &kernel);
     const int planes = opts->layout.num_planes;
-    /* the last planes are the widest: they go first, so that threads end together */
+    /* the last planes are the widest; they go first, so that threads end together */
 #pragma omp parallel for num_threads(opts->layout.threads) schedule(dynamic, 1)
     for (int k = 0; k < planes; ++k) {
         tess_gcf_plane *plane = &made->plane[planes - 1 - k];
