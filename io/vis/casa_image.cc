@@ -18,7 +18,7 @@
 
 using namespace casacore;
 
-/* Axes of the pixels in the order of casacore, the fastest first; -1: there is none. */
+/* Axes of the pixels in the order of casacore, the fastest first. -1: there is none. */
 struct tess_casa_image {
     std::string path;
     Table table;
@@ -30,7 +30,7 @@ struct tess_casa_image {
 namespace
 {
 
-/* The name of the coordinate of a kind, like direction0, and its number. */
+/* Finds the name of the coordinate of a kind, like direction0, and its number. */
 std::string find_coordinate(const RecordInterface &coords, const char *kind,
                             int &number)
 {
@@ -45,7 +45,7 @@ std::string find_coordinate(const RecordInterface &coords, const char *kind,
     return "";
 }
 
-/* Pixel axis number `k` of a coordinate, -1 where it has none. */
+/* Returns pixel axis number `k` of a coordinate, or -1 if it has none. */
 int axis_of(const RecordInterface &coords, const char *kind, size_t k)
 {
     int number = 0;
@@ -59,7 +59,7 @@ double unit_rad(const Vector<String> &units, size_t k)
     return k < units.size() && units[k] == "deg" ? TESS_RAD_PER_DEG : 1.0;
 }
 
-/* The name of the frame, as FITS headers of this project have it. */
+/* Returns the name of the frame, as FITS headers of this project have it. */
 void take_frame(const RecordInterface &direction, tess_fits_model *header)
 {
     const String system =
@@ -93,7 +93,7 @@ void take_direction(const RecordInterface &coords, tess_fits_model *header)
     header->scale_y_rad = step[1] * unit_rad(units, 1);
 }
 
-/* FITS codes of the planes, by casacore's names. */
+/* Finds the FITS codes of the planes by casacore's names. */
 void take_stokes(const RecordInterface &coords, tess_fits_model *header)
 {
     static const char *const names[] = {"I", "Q", "U", "V"};

@@ -1,5 +1,5 @@
-/* Decoding of one instruction set; see tess_decode.h. Values are moved as words, which are
- * turned and dealt out by shuffles of whole vectors. */
+/* Decodes with one instruction set; see tess_decode.h. Values are moved as words.
+ * Shuffles of whole vectors turn them and deal them out. */
 #define _DEFAULT_SOURCE /* be32toh */
 #include "tess_decode.h"
 

@@ -58,11 +58,12 @@ const bool has_shadow = __has_feature(address_sanitizer);
 const bool has_shadow = false;
 #endif
 
-/* Cells of more values are not read here, and refused by the ranks. */
+/* The ranks refuse cells of more values, so they are not read here. */
 const double MAX_VALUES = 1 << 26;
 
-/* What a damaged set may take: processor time for what never ends, and memory for what
- * asks for absurdly much. Either is far more than reading a sound set takes. */
+/* A damaged set may take so much: processor time, where reading would never end, and
+ * memory, where a damaged number asks for absurdly much. Either is far more than
+ * reading a sound set takes. */
 const rlim_t MAX_CPU_S = 20, MAX_BYTES = rlim_t(16) << 30;
 
 void say(const std::string &text)
@@ -72,12 +73,12 @@ void say(const std::string &text)
         _exit(1); /* the process that started this one has ended */
 }
 
-/* Whether MAX_BYTES is what bounds this process, and not a limit of the user's. */
+/* Whether MAX_BYTES bounds this process, and not a limit of the user's. */
 bool is_bounded_here = false;
 
-/* One step: whatever casacore throws in it is for the ranks to say. Lack of memory is
- * not, as nothing bounds the ranks: no sound set needs as much as this process may
- * have. */
+/* Does one step. The ranks report whatever casacore throws in it. They do not report a
+ * lack of memory, because nothing bounds them: no sound set needs as much as this
+ * process may have. */
 template <class Step> void attempt(const std::string &what, Step step)
 {
     say(what);
@@ -111,8 +112,9 @@ double num_values(const IPosition &shape)
     return count;
 }
 
-/* The rows from `first` on, up to `most`, whose cells are there and have the shape of
- * the first: tiled managers crash on ranges with others, and the ranks read none. */
+/* Counts the rows from `first` on, up to `most`, whose cells are there and have the
+ * shape of the first cell. Tiled managers crash on ranges with other cells, and the
+ * ranks read none of those. */
 template <class T>
 rownr_t count_alike(const ArrayColumn<T> &column, rownr_t first, rownr_t most)
 {
@@ -124,7 +126,7 @@ rownr_t count_alike(const ArrayColumn<T> &column, rownr_t first, rownr_t most)
     return count;
 }
 
-/* Several cells at once, as the ranks read them. */
+/* Reads several cells at once, as the ranks do. */
 template <class T> void read_range(const Table &table, const char *name)
 {
     const ArrayColumn<T> column(table, name);
@@ -143,7 +145,7 @@ template <class T> void read_range(const Table &table, const char *name)
                                        IPosition(1, static_cast<ssize_t>(count))));
 }
 
-/* Each cell by itself, since their shapes may differ. */
+/* Reads each cell by itself, because the shapes of cells may differ. */
 template <class T> void read_cells(const Table &table, const char *name)
 {
     const ArrayColumn<T> column(table, name);
@@ -162,7 +164,7 @@ template <class T> void read_cells(const Table &table, const char *name)
     }
 }
 
-/* The main table and those of its subtables that tessera reads. */
+/* Reads the main table and those subtables that tessera reads. */
 class Set
 {
   public:
@@ -240,8 +242,9 @@ class Set
             attempt(prefix_ + name_ + column, [&] { read_scalars<T>(table_, column); });
     }
 
-    /* One cell and several go different ways through casacore, and each leaves behind
-     * what the other finds; the ranks begin with several. */
+    /* Reads cells one by one and several at once. These go different ways through
+     * casacore, and each leaves behind what the other finds. The ranks begin with
+     * several. */
     template <class T> void arrays(const char *column)
     {
         const std::string what = prefix_ + name_ + column;
@@ -255,7 +258,7 @@ class Set
     Table main_, table_;
 };
 
-/* Returns whether that lowers the limit. */
+/* Lowers the limit, and returns whether it was lowered. */
 bool limit(int resource, rlim_t most)
 {
     struct rlimit now;

@@ -173,7 +173,7 @@ cleanup:
     return status;
 }
 
-/* An option names a column, which the set must have. */
+/* Refuses an option that names a column of a set that has none. */
 static tess_status allow_column(const tess_vis_format *format, const char *path,
                                 const char *option, const char *column)
 {
@@ -242,7 +242,7 @@ static void turn_uvw(tess_vis_block *block, double north_rad)
     }
 }
 
-/* Where v of the file's uvw points to; 0 in the frame of J2000. */
+/* Returns where v of the file's uvw points to; 0 in the frame of J2000. */
 static double north_of(const tess_vis_meta *meta)
 {
     return meta->num_fields > 0 ? meta->field[meta->field_selected].north_rad : 0;
@@ -315,8 +315,8 @@ static bool suits(const tess_vis_format *format, const char *path)
     return true;
 }
 
-/* The format of a new set: there is one without a suffix, which any other name suits.
- */
+/* Finds the format of a new set. There is a format without a suffix, and any other name
+ * suits it. */
 static const tess_vis_format *format_for(const char *path)
 {
     int k = 0;
@@ -420,7 +420,7 @@ tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
     return begin(comm, &what, writer);
 }
 
-/* `what` without its source: a column of that. */
+/* Begins a column of `source`. `what` comes without its source. */
 static tess_status create_column(tess_comm *comm, tess_vis_reader *source, writing what,
                                  tess_vis_writer **writer)
 {

@@ -1,5 +1,6 @@
-/* Blocks travel packed into one message each: a header, then the arrays, doubles before
- * smaller types so that everything in a message that starts aligned is aligned. */
+/* Moves blocks, each packed into one message: a header, and then the arrays. Doubles
+ * come before smaller types, so that everything in a message that starts aligned is
+ * aligned. */
 #include "vis_gather.h"
 
 #include <string.h>
@@ -8,8 +9,8 @@
 
 enum { ALIGNMENT = 64, NUM_PARTS = 7 };
 
-/* Largest size of the blocks of other ranks that rank 0 holds at a time. A larger block
- * travels alone. */
+/* The blocks of other ranks that rank 0 holds at a time have at most this size. A
+ * larger block travels alone. */
 static const int64_t max_group_bytes = INT64_C(256) << 20;
 
 typedef struct header {
@@ -17,7 +18,7 @@ typedef struct header {
     int64_t segment, num_corr;
 } header;
 
-/* The arrays of a block in message order, and how many bytes each has. */
+/* The arrays of a block in the order of the message, and the bytes of each. */
 typedef struct parts {
     void *array[NUM_PARTS];
     int64_t bytes[NUM_PARTS];
@@ -66,7 +67,7 @@ static void pack(const tess_vis_block *block, vis_carried carried, char *message
     }
 }
 
-/* A block whose arrays lie in the message. */
+/* Makes a block whose arrays lie in the message. */
 static tess_vis_block unpack(char *message, vis_carried carried)
 {
     header head;
@@ -95,7 +96,7 @@ static tess_vis_block unpack(char *message, vis_carried carried)
     return block;
 }
 
-/* Hand the messages received by rank 0 to the sink, until it fails. */
+/* Hands the messages that rank 0 has received to the sink, until it fails. */
 static tess_status sink_messages(char *message, const int64_t *bytes, int num_ranks,
                                  vis_carried carried, vis_sink sink, void *context)
 {
@@ -110,7 +111,7 @@ cleanup:
     return status;
 }
 
-/* First rank after `first` that no longer fits into one group of messages. */
+/* Finds the first rank after `first` that no longer fits into one group of messages. */
 static int group_end(const int64_t *bytes, int first, int num_ranks)
 {
     int64_t sum = bytes[first];

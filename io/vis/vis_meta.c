@@ -1,4 +1,4 @@
-/* Names of correlations, and descriptions of visibility sets. */
+/* Translates names of correlations, and frees descriptions of visibility sets. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>

@@ -12,13 +12,14 @@ namespace tess_ms
 namespace
 {
 
-/* Fewer are not worth a thread: tiles at the ends of its share are read twice. */
+/* Fewer rows are not worth a thread, because the tiles at the ends of a thread's share
+ * are read twice. */
 enum { ROWS_PER_THREAD = TEAM_ROWS_AT_ONCE };
 
 enum class Spectrum { absent, every_row, some_rows };
 
-/* Which rows have a WEIGHT_SPECTRUM cell of the right shape. Sets made by some packages
- * have the column and leave it empty, altogether or in some rows. */
+/* Finds which rows have a WEIGHT_SPECTRUM cell of the right shape. The sets of some
+ * packages have the column and leave it empty, in all rows or in some. */
 Spectrum spectrum_of(const View &view, const Segment &segment, const Rows &rows)
 {
     if (!view.has_spectrum) return Spectrum::absent;
@@ -131,8 +132,8 @@ void check_antennas(const tess_vis_meta &meta, const tess_vis_block &block)
                     block.antenna1[row], block.antenna2[row], meta.num_antennas);
 }
 
-/* Cells are those of the spectral window: of larger ones casacore would hand out the
- * first channels as if nothing were wrong. */
+/* Checks that cells have the size of the spectral window. Of larger cells, casacore
+ * would hand out the first channels as if nothing were wrong. */
 template <class T>
 void check_shapes(const ArrayColumn<T> &column, const tess_vis_meta &meta,
                   const Segment &segment, const Rows &rows)
@@ -153,7 +154,7 @@ void check_shapes(const ArrayColumn<T> &column, const tess_vis_meta &meta,
         }
 }
 
-/* What a row is beside its uvw: zeros, of which a block has few. */
+/* Fills in what a row is beside its uvw: zeros, of which a block has few. */
 void blank_rows(tess_vis_block &block)
 {
     std::fill_n(block.time_mjd_s, block.num_rows, 0.0);
@@ -162,7 +163,7 @@ void blank_rows(tess_vis_block &block)
     std::fill_n(block.antenna2, block.num_rows, 0);
 }
 
-/* The block's visibilities less those of another column. */
+/* Subtracts the visibilities of another column from those of the block. */
 void subtract_column(View &view, const tess_vis_meta &meta, const Segment &segment,
                      const Rows &rows, tess_vis_block &block)
 {
@@ -206,7 +207,7 @@ void read_rows(const Reader &reader, View &view, const tess_vis_meta &meta,
     apply_flags(view, segment, rows, block);
 }
 
-/* Rows [first, first + count) of a block. */
+/* Returns the rows [first, first + count) of a block. */
 tess_vis_block rows_of(const tess_vis_block &block, int64_t first, int64_t count)
 {
     tess_vis_block part = block;
@@ -223,7 +224,7 @@ tess_vis_block rows_of(const tess_vis_block &block, int64_t first, int64_t count
     return part;
 }
 
-/* Threads that a block is worth. */
+/* Returns how many threads a block is worth. */
 int team_for(const tess_vis_block &block, int num_threads)
 {
     const int64_t enough = 1 + (block.num_rows - 1) / ROWS_PER_THREAD;

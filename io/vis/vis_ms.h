@@ -152,7 +152,7 @@ inline String casacore_name(const std::string &path)
     return name;
 }
 
-/** Consecutive rows of the table that are consecutive in a segment. */
+/** Rows that are consecutive in the table, and also in a segment. */
 struct Run {
     int64_t table_row, segment_row, num_rows;
 };
@@ -180,7 +180,7 @@ struct Segment {
 
 using Segments = std::vector<Segment>;
 
-/** Table rows of one read or write, as casacore takes them. */
+/** Rows of the table, as casacore takes them for one read or write. */
 class Rows
 {
   public:
@@ -219,7 +219,8 @@ class Rows
             column.getColumnCells(references(), into);
     }
 
-    /* The segment's part of each cell. casacore makes no copies of whole cells. */
+    /* Reads the part of each cell that belongs to the segment. casacore makes no
+     * copies of whole cells. */
     template <class T>
     void get(const ArrayColumn<T> &column, const Segment &segment, Array<T> into) const
     {
@@ -298,7 +299,7 @@ inline Array<Complex> vis_over(const tess_vis_block &block)
                       IPosition(3, block.num_corr, block.num_chan, block.num_rows));
 }
 
-/** What one thread reads the rows of a set through. */
+/** A view, through which one thread reads the rows of a set. */
 struct View {
     Table table;
     ScalarColumn<Double> time, interval;

@@ -1,6 +1,7 @@
-/* casacore ends the process on some damaged tables: by an exception out of a
- * destructor, a division by a size of zero, an address read from a file. One rank has
- * another process meet that first, and tells the user what it died of. */
+/* Protects the ranks from damaged tables on which casacore ends the process: by an
+ * exception out of a destructor, a division by a size of zero, or an address that is
+ * read from a file. One rank has another process meet that first, and tells the user
+ * what this process died of. */
 #define _GNU_SOURCE
 #include "vis_ms_check.h"
 
@@ -20,19 +21,19 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
-/* Longest time without a message of the process. A column is read in milliseconds, and
- * a disk that takes longer than this is as bad as none. */
+/* The process is never silent for longer than this. A column is read in milliseconds,
+ * and a disk that takes longer than this is as bad as none. */
 enum { PATIENCE_S = 120 };
 
-/* Longest name of a column that is told to it. */
+/* Longest name of a column that the process is told. */
 enum { COLUMN_NAME = 256 };
 
 extern char **environ;
 
 /* ---- where the program is ---- */
 
-/* Beside the program or library that this code is in: in the build folder, where it is
- * installed, and where that may have been moved to. */
+/* Finds the process beside the program or library that this code is in: in the build
+ * folder, where it is installed, and where that may have been moved to. */
 static bool find_program(char path[PATH_MAX])
 {
     static const char *const places[] = {"", "../libexec/", "../bin/",
@@ -162,7 +163,7 @@ static void take(report *heard, const char *text, ssize_t length)
     }
 }
 
-/* Until it ends, or has been silent for too long and is ended. */
+/* Waits until the process ends, or has been silent for too long and is ended. */
 static void listen_to(const child *process, report *heard)
 {
     char text[4096];
@@ -183,8 +184,8 @@ static void listen_to(const child *process, report *heard)
     }
 }
 
-/* The exit status of the process; -1 if the host program waits for its children itself.
- */
+/* Returns the exit status of the process; -1 if the host program waits for its children
+ * itself. */
 static int end_of(const child *process)
 {
     int how = -1;
@@ -196,7 +197,8 @@ static int end_of(const child *process)
     return got == process->pid ? how : -1;
 }
 
-/* A signal that others send: the user, the batch system, the system without memory. */
+/* Whether others send this signal: the user, the batch system, or the system when
+ * memory is short. */
 static bool was_stopped(int how)
 {
     if (how == -1 || !WIFSIGNALED(how)) return false;

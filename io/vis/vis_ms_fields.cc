@@ -1,5 +1,5 @@
-/* The directions of the fields of a MeasurementSet, which may be in any frame,
- * converted to J2000 by casacore's measures. */
+/* Converts the directions of the fields of a MeasurementSet, which may be in any frame,
+ * to J2000 by casacore's measures. */
 #include <casacore/measures/Measures/MCDirection.h>
 #include <casacore/measures/Measures/MDirection.h>
 #include <casacore/measures/Measures/MEpoch.h>
@@ -29,8 +29,8 @@ using casacore::MEpoch;
 using casacore::MPosition;
 using casacore::MVDirection;
 
-/* A direction may move on the sky by this part of the resolution while a field is
- * observed: the phases of the longest baseline then change by .06. */
+/* While a field is observed, a direction may move on the sky by this part of the
+ * resolution. The phases of the longest baseline then change by .06. */
 const double MOST_MOVED = 0.01;
 
 /* Whether a frame is fixed to the sky. */
@@ -112,7 +112,7 @@ class Fields
         return table_.tableDesc().isColumn(column);
     }
 
-    /* Whether the row has a direction; *direction is it then. */
+    /* Whether the row has a direction. If it has one, *direction becomes it. */
     bool read(const char *column, size_t row, Direction *direction) const
     {
         const ArrayColumn<Double> numbers(table_, column);
@@ -135,7 +135,7 @@ class Fields
         return true;
     }
 
-    /* The ephemeris that a field follows; -1: none. */
+    /* Returns the ephemeris that a field follows; -1: none. */
     int ephemeris(size_t row) const
     {
         if (!has("EPHEMERIS_ID")) return -1;
@@ -167,7 +167,7 @@ class Fields
         return to;
     }
 
-    /* How far the direction moves on the sky between two times. */
+    /* Computes how far the direction moves on the sky between two times. */
     double moved_rad(const Direction &direction, const Span &span) const
     {
         const Place first = place(direction, span.first);
@@ -203,7 +203,8 @@ class Fields
     double most_moved_rad_ = 0;
 };
 
-/* Without them casacore takes UT1 as UTC, and the Earth is turned by up to .9 s. */
+/* Without these tables, casacore takes UT1 as UTC, and the Earth is turned by up to .9
+ * s. */
 void warn_of_earth(const Reader &reader, double time_mjd_s)
 {
     Double offset_s = 0;
@@ -215,8 +216,8 @@ void warn_of_earth(const Reader &reader, double time_mjd_s)
                       reader.path.c_str());
 }
 
-/* The place of a field whose direction moves in the sky of J2000. Throws where that is
- * further than one phase centre may be. */
+/* Finds the place of a field whose direction moves in the sky of J2000. Throws if it
+ * moves further than one phase centre may. */
 Place moving_place(const Reader &reader, const Fields &fields,
                    const Direction &direction, const Span &span,
                    const tess_vis_field &field)
@@ -271,7 +272,8 @@ void place_field(const Reader &reader, const Fields &fields, const Span &span,
     field.north_rad = place.north_rad;
 }
 
-/* Where antennas point: what moves the phase centre later leaves REFERENCE_DIR. */
+/* Finds where antennas point. What moves the phase centre later leaves REFERENCE_DIR as
+ * it is. */
 void place_pointing(const Fields &fields, const Span &span, tess_vis_field &field)
 {
     Direction direction;

@@ -31,7 +31,7 @@ using casacore::LockFile;
  * the holder is asked to let the lock go, which most programs do soon. */
 enum { AT_ONCE = 1, ASKING = 2 };
 
-/* The bytes of table.lock that casacore locks: while it reads or writes the table, and
+/* The bytes of table.lock that casacore locks while it reads or writes the table, and
  * while it has the table open. */
 enum { LOCKED_BYTE = 0, USED_BYTE = 1 };
 
@@ -40,7 +40,7 @@ std::string lock_name(const std::string &path)
     return path + "/table.lock";
 }
 
-/* Who keeps this process from a lock. */
+/* The program that keeps this process from a lock. */
 struct Holder {
     bool exists = false;
     bool writes = false;
@@ -107,7 +107,7 @@ void wait_for(const std::string &path, FileLocker::LockType type, Attempt attemp
         path.c_str(), name_of(holder).c_str(), kind_of(holder));
 }
 
-/* The file of locks, made where there is none and can be one. */
+/* Opens the file of locks, which is made if there is none and one can be made. */
 std::unique_ptr<LockFile> open_locks(const std::string &path)
 {
     return std::make_unique<LockFile>(lock_name(path), 0.0, casacore::False,
@@ -162,7 +162,7 @@ WriteLock::~WriteLock()
     if (held_ >= 0) close(held_);
 }
 
-/* Make the lock that `file_` has acquired one of the open file. casacore's lock is one
+/* Makes the lock that `file_` has acquired one of the open file. casacore's lock is one
  * of the process, which loses it when any table of the same name is closed in it.
  * Returns false if another program has got the lock in between. */
 bool WriteLock::hold(const std::string &path)

@@ -1,4 +1,4 @@
-/* A new MeasurementSet: its columns, their storage, and the subtables. */
+/* Makes a new MeasurementSet: its columns, their storage, and the subtables. */
 #include <casacore/casa/Arrays/ArrayMath.h>
 #include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
@@ -276,7 +276,7 @@ Table make_main_table(const std::string &path, const tess_vis_segment &segment)
     return Table(setup, TableLock(TableLock::NoLocking));
 }
 
-/* Make the empty subtables. They stay open in `parts`: a table that is opened a second
+/* Makes the empty subtables. They stay open in `parts`: a table that is opened a second
  * time keeps its way of locking only as long as it is open. */
 void make_subtables(Table &table, std::vector<Table> &parts)
 {

@@ -1,4 +1,4 @@
-/* Opening a MeasurementSet: what it holds, and which rows make a segment. */
+/* Opens a MeasurementSet: finds what it holds, and which rows make a segment. */
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace tess_ms
 namespace
 {
 
-/* Rows of one field and data description, as found by the scan. */
+/* Rows of one field and data description, as the scan finds them. */
 struct Group {
     std::vector<Run> runs;
     int64_t num_rows = 0;
@@ -117,7 +117,7 @@ std::vector<DataDescription> read_descriptions(const Reader &reader)
     return descriptions;
 }
 
-/* Where the rows of each field and data description are. */
+/* Finds where the rows of each field and data description are. */
 Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta)
 {
     const int64_t slab = ROWS_AT_ONCE, total = meta.num_rows_total;
@@ -155,7 +155,7 @@ Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta
     return groups;
 }
 
-/* The times that the rows of each field cover. */
+/* Finds the times that the rows of each field cover. */
 std::vector<Span> times_of(const Groups &groups, const tess_vis_meta &meta)
 {
     std::vector<Span> times(static_cast<size_t>(meta.num_fields));
@@ -167,7 +167,7 @@ std::vector<Span> times_of(const Groups &groups, const tess_vis_meta &meta)
     return times;
 }
 
-/* "J0137+33 (0), 3C48 (1)" of the fields with rows. */
+/* Lists the fields with rows: "J0137+33 (0), 3C48 (1)". */
 std::string field_list(const tess_vis_meta &meta)
 {
     std::string text;
@@ -180,8 +180,8 @@ std::string field_list(const tess_vis_meta &meta)
     return text;
 }
 
-/* Number of fields with rows of this name, as `compare` takes names to be the same;
- * *found is the last one. */
+/* Counts the fields with rows that have this name. `compare` says which names are the
+ * same. *found is the last such field. */
 int fields_of_name(const tess_vis_meta &meta, const char *wanted,
                    int (*compare)(const char *, const char *), int *found)
 {
@@ -194,8 +194,8 @@ int fields_of_name(const tess_vis_meta &meta, const char *wanted,
     return count;
 }
 
-/* Field with rows of this name, else of this number. The case of letters matters only
- * where fields differ in nothing else. */
+/* Finds the field with rows that has this name, or else this number. The case of
+ * letters matters only if fields differ in nothing else. */
 int find_field(const tess_vis_meta &meta, const char *wanted)
 {
     int found = -1, num_found = fields_of_name(meta, wanted, strcmp, &found);
@@ -231,7 +231,8 @@ int choose_field(const tess_vis_meta &meta, const tess_vis_select &select)
     return first;
 }
 
-/* Bring the runs of several fields into table order and number their rows. */
+/* Brings the runs of several fields into the order of the table, and numbers their
+ * rows. */
 void close_runs(Segment &segment)
 {
     std::sort(segment.runs.begin(), segment.runs.end(),
@@ -253,7 +254,8 @@ void close_runs(Segment &segment)
     }
 }
 
-/* FITS code of casacore's number of a correlation type, 0 when there is none. */
+/* Returns the FITS code of casacore's number of a correlation type; 0 if there is none.
+ */
 tess_corr fits_corr(int stokes)
 {
     /* casacore's numbers 1..12: I Q U V, RR RL LR LL, XX XY YX YY */
@@ -296,8 +298,8 @@ void read_correlations(const Reader &reader, int polarization,
     }
 }
 
-/* Channels [*first, *end) of a spectral window with `num_chan`, empty when none are
- * selected. */
+/* Finds the channels [*first, *end) of a spectral window with `num_chan` channels; the
+ * range is empty if none are selected. */
 void selected_channels(const tess_vis_select &select, int64_t num_chan, int64_t *first,
                        int64_t *end)
 {
@@ -357,7 +359,7 @@ struct Times {
     std::vector<double> intervals;
 };
 
-/* The groups that the selection takes, by data description. */
+/* Lists the groups that the selection takes, by data description. */
 std::map<int, Segment> take_groups(const tess_vis_select &select, const Groups &groups,
                                    const std::vector<DataDescription> &descriptions,
                                    int field_selected, Times &times)
@@ -380,7 +382,7 @@ std::map<int, Segment> take_groups(const tess_vis_select &select, const Groups &
 }
 
 /* Makes a segment of the rows of a data description, unless none of its channels is
- * selected. The number of channels in the file, selected or not. */
+ * selected. Returns the number of channels in the file, selected or not. */
 int64_t add_segment(Reader &reader, const tess_vis_select &select,
                     const DataDescription &description, Segment &rows,
                     tess_vis_meta &meta)
@@ -479,7 +481,7 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Groups 
     set_times(times, meta);
 }
 
-/* Columns that can hold visibilities, for messages. */
+/* Lists the columns that can hold visibilities, for messages. */
 std::string data_columns(const Table &table)
 {
     std::string text;
@@ -544,8 +546,8 @@ const char *choose_data_column(const Reader &reader, const char *wanted)
     return name;
 }
 
-/* Choose the column of visibilities, and the one that is subtracted if there is one;
- * attach them to the first view. */
+/* Chooses the column of visibilities, and the one that is subtracted if there is one,
+ * and attaches them to the first view. */
 void choose_columns(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta)
 {
     const char *data = choose_data_column(reader, select.data_column);

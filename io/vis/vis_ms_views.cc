@@ -1,10 +1,8 @@
-/* Several threads read one MeasurementSet, each through a view of its own.
- *
- * Reading a column changes what casacore keeps of a table (buckets, tiles, positions in
- * files), and it keeps that once for each name by which a table is opened, so that two
- * threads must not read by the same name. By names that differ a table is opened as
- * often as there are names, with nothing shared: /proc/self/root is the root folder
- * under another name. */
+/* Lets several threads read one MeasurementSet, each through a view of its own. Reading
+ * a column changes what casacore keeps of a table (buckets, tiles, positions in files).
+ * casacore keeps this once for each name by which a table is opened, so two threads
+ * must not read by the same name. A table is opened as often as there are names for it,
+ * and these share nothing: /proc/self/root is the root folder under another name. */
 #include <casacore/tables/DataMan/StandardStManAccessor.h>
 #include <casacore/tables/DataMan/TiledStManAccessor.h>
 #include <casacore/tables/Tables/TableRecord.h>
@@ -26,7 +24,7 @@ const int bucket_bytes = 8 << 20;
  * a quarter of the machine's memory. */
 const int team_bucket_bytes = bucket_bytes / MAX_VIEWS, team_tiles_mib = 32;
 
-/* Call use(type, name, bucket_bytes) for each storage manager of the table. */
+/* Calls use(type, name, bucket_bytes) for each storage manager of the table. */
 template <class Use> void for_each_manager(const Table &table, Use use)
 {
     const casacore::Record managers = table.dataManagerInfo();

@@ -1,4 +1,4 @@
-/* Writing a MeasurementSet. A casacore table has one writer: rank 0 takes the blocks of
+/* Writes a MeasurementSet. A casacore table has one writer: rank 0 takes the blocks of
  * the others. A new set grows under a temporary name; a column is written in place. */
 #include <casacore/casa/Containers/Record.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
@@ -55,7 +55,7 @@ struct SetColumns {
     int64_t capacity_flags = 0;
 };
 
-/* Beyond path and comm everything is rank 0's. */
+/* Everything but path and comm belongs to rank 0. */
 struct Writer {
     std::string path;
     tess_comm *comm = nullptr;
@@ -84,9 +84,10 @@ void must(tess_status status)
     if (status != TESS_OK) throw Failure{status};
 }
 
-/* casacore's data files report a full disk, but it writes its small files in
- * destructors, where that ends the program. So: refuse first what cannot fit, and hold
- * some disk back until those are written. */
+/* Makes sure that there is space. casacore's data files report a full disk, but it
+ * writes its small files in destructors, where a full disk ends the program. So what
+ * cannot fit is refused first, and some of the disk is held back until the small files
+ * are written. */
 void check_space(const fs::path &folder, const std::string &path, double bytes)
 {
     std::error_code error;
@@ -102,7 +103,8 @@ void check_space(const fs::path &folder, const std::string &path, double bytes)
                 tess_mem_text(static_cast<double>(space.available)));
 }
 
-/* The small files, and the tiles that casacore may hold back, across the band. */
+/* Computes the size of the small files, and of the tiles across the band that casacore
+ * may hold back. */
 int64_t reserve_bytes(int64_t num_chan)
 {
     const int64_t tiles = num_chan / tile_shape(1, num_chan)[1] + 1;
@@ -131,8 +133,8 @@ void release_reserve(Writer &writer)
     writer.reserve.clear();
 }
 
-/* What table.info of a table says that it is, "" if the file cannot be read. casacore
- * takes no notice of a disk that fails there. */
+/* Returns what the table.info of a table says that it is; "" if the file cannot be
+ * read. casacore takes no notice of a disk that fails there. */
 std::string type_line(const std::string &folder)
 {
     std::ifstream file(folder + "/table.info");
@@ -199,8 +201,8 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     writer.segments = segments;
 }
 
-/* Flags of a correlation of a row, whose `count` cells are `step` apart: flagged cells
- * lose their weight. Returns the mean of the good weights, 0 without any. */
+/* Flags a correlation of a row, whose `count` cells are `step` apart: flagged cells
+ * lose their weight. Returns the mean of the good weights; 0 if there are none. */
 double split_flags(Float *weight, Bool *flag, size_t count, size_t step,
                    size_t &num_flagged)
 {
@@ -275,7 +277,7 @@ void put_set_rows(SetColumns &set, const Rows &rows, const tess_vis_block &block
     rows.put(set.data, vis_over(block));
 }
 
-/* Move the finished set to its final name; a set that it replaces goes last. */
+/* Moves the finished set to its final name. A set that it replaces is removed last. */
 void publish(Writer &writer)
 {
     check_target(writer);
@@ -289,7 +291,7 @@ void publish(Writer &writer)
 
 /* ---- a column ---- */
 
-/* The tiles of the column `like`, or tiles of our own when it has none. */
+/* Returns the tiles of the column `like`, or tiles of its own if it has none. */
 IPosition tiles_like(const Table &table, const char *like, const IPosition &cell)
 {
     try {
@@ -330,8 +332,8 @@ void forget_column_files(Writer &writer)
     writer.column_files.clear();
 }
 
-/* Add the column, zero in every row that has a cell. Its cells and tiles are those of
- * DATA, or of FLAG in a set without data. */
+/* Adds the column, which is zero in every row that has a cell. Its cells and tiles are
+ * those of DATA, or of FLAG in a set without data. */
 template <class T> void add_column(Writer &writer, ArrayColumn<T> &column)
 {
     Table &table = writer.table;
@@ -361,7 +363,8 @@ template <class T> void add_column(Writer &writer, ArrayColumn<T> &column)
         if (cells.isDefined(row)) column.setShape(row, cells.shape(row));
 }
 
-/* Cells of the selected rows must be there and have the shape of the segment. */
+/* Checks the cells of the selected rows, which must be there and have the shape of the
+ * segment. */
 template <class T> void check_cells(const Writer &writer, ArrayColumn<T> &column)
 {
     if (column.columnDesc().isFixedShape() && writer.segments->size() == 1 &&
@@ -399,7 +402,7 @@ bool is_weight_column(const Table &table, const std::string &name)
            desc[name].dataType() == casacore::TpFloat;
 }
 
-/* The column may be made or overwritten. */
+/* Checks that the column may be made or overwritten. */
 void check_column_of(const Writer &writer, const Table &table)
 {
     if (!is_column_name(writer.column))
@@ -489,7 +492,7 @@ void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta
     check_cells(writer, column);
 }
 
-/* The weights of a block that are NaN become what the column has. */
+/* Replaces the weights of a block that are NaN by those of the column. */
 void put_weights(Writer &writer, const Rows &rows, const Segment &segment,
                  const tess_vis_block &block)
 {
@@ -541,7 +544,7 @@ tess_status sink(void *context, const tess_vis_block *block)
                    [&] { put_block(writer, *block); });
 }
 
-/* One more row of the HISTORY table. */
+/* Adds a row to the HISTORY table. */
 void put_history(const Writer &writer, Table &table)
 {
     const rownr_t row = table.nrow();
@@ -614,7 +617,7 @@ void finish_on_root(Writer &writer)
         publish(writer);
 }
 
-/* Remove what an unfinished writer made. */
+/* Removes what an unfinished writer has made. */
 void discard(Writer &writer)
 {
     release_reserve(writer);
@@ -636,7 +639,7 @@ void discard(Writer &writer)
     tess_out_file_forget(writer.temporary.c_str());
 }
 
-/* Without what a terminal would act upon. */
+/* Replaces what a terminal would act upon. */
 std::string clean_text(const char *text)
 {
     std::string copy(text ? text : "");
@@ -653,8 +656,8 @@ std::string without_slash(std::string path)
 
 } // namespace
 
-/* Wait for the write lock of a set. Other threads have work done by casacore meanwhile.
- */
+/* Waits for the write lock of a set. Other threads have work done by casacore
+ * meanwhile. */
 static tess_status lock_set(const std::string &path, WriteLock &lock)
 {
     return caught(TESS_ERR_IO, path.c_str(), unwritable, [&] { lock.take(path); });
@@ -676,7 +679,8 @@ tess_status check_column(const tess_vis_reader *reader, const char *column,
     return status == TESS_OK ? lock_set(without_slash(path), lock) : status;
 }
 
-/* Nothing is waited for, and no file of locks made, in a set that cannot be written. */
+/* Nothing is waited for in a set that cannot be written, and no file of locks is made
+ * there. */
 static tess_status lock_on_root(Writer &writer, const tess_vis_reader *like)
 {
     const char *path = writer.path.c_str();

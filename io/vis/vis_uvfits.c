@@ -1,4 +1,4 @@
-/* Reading UVFITS: opening, and decoding blocks of groups. */
+/* Reads UVFITS: opens files, and decodes blocks of groups. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
@@ -163,7 +163,8 @@ cleanup:
     return status;
 }
 
-/* Rows [first, end) of the block through a buffer that holds as many groups. */
+/* Reads the rows [first, end) of the block through a buffer that holds as many groups.
+ */
 static tess_status read_chunk(const uvfits_state *state, const uvfits_rows *rows,
                               int64_t first, int64_t end, unsigned char *buffer,
                               tess_vis_block *block)
@@ -257,7 +258,7 @@ cleanup:
 
 /* ---- the table ---- */
 
-/* Opening tells why a file is not UVFITS. */
+/* Takes every file for UVFITS. The function that opens it tells why it is not. */
 static bool is_file(const char *path, const struct stat *info)
 {
     (void)path;

@@ -1,4 +1,4 @@
-/* Groups of a UVFITS file: bytes, values, and parameters of one group. */
+/* Reads groups of a UVFITS file: bytes, values, and parameters of one group. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
@@ -42,7 +42,7 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-/* Value number `index` of a group, unscaled. */
+/* Returns value number `index` of a group, unscaled. */
 double uvfits_value(const unsigned char *group, int64_t index, int bitpix)
 {
     if (bitpix == -32 || bitpix == 32) {
@@ -77,7 +77,7 @@ double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param
 
 double uvfits_group_time(const uvfits_state *state, const unsigned char *group)
 {
-    /* Away from the large Julian day first, so that no precision is lost. */
+    /* The large Julian day is subtracted first, so that no precision is lost. */
     uvfits_param date = state->layout.param.date;
     date.zero -= TESS_MJD_ZERO_JD;
     return uvfits_param_value(&state->layout, &date, group) * TESS_SECONDS_PER_DAY -
@@ -94,8 +94,9 @@ void uvfits_group_antennas(const uvfits_layout *layout, const unsigned char *gro
 {
     *subarray = 1;
     if (layout->param.baseline.num_terms > 0) {
-        /* 256 a + b, or 2048 a + b + 65536; .01 (subarray - 1) is added, and survives
-         * single precision to within 0.004 while numbers are below 65536 */
+        /* The number is 256 a + b, or 2048 a + b + 65536. .01 (subarray - 1) is added
+         * to it, and survives single precision to within 0.004 while numbers are below
+         * 65536. */
         const double value = uvfits_param_value(layout, &layout->param.baseline, group);
         const int64_t number = whole(value + 0.004);
         const bool large = number > 65536;

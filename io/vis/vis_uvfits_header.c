@@ -39,7 +39,7 @@ void uvfits_key_text(fitsfile *fits, const char *name, char *text, size_t bytes)
     snprintf(text, bytes, "%s", failed ? "" : uvfits_trim(value));
 }
 
-/* Key of an axis or parameter, "CRVAL" and 3 -> CRVAL3. */
+/* Makes the key of an axis or parameter: "CRVAL" and 3 -> CRVAL3. */
 static double numbered(fitsfile *fits, const char *name, int64_t number,
                        double fallback)
 {
@@ -48,7 +48,8 @@ static double numbered(fitsfile *fits, const char *name, int64_t number,
     return uvfits_key_number(fits, key, fallback);
 }
 
-/* 2000.0, 'J2000', 'B1950'; EPOCH is the old name. 0: the header says nothing. */
+/* Reads the equinox: 2000.0, 'J2000', 'B1950'. EPOCH is the old name of the keyword. 0:
+ * the header says nothing. */
 static double read_equinox(fitsfile *fits)
 {
     static const char *const keys[] = {"EQUINOX", "EPOCH"};
@@ -62,7 +63,8 @@ static double read_equinox(fitsfile *fits)
     return 0;
 }
 
-/* The frame of the header's position, and of sources whose table says nothing else. */
+/* Reads the frame of the header's position, which is that of sources whose table says
+ * nothing else. */
 static tess_status read_frame(fitsfile *fits, uvfits_state *state)
 {
     tess_status status = TESS_OK;
@@ -82,7 +84,7 @@ static bool is_axis(const char *ctype, const char *name)
            (ctype[length] == '\0' || ctype[length] == '-' || ctype[length] == ' ');
 }
 
-/* The linear axis of this number in the header. */
+/* Reads the linear axis of this number in the header. */
 static uvfits_axis axis_of(fitsfile *fits, int number, int64_t length, int64_t stride)
 {
     /* The defaults are those of the FITS standard 4.0, section 8.2; the reference pixel
@@ -103,7 +105,7 @@ typedef struct known_axis {
     uvfits_axis *axis;
 } known_axis;
 
-/* Axis `number` of the header. An axis of another type may have one element. */
+/* Reads axis `number` of the header. An axis of another type may have one element. */
 static tess_status read_axis(fitsfile *fits, const char *path, int number,
                              int64_t length, int64_t stride,
                              const known_axis known[KNOWN_AXES])
@@ -177,7 +179,8 @@ cleanup:
     return status;
 }
 
-/* UU, UU--, UU---SIN, UU-L-NCP are all the same thing; other names are exact. */
+/* Whether two names are the same parameter: UU, UU--, UU---SIN and UU-L-NCP are; other
+ * names are exact. */
 static void classify(uvfits_layout *layout, char *ptype, uvfits_param **param)
 {
     const struct {
@@ -239,7 +242,7 @@ cleanup:
     return status;
 }
 
-/* SIMPLE, GROUPS, NAXIS1 = 0 and the lengths of axes. */
+/* Checks SIMPLE, GROUPS, NAXIS1 = 0 and the lengths of axes. */
 static tess_status read_groups(fitsfile *fits, const char *path, uvfits_layout *layout,
                                int *num_axes_out, LONGLONG lengths[MAX_AXES])
 {
@@ -294,7 +297,7 @@ cleanup:
     return status;
 }
 
-/* The groups, their axes, and where the data lie in the file. */
+/* Reads the groups, their axes, and where the data lie in the file. */
 static tess_status read_structure(fitsfile *fits, uvfits_state *state)
 {
     tess_status status = TESS_OK;

@@ -1,4 +1,4 @@
-/* The header and the tables of a new UVFITS file. */
+/* Makes the header and the tables of a new UVFITS file. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
@@ -15,8 +15,8 @@ enum { MAX_IFS = 1024, MAX_NARROW_ANTENNAS = 255, MAX_WIDE_ANTENNAS = 2047 };
 
 /* ---- channels ---- */
 
-/* Signed step of a group of channels; the stated width when that is as good, because
- * differences of frequencies carry their rounding. */
+/* Computes the signed step of a group of channels. It is the stated width if that is as
+ * good, because differences of frequencies carry their rounding. */
 static double step_of(const tess_vis_segment *segment, int64_t first, int64_t count)
 {
     const double *freq_hz = segment->freq_hz + first;
@@ -28,9 +28,10 @@ static double step_of(const tess_vis_segment *segment, int64_t first, int64_t co
     return agree ? copysign(width_hz, step_hz) : step_hz;
 }
 
-/* Do IFs of `count` channels each hold the channel table, to `tolerance` of a channel
- * and the rounding of a frequency, and none of them two spectral windows? The steps are
- * those that a reader derives from CDELT and single-precision CH WIDTH. */
+/* Whether IFs of `count` channels each hold the channel table, to `tolerance` of a
+ * channel and the rounding of a frequency, and none of them holds two spectral windows.
+ * The steps are those that a reader derives from CDELT and single-precision CH WIDTH.
+ */
 static bool fits_in_ifs(const tess_vis_segment *segment, int64_t count,
                         double tolerance)
 {
@@ -61,7 +62,7 @@ static tess_status plan_channels(const char *path, const tess_vis_segment *segme
         if (!(segment->freq_hz[k] > 0 && isfinite(segment->freq_hz[k])))
             TESS_FAIL(TESS_ERR_USAGE, "%s: channel %lld has the frequency %g Hz", path,
                       (long long)k, segment->freq_hz[k]);
-    /* to rounding if it can be done, else to a millionth of a channel */
+    /* to rounding if that is possible, else to a millionth of a channel */
     for (double tolerance = 1e-13; tolerance < 1e-5; tolerance *= 1e7)
         for (int64_t num_if = 1; num_if <= MAX_IFS && num_if <= num_chan; ++num_if) {
             const int64_t per_if = num_chan / num_if;
@@ -166,8 +167,8 @@ cleanup:
 
 /* ---- dates ---- */
 
-/* Gregorian calendar of a Modified Julian Day (Richards 2013, Explanatory Supplement).
- */
+/* Computes the Gregorian date of a Modified Julian Day (Richards 2013, Explanatory
+ * Supplement). */
 static void calendar_text(int64_t mjd, char text[16])
 {
     const int64_t jdn = mjd + 2400001; /* Julian Day Number of that day's noon */
@@ -178,7 +179,7 @@ static void calendar_text(int64_t mjd, char text[16])
     snprintf(text, 16, "%04d-%02d-%02d", year % 10000, month, day);
 }
 
-/* Greenwich mean sidereal time at 0h UT1 [deg] (Aoki et al. 1982). */
+/* Computes Greenwich mean sidereal time at 0h UT1 [deg] (Aoki et al. 1982). */
 static double sidereal_deg(int64_t mjd)
 {
     const double t = ((double)mjd - 51544.5) / 36525.0;
@@ -188,7 +189,7 @@ static double sidereal_deg(int64_t mjd)
 
 /* ---- primary header ---- */
 
-/* 15 digits, or the 17 that a double needs at most to come back unchanged. */
+/* Writes 15 digits, or the 17 that a double needs at most to come back unchanged. */
 static void put_number(fitsfile *fits, const char *name, double value,
                        const char *comment, int *failed)
 {
@@ -252,7 +253,8 @@ static void put_group(fitsfile *fits, const uvfits_plan *plan, int *failed)
     tess_free(group);
 }
 
-/* One group instead of all: CFITSIO would fill the space; GCOUNT is set afterwards. */
+/* The file has one group in place of all of them, because CFITSIO would fill the space.
+ * GCOUNT is set afterwards. */
 static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
                          const uvfits_plan *plan, int *failed)
 {
@@ -292,7 +294,7 @@ static void make_primary(fitsfile *fits, const tess_vis_meta *meta,
 /* ---- AIPS AN ---- */
 
 /* Positions are geocentric: ARRAYX, Y and Z are 0, as VLBI and today's VLA have it.
- * Offsets from an array centre are ambiguous, for AIPS Memo 117 (and pyuvdata) turn
+ * Offsets from an array centre are ambiguous, because AIPS Memo 117 (and pyuvdata) turn
  * them to the local meridian, and CASA does not. */
 static void put_array_keys(fitsfile *fits, const tess_vis_meta *meta,
                            const uvfits_plan *plan, int *failed)

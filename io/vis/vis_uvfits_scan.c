@@ -1,4 +1,4 @@
-/* What the groups' parameters say about the whole file, and the choice made from it. */
+/* Finds what the groups' parameters say about the whole file, and chooses from it. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
@@ -19,7 +19,7 @@ enum {
     PAGE_BYTES = 16384 /* longer groups: read their parameters alone */
 };
 
-/* Up to this size a file is looked through as a whole [bytes]. */
+/* A file of up to this size is looked through as a whole [bytes]. */
 #define SMALL_FILE_BYTES ((int64_t)256 << 20)
 
 /* Rows of one field in one frequency set-up. */
@@ -242,7 +242,8 @@ static double median(double *values, int64_t count)
     return values[count / 2];
 }
 
-/* Median of INTTIM, else median step between the times that occur. */
+/* Returns the median of INTTIM, or else the median step between the times that occur.
+ */
 static double find_integration(group_scan *scan)
 {
     if (scan->num_integrations > 0)
@@ -256,7 +257,7 @@ static double find_integration(group_scan *scan)
     return median(scan->integration_s, num_steps);
 }
 
-/* "3C84 (1), 3C48 (2)" of the fields that have rows. */
+/* Lists the fields that have rows: "3C84 (1), 3C48 (2)". */
 static void list_fields(const tess_vis_meta *meta, char *text, size_t bytes)
 {
     size_t used = 0;
@@ -361,7 +362,8 @@ cleanup:
     return status;
 }
 
-/* TESS_ERR_ALLOC. What was allocated belongs to the segment and the rows. */
+/* Allocates a segment and its rows, which own the memory also after a failure.
+ * TESS_ERR_ALLOC. */
 static tess_status make_channels(const uvfits_state *state, int64_t most,
                                  tess_vis_segment *segment, uvfits_rows *rows)
 {
@@ -426,7 +428,7 @@ cleanup:
     return status;
 }
 
-/* Runs of triplets for the fast path, when it applies. */
+/* Finds runs of triplets for the fast path, if it applies. */
 static tess_status find_runs(const uvfits_state *state, const tess_vis_segment *segment,
                              uvfits_rows *rows)
 {

@@ -29,7 +29,7 @@ static int find_column(fitsfile *fits, const char *name)
     return failed ? 0 : column;
 }
 
-/* `count` numbers of a cell; false when the column lacks them. */
+/* Reads `count` numbers of a cell. Returns false if the column lacks them. */
 static bool read_numbers(fitsfile *fits, int column, int64_t row, int64_t count,
                          double *values)
 {
@@ -142,8 +142,8 @@ cleanup:
     return status;
 }
 
-/* Scatter of the antennas' heights above the array's horizon when their offsets are
- * turned about the Earth's axis by this angle. */
+/* Computes the scatter of the antennas' heights above the array's horizon when their
+ * offsets are turned about the Earth's axis by this angle. */
 static double height_scatter_m(const double (*offset_m)[3], int64_t count,
                                const double center_m[3], double angle_rad)
 {
@@ -165,10 +165,10 @@ static double height_scatter_m(const double (*offset_m)[3], int64_t count,
     return variance > 0 ? sqrt(variance) : 0;
 }
 
-/* Old VLA files, MWA files of some writers and others give offsets in a frame whose x
- * axis lies in the array's own meridian instead of Greenwich's. Antennas stand on the
- * ground, so the right frame is the one in which their heights scatter least. Returns
- * the angle to turn by. */
+/* Finds the frame of offsets. Old VLA files, MWA files of some writers and others give
+ * offsets in a frame whose x axis lies in the array's own meridian instead of
+ * Greenwich's. Antennas stand on the ground, so the right frame is the one in which
+ * their heights scatter least. Returns the angle to turn by. */
 static double meridian_angle(const double (*offset_m)[3], int64_t count,
                              const double center_m[3])
 {
@@ -180,7 +180,7 @@ static double meridian_angle(const double (*offset_m)[3], int64_t count,
     return plain > 10.0 && turned < 0.3 * plain ? longitude : 0;
 }
 
-/* File time minus UTC: DATUTC, or IATUTC when times are IAT. */
+/* Returns the time of the file minus UTC: DATUTC, or IATUTC when times are IAT. */
 static double time_offset_s(fitsfile *fits)
 {
     char system[FLEN_VALUE];
@@ -192,7 +192,7 @@ static double time_offset_s(fitsfile *fits)
     return isfinite(offset) && fabs(offset) < 100 ? offset : 0;
 }
 
-/* The centre of the array; coordinates that are not finite count as 0. */
+/* Reads the centre of the array. Coordinates that are not finite count as 0. */
 static void read_center(fitsfile *fits, double center_m[3])
 {
     static const char *const keys[] = {"ARRAYX", "ARRAYY", "ARRAYZ"};
@@ -225,8 +225,8 @@ typedef struct antenna_columns {
     int name, number, diameter;
 } antenna_columns;
 
-/* Reads an antenna's number, name and diameter. Without a number it is that of the row,
- * without a name it gets one. */
+/* Reads an antenna's number, name and diameter. An antenna without a number has that of
+ * the row, and one without a name gets one. */
 static tess_status read_antenna(fitsfile *fits, const char *path, int64_t row,
                                 const antenna_columns *column, int64_t *number_out,
                                 tess_vis_antenna *antenna)
@@ -304,9 +304,10 @@ cleanup:
     return status;
 }
 
-/* The header's CDELT belongs to the first IF of the first set-up; others follow in
- * proportion to CH WIDTH, so that equal widths give exactly equal steps although
- * CH WIDTH is single precision. SIDEBAND -1: frequency falls with channel number. */
+/* Computes steps. The header's CDELT belongs to the first IF of the first set-up. The
+ * others follow in proportion to CH WIDTH, so that equal widths give exactly equal
+ * steps although CH WIDTH is single precision. SIDEBAND -1: frequency falls with
+ * channel number. */
 static void set_steps(uvfits_setup *setup, int64_t num_if, double reference_width,
                       const double *width, const double *sideband)
 {
@@ -383,7 +384,7 @@ cleanup:
     return status;
 }
 
-/* Without a table one IF is at the FREQ axis itself. */
+/* Makes the one IF of a file without a table, which is at the FREQ axis itself. */
 static tess_status default_setup(uvfits_state *state)
 {
     tess_status status = TESS_OK;
@@ -444,7 +445,8 @@ void uvfits_place_fields(const uvfits_state *state, tess_vis_meta *meta)
     meta->dec_rad = meta->field[meta->field_selected].dec_rad;
 }
 
-/* The frame of a position in SU: column EPOCH holds its equinox, or nothing of use. */
+/* Reads the frame of a position in SU. Column EPOCH holds its equinox, or nothing of
+ * use. */
 static tess_status read_source_frame(fitsfile *fits, const uvfits_state *state,
                                      int64_t row, sky_frame *frame)
 {
@@ -458,7 +460,8 @@ cleanup:
     return status;
 }
 
-/* A file of one source is at the header's position; one of several has it in SU. */
+/* Finds the position of a source. A file of one source is at the header's position; a
+ * file of several has positions in SU. */
 static tess_status read_sources(fitsfile *fits, uvfits_state *state,
                                 tess_vis_meta *meta)
 {

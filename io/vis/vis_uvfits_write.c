@@ -1,5 +1,5 @@
-/* Writing UVFITS: a new file, or a copy of one with other visibilities. Rank 0 makes
- * the file; then every rank writes its own rows at their offsets. */
+/* Writes UVFITS: a new file, or a copy of one with other visibilities. Rank 0 makes the
+ * file; then every rank writes its own rows at their offsets. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
@@ -20,7 +20,7 @@
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
-/* Bytes encoded, or copied, at a time. */
+/* So many bytes are encoded, or copied, at a time. */
 enum { CHUNK_BYTES = 4 << 20 };
 
 /* The kernel lets one thread at a time write to a file on a disk. A second one is there
@@ -48,7 +48,7 @@ typedef struct uvfits_output {
 
 /* ---- making the file ---- */
 
-/* Lines for HISTORY; `*lines` (tess_free) stays NULL without an origin. */
+/* Makes lines for HISTORY. `*lines` (tess_free) stays NULL without an origin. */
 static tess_status history_lines(const char *path, const tess_vis_origin *origin,
                                  char **lines)
 {
@@ -69,7 +69,7 @@ cleanup:
     return status;
 }
 
-/* Put HISTORY into a header of `bytes`: output->header. */
+/* Puts HISTORY into a header of `bytes`: output->header. */
 static tess_status extend_header(uvfits_output *output, const char *header,
                                  int64_t bytes, const tess_vis_origin *origin)
 {
@@ -114,7 +114,7 @@ cleanup:
     return status;
 }
 
-/* The header of a copy, and room for the rest. */
+/* Writes the header of a copy, and makes room for the rest. */
 static tess_status begin_copy(uvfits_output *output, const tess_vis_origin *origin,
                               bool by_rows)
 {
@@ -141,7 +141,8 @@ cleanup:
     return status;
 }
 
-/* Rank 0: check the target, create the file, and for a new set all but its rows. */
+/* Rank 0 checks the target, creates the file and, for a new set, writes all but its
+ * rows. */
 static tess_status make_file(uvfits_output *output, const tess_vis_meta *meta,
                              const tess_vis_writer *writer)
 {
@@ -156,7 +157,7 @@ cleanup:
     return status;
 }
 
-/* The other ranks open what rank 0 made. */
+/* The other ranks open what rank 0 has made. */
 static tess_status join_file(uvfits_output *output)
 {
     tess_status status = TESS_OK;
@@ -170,8 +171,8 @@ cleanup:
     return status;
 }
 
-/* Bytes [first, end) of the source, behind its header; inside the kernel where it can.
- */
+/* Copies the bytes [first, end) of the source, behind its header, inside the kernel if
+ * that is possible. */
 static tess_status copy_range(const uvfits_output *output, int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
@@ -201,7 +202,7 @@ cleanup:
     return status;
 }
 
-/* All behind the groups. */
+/* Copies all that is behind the groups. */
 static tess_status copy_frame(tess_comm *comm, const uvfits_output *output)
 {
     const uvfits_layout *layout = &output->source->layout;
@@ -296,7 +297,8 @@ cleanup:
     return status;
 }
 
-/* Rows to the file. The disk begins with them, so that little is left for the end. */
+/* Writes rows to the file. The disk begins with them at once, so that little is left
+ * for the end. */
 static tess_status write_rows_at(const uvfits_output *output, const void *rows,
                                  int64_t bytes, int64_t offset)
 {
@@ -331,7 +333,7 @@ double uvfits_stored_uvw(double uvw_m)
     return TESS_SPEED_OF_LIGHT_M_S * (double)uvw_s;
 }
 
-/* Antennas in the order of the file's numbers, from 1. */
+/* Numbers the antennas in the order of the file's numbers, from 1. */
 static float baseline_number(const uvfits_plan *plan, int32_t antenna1,
                              int32_t antenna2)
 {
@@ -406,7 +408,8 @@ cleanup:
 
 /* ---- rows of a copy ---- */
 
-/* One value as the source stores it: unscaled, integers rounded and kept in range. */
+/* Encodes one value as the source stores it: unscaled, integers rounded and kept in
+ * range. */
 static void store_value(const uvfits_layout *layout, unsigned char *group,
                         int64_t index, float value)
 {
