@@ -51,8 +51,8 @@ static void get_axes(fitsfile *fits, tess_fits_array *array, int *failed)
     }
 }
 
-/* Pixel to intermediate world coordinates, FITS paper II (Calabretta & Greisen 2002),
- * section 6 for CROTA2. */
+/* Computes the matrix from pixels to intermediate world coordinates (FITS paper II,
+ * Calabretta & Greisen 2002; section 6 for CROTA2). */
 static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
 {
     const double step[2] = {array->axis[0].step,
@@ -79,7 +79,7 @@ static void get_matrix(fitsfile *fits, tess_fits_array *array, int *failed)
             array->matrix[i][j] = isnan(cd[i][j]) ? 0 : cd[i][j];
 }
 
-/* 2000.0, 'J2000', 'B1950'. */
+/* Reads an equinox: 2000.0, 'J2000', 'B1950'. */
 static void get_frame(fitsfile *fits, tess_fits_array *array, int *failed)
 {
     char year[FLEN_VALUE] = "";

@@ -1,4 +1,5 @@
-/* Units of angles and frequencies in FITS headers, and which axes are longitudes. */
+/* Knows the units of angles and frequencies in FITS headers, and which axes are
+ * longitudes. */
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -51,8 +52,8 @@ double tess_fits_unit_hz(const char *unit)
     return 0;
 }
 
-/* "RA" and "RA---SIN", "GLON-CAR" (xLON) and "HPLN-TAN" (xyLN): FITS paper II
- * (Calabretta & Greisen 2002), section 2.1. */
+/* Whether an axis is a longitude: "RA" and "RA---SIN", "GLON-CAR" (xLON) and "HPLN-TAN"
+ * (xyLN); FITS paper II (Calabretta & Greisen 2002), section 2.1. */
 static bool is_longitude(const char *type)
 {
     if (strcasecmp(type, "RA") == 0 || strncasecmp(type, "RA--", 4) == 0) return true;

@@ -26,7 +26,7 @@ cleanup:
     return status;
 }
 
-/* By the axis, or by the table that it names. */
+/* Finds frequencies by the axis, or by the table that it names. */
 static tess_status read_axis(const tess_fits_model *model, double *freq_hz)
 {
     tess_status status = TESS_OK;
@@ -72,8 +72,8 @@ cleanup:
     return status;
 }
 
-/* Weights of planes are in the header of an image, and in the table of a cube's planes,
- * whose first rows are those of the first Stokes parameter. */
+/* Finds the weights of planes. They are in the header of an image, and in the table of
+ * a cube's planes, whose first rows are those of the first Stokes parameter. */
 static tess_status read_data(const tess_fits_model *model, bool *has_data)
 {
     tess_status status = TESS_OK;

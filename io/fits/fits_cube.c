@@ -1,4 +1,5 @@
-/* Writes cubes: planes in any order, tables of them, and the header in the end. */
+/* Writes cubes: their planes in any order, tables of the planes, and the header in the
+ * end. */
 #define _GNU_SOURCE
 #include "tess_fits_cube.h"
 
@@ -56,7 +57,8 @@ cleanup:
 
 /* ---- tables and header ---- */
 
-/* Range and checksum of all planes. Each begins at a whole word of the sum. */
+/* Computes the range and the checksum of all planes. Each plane begins at a whole word
+ * of the sum. */
 static tess_fits_stats sum_of(const tess_fits_cube *cube)
 {
     uint64_t sum = 0;
@@ -71,7 +73,7 @@ static tess_fits_stats sum_of(const tess_fits_cube *cube)
     return all;
 }
 
-/* The byte behind the pixels. */
+/* Finds the byte behind the pixels. */
 static int64_t tables_at(const tess_fits_cube *cube)
 {
     const int64_t used = fits_output_bytes(&cube->meta, cube->is_double);
@@ -79,7 +81,7 @@ static int64_t tables_at(const tess_fits_cube *cube)
            (used + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
 }
 
-/* Where the beams are: in a table, or, of the only plane, in the header. */
+/* Says where the beams are: in a table or, if there is one plane, in the header. */
 static void place_beams(tess_fits_cube *cube)
 {
     const double *beam_deg = cube->all[0].beam_deg;
@@ -92,7 +94,7 @@ static void place_beams(tess_fits_cube *cube)
             if (cube->all[k].beam_deg[0] > 0) cube->axes.has_beams = true;
 }
 
-/* Rank 0: the tables, then the header. */
+/* Rank 0 writes the tables, and then the header. */
 static tess_status complete(tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -111,7 +113,7 @@ cleanup:
 
 /* ---- the file of a run ---- */
 
-/* Rank 0: what the first channels have, from the table of the file. */
+/* Rank 0 reads what the first channels have from the table of the file. */
 static tess_status take_planes(int num_done, tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -133,8 +135,8 @@ cleanup:
     return status;
 }
 
-/* Rank 0: the file that the run had begun; one that got its name before the checkpoint
- * knew is unfinished again. */
+/* Rank 0 opens the file that the run had begun. If the file got its name before the
+ * checkpoint knew, it is unfinished again. */
 static tess_status go_on(int num_done, tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -160,7 +162,7 @@ cleanup:
     return status;
 }
 
-/* Rank 0: remove what an earlier run has left that is no more. */
+/* Rank 0 removes what an earlier run has left and nobody needs any more. */
 static tess_status remove_left(const char *path)
 {
     tess_status status = TESS_OK;
@@ -177,9 +179,9 @@ cleanup:
     return status;
 }
 
-/* Rank 0: a new file. It gets its name when it can tell whose it is: a run that is
- * killed before would leave what the next run dares neither to replace nor to continue.
- */
+/* Rank 0 makes a new file. It gets its name when it can tell whose it is: the file of a
+ * run that is killed before would be one that the next run dares neither to replace nor
+ * to continue. */
 static tess_status start_anew(tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -198,7 +200,7 @@ cleanup:
     return status;
 }
 
-/* Rank 0: the size of the header, and the file. */
+/* Rank 0 finds the size of the header, and makes the file. */
 static tess_status open_kept(bool overwrite, int num_done, tess_fits_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -217,7 +219,7 @@ cleanup:
     return status;
 }
 
-/* As fits_output_begin, of a file that stays. Collective. */
+/* Begins a file as fits_output_begin does, but one that stays. Collective. */
 static tess_status begin_kept(tess_comm *comm, bool overwrite, int num_done,
                               tess_fits_cube *cube)
 {
@@ -333,7 +335,7 @@ cleanup:
 
 /* ---- the end ---- */
 
-/* All ranks get to know all planes. Collective. */
+/* Gives the facts about all planes to all ranks. Collective. */
 static tess_status gather(tess_comm *comm, tess_fits_cube *cube)
 {
     const int64_t numbers = (int64_t)(sizeof *cube->plane / sizeof(double));

@@ -72,7 +72,7 @@ static void put_count(table_file *to, const char *key, int value, const char *co
     fits_write_key_lng(to->fits, key, value, comment, &to->failed);
 }
 
-/* Channel and polarisation of each plane, counted from 0. */
+/* Writes the channel and the polarisation of each plane, counted from 0. */
 static void put_places(table_file *to, int chan_column, int pol_column)
 {
     const int num_freq = to->meta->cube->num_freq;
@@ -85,8 +85,9 @@ static void put_places(table_file *to, int chan_column, int pol_column)
 
 /* ---- tables ---- */
 
-/* The beam of a plane. One without data gets that of the nearest channel that has one,
- * in this Stokes parameter or another: casacore opens no image that has a beam of 0. */
+/* Finds the beam of a plane. A plane without data gets the beam of the nearest channel
+ * that has one, in this Stokes parameter or another, because casacore opens no image
+ * that has a beam of 0. */
 static const double *beam_of(const table_file *of, int plane)
 {
     const int num_freq = of->meta->cube->num_freq;
@@ -102,7 +103,8 @@ static const double *beam_of(const table_file *of, int plane)
     return of->plane[best < 0 ? plane : best].beam_deg;
 }
 
-/* As CASA writes and reads it: single precision, a row for each plane. */
+/* Makes the table of beams as CASA writes and reads it: in single precision, with a row
+ * for each plane. */
 static void put_beams(table_file *to)
 {
     char *type[] = {"BMAJ", "BMIN", "BPA", "CHAN", "POL"};
@@ -139,7 +141,7 @@ static void put_column(table_file *to, const plane_column *column, int number)
     }
 }
 
-/* What the headers of separate files say. */
+/* Makes the table of what the headers of separate files say. */
 static void put_planes(table_file *to)
 {
     char *type[BEFORE + NUM_COLUMNS] = {"CHAN", "POL", "FREQ", "BANDWID"};
@@ -168,7 +170,8 @@ static void put_planes(table_file *to)
     put_sums(to);
 }
 
-/* One cell with all of them: FITS paper III (Greisen et al. 2006), section 6.1.2. */
+/* Makes a table of one cell with all frequencies: FITS paper III (Greisen et al. 2006),
+ * section 6.1.2. */
 static void put_frequencies(table_file *to)
 {
     const tess_cube_axes *cube = to->meta->cube;
@@ -190,7 +193,7 @@ static void put_frequencies(table_file *to)
     put_sums(to);
 }
 
-/* A copy of the bytes behind the empty primary array. Flushing may move the memory. */
+/* Copies the bytes behind the empty primary array. Flushing may move the memory. */
 static tess_status take_bytes(table_file *to, void *const *memory, char **text,
                               int64_t *bytes)
 {

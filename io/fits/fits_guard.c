@@ -1,4 +1,4 @@
-/* What must be true of a FITS header so that CFITSIO can be given it. */
+/* Checks what must be true of a FITS header so that CFITSIO can be given it. */
 #define _GNU_SOURCE
 #include "fits_guard.h"
 
@@ -18,7 +18,7 @@ enum {
     MAX_COUNTED = 999 /* axes, columns: numbers in keywords have three digits */
 };
 
-/* Longer headers than this are damaged: their END is missing. */
+/* A longer header than this is damaged: its END is missing. */
 #define MAX_HEADER_BYTES ((int64_t)64 << 20)
 
 /* The header that is being checked. */
@@ -49,7 +49,8 @@ static bool is_named(const char *card, const char *name)
            strspn(card + length, " ") >= 8 - length && strchr("= ", card[8]);
 }
 
-/* NAXIS1 for "NAXIS", but not NAXIS itself. */
+/* Whether a card is a numbered one of this name: NAXIS1 for "NAXIS", but not NAXIS
+ * itself. */
 static bool is_numbered(const char *card, const char *name)
 {
     const size_t length = strlen(name);
@@ -57,7 +58,7 @@ static bool is_numbered(const char *card, const char *name)
            card[length] <= '9';
 }
 
-/* The integer of a card; false when its value is none. */
+/* Reads the integer of a card. Returns false if its value is no integer. */
 static bool get_integer(const char *card, int64_t *value)
 {
     char text[MAX_NUMBER + 1] = "";
@@ -128,7 +129,8 @@ cleanup:
     return status;
 }
 
-/* The data's size must be a number, also when CFITSIO rounds it up to whole blocks. */
+/* Checks that the size of the data is a number, also when CFITSIO rounds it up to whole
+ * blocks. */
 static tess_status check_extent(const header *head)
 {
     tess_status status = TESS_OK;

@@ -21,8 +21,8 @@ uint32_t tess_fits_fold(uint64_t sum)
     return (uint32_t)sum;
 }
 
-/* FITS headers are printable ASCII; each other character (an UTF-8 sequence counts as
- * one) becomes a question mark. */
+/* Replaces each character that is no printable ASCII by a question mark, because FITS
+ * headers hold nothing else. An UTF-8 sequence counts as one character. */
 static void printable(const char *in, char *out, size_t size)
 {
     size_t used = 0;
@@ -50,11 +50,12 @@ static void put_text_if(fitsfile *fits, const char *key, const char *value, int 
     if (value[0]) put_text(fits, key, value, NULL, failed);
 }
 
-/* Digits for a number: the fewest from 15 on that give the same double back, so that
- * coordinates keep full precision and 0.1 stays 0.1; or as many as the 20 columns of
- * the fixed format take (FITS standard 4.0, section 4.2.4), which some readers insist
- * on. One column is the sign's: a number and its negative have the same digits. With
- * exponents of two digits that leaves 14, an error of 5e-14 of the number. */
+/* Returns how many digits a number gets. It gets the fewest from 15 on that give the
+ * same double back, so that coordinates keep full precision and 0.1 stays 0.1; or as
+ * many as the 20 columns of the fixed format take (FITS standard 4.0, section 4.2.4),
+ * on which some readers insist. One column is for the sign, so a number and its
+ * negative have the same digits. With exponents of two digits, 14 digits are left, an
+ * error of 5e-14 of the number. */
 static int digits_of(double value)
 {
     enum { ROUND_TRIP_FROM = 15, MOST = 17, LEAST = 13, COLUMNS = 20 };
@@ -128,8 +129,8 @@ static void put_axis(fitsfile *fits, int number, const linear_axis *axis, int *f
     }
 }
 
-/* A frequency axis whose values are listed in a table: FITS paper III (Greisen et al.
- * 2006), section 6. The pixel number is the index into the table. */
+/* Writes a frequency axis whose values are listed in a table: FITS paper III (Greisen
+ * et al. 2006), section 6. The pixel number is the index into the table. */
 static void put_listed_axis(fitsfile *fits, int *failed)
 {
     put_axis(fits, 3, &(linear_axis){"FREQ-TAB", "Hz", 1, 1, 1}, failed);
@@ -142,7 +143,7 @@ static void put_listed_axis(fitsfile *fits, int *failed)
     }
 }
 
-/* Axes 3 and 4. A step of zero would make the coordinate system singular. */
+/* Writes axes 3 and 4. A step of zero would make the coordinate system singular. */
 static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     const tess_cube_axes *cube = meta->cube;
@@ -186,8 +187,9 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_text(fits, "SPECSYS", "TOPOCENT", NULL, failed);
 }
 
-/* Calendar date of a modified Julian date (proleptic Gregorian). Years are counted from
- * March, so that the leap day comes last; an era has 400 years of 146097 days. */
+/* Computes the calendar date of a modified Julian date (proleptic Gregorian). Years are
+ * counted from March, so that the leap day comes last. An era has 400 years of 146097
+ * days. */
 void tess_fits_date(double mjd_s, char text[40])
 {
     const int64_t mjd_of_era = -678881; /* 0000-03-01 */
@@ -216,7 +218,8 @@ bool tess_fits_is_time(double mjd_s)
     return isfinite(mjd_s) && mjd_s > 0 && mjd_s < 1e6 * TESS_SECONDS_PER_DAY;
 }
 
-/* One time as a date and as a modified Julian date, both of whole milliseconds. */
+/* Writes one time as a date and as a modified Julian date, both in whole milliseconds.
+ */
 static void put_time(fitsfile *fits, const char *which, double mjd_s,
                      const char *comment, int *failed)
 {
@@ -229,8 +232,8 @@ static void put_time(fitsfile *fits, const char *which, double mjd_s,
                "[d] the same", failed);
 }
 
-/* When the file is made. Builds that have to be repeatable set SOURCE_DATE_EPOCH
- * (reproducible-builds.org/specs/source-date-epoch). */
+/* Writes the time at which the file is made. Builds that have to be repeatable set
+ * SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch). */
 static void put_date(fitsfile *fits, int *failed)
 {
     const double unix_zero_mjd = 40587;
@@ -269,9 +272,9 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
                "[s] between them", failed);
 }
 
-/* Where the array is: geocentric, and geodetic on the ellipsoid of IAU (1976), which is
- * that of FITS paper VII and WCSLIB. WCSLIB would otherwise derive one from the other,
- * with a warning. */
+/* Writes where the array is: geocentric, and geodetic on the ellipsoid of IAU (1976),
+ * which is that of FITS paper VII and WCSLIB. Without one of them, WCSLIB would derive
+ * it from the other, with a warning. */
 static void put_place(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     static const char *const keys[] = {"OBSGEO-X", "OBSGEO-Y", "OBSGEO-Z"};
@@ -299,8 +302,9 @@ static void put_place(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_number(fits, "OBSGEO-H", round(1e4 * height) / 1e4, "[m] height", failed);
 }
 
-/* Beams of several planes are in a table. That of a cube's only plane is here, where
- * CARTA looks for it (carta-backend, FitsLoader::ResetImageBeam). */
+/* Writes the beam. Beams of several planes are in a table. The beam of a cube's only
+ * plane is here, where CARTA looks for it (carta-backend, FitsLoader::ResetImageBeam).
+ */
 static void put_beam(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     if (meta->cube && meta->cube->num_freq * meta->cube->num_stokes > 1) {
@@ -321,7 +325,7 @@ static void put_beam(fitsfile *fits, const tess_image_meta *meta, int *failed)
     }
 }
 
-/* Nine digits, which sums over any number of ranks have in common. */
+/* Rounds to nine digits, which sums over any number of ranks have in common. */
 static double nine_digits(double value)
 {
     char text[32];
@@ -390,7 +394,8 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
     if (some) {
         put_number(fits, "DATAMIN", stats->min, NULL, failed);
         put_number(fits, "DATAMAX", stats->max, NULL, failed);
-    } else { /* as many cards: the length is fixed before the extremes are known */
+    } else { /* there are as many cards in any case, because the length is fixed
+                before the extremes are known */
         fits_write_comment(fits, "No pixel has a value,", failed);
         fits_write_comment(fits, "so that DATAMIN and DATAMAX are undefined.", failed);
     }
@@ -428,8 +433,8 @@ static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *f
                "[Hz] where spectra have their first term", failed);
 }
 
-/* Lines of at most 72 characters, broken at a space where there is one; continued
- * lines are indented. */
+/* Breaks text into lines of at most 72 characters, at a space if there is one.
+ * Continued lines are indented. */
 static void put_history(fitsfile *fits, const char *history, int *failed)
 {
     enum { WIDTH = 72 };
@@ -470,7 +475,7 @@ static char *find_card(char *text, int64_t bytes, const char *start)
     return NULL;
 }
 
-/* Take out the card that starts like this. */
+/* Takes out the card that starts like this. */
 static void drop_card(char *text, int64_t *bytes, const char *start)
 {
     char *found = find_card(text, *bytes, start);
@@ -479,8 +484,8 @@ static void drop_card(char *text, int64_t *bytes, const char *start)
     memmove(found, found + TESS_FITS_CARD, (size_t)(text + *bytes - found));
 }
 
-/* CFITSIO made the header for one pixel, so that it would not reserve memory for the
- * image: put the real lengths in. */
+/* Puts the real lengths in. CFITSIO made the header for one pixel, so that it would not
+ * reserve memory for the image. */
 static void set_length(char *text, int64_t bytes, int axis, int64_t length)
 {
     char start[16], card[2 * TESS_FITS_CARD];
@@ -587,7 +592,7 @@ cleanup:
     return status;
 }
 
-/* HISTORY cards, one after the other; `*cards` from CFITSIO. */
+/* Makes HISTORY cards, one after the other. `*cards` comes from CFITSIO. */
 static tess_status make_history(const char *path, const char *lines, char **cards)
 {
     tess_status status = TESS_OK;

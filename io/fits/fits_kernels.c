@@ -1,4 +1,4 @@
-/* Convolution functions to and from FITS. */
+/* Reads convolution functions from FITS, and writes them to FITS. */
 #define _GNU_SOURCE
 #include "tess_fits_kernels.h"
 
@@ -15,8 +15,8 @@
 
 enum { MAX_SUPPORT = 1024, MAX_OVERSAMPLING = 64, MAX_PLANES = 4096 };
 
-/* Mirror images may differ by this part of a plane's largest value: single precision,
- * and some arithmetic. */
+/* Mirror images may differ by this part of a plane's largest value, because of single
+ * precision and some arithmetic. */
 static const double EVEN_WITHIN = 1e-5;
 
 int tess_fits_kernels_half(const tess_fits_kernels *kernels)
@@ -152,7 +152,7 @@ static bool is_even(int64_t half, const double *whole, double largest)
     return true;
 }
 
-/* A part of a plane, all of whose values have to be finite. */
+/* Reads a part of a plane, all of whose values have to be finite. */
 static tess_status read_plane(const tess_fits_array *array,
                               const tess_fits_kernels *kernels, int plane, int part,
                               double *whole, double *largest)
@@ -174,8 +174,9 @@ cleanup:
     return status;
 }
 
-/* A quarter of a part of an even plane: mean of the four mirror images. Each is divided
- * before it is added, since the sum of finite values may not be finite. */
+/* Makes a quarter of a part of an even plane, which is the mean of the four mirror
+ * images. Each is divided before it is added, because the sum of finite values may not
+ * be finite. */
 static void fold_plane(int64_t half, const double *whole, double *quarter)
 {
     const int64_t side = 2 * half - 1, middle = half - 1;
@@ -252,7 +253,7 @@ static void put_header(fitsfile *fits, const tess_fits_kernels *of, int *failed)
     fits_write_key(fits, TDOUBLE, "GCFFLDM", &field_m, "field of the grid, m", failed);
 }
 
-/* One part of one plane, all four quarters. */
+/* Makes one part of one plane, with all four quarters. */
 static void unfold_plane(const tess_fits_kernels *of, int plane, int part,
                          double *whole)
 {

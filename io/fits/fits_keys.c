@@ -14,9 +14,9 @@
 #include "fits_guard.h"
 #include "tess_input.h"
 
-/* CFITSIO would also accept compressed files, URLs and templates; pixels are read at
- * offsets of the file itself, so only plain FITS will do. `*fd_out` is the open file.
- */
+/* Opens a plain FITS file. CFITSIO would also accept compressed files, URLs and
+ * templates, but pixels are read at offsets of the file itself. `*fd_out` is the open
+ * file. */
 tess_status fits_open_plain(const char *path, int64_t *file_bytes, int *fd_out)
 {
     tess_status status = TESS_OK;
@@ -75,7 +75,7 @@ void fits_get_text(fitsfile *fits, const char *key, char *value, size_t size,
         *failed = missing;
 }
 
-/* Move to the first HDU that is an image with pixels. */
+/* Moves to the first HDU that is an image with pixels. */
 static tess_status find_image(fitsfile *fits, int fd, int64_t file_bytes,
                               const char *path)
 {

@@ -1,4 +1,4 @@
-/* Reads the header of an image as what a header is made of, so that an image that is
+/* Reads the header of an image into what a header is made of, so that an image that is
  * made of another one tells the same. */
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ static const double MOST_UNEVEN = 1e-7;
 
 /* ---- times ---- */
 
-/* Modified Julian day of a date of the Gregorian calendar: the reverse of
- * tess_fits_date. */
+/* Computes the modified Julian day of a date of the Gregorian calendar. This is the
+ * reverse of tess_fits_date. */
 static double day_of(int year, int month, int day)
 {
     const int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
@@ -26,7 +26,7 @@ static double day_of(int year, int month, int day)
     return (double)(era * 146097 + doe - 678881);
 }
 
-/* A date in seconds, 0 where there is none. */
+/* Reads a date in seconds; 0 if there is none. */
 static double get_time(fitsfile *fits, const char *key, int *failed)
 {
     char text[FLEN_VALUE] = "";
@@ -67,7 +67,7 @@ cleanup:
     return status;
 }
 
-/* The width of a channel as a cube's table of planes tells it, or 0. */
+/* Returns the width of a channel as a cube's table of planes tells it, or 0. */
 static tess_status read_width(const tess_fits_model *image, double *width_hz)
 {
     tess_status status = TESS_OK;

@@ -144,7 +144,7 @@ cleanup:
     return status;
 }
 
-/* Axes 3 and up: FREQ and STOKES in either order; others must have one plane. */
+/* Checks axes 3 and up: FREQ and STOKES in either order; others must have one plane. */
 static tess_status get_planes(tess_fits_model *model)
 {
     tess_status status = TESS_OK;
@@ -220,7 +220,7 @@ void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
                                .pixel = pixels->pixel};
 }
 
-/* Pixels in memory from `first` on. */
+/* Copies pixels in memory from `first` on. */
 static void copy_pixels(const tess_fits_model *model, int64_t first, int64_t count,
                         double *out)
 {

@@ -7,8 +7,8 @@
 
 enum { BLOCK = 2880, CARD = 80 };
 
-/* CFITSIO creates files by fopen(), which would follow a link of that name: it is given
- * one that is there, with the shortest header. */
+/* Makes a file with the shortest header, because CFITSIO creates files by fopen(),
+ * which would follow a link of that name. So CFITSIO is given a file that is there. */
 static tess_status write_seed(int fd, const char *path)
 {
     static const char *const cards[] = {"SIMPLE  =                    T",

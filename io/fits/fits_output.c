@@ -64,7 +64,8 @@ static int64_t whole_blocks(int64_t bytes)
     return (bytes + TESS_FITS_BLOCK - 1) / TESS_FITS_BLOCK * TESS_FITS_BLOCK;
 }
 
-/* Rank 0: size of the header, temporary file, disk space. */
+/* Rank 0 finds the size of the header, makes the temporary file, and reserves disk
+ * space. */
 static tess_status begin(const tess_image_meta *meta, bool is_double, bool overwrite,
                          fits_output *file)
 {
@@ -105,7 +106,7 @@ void fits_output_clear(fits_output *file)
     file->max = -INFINITY;
 }
 
-/* Bits of a float as an integer of the same order, and back. */
+/* Turns the bits of a float into an integer of the same order, and back. */
 static inline int32_t order_of(uint32_t bits)
 {
     return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1));
@@ -120,8 +121,8 @@ static float float_of(int32_t order)
     return value;
 }
 
-/* Loops of their own for bits and range, which as integers both vectorise. Infinities
- * become NaN as well: FITS readers treat only NaN as blank. */
+/* Finds bits and range in loops of their own, which as integers both vectorise.
+ * Infinities become NaN as well, because FITS readers treat only NaN as blank. */
 static void convert_float(const float *in, uint32_t *out, int64_t count,
                           fits_output *file)
 {
@@ -173,7 +174,7 @@ static void convert_double(const double *in, uint64_t *out, int64_t count,
     file->max = fmax(file->max, max);
 }
 
-/* Pixels from the k-th on, by way of `piece`. */
+/* Writes the pixels from the k-th on, by way of `piece`. */
 static tess_status write_piece(fits_output *file, const fits_slab *slab, int64_t k,
                                void *piece)
 {
@@ -198,7 +199,7 @@ static void add_stats(const fits_output *part, fits_output *file)
     file->max = fmax(file->max, part->max);
 }
 
-/* All pieces of a slab, by `threads`, each of which has sums of its own. */
+/* Writes all pieces of a slab by `threads`, each of which has sums of its own. */
 static tess_status write_pieces(fits_output *file, const fits_slab *slab, int threads)
 {
     tess_status status = TESS_OK;

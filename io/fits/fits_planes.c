@@ -14,7 +14,7 @@ static int num_planes(const tess_fits_model *cube)
     return cube->num_freq * cube->num_stokes;
 }
 
-/* Frequencies and Stokes parameters; all else is the header's. */
+/* Reads frequencies and Stokes parameters. All else is that of the header. */
 static tess_status take_axes(const tess_fits_model *cube, const tess_image_meta *header,
                              tess_image_meta *plane)
 {
@@ -69,7 +69,8 @@ cleanup:
 
 /* ---- CASA's table ---- */
 
-/* Numbers of a column, times `unit`; false where it is not there. */
+/* Reads the numbers of a column, times `unit`. Returns false if the column is not
+ * there. */
 static bool read_column(const fits_table *from, const char *name, int64_t count,
                         double unit, double *value)
 {
@@ -79,7 +80,7 @@ static bool read_column(const fits_table *from, const char *name, int64_t count,
     return true;
 }
 
-/* Degrees of the unit of a column of angles: CASA's are arcsec. */
+/* Returns the degrees of the unit of a column of angles. CASA's unit is arcsec. */
 static double degrees_of(const fits_table *from, const char *name)
 {
     int number = 0, failed = 0;

@@ -1,5 +1,5 @@
-/* Directions of visibility sets and images in another frame than J2000 are converted
- * when they are read, so that nothing beyond the readers knows of frames. */
+/* Converts directions of visibility sets and images in other frames than J2000 when
+ * they are read, so that nothing beyond the readers knows of frames. */
 #include "sky_frame.h"
 
 #include <erfa.h>
@@ -58,7 +58,7 @@ void sky_frame_name(const sky_frame *frame, char *name, size_t size)
 
 void sky_frame_ahead(const double place[2], double ahead[3])
 {
-    /* The sum turns over the pole where the place is close to it. */
+    /* Forms the sum over the pole if the place is close to it. */
     double at[3], north[3];
     eraS2c(place[0], place[1], at);
     eraS2c(place[0], place[1] + 0.5 * TESS_PI, north);
@@ -66,7 +66,7 @@ void sky_frame_ahead(const double place[2], double ahead[3])
         ahead[k] = cos(AHEAD_RAD) * at[k] + sin(AHEAD_RAD) * north[k];
 }
 
-/* A unit vector of the frame in J2000. */
+/* Returns a unit vector of the frame in J2000. */
 static void convert(const sky_frame *frame, double time_mjd_s, const double from[3],
                     double to[3])
 {
