@@ -88,7 +88,7 @@ cleanup:
     return status;
 }
 
-/* A file is as it was before it was published. */
+/* Makes a file what it was before it was published. */
 static void take_back(const struct tess_held_file *file)
 {
     if (file->keeps)
@@ -97,8 +97,8 @@ static void take_back(const struct tess_held_file *file)
         unlink(file->path);
 }
 
-/* All or none. A file that was replaced is gone all the same: names are checked first,
- * so that only a failing file system comes to that. */
+/* Gives all files their names, or none. A file that was replaced is gone all the same:
+ * names are checked first, so that only a failing file system comes to that. */
 static tess_status publish_all(tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -160,7 +160,8 @@ cleanup:
     return status;
 }
 
-/* Whether both lie in one folder under one name; links to one file aside. */
+/* Whether both paths lie in one folder under one name. Links to one file do not count.
+ */
 static bool same_entry(const char *path, const char *other)
 {
     char folder[2][TESS_OUT_FILE_NAME];

@@ -14,7 +14,7 @@
 
 #include "tess_mem.h"
 
-/* Reserved at a time: 10 ms. */
+/* So much is reserved at a time, in 10 ms. */
 static const int64_t STEP_BYTES = 64 << 20;
 
 struct tess_out_map {
@@ -30,7 +30,7 @@ struct tess_out_map {
     pthread_cond_t more;
 };
 
-/* Reserve the next step; true when there is another one. */
+/* Reserves the next step. Returns true if there is another one. */
 static bool reserve_step(tess_out_map *map)
 {
     pthread_mutex_lock(&map->lock);

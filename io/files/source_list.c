@@ -58,7 +58,7 @@ static const char *const column_name[NUM_COLUMNS] = {"Name",
                                                      "MinorAxis",
                                                      "Orientation"};
 
-/* The header, and the line that is read. Texts are within a copy of the file. */
+/* The header, and the line that is being read. Texts are within a copy of the file. */
 typedef struct list_reader {
     const char *path;
     int64_t line; /* from 1 */
@@ -70,7 +70,7 @@ typedef struct list_reader {
 
 /* ---- lines and fields ---- */
 
-/* Without the quotes around it. */
+/* Returns the text without the quotes around it. */
 static char *unquote(char *text)
 {
     const size_t length = strlen(text);
@@ -80,8 +80,8 @@ static char *unquote(char *text)
     return tess_text_trim(text + 1);
 }
 
-/* Cut at commas, but not within quotes or brackets; returns the number of fields, of
- * which MOST_FIELDS are stored. */
+/* Cuts a line at commas, but not within quotes or brackets. Returns the number of
+ * fields, of which MOST_FIELDS are stored. */
 static int cut(char *line, char *field[MOST_FIELDS])
 {
     int count = 0, depth = 0;
@@ -105,7 +105,7 @@ static int cut(char *line, char *field[MOST_FIELDS])
     }
 }
 
-/* What follows a word in any case and an equals sign, or NULL. */
+/* Returns what follows a word in any case and an equals sign, or NULL. */
 static char *behind_word(char *text, const char *word)
 {
     const size_t length = strlen(word);
@@ -116,7 +116,7 @@ static char *behind_word(char *text, const char *word)
     return *text == '=' ? text + 1 : NULL;
 }
 
-/* The columns that a trimmed line names if it is a header, else NULL. */
+/* Returns the columns that a trimmed line names if it is a header, else NULL. */
 static char *header_columns(char *line)
 {
     char *columns = behind_word(line, "format"), *end;
@@ -141,7 +141,7 @@ static list_column column_of(const char *name)
     return (list_column)k;
 }
 
-/* Add a name to a list of names, if there is room. */
+/* Adds a name to a list of names, if there is room. */
 static void list_ignored(const char *name, char *ignored, size_t size)
 {
     const size_t used = ignored ? strlen(ignored) : 0;
@@ -186,7 +186,7 @@ cleanup:
 
 /* ---- cells ---- */
 
-/* A cell's text, or what stands for an empty one. */
+/* Returns the text of a cell, or what stands for an empty one. */
 static const char *text_of(const list_reader *reader, list_column column)
 {
     return *reader->cell[column] ? reader->cell[column] : reader->fallback[column];
@@ -203,7 +203,7 @@ cleanup:
     return status;
 }
 
-/* The number that a text is; what follows it must end the text. */
+/* Reads the number that a text is. Whatever follows the number must end the text. */
 static bool is_number(const char *text, double *value)
 {
     char *end = NULL;
@@ -235,7 +235,7 @@ cleanup:
     return status;
 }
 
-/* dd.mm.ss or dd.mm.ss.s with a sign. */
+/* Reads dd.mm.ss or dd.mm.ss.s with a sign. */
 static bool is_dotted(const char *text, double *rad)
 {
     static const double most[] = {360, 59, 60};
@@ -254,7 +254,7 @@ static bool is_dotted(const char *text, double *rad)
     return true;
 }
 
-/* A position. Numbers without a unit mean other things to other programs. */
+/* Reads a position. Numbers without a unit mean other things to other programs. */
 static tess_status read_angle(const list_reader *reader, list_column column,
                               tess_status (*parse)(const char *, double *),
                               double most_rad, double *rad)
@@ -303,7 +303,8 @@ cleanup:
     return status;
 }
 
-/* Axes of a point do not count. A Gaussian given by its major axis alone is round. */
+/* Reads the shape. The axes of a point do not count. A Gaussian that is given by its
+ * major axis alone is round. */
 static tess_status read_shape(const list_reader *reader, tess_listed_source *source)
 {
     tess_status status = TESS_OK;
@@ -324,7 +325,7 @@ cleanup:
     return status;
 }
 
-/* A number, or numbers within brackets. Zeros at the end are no terms. */
+/* Reads a number, or numbers within brackets. Zeros at the end are no terms. */
 static tess_status read_terms(const list_reader *reader, double *term, int *num_terms)
 {
     tess_status status = TESS_OK;
@@ -389,7 +390,8 @@ cleanup:
 
 /* ---- lines ---- */
 
-/* Cells of a line. Those that it lacks are empty; further ones have to be. */
+/* Finds the cells of a line. Those that it lacks are empty, and further ones have to be
+ * empty. */
 static tess_status take_cells(list_reader *reader, char *line)
 {
     tess_status status = TESS_OK;
@@ -410,7 +412,8 @@ cleanup:
     return status;
 }
 
-/* A line without name and type is of a patch where there are such columns. */
+/* Whether a line is of a patch. If there are columns of name and type, a line without
+ * either is. */
 static bool is_patch(const list_reader *reader)
 {
     bool has_patches = false;
@@ -435,7 +438,7 @@ cleanup:
     return status;
 }
 
-/* A trimmed line: the header until there was one, then sources. */
+/* Takes a trimmed line: the header until there was one, then sources. */
 static tess_status take_line(list_reader *reader, char *line, tess_source_list *list,
                              char *ignored, size_t size)
 {

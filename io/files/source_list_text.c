@@ -1,4 +1,4 @@
-/* Lists of sources as text, as DP3 and WSClean read it. */
+/* Writes lists of sources as text, as DP3 and WSClean read it. */
 #include "tess_source_list.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 
-/* Units of positions: 1e-9 s of right ascension, 1e-8 arcsec of declination. */
+/* Positions have these units: 1e-9 s of right ascension, and 1e-8 arcsec of
+ * declination. */
 static const double RA_UNITS_PER_S = 1e9, DEC_UNITS_PER_ARCSEC = 1e8;
 enum { RA_DIGITS = 9, DEC_DIGITS = 8 };
 
@@ -41,7 +42,8 @@ __attribute__((format(printf, 2, 3))) static void append(growing *out,
     out->length += length;
 }
 
-/* Three parts of `units`, of which `per_second` are a second of time or arc. */
+/* Splits `units`, of which `per_second` are a second of time or arc, into three parts.
+ */
 static void append_parts(growing *out, int64_t units, double per_second, int digits,
                          char separator)
 {

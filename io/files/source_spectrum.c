@@ -1,12 +1,12 @@
-/* Spectra of listed sources: their flux at a frequency, and as a polynomial around it.
- */
+/* Evaluates the spectra of listed sources: their flux at a frequency, and as a
+ * polynomial around it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tess_source_list.h"
 
-/* Σ term[k] x^k. */
+/* Computes Σ term[k] x^k. */
 static double polynomial(const double *term, int num_terms, double x)
 {
     double sum = 0;
@@ -72,7 +72,7 @@ static series multiply(const series *a, const series *b)
     return product;
 }
 
-/* Σ term[k] x(…)^k. */
+/* Computes Σ term[k] x(…)^k. */
 static series compose(const double *term, int num_terms, const series *x)
 {
     series sum = {.num = x->num};
@@ -83,7 +83,7 @@ static series compose(const double *term, int num_terms, const series *x)
     return sum;
 }
 
-/* exp(a): E' = a' E, so that n E_n = Σ k a_k E_(n−k). */
+/* Computes exp(a). With E' = a' E, n E_n = Σ k a_k E_(n−k). */
 static series exponential(const series *a)
 {
     series e = {.num = a->num};
@@ -96,7 +96,7 @@ static series exponential(const series *a)
     return e;
 }
 
-/* ln(ν/ν_ref) around `ratio`: ln ratio + ln(1 + x). */
+/* Computes ln(ν/ν_ref) around `ratio`: ln ratio + ln(1 + x). */
 static series logarithm(double ratio, int num)
 {
     series made = {.num = num};
@@ -106,7 +106,7 @@ static series logarithm(double ratio, int num)
     return made;
 }
 
-/* The logarithm of Stokes I over its value at the reference frequency. */
+/* Computes the logarithm of Stokes I over its value at the reference frequency. */
 static series log_spectrum(const tess_source_spectrum *spectrum, double ratio, int num)
 {
     const series natural = logarithm(ratio, num);
@@ -118,7 +118,7 @@ static series log_spectrum(const tess_source_spectrum *spectrum, double ratio, i
     return exponential(&power);
 }
 
-/* What is added to Stokes I at the reference frequency. */
+/* Computes what is added to Stokes I at the reference frequency. */
 static series plain_spectrum(const tess_source_spectrum *spectrum, double ratio,
                              int num)
 {

@@ -10,7 +10,7 @@
 #include "tess_input.h"
 #include "tess_mem.h"
 
-/* Larger tables are not made by hand or script. */
+/* Nobody makes larger tables by hand or script. */
 #define MAX_BYTES ((int64_t)1 << 30)
 
 static tess_status read_text(const char *path, const char *kind, char **text,
