@@ -1,5 +1,5 @@
-/* Checkpoint files: each rank's file of rows, read and written; when a checkpoint is
- * complete; and which of the last two is sound. */
+/* Reads and writes checkpoint files: each rank's file of rows. Finds out when a
+ * checkpoint is complete, and which of the last two is sound. */
 #define _GNU_SOURCE
 #include "tess_checkpoint.h"
 
@@ -29,7 +29,7 @@ typedef struct rows_header {
     int64_t row_first, num_rows, nx, value_bytes, num, offset;
 } rows_header;
 
-/* In front of a rank's file. */
+/* The header of a rank's file. */
 typedef struct file_header {
     char magic[8];
     int64_t generation, rank;
@@ -50,7 +50,7 @@ static rows_header header_of(const tess_checkpoint_rows *rows, int64_t offset)
                          rows->value_bytes, rows->num,      offset};
 }
 
-/* Append the rows of one kind; images are padded to words. */
+/* Appends the rows of one kind. Images are padded to words. */
 static tess_status write_rows(int fd, const char *path,
                               const tess_checkpoint_rows *rows,
                               tess_checkpoint_file *entry)
@@ -75,7 +75,7 @@ cleanup:
     return status;
 }
 
-/* Into a rank's file, or from it. */
+/* A mover of data into a rank's file, or from it. */
 typedef struct file_mover {
     tess_mover mover;
     int fd;
@@ -168,9 +168,8 @@ cleanup:
     return status;
 }
 
-/* Whether rows of one kind, the first of which lie at `at`, are told as they are
- * written.
- * `*end` is behind them. */
+/* Whether the text tells the rows of one kind, the first of which lie at `at`, as they
+ * are written. `*end` is behind them. */
 static bool rows_are_sound(const rows_header *rows, int64_t at, int64_t *end)
 {
     int64_t last, bytes, all;
@@ -186,7 +185,7 @@ static bool rows_are_sound(const rows_header *rows, int64_t at, int64_t *end)
            rows->offset == at && !__builtin_add_overflow(at, all, end);
 }
 
-/* Open a rank's file, which the text knows, and check all numbers in front of it. */
+/* Opens a rank's file, which the text knows, and checks all numbers of its header. */
 static tess_status open_rank(const char *folder, const tess_checkpoint_state *state,
                              int64_t rank, char *path, int *fd, file_header *header)
 {
@@ -239,7 +238,7 @@ cleanup:
 
 /* ---- the text ---- */
 
-/* A temporary file with a text, complete and on the disk. */
+/* Makes a temporary file with a text, complete and on the disk. */
 static tess_status prepare_text(const char *folder, checkpoint_age age,
                                 const char *text, char temp[TESS_OUT_FILE_NAME])
 {
@@ -270,7 +269,7 @@ cleanup:
     return status;
 }
 
-/* The whole text, or NULL when there is none. */
+/* Returns the whole text, or NULL if there is none. */
 static tess_status load_text(const char *folder, checkpoint_age age, char **text_out)
 {
     tess_status status = TESS_OK;
@@ -293,9 +292,9 @@ cleanup:
     return status;
 }
 
-/* Let the newest text be that of the previous checkpoint too, until there is a newer
- * one: at every moment each names files that are complete. One that has gone from the
- * disk is no reason to end the run. */
+/* Makes the newest text that of the previous checkpoint, too, until there is a newer
+ * one. So at every moment each name belongs to a text whose files are complete. If the
+ * newest text has gone from the disk, this is no reason to end the run. */
 static tess_status keep_text(const char *folder)
 {
     tess_status status = TESS_OK;
@@ -313,9 +312,9 @@ cleanup:;
     return status;
 }
 
-/* The text of a checkpoint whose files are complete. Both texts are on the disk before
- * either gets its name: where there is no room, both stay what they were. On failure
- * errno says why. */
+/* Writes the text of a checkpoint whose files are complete. Both texts are on the disk
+ * before either gets its name: if there is no room, both stay what they were. On
+ * failure errno says why. */
 static tess_status write_text(const char *folder, const tess_checkpoint_state *state)
 {
     tess_status status = TESS_OK;
@@ -345,7 +344,7 @@ static int64_t outcome_of(tess_status status)
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? NO_ROOM : UNWRITABLE;
 }
 
-/* TESS_ERR_IO on all ranks, with the message of rank `by`. Collective. */
+/* Returns TESS_ERR_IO on all ranks, with the message of rank `by`. Collective. */
 static tess_status share_failure(tess_comm *comm, int64_t by)
 {
     tess_status status = TESS_OK;
@@ -378,7 +377,8 @@ cleanup:
     return status;
 }
 
-/* This rank's file of a checkpoint that was given up: it would only take room. */
+/* Removes this rank's file of a checkpoint that was given up, because it would only
+ * take room. */
 static void give_up_file(const char *folder, int64_t generation, int rank)
 {
     char path[TESS_OUT_FILE_NAME];
@@ -452,7 +452,7 @@ cleanup:
     return status;
 }
 
-/* The text of one of both checkpoints, NULL when there is none. Rank 0. */
+/* Returns the text of one of both checkpoints; NULL if there is none. Rank 0. */
 static tess_status take_text(const char *folder, checkpoint_age age, char **text)
 {
     tess_status status = TESS_OK;
@@ -471,17 +471,18 @@ cleanup:
     return status;
 }
 
-/* The lowest rank that has found damage, the number of ranks when none has. Other
- * failures are the caller's. No agreement: damage need not end the run, and other ranks
- * may take long for their files. Collective. */
+/* Finds the lowest rank that has found damage; the number of ranks if none has. The
+ * caller treats other failures. Ranks do not agree here, because damage need not end
+ * the run, and other ranks may take long for their files. Collective. */
 static tess_status find_damage(tess_comm *comm, tess_status own, int64_t *by)
 {
     *by = own == TESS_ERR_INPUT ? tess_comm_rank(comm) : tess_comm_size(comm);
     return tess_comm_allreduce_i64(comm, by, 1, TESS_MIN);
 }
 
-/* Read one of both checkpoints and check its files. `*own` is what this rank has found
- * of them, and `*by` as find_damage; then the state is not to be used. Collective. */
+/* Reads one of both checkpoints and checks its files. `*own` is what this rank has
+ * found of them, and `*by` is that of find_damage; the state is not to be used then.
+ * Collective. */
 static tess_status read_one(tess_comm *comm, const char *folder, checkpoint_age age,
                             tess_checkpoint_state *state, tess_status *own, int64_t *by)
 {
@@ -520,7 +521,7 @@ cleanup:
     return status;
 }
 
-/* Say what to do about the newest checkpoint when the one before does not serve. */
+/* Says what to do about the newest checkpoint when the one before does not serve. */
 static tess_status refuse(const char *folder, tess_status newest)
 {
     char message[512];
@@ -533,8 +534,8 @@ static tess_status refuse(const char *folder, tess_status newest)
         message, folder);
 }
 
-/* The previous checkpoint, as rank `by` has found the newest damaged, of which this
- * rank knows `newest`. Collective. */
+/* Takes the previous checkpoint, because rank `by` has found the newest one damaged, of
+ * which this rank knows `newest`. Collective. */
 static tess_status read_previous(tess_comm *comm, const char *folder,
                                  tess_status newest, int64_t by,
                                  tess_checkpoint_state *state)
@@ -564,7 +565,7 @@ cleanup:
     return status;
 }
 
-/* Whether a file's rows are of images like those that are wanted. */
+/* Whether the rows of a file are of images like those that are wanted. */
 static bool rows_suit(const rows_header *rows, const tess_checkpoint_rows *wanted)
 {
     return rows->num == wanted->num &&
@@ -572,7 +573,7 @@ static bool rows_suit(const rows_header *rows, const tess_checkpoint_rows *wante
             (rows->nx == wanted->nx && rows->value_bytes == wanted->value_bytes));
 }
 
-/* Add what one rank has written of the wanted rows of image `k`. */
+/* Adds what one rank has written of the wanted rows of image `k`. */
 static tess_status add_rows(const char *folder, const tess_checkpoint_state *state,
                             int64_t rank, bool mean, int64_t k,
                             const tess_checkpoint_rows *wanted, void *to)

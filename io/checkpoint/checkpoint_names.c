@@ -1,6 +1,6 @@
-/* Names of a checkpoint's files, and whose a file of such a name is. A file is
- * tessera's when it has a name that tessera gives and begins as tessera's files do; all
- * others stay as they are. */
+/* Makes the names of a checkpoint's files, and finds out whose a file of such a name
+ * is. A file is tessera's when it has a name that tessera gives and begins as tessera's
+ * files do. All others stay as they are. */
 #define _GNU_SOURCE
 #include "checkpoint_names.h"
 
@@ -56,7 +56,8 @@ typedef struct file_name {
     bool temporary;     /* it was never completed */
 } file_name;
 
-/* A number as printf writes it, of at most 18 digits: behind it, or NULL. */
+/* Reads a number as printf writes it, of at most 18 digits. Returns what is behind it,
+ * or NULL. */
 static const char *after_number(const char *at, int64_t *number)
 {
     const char *begin = at;
@@ -67,7 +68,7 @@ static const char *after_number(const char *at, int64_t *number)
     return at == begin || padded || isdigit((unsigned char)*at) ? NULL : at;
 }
 
-/* Behind "checkpoint". */
+/* Returns what is behind "checkpoint". */
 static const char *parse_end(const char *at, file_name *name)
 {
     static const char previous[] = ".previous";
@@ -115,7 +116,8 @@ static bool begins_as_ours(int fd, const file_name *name)
     return memcmp(found, wanted, (size_t)bytes) == 0;
 }
 
-/* Never through a link, and never waiting for the other end of a pipe. */
+/* Opens a file, but never through a link, and without waiting for the other end of a
+ * pipe. */
 static int open_file(int folder, const char *path, struct stat *info)
 {
     const int fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -206,7 +208,8 @@ static bool is_kept(const file_name *name, int64_t newest)
            (name->generation == newest || name->generation == newest - 1);
 }
 
-/* Texts go first, as the rest is nothing without them, and the newest last of both. */
+/* Returns the turn in which a file is removed. Texts go first, because the rest is
+ * nothing without them, and the newest text is the last of both. */
 static int turn_of(const file_name *name)
 {
     if (name->kind == RANK) return 2;

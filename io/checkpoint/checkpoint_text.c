@@ -1,5 +1,6 @@
-/* The text of a checkpoint, written from a state and read back to one. A checksum finds
- * damage, but anybody can compute it: what is read is checked number by number. */
+/* Writes the text of a checkpoint from a state, and reads it back to one. A checksum
+ * finds damage, but anybody can compute it, so what is read is checked number by
+ * number. */
 #define _GNU_SOURCE
 #include "checkpoint_text.h"
 
@@ -81,7 +82,7 @@ bool checkpoint_text_is_sound(const char *text)
 }
 
 /* A place in a text, which ends with '\0' at `end`. Each function below moves on behind
- * what it takes; it takes nothing, and is false, where there is something else. */
+ * what it takes. If there is something else, it takes nothing and returns false. */
 typedef struct reader {
     const char *at, *end;
 } reader;
@@ -95,7 +96,7 @@ static bool take_word(reader *in, const char *word)
     return true;
 }
 
-/* In digits, from `least` to `most`. */
+/* Takes a number in digits, from `least` to `most`. */
 static bool take_number(reader *in, int64_t least, int64_t most, int64_t *number)
 {
     const char *at = in->at;
@@ -169,7 +170,7 @@ static bool take_counts(reader *in, tess_checkpoint_state *state)
     return take_word(in, "\n");
 }
 
-/* The state of major cycles, in hexadecimal digits. */
+/* Reads the state of major cycles, which is in hexadecimal digits. */
 static tess_status take_cycle(reader *in, const char *name,
                               tess_checkpoint_state *state)
 {
@@ -195,7 +196,7 @@ cleanup:
     return status;
 }
 
-/* Which planes are done, and the plan that they are of. */
+/* Reads which planes are done, and the plan to which they belong. */
 static tess_status take_planes(reader *in, const char *name,
                                tess_checkpoint_state *state)
 {
