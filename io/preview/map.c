@@ -1,4 +1,4 @@
-/* Maps of grids as FITS and PNG. */
+/* Draws maps of grids as FITS and PNG. */
 #define _GNU_SOURCE
 #include "tess_map.h"
 
@@ -58,7 +58,7 @@ cleanup:
     return status;
 }
 
-/* The largest value of each block of `factor` × `factor` cells, u upwards. */
+/* Finds the largest value of each block of `factor` × `factor` cells, u upwards. */
 static void reduce(const tess_map *map, int64_t factor, int64_t width, int64_t height,
                    float *out)
 {

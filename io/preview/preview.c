@@ -1,4 +1,5 @@
-/* PNG previews: the reduced image in colour, with axes, colour bar, beam and title. */
+/* Draws PNG previews: the reduced image in colour, with axes, colour bar, beam and
+ * title. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -46,7 +47,8 @@ typedef struct picture {
     bool has_horizon; /* in view */
 } picture;
 
-/* Distance from the horizon, in canvas pixels, positive on the sky. */
+/* Computes the distance from the horizon, in canvas pixels. It is positive on the sky.
+ */
 static double above_horizon(const tess_image_meta *meta, const preview_layout *layout,
                             double x, double y)
 {
@@ -79,7 +81,7 @@ static double mean_of_neighbours(const preview_image *image, const float *value,
     return count > 0 ? sum / count : (double)NAN;
 }
 
-/* Continue the image by two pixels beyond the horizon, so that what is drawn reaches
+/* Continues the image by two pixels beyond the horizon, so that what is drawn reaches
  * the horizon itself and not the last pixel before it. */
 static tess_status continue_image(const tess_image_meta *meta,
                                   const preview_layout *layout, preview_image *image)
@@ -107,7 +109,7 @@ cleanup:
     return status;
 }
 
-/* A line of the image at a height in pixels, which may lie between two. Cubic
+/* Computes a line of the image at a height in pixels, which may lie between two. Cubic
  * interpolation is exact for quadratics, so that the shape of a beam survives
  * enlarging. */
 static void interpolate_line(const preview_image *image, double at, double *line)
@@ -148,8 +150,8 @@ static preview_colour colour_of_pixel(const picture *what, double value, int x, 
     return tess_colour_mix(layout->background, colour, fmin(fmax(above, 0), 1));
 }
 
-/* The image, enlarged or as it is; the nearest pixel's value where a neighbour is
- * blank. */
+/* Draws the image, enlarged or as it is. Where a neighbour is blank, the value is that
+ * of the nearest pixel. */
 static void draw_pixels(preview_canvas *canvas, const picture *what)
 {
     const preview_layout *layout = what->layout;
@@ -183,7 +185,7 @@ static void draw_pixels(preview_canvas *canvas, const picture *what)
     }
 }
 
-/* The restoring beam, to scale, in the lower left corner. */
+/* Draws the restoring beam, to scale, in the lower left corner. */
 static void draw_beam(preview_canvas *canvas, const preview_layout *layout,
                       const tess_image_meta *meta)
 {
@@ -223,7 +225,7 @@ static void draw_beam(preview_canvas *canvas, const preview_layout *layout,
     tess_canvas_paint(canvas, layout->text, 1);
 }
 
-/* Append a part to a line, after a dot unless it is the first. */
+/* Appends a part to a line, after a dot unless it is the first one. */
 static void append(char *line, size_t size, const char *part)
 {
     const size_t used = strlen(line);
@@ -278,7 +280,7 @@ static void describe_observation(const tess_image_meta *meta, captions *text)
     }
 }
 
-/* Append a number to the first line where there is room. */
+/* Appends a number to the first line that has room. */
 static void append_number(captions *text, const char *part)
 {
     char line[sizeof text->numbers[0]];
@@ -333,7 +335,7 @@ static void draw_captions(preview_canvas *canvas, const preview_layout *layout,
                        layout->bottom + 106 + 24 * k, text->numbers[k]);
 }
 
-/* Wide enough for the plot, its colour bar, and the text. */
+/* Makes the canvas wide enough for the plot, its colour bar, and the text. */
 static int canvas_width(const preview_layout *layout, const captions *text)
 {
     double width = fmax(tess_text_width(&title_style, text->title),
@@ -345,7 +347,7 @@ static int canvas_width(const preview_layout *layout, const captions *text)
     return for_text > for_plot ? for_text : for_plot;
 }
 
-/* Size and place of the plot for a reduced image. */
+/* Chooses the size and place of the plot for a reduced image. */
 static preview_layout arrange(const preview_image *image)
 {
     preview_layout layout = theme;

@@ -1,4 +1,4 @@
-/* Ticks, numbers and titles along the plot and the colour bar. */
+/* Draws ticks, numbers and titles along the plot and the colour bar. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static void tick(preview_canvas *canvas, const preview_layout *layout, double x,
     tess_canvas_paint(canvas, layout->line, 1);
 }
 
-/* Labels of one axis at round numbers of `unit_rad`. */
+/* Makes labels of one axis at round numbers of `unit_rad`. */
 static void offset_labels(const tess_image_meta *meta, const preview_layout *layout,
                           bool across, double unit_rad, preview_axes *axes)
 {
@@ -138,7 +138,7 @@ void tess_preview_axes_draw(preview_canvas *canvas, const tess_image_meta *meta,
                    axes->title_y);
 }
 
-/* "JY/BEAM" -> "Jy/beam"; units in mixed case are left as they are. */
+/* Turns "JY/BEAM" into "Jy/beam". Units in mixed case are left as they are. */
 static void readable_unit(const char *unit, char text[40])
 {
     bool shout = true;
@@ -178,7 +178,7 @@ typedef struct bar_ticks {
     int num_taken;
 } bar_ticks;
 
-/* A labelled tick unless it would touch one that is there. */
+/* Draws a labelled tick, unless it would touch one that is there. */
 static void bar_tick(bar_ticks *bar, double value, double step)
 {
     const preview_layout *layout = bar->layout;
@@ -195,7 +195,7 @@ static void bar_tick(bar_ticks *bar, double value, double step)
                    tess_preview_number(value, step, text));
 }
 
-/* Zero and powers of ten first, then what fits between. */
+/* Draws zero and powers of ten first, and then what fits between. */
 static void logarithmic_ticks(bar_ticks *bar, double largest)
 {
     static const double multiples[] = {1, 3, 2, 5};

@@ -135,7 +135,7 @@ static const char *find_glyph(char code)
     return unknown;
 }
 
-/* Where the glyph grid lies on the canvas. */
+/* Where the grid of a glyph lies on the canvas. */
 typedef struct text_pen {
     preview_canvas *canvas;
     double x, y;  /* of the origin at the baseline */
@@ -167,7 +167,7 @@ static void middle(const double a[2], const double b[2], double out[2])
     out[1] = 0.5 * (a[1] + b[1]);
 }
 
-/* The parabola that leaves `from` towards `control` and arrives at `to`. */
+/* Draws the parabola that leaves `from` towards `control` and arrives at `to`. */
 static void draw_parabola(const text_pen *pen, const double from[2],
                           const double control[2], const double to[2])
 {
@@ -219,7 +219,7 @@ static void draw_glyph(const text_pen *pen, const char *stroke)
     }
 }
 
-/* Draw with a pen, or measure only where its canvas is NULL; returns the width. */
+/* Draws with a pen, or measures only if its canvas is NULL. Returns the width. */
 static double run_text(text_pen *pen, const char *text)
 {
     const double full = pen->scale;

@@ -1,4 +1,4 @@
-/* Colour maps, computed in the Oklab space (B. Ottosson 2020), whose L is perceived
+/* Computes colour maps in the Oklab space (B. Ottosson 2020), whose L is perceived
  * lightness: even steps of value are even steps of lightness. */
 #include <math.h>
 
@@ -15,7 +15,7 @@ enum { NUM_KNOTS = 6 };
 static const knot heat[NUM_KNOTS] = {{0.040, 278}, {0.125, 300}, {0.168, 345},
                                      {0.172, 386}, {0.148, 432}, {0.065, 466}};
 
-/* Linear Oklab to sRGB; returns whether the colour exists. */
+/* Converts linear Oklab to sRGB. Returns whether the colour exists. */
 static bool to_srgb(double lightness, double chroma, double hue, double rgb[3])
 {
     const double a = chroma * cos(hue), b = chroma * sin(hue);
@@ -36,7 +36,7 @@ static bool to_srgb(double lightness, double chroma, double hue, double rgb[3])
     return exists;
 }
 
-/* The colour, with as much less chroma as the screen needs. */
+/* Returns the colour, with as much less chroma as the screen needs. */
 static preview_colour colour_of(double lightness, double chroma, double hue_deg)
 {
     const double hue = hue_deg * TESS_RAD_PER_DEG;
@@ -56,7 +56,7 @@ static preview_colour colour_of(double lightness, double chroma, double hue_deg)
                             (uint8_t)lround(255 * rgb[2])};
 }
 
-/* Catmull-Rom interpolation of the knots. */
+/* Interpolates the knots by Catmull and Rom. */
 static double between(double a, double b, double c, double d, double t)
 {
     return b +
@@ -76,7 +76,8 @@ static preview_colour heat_colour(double t)
         between(a->hue_deg, b->hue_deg, c->hue_deg, d->hue_deg, at - k));
 }
 
-/* Blue for negative, orange for positive, near black at zero. */
+/* Blue stands for negative values, orange for positive ones, and near black for zero.
+ */
 static preview_colour signed_colour(double t)
 {
     const double side = fabs(2 * t - 1);

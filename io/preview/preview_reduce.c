@@ -1,4 +1,4 @@
-/* From row slabs on many ranks to one small image on rank 0. */
+/* Reduces row slabs on many ranks to one small image on rank 0. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -20,8 +20,8 @@ typedef struct slab {
     int64_t row_first, num_rows;
 } slab;
 
-/* Columns of a part of the rows of one line of cells. Straight loops over them compile
- * to vector instructions, which additions to cells would not. */
+/* Some columns of a part of the rows of one line of cells. Straight loops over them
+ * compile to vector instructions, which additions to cells would not. */
 enum { STRIP = 512 };
 
 typedef struct strip {
@@ -140,7 +140,7 @@ static void add_cells(const cell *from, int64_t count, cell *into)
     }
 }
 
-/* Median of |values - centre|; overwrites and reorders `values`. */
+/* Returns the median of |values - centre|. Overwrites and reorders `values`. */
 static double median_deviation(double *values, int64_t count, double centre)
 {
     for (int64_t k = 0; k < count; ++k)
@@ -148,7 +148,7 @@ static double median_deviation(double *values, int64_t count, double centre)
     return count > 0 ? tess_select_smallest(values, count, count / 2) : 0;
 }
 
-/* Cells to values: the mean, or the peak where it stands out among all peaks. */
+/* Turns cells into values: the mean, or the peak if it stands out among all peaks. */
 static void choose_values(const cell *cells, int64_t count, int64_t factor,
                           double *scratch, float *value)
 {
@@ -175,7 +175,8 @@ static void choose_values(const cell *cells, int64_t count, int64_t factor,
 
 static const double SIGMA_PER_MAD = 1.4826; /* of a normal distribution */
 
-/* What captions say: of the image itself, which means of blocks are less noisy than. */
+/* Finds what captions say. They are about the image itself; means of blocks have less
+ * noise. */
 static void measure_pixels(const cell *cells, int64_t count, double *scratch,
                            preview_image *image)
 {
@@ -212,7 +213,7 @@ static void measure(preview_image *image, int64_t count, double *scratch)
     image->sigma = SIGMA_PER_MAD * median_deviation(scratch, used, median);
 }
 
-/* Rank 0: sum the slabs of all ranks. */
+/* Rank 0 sums the slabs of all ranks. */
 static tess_status merge(const char *data, int64_t bytes, preview_image *image)
 {
     tess_status status = TESS_OK;
@@ -239,7 +240,7 @@ cleanup:
     return status;
 }
 
-/* What this rank sends: its slab, then the cells of its rows. Local. */
+/* Packs what this rank sends: its slab, then the cells of its rows. Local. */
 static tess_status reduce_rows(const tess_image_meta *meta, const tess_fits_rows *rows,
                                const preview_image *image, char **data, int64_t *bytes)
 {

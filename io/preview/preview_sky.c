@@ -1,5 +1,5 @@
-/* Lines of constant right ascension and declination through an orthographic (SIN)
- * image, and their labels where they cross its edges, or inside. */
+/* Draws lines of constant right ascension and declination through an orthographic (SIN)
+ * image, with labels where they cross its edges, or inside. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,12 +11,13 @@ enum { SAMPLES = 65, LINE_STEPS = 360, MAX_LINES = 40 };
 
 static const double rad_per_s = TESS_PI / 43200; /* of time */
 
-/* What part of the sky the plot shows; right ascension relative to the centre. */
+/* The part of the sky that the plot shows. Right ascension is relative to the centre.
+ */
 typedef struct sky_range {
     double ra_first, ra_last, dec_first, dec_last;
 } sky_range;
 
-/* The lines drawn; right ascensions relative to the centre. */
+/* The lines that are drawn. Right ascensions are relative to the centre. */
 typedef struct graticule {
     const tess_image_meta *meta;
     const preview_layout *layout;
@@ -26,7 +27,7 @@ typedef struct graticule {
     int num_ra, num_dec;
 } graticule;
 
-/* False beyond the horizon. */
+/* Returns false beyond the horizon. */
 static bool to_sky(const tess_image_meta *meta, double l, double m, double *ra_offset,
                    double *dec)
 {
@@ -87,7 +88,7 @@ static sky_range find_range(const tess_image_meta *meta, const preview_layout *l
     return range;
 }
 
-/* The smallest step of the table, in its units, that is at least `least`. */
+/* Returns the smallest step of the table, in its units, that is at least `least`. */
 static double round_step(const double *table, int count, double least)
 {
     if (least < table[0]) return tess_preview_step(least, 1);
@@ -113,7 +114,7 @@ static double dec_step_asec(const sky_range *range, int most)
                       (range->dec_last - range->dec_first) / TESS_RAD_PER_ASEC / most);
 }
 
-/* Split a count of seconds (of time or arc) into h, m, s or d, m, s, rounded as shown.
+/* Splits a count of seconds (of time or arc) into h, m, s or d, m, s, rounded as shown.
  */
 static void split(double seconds, double step, int *whole, int *minutes, double *rest,
                   int *decimals)
@@ -164,8 +165,8 @@ void tess_preview_dec_text(double dec_rad, double step_asec, char text[64])
                  rest);
 }
 
-/* Multiples of `unit` from first to last, relative to origin, without poles and without
- * the line that closes a circle. */
+/* Lists multiples of `unit` from first to last, relative to origin, without poles and
+ * without the line that closes a circle. */
 static int find_lines(double origin, double first, double last, double unit,
                       double limit, double line[MAX_LINES])
 {
@@ -202,7 +203,7 @@ static void make_graticule(const tess_image_meta *meta, const preview_layout *la
     }
 }
 
-/* A line of constant RA (or Dec) to the mask. */
+/* Adds a line of constant RA (or Dec) to the mask. */
 static void add_sky_line(preview_canvas *canvas, const graticule *sky, bool constant_ra,
                          double value)
 {
@@ -247,8 +248,8 @@ void tess_preview_sky_lines(preview_canvas *canvas, const tess_image_meta *meta,
 
 /* ---- labels ---- */
 
-/* RA, relative to `value` and wrapped so that the seam opposite the centre is no step,
- * or Dec less `value`; NAN beyond the horizon. */
+/* Returns RA relative to `value`, wrapped so that the seam opposite the centre is no
+ * step, or Dec less `value`; NAN beyond the horizon. */
 static double beside_line(const graticule *sky, bool across, double value, double x,
                           double y)
 {
@@ -258,8 +259,8 @@ static double beside_line(const graticule *sky, bool across, double value, doubl
     return across ? remainder(ra - value, TESS_TWO_PI) : dec - value;
 }
 
-/* Whether a line crosses the bottom (or left) edge once and steeply enough for a tick
- * to tell which line it belongs to, and where. */
+/* Whether a line crosses the bottom (or left) edge once, and so steeply that a tick
+ * tells which line it belongs to, and where. */
 static bool crosses_edge(const graticule *sky, bool across, double value, double *where)
 {
     const preview_layout *layout = sky->layout;
@@ -317,7 +318,7 @@ static preview_label make_label(const graticule *sky, bool across, double value)
     return made;
 }
 
-/* Add a label unless it would touch one that is there. */
+/* Adds a label, unless it would touch one that is there. */
 static bool add_label(const preview_layout *layout, const preview_label *made,
                       preview_axes *axes)
 {
@@ -337,8 +338,8 @@ static bool add_label(const preview_layout *layout, const preview_label *made,
     return true;
 }
 
-/* Labels at the bottom (or left) edge, if most of the lines in view can have one there.
- */
+/* Adds labels at the bottom (or left) edge, if most of the lines in view can have one
+ * there. */
 static bool add_edge_labels(const graticule *sky, bool across, preview_axes *axes)
 {
     const double *line = across ? sky->ra : sky->dec;
@@ -361,7 +362,7 @@ static bool add_edge_labels(const graticule *sky, bool across, preview_axes *axe
     return false;
 }
 
-/* Label a line of RA (or Dec) where Dec (or RA) is `along`, if that is well inside. */
+/* Labels a line of RA (or Dec) where Dec (or RA) is `along`, if that is well inside. */
 static bool add_inside(const graticule *sky, bool across, double value, double along,
                        preview_axes *axes)
 {
@@ -387,8 +388,8 @@ static bool add_inside(const graticule *sky, bool across, double value, double a
     return add_label(layout, &made, axes);
 }
 
-/* The distances of the labels from `first` on to the nearest other label, up to a
- * distance beyond which more is no better. */
+/* Adds up the distances of the labels from `first` on to the nearest other label, up to
+ * a distance beyond which more is no better. */
 static double room_between(const preview_layout *layout, const preview_axes *axes,
                            int first)
 {
@@ -404,8 +405,8 @@ static double room_between(const preview_layout *layout, const preview_axes *axe
     return room;
 }
 
-/* Where labels of RA (or Dec) lines do best: half way between two of the other lines,
- * where they have most room; next to the centre among equals. */
+/* Finds where labels of RA (or Dec) lines do best: half way between two of the other
+ * lines, where they have most room; among equals, next to the centre. */
 static double best_row(const graticule *sky, bool across, const preview_axes *axes)
 {
     const double *line = across ? sky->ra : sky->dec;
@@ -432,7 +433,7 @@ static double best_row(const graticule *sky, bool across, const preview_axes *ax
     return best;
 }
 
-/* A label on each line in view, beside each other if possible. */
+/* Labels each line in view, and puts the labels beside each other if possible. */
 static void add_inside_labels(const graticule *sky, bool across, preview_axes *axes)
 {
     const sky_range *range = &sky->range;
