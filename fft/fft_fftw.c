@@ -52,8 +52,8 @@ static void wisdom_load(bool is_double)
     fclose(file);
 }
 
-/* Written aside and renamed, so that concurrent jobs, of other nodes too, never read
- * half a file. */
+/* Writes wisdom to another file and renames it, so that concurrent jobs, of other nodes
+ * too, never read half a file. */
 static void wisdom_save(bool is_double)
 {
     char path[1200], temp[TESS_OUT_FILE_NAME];
@@ -100,7 +100,7 @@ static void plan_single(tess_fft *fft, int length, int sign, unsigned flags, voi
         fft->plan_single = fftwf_plan_dft_1d(length, line, out, sign, flags);
 }
 
-/* False when these flags yield no plan. */
+/* Returns false when these flags yield no plan. */
 static bool make_plan(tess_fft *fft, int length, int sign, unsigned flags, void *line,
                       void *out)
 {

@@ -118,7 +118,8 @@ static void *cpu_image(tess_planes *planes, int image)
 
 /* ---- lines of a slab ---- */
 
-/* Bytes of a work line along v, padded to keep lines aligned to 64 bytes. */
+/* Returns the bytes of a work line along v, padded to keep lines aligned to 64 bytes.
+ */
 static int64_t work_line_bytes(const tess_planes *planes)
 {
     return (planes->opts.nv + 7) / 8 * 8 * planes->value_bytes;
@@ -232,8 +233,8 @@ static void pad_line(const tess_planes *planes, const char *rows, char *line)
     memcpy(line + (planes->opts.nv - half) * bytes, rows, (size_t)(half * bytes));
 }
 
-/* The first pass of imaging: sums pieces to lines, transforms these along v, and keeps
- * the image rows. */
+/* Does the first pass of imaging: sums pieces to lines, transforms these along v, and
+ * keeps the image rows. */
 static tess_status transform_lines(tess_planes *planes, const piece_set *pieces,
                                    const line_set *set, tess_planes_times *times)
 {

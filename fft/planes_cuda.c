@@ -74,8 +74,9 @@ cleanup:
     return status;
 }
 
-/* Number of lines of `length` in a batch: a multiple of 8 (see plane_fft_execute), and
- * no more than there are, unless lines must be rounded alike on any number of ranks. */
+/* Returns the number of lines of `length` in a batch: a multiple of 8 (see
+ * plane_fft_execute), and no more than there are, unless lines must be rounded alike on
+ * any number of ranks. */
 static int64_t batch_of(const tess_planes *planes, int64_t length, int64_t most)
 {
     const bool even = planes->opts.repeatable;
@@ -282,7 +283,7 @@ cleanup:
     return status;
 }
 
-/* The reverse of rows_of_pieces. */
+/* Does the reverse of rows_of_pieces. */
 static tess_status pieces_of_rows(tess_planes *planes, const piece_set *pieces,
                                   const line_list *lines, int64_t first, int64_t count,
                                   const column_place *from)

@@ -138,7 +138,7 @@ int64_t planes_rounds(const tess_planes *planes, const line_list *lines)
     return (most + batch - 1) / batch;
 }
 
-/* The number of lines of a slab in a round. */
+/* Returns the number of lines of a slab in a round. */
 static int64_t round_lines(const tess_planes *planes, const line_list *lines, int slab,
                            int64_t round)
 {
@@ -159,13 +159,13 @@ tess_status planes_line_buffer(tess_planes *planes, void **buffer)
     return tess_device_comm_buffer(planes->opts.links, buffer);
 }
 
-/* The first row of slab f. */
+/* Returns the first row of slab f. */
 static int64_t first_row(const tess_planes *planes, int slab)
 {
     return planes_share(planes->opts.ny, slab, planes->opts.fft_ranks);
 }
 
-/* Where the lines of a slab of a round begin in a row of all lines [bytes]. */
+/* Returns where the lines of a slab of a round begin in a row of all lines [bytes]. */
 static int64_t column_of(const tess_planes *planes, const line_list *lines, int slab,
                          int64_t round)
 {
@@ -347,7 +347,7 @@ static tess_status most_bytes(const tess_planes *planes, const int64_t *bytes,
     return tess_comm_allreduce_i64(planes->comm, most, 1, TESS_MAX);
 }
 
-/* How much of `bytes` bytes lies in [begin, begin + most). */
+/* Returns how much of `bytes` bytes lies in [begin, begin + most). */
 static int64_t part_of(int64_t bytes, int64_t begin, int64_t most)
 {
     const int64_t left = bytes - begin;

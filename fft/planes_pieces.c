@@ -360,7 +360,7 @@ cleanup:
     return status;
 }
 
-/* Bytes that are sent to each rank, or come back from it. */
+/* Computes the bytes that are sent to each rank, or come back from it. */
 static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
 {
     const int size = tess_comm_size(planes->comm);

@@ -97,7 +97,7 @@ static int64_t aligned(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* A thread's memory: one line, and a batch of lines. */
+/* Returns a thread's memory: one line, and a batch of lines. */
 static int64_t line_bytes(int64_t lx, int64_t ly, size_t value_bytes)
 {
     return aligned(tess_max_i64(lx / 2 + 1, ly) * (int64_t)value_bytes);
