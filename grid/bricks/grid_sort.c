@@ -180,9 +180,8 @@ tess_status tess_brick_list_append(const tess_grid_plan *plan,
     TESS_TRY(make_room(plan, samples, row_first, rows, num_threads, part, list));
 #pragma omp parallel for num_threads(num_threads) schedule(static, 1)
     for (int t = 0; t < num_threads; ++t) {
-        run_sink mine =
-            part[t]; /* if threads counted side by side, they would share a cache
-                        line */
+        run_sink mine = part[t]; /* if threads counted side by side, they would share a
+                                    cache line */
         for (int64_t k = rows * t / num_threads; k < rows * (t + 1) / num_threads; ++k)
             cut_row(plan, samples, row_first + k, skip_ignored, plan->keys, &mine);
         part[t] = mine;

@@ -1,6 +1,7 @@
-/* Brick keys of one instruction set; see keys.h. All is computed in double precision,
- * so that the loop vectorises, and without FMA contraction, so that all instruction
- * sets and the functions of locate.h put a footprint into the same brick. */
+/* Computes brick keys with one instruction set; see keys.h. All is computed in double
+ * precision, so that the loop vectorises, and without FMA contraction, so that all
+ * instruction sets and the functions of locate.h put a footprint into the same brick.
+ */
 #include "keys.h"
 
 #include "tess_sincos.h"

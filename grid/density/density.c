@@ -1,4 +1,5 @@
-/* Density of visibilities on the uv-plane, in pages, for uniform and Briggs weights. */
+/* Makes the density of visibilities on the uv-plane, in pages, for uniform and Briggs
+ * weights. */
 #include <math.h>
 #include <string.h>
 

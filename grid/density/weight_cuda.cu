@@ -1,5 +1,5 @@
-/* weight_device.h on CUDA. Compiled without fused multiply-adds, so that every sample
- * falls into the cell that the processor finds for it. */
+/* Implements weight_device.h on CUDA. It is compiled without fused multiply-adds, so
+ * that every sample falls into the cell that the processor finds for it. */
 #include "tess_cuda.h"
 #include "tess_device.h"
 #include "weight_device.h"

@@ -601,7 +601,7 @@ static void do_sparse_piece(gcf_job *job, const tess_gcf_cells *cells,
     function(job);
 }
 
-/* A block lies in one region. */
+/* Takes or releases the lock of a block, which lies in one region. */
 static void guard_block(void *context, int64_t u, int64_t v, bool taken)
 {
     const tiling *tiles = context;

@@ -1,5 +1,6 @@
-/* See tess_projection_cuda.h. Coordinates are rounded as the CPU's are, operation by
- * operation, so that a sample is placed on the same cells and reads the same taps. */
+/* Implements tess_projection_cuda.h. Coordinates are rounded as the CPU's are,
+ * operation by operation, so that a sample is placed on the same cells and reads the
+ * same taps. */
 #include "tess_gcf_device.cuh"
 
 extern "C" {

@@ -1,5 +1,6 @@
-/* Device kernels for every support and both precisions. They are the reference for
- * those on tensor cores, and double precision and supports above 9 use them. */
+/* Grids and degrids with every support and both precisions. These kernels are the
+ * reference for those on tensor cores, and double precision and supports above 9 use
+ * them. */
 #include "tile_cuda_batch.cuh"
 
 namespace

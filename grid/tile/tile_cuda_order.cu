@@ -1,4 +1,4 @@
-/* Gridding whose sums are added in one order, whichever block is the first to be done.
+/* Grids so that sums are added in one order, whichever block is the first to be done.
  *
  * A brick's chunks, in their order, are cut into *parts* of equally many. Every part
  * has sums of its own: the first one the brick's, the others in memory beside. A launch

@@ -1,4 +1,4 @@
-/* Rows to runs, runs to bricks, on the device: what grid_sort.c does on the host.
+/* Makes runs of rows and bricks of runs on the device, as grid_sort.c does on the host.
  *
  * Runs (not visibilities) are sorted: rows of neighbouring channels share a sub-tile
  * most of the time. Every channel's key is worked out, which costs less than finding

@@ -1,4 +1,4 @@
-/* Gridding and degridding of one support on tensor cores, in single precision. Compiled
+/* Grids and degrids with one support on tensor cores, in single precision. Compiled
  * once for each support, TILE_SUPPORT = 4 … 9.
  *
  * To grid a sub-tile's visibilities k is, for each plane p, the matrix product
