@@ -46,7 +46,7 @@ cleanup:
     return status;
 }
 
-/* Absent and valueless keywords leave `value` as it is. */
+/* Reads a keyword. An absent or valueless keyword leaves `value` as it is. */
 void fits_get_number(fitsfile *fits, const char *key, double *value, int *failed)
 {
     double found;

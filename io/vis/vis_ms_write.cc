@@ -111,7 +111,7 @@ int64_t reserve_bytes(int64_t num_chan)
     return (2 + 2 * tiles) << 20;
 }
 
-/* In a folder of the set. */
+/* Holds some of the disk back, by a file in a folder of the set. */
 void hold_reserve(Writer &writer, const std::string &folder, int64_t bytes)
 {
     char name[TESS_OUT_FILE_NAME];

@@ -279,7 +279,7 @@ cleanup:
     return status;
 }
 
-/* TESS_ERR_INPUT: the file ends before its last group. */
+/* Checks that the file does not end before its last group. TESS_ERR_INPUT. */
 static tess_status check_length(const char *path, const uvfits_layout *layout)
 {
     tess_status status = TESS_OK;
