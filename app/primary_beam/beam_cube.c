@@ -1,5 +1,5 @@
 /* Reads primary beams from FITS cubes of power or of voltage. */
-#include "beam_cube.h"
+#include "primary_beam.h"
 
 #include <math.h>
 #include <string.h>

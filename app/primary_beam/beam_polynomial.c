@@ -1,6 +1,6 @@
 /* Computes polynomials of primary beams, and parses those of a text. */
 #define _GNU_SOURCE
-#include "beam_polynomial.h"
+#include "primary_beam.h"
 
 #include <float.h>
 #include <math.h>

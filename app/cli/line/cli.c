@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "cli_help.h"
-#include "cli_mistakes.h"
 #include "tess_comm.h"
 #include "tess_isa.h"
 #include "tess_log.h"

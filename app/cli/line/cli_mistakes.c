@@ -1,7 +1,7 @@
 /* Explains why argp refuses a command line. Users of other imagers may write options of
  * those imagers. The message then names the option of tessera with the same meaning. */
 #define _GNU_SOURCE
-#include "cli_mistakes.h"
+#include "cli_help.h"
 
 #include <ctype.h>
 #include <stdbool.h>

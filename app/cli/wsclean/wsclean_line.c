@@ -1,6 +1,6 @@
 /* Reads a command line in WSClean's syntax. */
 #define _GNU_SOURCE
-#include "wsclean_line.h"
+#include "wsclean_table.h"
 
 #include <float.h>
 #include <stdio.h>

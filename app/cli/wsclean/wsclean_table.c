@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "cli_mistakes.h"
+#include "cli_help.h"
 
 /* Rows of one kind. */
 #define BECOMES(name, arguments, becomes, remark, where)                               \

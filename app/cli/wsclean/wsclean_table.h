@@ -1,11 +1,15 @@
 /** @file wsclean_table.h  (private to app/cli/wsclean/)
- *  The options of WSClean: their arguments, and what becomes of each in tessera.
+ *  The options of WSClean: their arguments, and what becomes of each in tessera; and a
+ *  command line of them, with its observations.
  */
 #ifndef TESS_WSCLEAN_TABLE_H
 #define TESS_WSCLEAN_TABLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#include "tess_status.h"
 
 /** What becomes of an option. */
 typedef enum wsclean_way {
@@ -64,5 +68,40 @@ const char *wsclean_argument(const wsclean_option *option, int k, char *text,
 /** Print the table for the manual, or for the help. Local. */
 void wsclean_print_manual(FILE *out);
 void wsclean_print_help(FILE *out);
+
+/* ---- wsclean_line.c ---- */
+
+/** An option of the command line. */
+typedef struct wsclean_given {
+    const wsclean_option *option;
+    char **argument; /**< words of the command line, in number as the option has */
+} wsclean_given;
+
+/** Zero it before use; end with wsclean_line_free(). */
+typedef struct wsclean_line {
+    wsclean_given *given; /**< [num_given] */
+    int64_t num_given, capacity_given;
+    char **obs; /**< [num_obs] */
+    int num_obs;
+    bool no_columns;     /**< no observation has columns, as WSClean's own all have; the
+                              caller finds out */
+    bool translate_only; /**< -translate-only, -dry-run */
+    bool table;          /**< -table, hidden: print the manual's table */
+    bool help;           /**< -help */
+} wsclean_line;
+
+/** Read argv[1] and what follows. TESS_ERR_USAGE for an option that is unknown, that is
+ *  refused or lacks an argument, and for one behind the observations. `line` refers to
+ *  words of argv. Local. */
+tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line);
+
+/** The last option of this name, or NULL. Local. */
+const wsclean_given *wsclean_line_last(const wsclean_line *line, const char *name);
+
+/** The first argument of the last option of this name, or `otherwise`. Local. */
+const char *wsclean_line_value(const wsclean_line *line, const char *name,
+                               const char *otherwise);
+
+void wsclean_line_free(wsclean_line *line); /**< Local. */
 
 #endif

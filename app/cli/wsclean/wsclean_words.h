@@ -4,7 +4,7 @@
 #ifndef TESS_WSCLEAN_WORDS_H
 #define TESS_WSCLEAN_WORDS_H
 
-#include "wsclean_line.h"
+#include "wsclean_table.h"
 
 /** Words, which are owned. Zeroed is empty. */
 typedef struct wsclean_words {
