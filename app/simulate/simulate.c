@@ -13,7 +13,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_out.h"
+#include "tess_out_file.h"
 #include "tess_sim_layout.h"
 #include "tess_threads.h"
 

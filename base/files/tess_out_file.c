@@ -48,6 +48,43 @@ cleanup:
     return status;
 }
 
+tess_status tess_out_check_other(const char *path, const char *input)
+{
+    tess_status status = TESS_OK;
+    struct stat a, b;
+    if (path && input && stat(path, &a) == 0 && stat(input, &b) == 0 &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        TESS_FAIL(TESS_ERR_IO, "%s: is read by this run; choose another output name",
+                  path);
+cleanup:
+    return status;
+}
+
+/* Whether both lie in one folder under one name; links to one file aside. */
+static bool same_entry(const char *path, const char *other)
+{
+    char folder[2][TESS_OUT_FILE_NAME];
+    struct stat a, b;
+    const char *name = strrchr(path, '/'), *other_name = strrchr(other, '/');
+    if (strcmp(name ? name + 1 : path, other_name ? other_name + 1 : other) != 0)
+        return false;
+    tess_out_file_folder(path, folder[0]);
+    tess_out_file_folder(other, folder[1]);
+    return stat(folder[0], &a) == 0 && stat(folder[1], &b) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+tess_status tess_out_check_distinct(const char *path, const char *other)
+{
+    tess_status status = TESS_OK;
+    if (path && other && same_entry(path, other))
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s: would be written twice by this run; choose another output name",
+                  path);
+cleanup:
+    return status;
+}
+
 /* Create a file or a folder, and open it. Returns −1, with errno, if it exists or
  * cannot be created. */
 static int make_entry(const char *temp, bool is_folder)

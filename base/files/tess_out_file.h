@@ -24,6 +24,14 @@ void tess_out_file_folder(const char *path, char folder[TESS_OUT_FILE_NAME]);
  * `path` does not exist unless `overwrite`. TESS_ERR_IO. Local. */
 tess_status tess_out_check_target(const char *path, bool overwrite);
 
+/** TESS_ERR_IO when `path` is the file (or folder) `input`, whatever their names, so
+ *  that no run replaces what it reads; NULL is fine for both. Local. */
+tess_status tess_out_check_other(const char *path, const char *input);
+
+/** TESS_ERR_IO when two files that a run writes have the same name, whether they exist
+ *  yet or not: the second would replace the first. NULL is fine for both. Local. */
+tess_status tess_out_check_distinct(const char *path, const char *other);
+
 /** Create a new file in the folder of `path`, open for reading and writing, under a
  * temporary name, `temp`. The file is noted for removal until it is published or
  * discarded, and is locked until then, so that no other run takes it for what a killed

@@ -1,4 +1,4 @@
-/* Makes runs of rows and bricks of runs on the device, as grid_sort.c does on the host.
+/* Makes runs of rows and bricks of runs on the device, as brick_sort.c does on the host.
  *
  * Runs (not visibilities) are sorted: rows of neighbouring channels share a sub-tile
  * most of the time. Every channel's key is worked out, which costs less than finding

@@ -14,7 +14,7 @@
 #include "fits_cube.h"
 #include "fits_output.h"
 #include "fits_writing.h"
-#include "out_held.h"
+#include "held_files.h"
 #include "tess_const.h"
 #include "tess_mem.h"
 

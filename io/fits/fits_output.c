@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "out_held.h"
+#include "held_files.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 

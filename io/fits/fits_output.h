@@ -10,7 +10,7 @@
 #include "fits_header.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
-#include "tess_out.h"
+#include "tess_held_files.h"
 #include "tess_out_file.h"
 
 /** The file, and what this rank has written of it. */

@@ -9,7 +9,7 @@
 
 #include "tess_comm.h"
 #include "tess_fits.h"
-#include "tess_out.h"
+#include "tess_held_files.h"
 #include "tess_status.h"
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "fits_header.h"
-#include "out_held.h"
+#include "held_files.h"
 #include "preview.h"
 #include "tess_const.h"
 #include "tess_cubic.h"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "fits_header.h"
-#include "out_map.h"
+#include "mapped_file.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_mem.h"
@@ -31,7 +31,7 @@ typedef struct uvfits_output {
     char path[UVFITS_MAX_PATH], temporary[TESS_OUT_FILE_NAME];
     bool overwrite;
     int fd;
-    tess_out_map *map;    /* of a copy by rows that lies in memory, or NULL */
+    mapped_file *map;     /* of a copy by rows that lies in memory, or NULL */
     bool is_maker;        /* the rank that made the temporary file */
     uvfits_state *source; /* of a copy; NULL for a new file */
     tess_vis_segment
@@ -131,7 +131,7 @@ static tess_status begin_copy(uvfits_output *output, const tess_vis_origin *orig
     }
     const int64_t bytes = source->layout.file_bytes + output->shift;
     if (by_rows)
-        TESS_TRY(tess_out_map_create(output->fd, output->path, bytes, &output->map));
+        TESS_TRY(mapped_file_create(output->fd, output->path, bytes, &output->map));
     if (!output->map) TESS_TRY(tess_out_file_reserve(output->fd, output->path, bytes));
     TESS_TRY(tess_out_file_write(output->fd, output->path,
                                  origin ? output->header : header,
@@ -508,7 +508,7 @@ tess_status uvfits_write_raw(tess_vis_writer *writer, int segment, int64_t row_f
         const char *data = (const char *)from + row * bytes;
         const int64_t offset = layout->data_offset + output->shift + group * bytes;
         if (output->map)
-            TESS_TRY(tess_out_map_write(output->map, data, count * bytes, offset));
+            TESS_TRY(mapped_file_write(output->map, data, count * bytes, offset));
         else
             TESS_TRY(write_rows_at(output, data, count * bytes, offset));
     }
@@ -522,8 +522,8 @@ cleanup:
 static tess_status flush(uvfits_output *output)
 {
     tess_status status = TESS_OK;
-    if (output->map) TESS_TRY(tess_out_map_finish(output->map));
-    tess_out_map_destroy(output->map);
+    if (output->map) TESS_TRY(mapped_file_finish(output->map));
+    mapped_file_destroy(output->map);
     output->map = NULL;
     const int synced = tess_out_file_sync(output->fd), sync_error = errno;
     const int closed = close(output->fd), close_error = errno;
@@ -559,7 +559,7 @@ void uvfits_destroy(tess_vis_writer *writer)
     uvfits_output *output = writer->state;
     writer->state = NULL;
     if (!output) return;
-    tess_out_map_destroy(output->map);
+    mapped_file_destroy(output->map);
     if (output->fd >= 0) close(output->fd);
     if (output->is_maker && !writer->finished) tess_out_file_discard(output->temporary);
     uvfits_release(output->source);

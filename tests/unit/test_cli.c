@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_forced.h"

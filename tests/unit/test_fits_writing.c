@@ -7,7 +7,7 @@
 
 #include "fits_folder.h"
 #include "preview_file.h"
-#include "tess_out.h"
+#include "tess_held_files.h"
 #include "tess_worker.h"
 
 /* Several threads write the bytes of one: an image of three pieces, of which the last

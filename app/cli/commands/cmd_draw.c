@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "option_rules.h"
 #include "options.h"
 #include "tess_cli.h"

@@ -10,7 +10,7 @@
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_out.h"
+#include "tess_out_file.h"
 #include "tess_stop.h"
 #include "tess_subcommands.h"
 

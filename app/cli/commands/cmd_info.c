@@ -4,7 +4,7 @@
 #include <argp.h>
 #include <stdio.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "info.h"
 #include "tess_cli.h"
 #include "tess_log.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "job.h"
 #include "options.h"
 #include "tess_backend.h"
@@ -16,7 +16,6 @@
 #include "tess_list_predict.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_parse.h"
 #include "tess_profile_report.h"

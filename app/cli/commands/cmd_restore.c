@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include <argp.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "tess_cli.h"
 #include "tess_subcommands.h"
 

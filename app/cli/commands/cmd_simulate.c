@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_const.h"

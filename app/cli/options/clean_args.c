@@ -1,5 +1,5 @@
 /* Parses the options for cleaning of tessera image and tessera plan. */
-#include "cli_groups.h"
+#include "groups.h"
 
 #include <float.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "cli_groups.h"
+#include "groups.h"
 #include "job.h"
 #include "options.h"
 #include "tess_const.h"
@@ -16,7 +16,6 @@
 #include "tess_grid.h"
 #include "tess_image_inputs.h"
 #include "tess_mem.h"
-#include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_primary_beam.h"
 #include "tess_threads.h"

@@ -1,6 +1,6 @@
 /* The options that tessera restore and tessera draw have alike. */
 #define _GNU_SOURCE
-#include "cli_groups.h"
+#include "groups.h"
 
 #include <stddef.h>
 

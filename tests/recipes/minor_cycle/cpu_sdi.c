@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "cpu_list.h"
+#include "cpu_loop.h"
+#include "cpu_spectra.h"
 #include "cpu_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -15,9 +15,9 @@
 #include "source.h"
 #include "tess_clean.h"
 #include "tess_fits_cube.h"
+#include "tess_held_files.h"
 #include "tess_log.h"
 #include "tess_mem.h"
-#include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_words.h"
 

@@ -1,7 +1,6 @@
 /* Checks that outputs of a run that makes images are none of its inputs. */
 #include "tess_image_inputs.h"
 
-#include "tess_out.h"
 #include "tess_out_file.h"
 #include "tess_primary_beam.h"
 

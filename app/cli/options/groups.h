@@ -1,9 +1,9 @@
-/** @file cli_groups.h  (private to app/cli/)
+/** @file groups.h  (private to app/cli/)
  *  Groups of options that several subcommands share. Each is a child of the
  * subcommand's argp.
  */
-#ifndef TESS_CLI_GROUPS_H
-#define TESS_CLI_GROUPS_H
+#ifndef TESS_OPTION_GROUPS_H
+#define TESS_OPTION_GROUPS_H
 
 #include <argp.h>
 

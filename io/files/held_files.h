@@ -1,10 +1,10 @@
-/** @file out_held.h  (private to io/)
+/** @file held_files.h  (private to io/)
  *  How the writers of io/ hand their finished files to a list of held ones.
  */
-#ifndef TESS_OUT_HELD_H
-#define TESS_OUT_HELD_H
+#ifndef HELD_FILES_H
+#define HELD_FILES_H
 
-#include "tess_out.h"
+#include "tess_held_files.h"
 #include "tess_out_file.h"
 
 /** Add a finished file to the list; `temp` then becomes "". When `temp` is "" already,

@@ -1,9 +1,9 @@
-/** @file tess_out.h
+/** @file tess_held_files.h
  *  Files that get their final names together, when all of them are complete. Unfinished
  *  files are removed when the run fails or a signal stops it.
  */
-#ifndef TESS_OUT_H
-#define TESS_OUT_H
+#ifndef TESS_HELD_FILES_H
+#define TESS_HELD_FILES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,14 +35,6 @@ tess_status tess_held_publish(tess_comm *comm, tess_held_files *held);
 
 /** Remove the files that have not got their final names, and empty the list. Local. */
 void tess_held_free(tess_held_files *held);
-
-/** TESS_ERR_IO when `path` is the file (or folder) `input`, whatever their names, so
- *  that no run replaces what it reads; NULL is fine for both. Local. */
-tess_status tess_out_check_other(const char *path, const char *input);
-
-/** TESS_ERR_IO when two files that a run writes have the same name, whether they exist
- *  yet or not: the second would replace the first. NULL is fine for both. Local. */
-tess_status tess_out_check_distinct(const char *path, const char *other);
 
 #ifdef __cplusplus
 }

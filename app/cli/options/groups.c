@@ -1,7 +1,7 @@
 /* The groups of options that several subcommands share: which visibilities, how to
  * grid, and how to lay out the work. */
 #define _GNU_SOURCE
-#include "cli_groups.h"
+#include "groups.h"
 
 #include <errno.h>
 #include <float.h>

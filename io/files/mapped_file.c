@@ -1,6 +1,6 @@
 /* Writes a large file in memory (tmpfs) by several threads through a mapping. */
 #define _GNU_SOURCE
-#include "out_map.h"
+#include "mapped_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 /* So much is reserved at a time, in 10 ms. */
 static const int64_t STEP_BYTES = 64 << 20;
 
-struct tess_out_map {
+struct mapped_file {
     int fd;
     char path[1024]; /* for messages */
     int64_t bytes, reserved;
@@ -31,7 +31,7 @@ struct tess_out_map {
 };
 
 /* Reserves the next step. Returns true if there is another one. */
-static bool reserve_step(tess_out_map *map)
+static bool reserve_step(mapped_file *map)
 {
     pthread_mutex_lock(&map->lock);
     const int64_t first = map->reserved;
@@ -59,12 +59,12 @@ static void *reserve(void *argument)
     return NULL;
 }
 
-tess_status tess_out_map_create(int fd, const char *path, int64_t bytes,
-                                tess_out_map **map_out)
+tess_status mapped_file_create(int fd, const char *path, int64_t bytes,
+                               mapped_file **map_out)
 {
     tess_status status = TESS_OK;
     struct statfs info;
-    tess_out_map *map = NULL;
+    mapped_file *map = NULL;
     if (bytes <= 0 || fstatfs(fd, &info) != 0 || info.f_type != TMPFS_MAGIC)
         return TESS_OK;
     map = tess_alloc_zero(1, sizeof *map);
@@ -85,11 +85,11 @@ tess_status tess_out_map_create(int fd, const char *path, int64_t bytes,
     *map_out = map;
     map = NULL;
 cleanup:
-    tess_out_map_destroy(map);
+    mapped_file_destroy(map);
     return status;
 }
 
-static tess_status await(tess_out_map *map, int64_t bytes)
+static tess_status await(mapped_file *map, int64_t bytes)
 {
     tess_status status = TESS_OK;
     pthread_mutex_lock(&map->lock);
@@ -104,8 +104,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_out_map_write(tess_out_map *map, const void *data, int64_t bytes,
-                               int64_t offset)
+tess_status mapped_file_write(mapped_file *map, const void *data, int64_t bytes,
+                              int64_t offset)
 {
     tess_status status = TESS_OK;
     TESS_TRY(await(map, offset + bytes));
@@ -114,12 +114,12 @@ cleanup:
     return status;
 }
 
-tess_status tess_out_map_finish(tess_out_map *map)
+tess_status mapped_file_finish(mapped_file *map)
 {
     return await(map, map->bytes);
 }
 
-void tess_out_map_destroy(tess_out_map *map)
+void mapped_file_destroy(mapped_file *map)
 {
     if (!map) return;
     pthread_mutex_lock(&map->lock);
