@@ -6,6 +6,7 @@
 #include "tess_const.h"
 #include "tess_gcf_grid.h"
 #include "tess_imager.h"
+#include "tess_imager_predict.h"
 #include "uvfits_sample.h"
 
 enum { SIZE = 48, PIXELS = SIZE * SIZE, GROUPS = 60 };

@@ -12,7 +12,7 @@
 #include "tess_cli.h"
 #include "tess_fits.h"
 #include "tess_forced.h"
-#include "tess_imager.h"
+#include "tess_imager_predict.h"
 #include "tess_list_predict.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -31,8 +31,10 @@ static const char doc[] =
     "observation, flagged or not."
     "\v"
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
-    "Jy/pixel, at the pointing of the observation; a cube of these with a FREQ axis, or "
-    "NAME where NAME-0000-model.fits and so on are the models of channels; or a list of sources as DP3 and "
+    "Jy/pixel, at the pointing of the observation; a cube of these with a FREQ axis, "
+    "or "
+    "NAME where NAME-0000-model.fits and so on are the models of channels; or a list "
+    "of sources as DP3 and "
     "WSClean "
     "write it, whose first line begins with 'Format ='. Lists are summed source by "
     "source "
@@ -46,7 +48,15 @@ static const char doc[] =
     "  mpirun -n 4 tessera predict obs.ms --model sky-model.fits \\\n"
     "      --column MODEL_DATA";
 
-enum { OPT_MODEL = 0x100, OPT_FIT_POL, OPT_COLUMN, OPT_OVERWRITE, OPT_PROFILE, OPT_TRACE, OPT_OBS };
+enum {
+    OPT_MODEL = 0x100,
+    OPT_FIT_POL,
+    OPT_COLUMN,
+    OPT_OVERWRITE,
+    OPT_PROFILE,
+    OPT_TRACE,
+    OPT_OBS
+};
 
 static const struct argp_option options[] = {
     {"model", OPT_MODEL, "MODEL.fits|NAME|LIST", 0,

@@ -10,6 +10,7 @@
 
 #include "tess_comm.h"
 #include "tess_imager.h"
+#include "tess_imager_predict.h"
 #include "tess_status.h"
 
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv);

@@ -1,5 +1,5 @@
 /** @file tess_imager.h
- *  The order of work for `tessera image`, `predict` and `plan`: reading, weights,
+ *  The order of work for `tessera image` and `plan`: reading, weights,
  *  partition, gridding, FFT, writing. No arithmetic of its own.
  */
 #ifndef TESS_IMAGER_H
@@ -13,7 +13,6 @@
 #include "tess_fits.h"
 #include "tess_imager_opts.h"
 #include "tess_profile.h"
-#include "tess_vis.h"
 #include "tess_weight.h"
 
 struct tess_image_meta;
@@ -103,32 +102,6 @@ typedef struct tess_image_opts {
     tess_checkpoint_opts checkpoint;
 } tess_image_opts;
 
-/** Takes predicted blocks as they are made, in the order of their rows. A block has
- *  positions, times, antennas and visibilities, to be copied. Local. */
-typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
-                                       const tess_vis_block *block);
-
-struct predict_models;
-
-typedef struct tess_predict_opts {
-    const char *obs;
-    const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V), or
-                            the name of a set of these */
-    int model_terms;   /**< --fit-spectral-pol; 0: the nearest channel of the model */
-    const tess_fits_pixels *pixels;      /**< where that is NULL: a model in memory */
-    const struct predict_models *models; /**< or a model of each output; the column's
-                                              other visibilities become 0 */
-    const char *output;                  /**< -o OUT.uvfits, or NULL */
-    const char *column;                  /**< --column of the MS, or NULL */
-    tess_predict_taker *take;            /**< gets all where there is neither of them */
-    void *take_context;
-    tess_selection selection;
-    tess_gridding gridding;
-    tess_layout layout;
-    bool overwrite;
-    const char *command_line;
-} tess_predict_opts;
-
 /** Make the images. Errors as in README's table of exit statuses; TESS_ERR_STOPPED when
  *  a checkpoint was written instead. Collective. */
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
@@ -142,9 +115,5 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
 /** Where --size or --scale is not given with --predict-models, take that of the first
  *  model. TESS_ERR_IO, TESS_ERR_INPUT, TESS_ERR_ALLOC. Collective. */
 tess_status tess_imager_take_model_size(tess_comm *comm, tess_image_opts *opts);
-
-/** Predict visibilities from a model image. Collective. */
-tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
-                                tess_profile *profile);
 
 #endif

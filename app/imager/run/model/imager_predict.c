@@ -10,7 +10,7 @@
 #include "predictor.h"
 #include "tess_backend_choice.h"
 #include "tess_grid.h"
-#include "tess_imager.h"
+#include "tess_imager_predict.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"

@@ -7,6 +7,7 @@
 
 #include "clean_inputs.h"
 #include "predict_models.h"
+#include "tess_imager_predict.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
 #include "tess_profile_report.h"

@@ -1,0 +1,43 @@
+/** @file tess_imager_predict.h
+ *  Predictions of visibilities at the rows of an observation.
+ */
+#ifndef TESS_IMAGER_PREDICT_H
+#define TESS_IMAGER_PREDICT_H
+
+#include "tess_comm.h"
+#include "tess_fits.h"
+#include "tess_imager_opts.h"
+#include "tess_profile.h"
+#include "tess_vis.h"
+
+/** Takes predicted blocks as they are made, in the order of their rows. A block has
+ *  positions, times, antennas and visibilities, to be copied. Local. */
+typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
+                                       const tess_vis_block *block);
+
+struct predict_models;
+
+typedef struct tess_predict_opts {
+    const char *obs;
+    const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V), or
+                            the name of a set of these */
+    int model_terms;   /**< --fit-spectral-pol; 0: the nearest channel of the model */
+    const tess_fits_pixels *pixels;      /**< where that is NULL: a model in memory */
+    const struct predict_models *models; /**< or a model of each output; the column's
+                                              other visibilities become 0 */
+    const char *output;                  /**< -o OUT.uvfits, or NULL */
+    const char *column;                  /**< --column of the MS, or NULL */
+    tess_predict_taker *take;            /**< gets all where there is neither of them */
+    void *take_context;
+    tess_selection selection;
+    tess_gridding gridding;
+    tess_layout layout;
+    bool overwrite;
+    const char *command_line;
+} tess_predict_opts;
+
+/** Predict visibilities from a model image. Collective. */
+tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
+                                tess_profile *profile);
+
+#endif
