@@ -212,27 +212,23 @@ static tess_status predict_list(tess_comm *comm, const tess_predict_opts *opts,
                                 tess_profile *profile)
 {
     tess_status status = TESS_OK;
-    const tess_selection *s = &opts->selection;
-    const tess_list_predict_opts list = {.obs = opts->obs,
-                                         .list = opts->model,
-                                         .select = {.field = s->field,
-                                                    .spw = s->num_spw ? s->spw : NULL,
-                                                    .num_spw = s->num_spw,
-                                                    .chan_first = s->chan_first,
-                                                    .chan_end = s->chan_end},
-                                         .output = opts->output,
-                                         .column = opts->column,
-                                         .take = opts->take,
-                                         .take_context = opts->take_context,
-                                         .overwrite = opts->overwrite,
-                                         .command_line = opts->command_line,
-                                         .threads = opts->layout.threads};
+    tess_list_predictor *list = NULL;
+    tess_predict_opts by_list = *opts;
     if (opts->gridding.backend &&
         strcmp(opts->gridding.backend, TESS_BACKEND_DEVICE) == 0)
         TESS_FAIL(TESS_ERR_USAGE, "lists of sources are summed on the processor: no "
                                   "--backend " TESS_BACKEND_DEVICE);
-    TESS_TRY(tess_list_predict(comm, &list, profile));
+    status = tess_list_predictor_create(opts->model, opts->layout.threads, &list);
+    TESS_TRY(tess_comm_agree(comm, status));
+    const tess_block_predictor blocks = {.context = list,
+                                         .kind = "the list of sources",
+                                         .begin = tess_list_predictor_begin,
+                                         .fill = tess_list_predictor_fill};
+    by_list.blocks = &blocks;
+    by_list.selection.has_center = false; /* a list says where its sources are */
+    TESS_TRY(tess_imager_predict(comm, &by_list, profile));
 cleanup:
+    tess_list_predictor_destroy(list);
     return status;
 }
 

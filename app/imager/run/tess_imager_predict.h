@@ -17,6 +17,18 @@ typedef tess_status tess_predict_taker(void *context, const tess_vis_meta *meta,
 
 struct predict_models;
 
+/** Predicts blocks of rows without a model image. */
+typedef struct tess_block_predictor {
+    void *context;
+    const char *kind; /**< of the model, for the origin of what is written */
+    /** Begin, once the observation is open. Collective. */
+    tess_status (*begin)(void *context, tess_comm *comm, const tess_vis_meta *meta);
+    /** Fill block->vis of rows of this segment, with as many threads as it likes.
+     *  Local. */
+    tess_status (*fill)(void *context, const tess_vis_segment *segment,
+                        tess_vis_block *block);
+} tess_block_predictor;
+
 typedef struct tess_predict_opts {
     const char *obs;
     const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V), or
@@ -25,6 +37,7 @@ typedef struct tess_predict_opts {
     const tess_fits_pixels *pixels;      /**< where that is NULL: a model in memory */
     const struct predict_models *models; /**< or a model of each output; the column's
                                               other visibilities become 0 */
+    const tess_block_predictor *blocks;  /**< or no model image at all; else NULL */
     const char *output;                  /**< -o OUT.uvfits, or NULL */
     const char *column;                  /**< --column of the MS, or NULL */
     tess_predict_taker *take;            /**< gets all where there is neither of them */
@@ -36,7 +49,7 @@ typedef struct tess_predict_opts {
     const char *command_line;
 } tess_predict_opts;
 
-/** Predict visibilities from a model image. Collective. */
+/** Predict visibilities, block after block of rows. Collective. */
 tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
                                 tess_profile *profile);
 

@@ -1,12 +1,12 @@
-/* `tessera predict`: visibilities of a model image, written over a copy of an
- * observation or into a column. */
+/* `tessera predict`: reads blocks of rows, predicts visibilities of a model image or of
+ * a list of sources, and writes them over a copy of an observation or into a column. */
 #include <stdio.h>
 #include <string.h>
 
 #include "device_predict.h"
 #include "imager_resources.h"
 #include "predict_models.h"
-#include "predicted_mix.h"
+#include "predicted_rows.h"
 #include "predictor.h"
 #include "tess_backend_choice.h"
 #include "tess_grid.h"
@@ -21,24 +21,17 @@ static const double BATCH_SHARE = 0.25;
 /* Bytes of a row of a new file beside its weights: uvw, time, integration, antennas. */
 static const double ROW_BYTES = 48;
 
-/* A block of the observation: where it belongs, and which rows are predicted. */
+/* A block of the observation, and which of its rows are predicted. */
 typedef struct predicted_block {
-    int segment, num_corr;
-    tess_corr corr[TESS_MAX_CORR];
-    int64_t row_first, num_rows, num_chan;
-    int64_t first_row, num_kept; /* its rows in the batch's samples */
-    const tess_recipe *recipe;
-    double *file_w_m;    /* [num_kept][3] uvw of the file, when rotated */
-    tess_vis_block rows; /* of a new file: all but vis, of num_rows rows */
+    tess_vis_block rows; /* without vis: of a new file all, else what is needed */
+    predicted_part part; /* its samples in the batch */
 } predicted_block;
 
 typedef struct predicted_batch {
-    tess_samples samples;
-    int64_t *block_row; /* [samples.num_rows] row within its block */
-    double *row_time;   /* [samples.num_rows] with several models, else NULL */
+    predicted_rows rows;
+    double *row_time; /* [rows.samples.num_rows] with several models, else NULL */
     predicted_block *block;
-    int64_t num_blocks, capacity_blocks;
-    int64_t capacity_rows; /* of block_row and row_time */
+    int64_t num_blocks, capacity_blocks, capacity_times;
 } predicted_batch;
 
 typedef struct predict_run {
@@ -48,6 +41,10 @@ typedef struct predict_run {
     tess_source *source;
     const tess_source_info *info;
     imager_predictor predictor;
+    tess_pol pol[2 * TESS_MAX_POL]; /* [num_pol] of the images that are predicted */
+    int num_pol;
+    float *vis; /* of the block that is handed on */
+    int64_t capacity_vis;
     tess_vis_writer *writer; /* NULL: the caller takes what is predicted */
     char message[1200];      /* of the origin */
     tess_vis_origin origin;
@@ -62,79 +59,49 @@ typedef struct predict_run {
 
 static void batch_free(predicted_batch *batch)
 {
-    for (int64_t k = 0; k < batch->num_blocks; ++k) {
-        tess_free(batch->block[k].file_w_m);
+    for (int64_t k = 0; k < batch->num_blocks; ++k)
         tess_vis_block_free(&batch->block[k].rows);
-    }
-    tess_samples_free(&batch->samples);
-    tess_free(batch->block_row);
+    predicted_rows_free(&batch->rows);
     tess_free(batch->row_time);
     tess_free(batch->block);
     memset(batch, 0, sizeof *batch);
 }
 
-static void *copy_of(const void *from, int64_t count, size_t size)
-{
-    void *copy = tess_alloc(count, size);
-    if (copy) memcpy(copy, from, (size_t)count * size);
-    return copy;
-}
+/* ---- a block in ---- */
 
-/* Keep what a new file says of a block's rows beside visibilities. Local. */
-static tess_status keep_rows(const tess_vis_block *block, tess_vis_block *rows)
+static tess_status copy_of(const void *from, int64_t count, size_t size, void *to)
 {
     tess_status status = TESS_OK;
-    const int64_t num_rows = block->num_rows;
-    rows->uvw_m = copy_of(block->uvw_m, 3 * num_rows, sizeof *rows->uvw_m);
-    rows->time_mjd_s = copy_of(block->time_mjd_s, num_rows, sizeof *rows->time_mjd_s);
-    rows->integration_s =
-        copy_of(block->integration_s, num_rows, sizeof *rows->integration_s);
-    rows->antenna1 = copy_of(block->antenna1, num_rows, sizeof *rows->antenna1);
-    rows->antenna2 = copy_of(block->antenna2, num_rows, sizeof *rows->antenna2);
-    rows->weight = copy_of(block->weight, num_rows * block->num_chan * block->num_corr,
-                           sizeof *rows->weight);
-    if (!rows->uvw_m || !rows->time_mjd_s || !rows->integration_s || !rows->antenna1 ||
-        !rows->antenna2 || !rows->weight)
-        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    void *copy = tess_alloc(count, size);
+    if (!copy) TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    memcpy(copy, from, (size_t)count * size);
+    memcpy(to, &copy, sizeof copy);
 cleanup:
     return status;
 }
 
-/* Give the rows back to a block of their size. */
-static void restore_rows(const tess_vis_block *rows, tess_vis_block *block)
-{
-    const size_t num_rows = (size_t)block->num_rows;
-    const size_t num_vis = num_rows * (size_t)(block->num_chan * block->num_corr);
-    if (num_rows == 0) return;
-    memcpy(block->uvw_m, rows->uvw_m, 3 * num_rows * sizeof *block->uvw_m);
-    memcpy(block->time_mjd_s, rows->time_mjd_s, num_rows * sizeof *block->time_mjd_s);
-    memcpy(block->integration_s, rows->integration_s,
-           num_rows * sizeof *block->integration_s);
-    memcpy(block->antenna1, rows->antenna1, num_rows * sizeof *block->antenna1);
-    memcpy(block->antenna2, rows->antenna2, num_rows * sizeof *block->antenna2);
-    memcpy(block->weight, rows->weight, num_vis * sizeof *block->weight);
-}
-
-/* Times of a block's rows that are predicted. Local. */
-static void keep_times(predicted_batch *batch, const predicted_block *from,
-                       const tess_vis_block *block)
-{
-    for (int64_t k = from->first_row; k < batch->samples.num_rows; ++k)
-        batch->row_time[k] = block->time_mjd_s[batch->block_row[k]];
-}
-
-/* Makes room for `num_rows` rows. Local. */
-static tess_status reserve_rows(const predict_run *run, int64_t num_rows,
-                                predicted_batch *batch)
+/* Keeps what is needed of a block's rows later: positions to rotate visibilities or to
+ * sum sources, and of a new file all. Local. */
+static tess_status keep_rows(const predict_run *run, const tess_vis_block *block,
+                             const tess_recipe *recipe, tess_vis_block *rows)
 {
     tess_status status = TESS_OK;
-    int64_t for_times = batch->capacity_rows;
-    if (run->opts->models && tess_grow((void **)&batch->row_time, &for_times, num_rows,
-                                       sizeof *batch->row_time))
-        TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
-    if (tess_grow((void **)&batch->block_row, &batch->capacity_rows, num_rows,
-                  sizeof *batch->block_row))
-        TESS_FAIL(TESS_ERR_ALLOC, "rows");
+    const int64_t count = block->num_rows;
+    *rows = (tess_vis_block){.segment = block->segment,
+                             .row_first = block->row_first,
+                             .num_rows = count,
+                             .num_chan = block->num_chan,
+                             .num_corr = block->num_corr};
+    if (run->makes_rows || run->opts->blocks || recipe->rotate)
+        TESS_TRY(copy_of(block->uvw_m, 3 * count, sizeof(double), &rows->uvw_m));
+    if (!run->makes_rows) return TESS_OK;
+    TESS_TRY(copy_of(block->time_mjd_s, count, sizeof(double), &rows->time_mjd_s));
+    TESS_TRY(
+        copy_of(block->integration_s, count, sizeof(double), &rows->integration_s));
+    TESS_TRY(copy_of(block->antenna1, count, sizeof(int32_t), &rows->antenna1));
+    TESS_TRY(copy_of(block->antenna2, count, sizeof(int32_t), &rows->antenna2));
+    TESS_TRY(copy_of(block->weight, count * block->num_chan * block->num_corr,
+                     sizeof(float), &rows->weight));
 cleanup:
     return status;
 }
@@ -145,16 +112,28 @@ cleanup:
 static tess_status reserve(const predict_run *run, int64_t count,
                            predicted_batch *batch)
 {
-    tess_status status = TESS_OK;
     const int64_t own = tess_source_own_blocks(run->source);
     int64_t num_rows, num_vis;
+    if (run->opts->blocks) return TESS_OK; /* they need no samples */
     tess_source_slice(run->source, &num_rows, &num_vis);
     if (count < own) {
         num_rows = num_rows / own * count;
         num_vis = num_vis / own * count;
     }
-    TESS_TRY(reserve_rows(run, num_rows, batch));
-    TESS_TRY(tess_samples_reserve(&batch->samples, num_rows, num_vis));
+    return predicted_rows_reserve(&batch->rows, num_rows, num_vis);
+}
+
+/* Keeps the times of the samples' rows from `first` on, of this block. Local. */
+static tess_status keep_times(predicted_batch *batch, int64_t first,
+                              const tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_rows = batch->rows.samples.num_rows;
+    if (tess_grow((void **)&batch->row_time, &batch->capacity_times, num_rows,
+                  sizeof *batch->row_time))
+        TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+    for (int64_t k = first; k < num_rows; ++k)
+        batch->row_time[k] = block->time_mjd_s[batch->rows.row[k]];
 cleanup:
     return status;
 }
@@ -172,97 +151,81 @@ static tess_status add_block(predict_run *run, predicted_batch *batch)
     memset(out, 0, sizeof *out);
     TESS_TRY(tess_source_next_block(run->source, &block, &recipe));
     if (!block) return TESS_OK;
-    out->segment = block->segment;
-    out->row_first = block->row_first;
-    out->num_rows = block->num_rows;
-    out->num_chan = block->num_chan;
-    out->num_corr = block->num_corr;
-    memcpy(out->corr, run->info->meta->segment[block->segment].corr, sizeof out->corr);
-    out->recipe = recipe;
-    out->first_row = batch->samples.num_rows;
-    TESS_TRY(reserve_rows(run, batch->samples.num_rows + block->num_rows, batch));
-    TESS_TRY(tess_prepare_positions(recipe, block, &batch->samples, batch->block_row));
-    out->num_kept = batch->samples.num_rows - out->first_row;
-    if (run->opts->models) keep_times(batch, out, block);
-    if (run->makes_rows) TESS_TRY(keep_rows(block, &out->rows));
-    if (recipe->rotate) {
-        out->file_w_m = tess_alloc(3 * out->num_kept, sizeof *out->file_w_m);
-        if (!out->file_w_m) TESS_FAIL(TESS_ERR_ALLOC, "rows");
-        for (int64_t k = 0; k < out->num_kept; ++k)
-            memcpy(out->file_w_m + 3 * k,
-                   block->uvw_m + 3 * batch->block_row[out->first_row + k],
-                   3 * sizeof(double));
-    }
+    TESS_TRY(keep_rows(run, block, recipe, &out->rows));
+    if (run->opts->blocks) return TESS_OK;
+    TESS_TRY(predicted_rows_add(&batch->rows, recipe, block, 0, &out->part));
+    if (run->opts->models) TESS_TRY(keep_times(batch, out->part.first, block));
 cleanup:
     return status;
 }
 
-/* Stokes parameters of a sample become the block's correlations. */
-static predicted_mix mix_of(const imager_model *model, const predicted_block *from)
-{
-    predicted_mix mix = {.num_corr = from->num_corr,
-                         .num_images = model->num_stokes,
-                         .scale = model->scale};
-    for (int c = 0; c < from->num_corr; ++c) {
-        double complex stokes[4];
-        tess_pol_from_stokes(from->corr[c], stokes);
-        for (int s = 0; s < model->num_stokes; ++s)
-            mix.coefficient[c][s] = stokes[model->stokes[s] - 1];
-    }
-    return mix;
-}
+/* ---- a block out ---- */
 
-static void fill_row(const predicted_mix *mix, const predicted_batch *batch,
-                     const predicted_block *from, int64_t k, tess_vis_block *block)
-{
-    const tess_samples *samples = &batch->samples;
-    const int64_t row = from->first_row + k, to = batch->block_row[row];
-    for (int64_t c = 0; c < from->num_chan; ++c) {
-        double re = 1, im = 0;
-        if (from->file_w_m)
-            tess_rotation_phase(from->recipe, from->file_w_m + 3 * k,
-                                from->recipe->inv_lambda[c], &re, &im);
-        predicted_mix_sample(mix, samples, samples->vis_first[row] + c, re, im,
-                             block->vis +
-                                 2 * (to * from->num_chan + c) * from->num_corr);
-    }
-}
-
-/* Write one block; a rank without one takes part with no rows. Collective. */
-static tess_status write_block(const predict_run *run, const predicted_batch *batch,
-                               int64_t index, tess_vis_block *block)
+/* Makes the visibilities of a block, which is that of the file with run->vis. A rank
+ * that has none gets one of no rows. Local. */
+static tess_status fill_block(predict_run *run, const predicted_batch *batch,
+                              int64_t index, tess_vis_block *block)
 {
     tess_status status = TESS_OK;
-    const predicted_block none = {.num_corr = 1, .num_chan = 1};
-    const predicted_block *from =
-        index < batch->num_blocks ? &batch->block[index] : &none;
-    const int64_t values = from->num_rows * from->num_chan * from->num_corr;
-    status = tess_vis_block_resize(block, from->num_rows, from->num_chan,
-                                   from->num_corr > 0 ? from->num_corr : 1);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    block->segment = from->segment;
-    block->row_first = from->row_first;
-    block->num_rows = from->num_rows;
-    block->num_chan = from->num_chan;
-    block->num_corr = from->num_corr;
-    if (run->makes_rows) restore_rows(&from->rows, block);
+    const tess_block_predictor *blocks = run->opts->blocks;
+    *block = (tess_vis_block){.num_chan = 1, .num_corr = 1};
+    if (index >= batch->num_blocks || batch->block[index].rows.num_rows == 0)
+        return TESS_OK;
+    const predicted_block *from = &batch->block[index];
+    const tess_vis_segment *segment = &run->info->meta->segment[from->rows.segment];
+    const int64_t values =
+        2 * from->rows.num_rows * from->rows.num_chan * from->rows.num_corr;
+    if (tess_grow((void **)&run->vis, &run->capacity_vis, values, sizeof *run->vis))
+        TESS_FAIL(TESS_ERR_ALLOC, "not enough memory for a block of %lld rows",
+                  (long long)from->rows.num_rows);
+    *block = from->rows;
+    block->vis = run->vis;
+    if (blocks) return blocks->fill(blocks->context, segment, block);
     /* rows without finite uvw have no prediction: 0 */
-    memset(block->vis, 0, (size_t)(2 * values) * sizeof *block->vis);
-    const predict_models *models = run->opts->models;
-    const predicted_mix mix = models ? predicted_mix_of(models->pol, models->num_pol,
-                                                        from->corr, from->num_corr, 1)
-                                     : mix_of(&run->predictor.model, from);
-#pragma omp parallel for num_threads(run->opts->layout.threads) schedule(static)
-    for (int64_t k = 0; k < from->num_kept; ++k)
-        fill_row(&mix, batch, from, k, block);
-    if (run->writer)
-        TESS_TRY(tess_vis_write(run->writer, block));
-    else
-        TESS_TRY(run->opts->take(run->opts->take_context, run->info->meta, block));
-    run->profile->stage_bytes[TESS_STAGE_WRITE] += values * 2 * (int64_t)sizeof(float);
+    memset(block->vis, 0, (size_t)values * sizeof *block->vis);
+    const predicted_mix mix =
+        predicted_mix_of(run->pol, run->num_pol, segment->corr, segment->num_corr,
+                         run->opts->models ? 1 : run->predictor.model.scale);
+    predicted_rows_take(&batch->rows, &from->part, &mix, run->opts->layout.threads, 0,
+                        block);
 cleanup:
     return status;
 }
+
+/* Hands a block on. Collective. */
+static tess_status hand_on(const predict_run *run, const tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    if (run->writer)
+        TESS_TRY(tess_vis_write(run->writer, block));
+    else if (block->num_rows > 0)
+        TESS_TRY(run->opts->take(run->opts->take_context, run->info->meta, block));
+    run->profile->stage_bytes[TESS_STAGE_WRITE] += block->num_rows * block->num_chan *
+                                                   block->num_corr * 2 *
+                                                   (int64_t)sizeof(float);
+cleanup:
+    return status;
+}
+
+/* Writes a batch's blocks, which predictors of blocks fill now. Collective. */
+static tess_status write_batch(predict_run *run, const predicted_batch *batch,
+                               int64_t num_blocks)
+{
+    tess_status status = TESS_OK;
+    const tess_stage fills = run->opts->blocks ? TESS_STAGE_GRID : TESS_STAGE_WRITE;
+    tess_vis_block block;
+    double mark = tess_time_now();
+    for (int64_t k = 0; k < num_blocks; ++k) {
+        TESS_TRY(tess_comm_agree(run->comm, fill_block(run, batch, k, &block)));
+        tess_profile_lap(run->profile, fills, &mark);
+        TESS_TRY(hand_on(run, &block));
+        tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
+    }
+cleanup:
+    return status;
+}
+
+/* ---- batches ---- */
 
 /* The model of an output, at the rows and channels of it that are in a batch.
  * Collective. */
@@ -280,7 +243,7 @@ static tess_status predict_output(predict_run *run, int64_t output,
         status =
             imager_rows_zero(run->row_first, run->num_rows, models->geom.nx, &rows[p]);
     if (status == TESS_OK)
-        status = output_table_choose_rows(&run->outputs, output, &batch->samples,
+        status = output_table_choose_rows(&run->outputs, output, &batch->rows.samples,
                                           batch->row_time, &chosen);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(models->load(models->context, output, rows));
@@ -289,7 +252,7 @@ static tess_status predict_output(predict_run *run, int64_t output,
     predictor->rows = NULL;
     TESS_TRY(status);
     output_table_put_back(&run->outputs, output, &chosen, batch->row_time,
-                          1 / predictor->model.scale, &batch->samples);
+                          1 / predictor->model.scale, &batch->rows.samples);
 cleanup:
     for (int p = 0; p < models->num_pol; ++p)
         imager_rows_free(&rows[p]);
@@ -301,7 +264,7 @@ cleanup:
 static tess_status predict_outputs(predict_run *run, predicted_batch *batch)
 {
     tess_status status = TESS_OK;
-    tess_samples *samples = &batch->samples;
+    tess_samples *samples = &batch->rows.samples;
     const int64_t bytes =
         samples->num_vis * samples->num_pol * 2 * (samples->is_double ? 8 : 4);
     if (bytes > 0) memset(samples->vis, 0, (size_t)bytes);
@@ -311,27 +274,28 @@ cleanup:
     return status;
 }
 
-static tess_status predict_batch(predict_run *run, int64_t first, int64_t end,
-                                 tess_vis_block *block)
+static tess_status predict_batch(predict_run *run, int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
     predicted_batch batch = {0};
     double mark = tess_time_now();
-    batch.samples = tess_source_samples(run->source);
-    batch.samples.num_pol = run->predictor.model.num_stokes;
-    batch.samples.num_weight = 1;
+    batch.rows.samples = tess_source_samples(run->source);
+    batch.rows.samples.num_pol = run->num_pol;
+    batch.rows.samples.num_weight = 1;
     status = reserve(run, end - first, &batch);
     for (int64_t k = first; k < end && status == TESS_OK; ++k)
         status = add_block(run, &batch);
     TESS_TRY(tess_comm_agree(run->comm, status));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    TESS_TRY(run->opts->models ? predict_outputs(run, &batch)
-                               : imager_predictor_run(&run->predictor, &batch.samples));
-    run->profile->visibilities += batch.samples.num_vis;
-    mark = tess_time_now();
-    for (int64_t k = 0; k < end - first; ++k)
-        TESS_TRY(write_block(run, &batch, k, block));
-    tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
+    if (run->opts->models)
+        TESS_TRY(predict_outputs(run, &batch));
+    else if (!run->opts->blocks)
+        TESS_TRY(imager_predictor_run(&run->predictor, &batch.rows.samples));
+    run->profile->visibilities += batch.rows.samples.num_vis;
+    for (int64_t k = 0; run->opts->blocks && k < batch.num_blocks; ++k)
+        run->profile->visibilities +=
+            batch.block[k].rows.num_rows * batch.block[k].rows.num_chan;
+    TESS_TRY(write_batch(run, &batch, end - first));
 cleanup:
     batch_free(&batch);
     return status;
@@ -342,9 +306,9 @@ static tess_status open_writer(predict_run *run)
     tess_status status = TESS_OK;
     tess_vis_reader *reader = tess_source_reader(run->source, 0);
     const tess_predict_opts *opts = run->opts;
-    snprintf(run->message, sizeof run->message,
-             "visibilities%s%s predicted from the model image %s",
+    snprintf(run->message, sizeof run->message, "visibilities%s%s predicted from %s %s",
              opts->column ? " of " : "", opts->column ? opts->column : "",
+             opts->blocks ? opts->blocks->kind : "the model image",
              opts->model    ? opts->model
              : opts->models ? "of each output"
                             : "in memory");
@@ -394,6 +358,8 @@ static tess_status take_models(predict_run *run, imager_model *model)
     const predict_models *models = run->opts->models;
     *model =
         (imager_model){.geom = models->geom, .num_stokes = models->num_pol, .scale = 1};
+    run->num_pol = models->num_pol;
+    memcpy(run->pol, models->pol, (size_t)models->num_pol * sizeof *run->pol);
     tess_planes_final_rows(models->geom.ny, run->opts->layout.forced.fft_ranks,
                            tess_comm_rank(run->comm), tess_comm_size(run->comm),
                            &run->row_first, &run->num_rows);
@@ -401,13 +367,16 @@ static tess_status take_models(predict_run *run, imager_model *model)
 }
 
 /* Local. */
-static tess_status open_model(const predict_run *run, imager_model *model)
+static tess_status open_model(predict_run *run, imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     const tess_source_info *info = run->info;
     TESS_TRY(imager_model_open(opts->model, opts->model_terms, opts->pixels,
                                info->ra_rad, info->dec_rad, 0, model));
+    run->num_pol = model->num_stokes;
+    for (int p = 0; p < run->num_pol; ++p)
+        run->pol[p] = (tess_pol){.code = (tess_corr)model->stokes[p]};
     if (model->cube)
         status = model_cube_check(model->cube, info->freq_hz, info->num_chan,
                                   tess_comm_rank(run->comm) == 0);
@@ -416,9 +385,18 @@ cleanup:
     return status;
 }
 
-/* Open the observation, and the model or models that are predicted. `*model` is taken
- * over by the predictor, or closed after a failure. Collective. */
-static tess_status open_inputs(predict_run *run, imager_model *model)
+/* Prepares reading. Local. */
+static tess_status set_up_source(predict_run *run)
+{
+    const tess_predict_opts *opts = run->opts;
+    const tess_pol first = {.code = run->info->corr[0]};
+    return tess_source_setup(run->source, &first, 1, 0,
+                             opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
+                             opts->layout.threads, TESS_BLOCK_BYTES);
+}
+
+/* Open the observation. Collective. */
+static tess_status open_source(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
@@ -432,20 +410,12 @@ static tess_status open_inputs(predict_run *run, imager_model *model)
     run->makes_rows = opts->output
                           ? !tess_vis_is_copied(tess_source_reader(run->source, 0))
                           : opts->column == NULL;
-    status = opts->models ? take_models(run, model) : open_model(run, model);
-    const tess_pol first = {.code = run->info->corr[0]};
-    if (status == TESS_OK)
-        status = tess_source_setup(run->source, &first, 1, 0,
-                                   opts->gridding.accuracy < TESS_SINGLE_ACCURACY,
-                                   opts->layout.threads, TESS_BLOCK_BYTES);
-    status = tess_comm_agree(run->comm, status);
-    if (status != TESS_OK) imager_model_close(model);
 cleanup:
     return status;
 }
 
 /* How many blocks are predicted at a time, so that their samples fit. Collective. */
-static tess_status divide_blocks(predict_run *run, int num_stokes)
+static tess_status divide_blocks(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
@@ -455,7 +425,7 @@ static tess_status divide_blocks(predict_run *run, int num_stokes)
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
-    double bytes = (double)num_vis * 3 * value_bytes * num_stokes;
+    double bytes = (double)num_vis * 3 * value_bytes * run->num_pol;
     if (run->makes_rows)
         bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +
                  (double)num_rows * ROW_BYTES;
@@ -467,7 +437,8 @@ cleanup:
     return status;
 }
 
-static tess_status set_up(predict_run *run)
+/* Makes the predictor of a model image, or of one for each output. Collective. */
+static tess_status set_up_images(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
@@ -476,15 +447,33 @@ static tess_status set_up(predict_run *run)
     TESS_TRY(imager_backend(run->comm, opts->gridding.backend, &backend));
     imager_backend_log(opts->gridding.backend, backend);
     TESS_TRY(imager_meter(run->comm, backend, run->profile));
-    TESS_TRY(open_inputs(run, &model));
+    TESS_TRY(open_source(run));
+    status = opts->models ? take_models(run, &model) : open_model(run, &model);
+    if (status == TESS_OK) status = set_up_source(run);
+    status = tess_comm_agree(run->comm, status);
+    if (status != TESS_OK) imager_model_close(&model);
+    TESS_TRY(status);
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
-    TESS_TRY(divide_blocks(run, model.num_stokes));
+    TESS_TRY(divide_blocks(run));
     int64_t by_rows = opts->output && !model.cube &&
                       device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
-    if (opts->output || opts->column) TESS_TRY(open_writer(run));
+cleanup:
+    return status;
+}
+
+/* Begins a prediction without images. It takes one block at a time. Collective. */
+static tess_status set_up_blocks(predict_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_block_predictor *blocks = run->opts->blocks;
+    TESS_TRY(open_source(run));
+    TESS_TRY(tess_comm_agree(run->comm, set_up_source(run)));
+    TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
+    run->blocks_per_batch = 1;
+    TESS_TRY(blocks->begin(blocks->context, run->comm, run->info->meta));
 cleanup:
     return status;
 }
@@ -492,15 +481,12 @@ cleanup:
 static tess_status predict_batches(predict_run *run)
 {
     tess_status status = TESS_OK;
-    tess_vis_block block = {0};
     tess_source_rewind(run->source);
     for (int64_t first = 0; first < run->num_blocks; first += run->blocks_per_batch) {
         const int64_t end = first + run->blocks_per_batch;
-        TESS_TRY(predict_batch(run, first,
-                               end < run->num_blocks ? end : run->num_blocks, &block));
+        TESS_TRY(predict_batch(run, first, tess_min_i64(end, run->num_blocks)));
     }
 cleanup:
-    tess_vis_block_free(&block);
     return status;
 }
 
@@ -509,7 +495,8 @@ tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
 {
     tess_status status = TESS_OK;
     predict_run run = {.comm = comm, .opts = opts, .profile = profile};
-    TESS_TRY(set_up(&run));
+    TESS_TRY(opts->blocks ? set_up_blocks(&run) : set_up_images(&run));
+    if (opts->output || opts->column) TESS_TRY(open_writer(&run));
     if (run.by_rows)
         TESS_TRY(device_predict_rows(&run.predictor, run.source, run.writer));
     else
@@ -525,6 +512,7 @@ cleanup:
     if (run.source)
         profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
+    tess_free(run.vis);
     if (opts->models) tess_free(run.outputs.chan_output); /* the rest is borrowed */
     imager_predictor_free(&run.predictor);
     tess_source_close(run.source);

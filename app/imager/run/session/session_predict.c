@@ -3,7 +3,7 @@
  * once more, and are planned for as `tessera predict` plans for the rows of a file. */
 #include <string.h>
 
-#include "predicted_mix.h"
+#include "predicted_rows.h"
 #include "session_private.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -142,29 +142,22 @@ void imager_predictions_free(imager_predictions *predictions)
     *predictions = (imager_predictions){0};
 }
 
-/* Neighbouring channels of a segment that belong to one output, and the samples of
- * their rows. */
+/* Neighbouring channels of a segment that belong to one output. */
 typedef struct channel_run {
-    int64_t part; /* index of the part of the predictions */
-    const session_rows *rows;
-    int64_t chan, out, count; /* first channel in the segment, first channel in the
-                                 output, number of channels */
-    int64_t first_row, end_row;
+    int64_t part, to_chan; /* index of the part of the predictions, and channel of it */
+    predicted_part from;
 } channel_run;
 
 typedef struct session_batch {
     imager_predictions *predictions;
-    tess_samples samples;
-    int64_t
-        *part_row; /* [samples.num_rows] the row of each sample row within its part */
+    predicted_rows rows;
     channel_run *run;
     int64_t num_runs, capacity_runs;
 } session_batch;
 
 static void batch_free(session_batch *batch)
 {
-    tess_samples_free(&batch->samples);
-    tess_free(batch->part_row);
+    predicted_rows_free(&batch->rows);
     tess_free(batch->run);
 }
 
@@ -209,26 +202,19 @@ cleanup:
 }
 
 /* Makes samples of the channels [chan, chan + count) of a segment. */
-static tess_status add_run(session_batch *batch, const channel_run *run)
+static tess_status add_run(session_batch *batch, const tess_recipe *recipe,
+                           int64_t index, int64_t chan, int64_t to_chan, int64_t count)
 {
     tess_status status = TESS_OK;
-    tess_samples *samples = &batch->samples;
-    const imager_predicted *part = &batch->predictions->part[run->part];
-    tess_recipe recipe = *run->rows->recipe;
+    const imager_predicted *part = &batch->predictions->part[index];
     const tess_vis_block block = {
-        .num_rows = part->num_rows, .num_chan = run->count, .uvw_m = part->uvw_m};
-    int64_t capacity = samples->num_rows;
-    recipe.chan_base += (int32_t)run->chan;
-    if (tess_grow((void **)&batch->part_row, &capacity,
-                  samples->num_rows + part->num_rows, sizeof *batch->part_row) ||
-        tess_grow((void **)&batch->run, &batch->capacity_runs, batch->num_runs + 1,
+        .num_rows = part->num_rows, .num_chan = count, .uvw_m = part->uvw_m};
+    if (tess_grow((void **)&batch->run, &batch->capacity_runs, batch->num_runs + 1,
                   sizeof *batch->run))
         TESS_FAIL(TESS_ERR_ALLOC, "rows to predict");
-    channel_run *added = &batch->run[batch->num_runs++];
-    *added = *run;
-    added->first_row = samples->num_rows;
-    TESS_TRY(tess_prepare_positions(&recipe, &block, samples, batch->part_row));
-    added->end_row = samples->num_rows;
+    channel_run *run = &batch->run[batch->num_runs++];
+    *run = (channel_run){.part = index, .to_chan = to_chan};
+    TESS_TRY(predicted_rows_add(&batch->rows, recipe, &block, chan, &run->from));
 cleanup:
     return status;
 }
@@ -249,10 +235,11 @@ static tess_status add_segment(session_batch *batch, const session_rows *rows,
     if (!part->freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     TESS_TRY(copy_rows(rows, time, part));
     for (int64_t c = 0; c < segment->num_chan;) {
-        channel_run run = {.part = index, .rows = rows, .chan = c, .out = out};
-        for (; c < segment->num_chan && own[c]; ++c, ++run.count)
+        const int64_t chan = c, to_chan = out;
+        for (; c < segment->num_chan && own[c]; ++c)
             part->freq_hz[out++] = segment->freq_hz[c];
-        if (run.count > 0) TESS_TRY(add_run(batch, &run));
+        if (c > chan)
+            TESS_TRY(add_run(batch, rows->recipe, index, chan, to_chan, c - chan));
         for (; c < segment->num_chan && !own[c]; ++c) {
         }
     }
@@ -271,9 +258,9 @@ static tess_status lay_out(imager_session *session, int64_t interval, int64_t ch
     bool *wanted = tess_alloc_zero(run->info->num_chan, sizeof *wanted);
     if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     output_table_channels(&run->outputs, channel, wanted);
-    batch->samples = tess_source_samples(predictor->source);
-    batch->samples.num_pol = num_pol;
-    batch->samples.num_weight = 1;
+    batch->rows.samples = tess_source_samples(predictor->source);
+    batch->rows.samples.num_pol = num_pol;
+    batch->rows.samples.num_weight = 1;
     for (int k = 0; k < predictor->num_segments; ++k)
         count += count_wanted(&predictor->rows[k], wanted) > 0;
     batch->predictions->part = tess_alloc_zero(count, sizeof(imager_predicted));
@@ -289,28 +276,19 @@ cleanup:
 }
 
 /* Turns predicted samples into the visibilities of the file's correlations. */
-static void fill_run(const imager_session *session, const session_batch *batch,
+static void take_run(const imager_session *session, const session_batch *batch,
                      const session_prediction *what, const channel_run *run)
 {
-    const tess_samples *samples = &batch->samples;
-    const tess_recipe *recipe = run->rows->recipe;
     const imager_predicted *part = &batch->predictions->part[run->part];
     const predicted_mix mix =
         predicted_mix_of(what->pol, what->num_pol, part->corr, part->num_corr,
                          what->predictor->model.scale);
-#pragma omp parallel for num_threads(session->opts.layout.threads) schedule(static)
-    for (int64_t k = run->first_row; k < run->end_row; ++k) {
-        const int64_t row = batch->part_row[k];
-        float *out = part->vis + 2 * (row * part->num_chan + run->out) * part->num_corr;
-        for (int64_t c = 0; c < run->count; ++c) {
-            double re = 1, im = 0;
-            if (recipe->rotate)
-                tess_rotation_phase(recipe, part->uvw_m + 3 * row,
-                                    recipe->inv_lambda[run->chan + c], &re, &im);
-            predicted_mix_sample(&mix, samples, samples->vis_first[k] + c, re, im,
-                                 out + 2 * c * part->num_corr);
-        }
-    }
+    tess_vis_block block = {.num_chan = part->num_chan,
+                            .num_corr = part->num_corr,
+                            .uvw_m = part->uvw_m,
+                            .vis = part->vis};
+    predicted_rows_take(&batch->rows, &run->from, &mix, session->opts.layout.threads,
+                        run->to_chan, &block);
 }
 
 static tess_status check_polarisations(const image_run *run)
@@ -334,9 +312,9 @@ tess_status session_predict(imager_session *session, int64_t interval, int64_t c
     session_batch batch = {.predictions = &made};
     status = lay_out(session, interval, channel, what->num_pol, &batch);
     TESS_TRY(tess_comm_agree(session->run.comm, status));
-    TESS_TRY(imager_predictor_run(what->predictor, &batch.samples));
+    TESS_TRY(imager_predictor_run(what->predictor, &batch.rows.samples));
     for (int64_t k = 0; k < batch.num_runs; ++k)
-        fill_run(session, &batch, what, &batch.run[k]);
+        take_run(session, &batch, what, &batch.run[k]);
     *predictions = made;
     made = (imager_predictions){0};
 cleanup:
