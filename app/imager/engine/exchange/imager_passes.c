@@ -300,13 +300,29 @@ cleanup:
     return status;
 }
 
+/* Whether each of this many passes takes a share of the bricks of all steps; otherwise
+ * passes take steps of their own. */
+static bool by_shares(const imager_job *job, const imager_passes *passes, int num)
+{
+    return passes->planes_at_once > 0 || num > tess_steps_count(job->steps);
+}
+
+int imager_passes_in_turn(const imager_job *job, const imager_passes *passes)
+{
+    int most = 1;
+    for (int k = 0; k < passes->num_windows; ++k)
+        if (by_shares(job, passes, passes->num_shares[k]) &&
+            passes->num_shares[k] > most)
+            most = passes->num_shares[k];
+    return most;
+}
+
 imager_cut imager_passes_cut(const imager_job *job, const imager_passes *passes,
                              int window, int64_t pass)
 {
     const int steps = tess_steps_count(job->steps), num = passes->num_shares[window];
     if (passes->cut) return passes->cut[pass];
-    if (passes->planes_at_once > 0 || num > steps)
-        return (imager_cut){0, steps, (int)pass, num};
+    if (by_shares(job, passes, num)) return (imager_cut){0, steps, (int)pass, num};
     return (imager_cut){(int)(steps * pass / num), (int)(steps * (pass + 1) / num), 0,
                         1};
 }

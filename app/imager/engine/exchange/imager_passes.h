@@ -66,6 +66,9 @@ tess_status imager_passes_choose(const imager_job *job, const tess_brick_list *o
                                  const tess_samples *limited, imager_passes *passes);
 void imager_passes_free(imager_passes *passes); /**< Local. */
 
+/** The largest number of passes that add to the same planes. Local. */
+int imager_passes_in_turn(const imager_job *job, const imager_passes *passes);
+
 /** The cut of a pass, and the one that takes all bricks. Local. */
 imager_cut imager_passes_cut(const imager_job *job, const imager_passes *passes,
                              int window, int64_t pass);

@@ -12,24 +12,24 @@
 
 /* With --reproducible all planes are summed at once, so that sums are rounded in one
  * order. */
-tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
+tess_status imager_predict_window(imager_job *job, double other_bytes,
+                                  const tess_brick_list *bricks, int *planes_at_once)
+{
+    if (!job->layout->reproducible)
+        return imager_plane_window(job, other_bytes, bricks, planes_at_once);
+    /* a device always holds the sums of all planes */
+    *planes_at_once = job->plan->num_planes > 1 && !job->backend->start
+                          ? job->layout->forced.plane_window
+                          : 0;
+    return TESS_OK;
+}
+
+tess_status imager_predict_owned(tess_steps *steps, int planes_at_once,
                                  tess_samples *owned, const tess_brick_list *bricks)
 {
-    tess_status status = TESS_OK;
-    /* a device always holds the sums of all planes (imager_plane_window) */
-    int window = job->plan->num_planes > 1 && !job->backend->start
-                     ? job->layout->forced.plane_window
-                     : 0;
-    if (!job->layout->reproducible)
-        TESS_TRY(imager_plane_window(
-            job,
-            imager_base_bytes(job) + imager_planes_bytes(job) + other_bytes +
-                (double)bricks->num_runs * (double)sizeof(tess_run),
-            bricks, &window));
-    TESS_TRY(window > 0 ? tess_steps_predict_by_planes(steps, window, owned, bricks)
-                        : tess_steps_predict(steps, owned, bricks));
-cleanup:
-    return status;
+    return planes_at_once > 0
+               ? tess_steps_predict_by_planes(steps, planes_at_once, owned, bricks)
+               : tess_steps_predict(steps, owned, bricks);
 }
 
 /* Predicts the samples that this rank owns. The samples that it has read, `other`, take
@@ -37,9 +37,16 @@ cleanup:
 static tess_status predict_beside(imager_job *job, const tess_samples *other,
                                   tess_samples *owned, const tess_brick_list *bricks)
 {
-    const double bytes = imager_samples_bytes(owned) +
-                         (other != owned ? imager_samples_bytes(other) : 0);
-    return imager_predict_owned(job, job->steps, bytes, owned, bricks);
+    tess_status status = TESS_OK;
+    int planes;
+    const double bytes = imager_base_bytes(job) + imager_planes_bytes(job) +
+                         imager_samples_bytes(owned) +
+                         (other != owned ? imager_samples_bytes(other) : 0) +
+                         (double)bricks->num_runs * (double)sizeof(tess_run);
+    TESS_TRY(imager_predict_window(job, bytes, bricks, &planes));
+    TESS_TRY(imager_predict_owned(job->steps, planes, owned, bricks));
+cleanup:
+    return status;
 }
 
 tess_status imager_job_predict(imager_job *job, tess_samples *samples,

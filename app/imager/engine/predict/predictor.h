@@ -9,10 +9,15 @@
 #include "tess_profile.h"
 #include "tess_samples.h"
 
-/** Predict the visibilities of samples that this rank owns, with as many planes at a
- * time as is best beside `other_bytes`. `steps`: of planes that hold the model.
- * Collective. */
-tess_status imager_predict_owned(imager_job *job, tess_steps *steps, double other_bytes,
+/** Choose the number of planes whose sums are held at a time (0: all) while samples of
+ * these bricks are predicted, and this rank holds `other_bytes` beside the sums.
+ * Collective in the job's team. */
+tess_status imager_predict_window(imager_job *job, double other_bytes,
+                                  const tess_brick_list *bricks, int *planes_at_once);
+
+/** Predict the visibilities of samples that this rank owns, with that number of planes
+ * at a time. `steps`: of planes that hold the model. Collective. */
+tess_status imager_predict_owned(tess_steps *steps, int planes_at_once,
                                  tess_samples *owned, const tess_brick_list *bricks);
 
 /** Predict samples->vis: positions are sent to the owners of bricks, and visibilities

@@ -115,15 +115,15 @@ static double batch_bytes(const imager_job *job, const tess_samples *samples)
     return num_vis * batch_vis_bytes(job, samples);
 }
 
-tess_status residual_choose(imager_job *job, const tess_samples *samples,
-                            const tess_brick_list *bricks, double other_bytes,
-                            residual_way *way)
+/* Sets the way to batches where these are better. Collective. */
+static tess_status choose_batches(imager_job *job, const tess_samples *samples,
+                                  const tess_brick_list *bricks, double other_bytes,
+                                  residual_way *way)
 {
     tess_status status = TESS_OK;
     const tess_forced *forced = &job->layout->forced;
     imager_sums_size sums;
     int window = 0;
-    *way = (residual_way){.bytes = residual_bytes(job, samples)};
     /* several targets share the residuals, and take their views of them */
     if (job->backend->grid->load || forced->batch_vis < 0 || forced->plane_window > 0 ||
         imager_job_num_targets(job) > 1 || job->view.num_pol > 0)
@@ -136,7 +136,28 @@ tess_status residual_choose(imager_job *job, const tess_samples *samples,
     if (need[1] >= need[0] && forced->batch_vis == 0) return TESS_OK;
     if (forced->batch_vis == 0)
         TESS_TRY(imager_plane_window(job, other_bytes + of_batch, bricks, &window));
-    if (window == 0) *way = (residual_way){true, of_batch, of_model};
+    if (window == 0) *way = (residual_way){true, of_batch, of_model, 0};
+cleanup:
+    return status;
+}
+
+tess_status residual_choose_array(imager_job *job, const tess_samples *samples,
+                                  const tess_brick_list *bricks, double other_bytes,
+                                  residual_way *way)
+{
+    *way = (residual_way){.bytes = residual_bytes(job, samples)};
+    return imager_predict_window(job, other_bytes + way->bytes, bricks, &way->planes);
+}
+
+tess_status residual_choose(imager_job *job, const tess_samples *samples,
+                            const tess_brick_list *bricks, double other_bytes,
+                            residual_way *way)
+{
+    tess_status status = TESS_OK;
+    *way = (residual_way){.bytes = residual_bytes(job, samples)};
+    TESS_TRY(choose_batches(job, samples, bricks, other_bytes, way));
+    if (!way->in_batches)
+        TESS_TRY(residual_choose_array(job, samples, bricks, other_bytes, way));
 cleanup:
     return status;
 }
@@ -229,7 +250,7 @@ static tess_status make_values(const imager_job *job, const residual_source *fro
 
 /* Predicts the visibilities of the model of the target at work. Collective. */
 static tess_status predict(imager_job *job, const residual_source *from,
-                           double other_bytes, residual_samples *predicted)
+                           int planes_at_once, residual_samples *predicted)
 {
     tess_status status = TESS_OK;
     tess_brick_list own = {0};
@@ -240,8 +261,8 @@ static tess_status predict(imager_job *job, const residual_source *from,
         bricks = &own;
     }
     tess_steps_restart(job->model.steps);
-    TESS_TRY(imager_predict_owned(job, job->model.steps, other_bytes,
-                                  &predicted->samples, bricks));
+    TESS_TRY(imager_predict_owned(job->model.steps, planes_at_once, &predicted->samples,
+                                  bricks));
 cleanup:
     tess_brick_list_free(&own);
     return status;
@@ -268,7 +289,7 @@ static tess_status subtract_held(const imager_job *job, double factor, int num_p
  * less the model of the target at work. Collective. */
 static tess_status subtract_target(imager_job *job, const residual_source *from,
                                    const residual_samples *left, double vis_scale,
-                                   double other_bytes, residual_samples *to)
+                                   int planes_at_once, residual_samples *to)
 {
     tess_status status = TESS_OK;
     const tess_samples *samples = from->samples;
@@ -279,7 +300,7 @@ static tess_status subtract_target(imager_job *job, const residual_source *from,
     if (status == TESS_OK && out == &other)
         status = make_values(job, from, samples->num_pol, &other);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
-    TESS_TRY(predict(job, from, other_bytes, &predicted));
+    TESS_TRY(predict(job, from, planes_at_once, &predicted));
     double mark = tess_time_now();
     if (from->held)
         status = subtract_held(job, factor, samples->num_pol,
@@ -301,18 +322,16 @@ cleanup:
 
 /* Makes the samples less the models of all targets. Collective. */
 static tess_status subtract_targets(imager_job *job, const residual_source *from,
-                                    double vis_scale, double other_bytes,
+                                    double vis_scale, int planes_at_once,
                                     residual_samples *to)
 {
     tess_status status = TESS_OK;
     const int aim = job->targets.aim;
-    /* values that the backend holds are not in the host's memory */
-    if (!from->held) other_bytes += residual_bytes(job, from->samples);
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
         residual_samples less = {0};
         imager_job_aim(job, k);
-        TESS_TRY(subtract_target(job, from, k > 0 ? to : NULL, vis_scale, other_bytes,
-                                 &less));
+        TESS_TRY(subtract_target(job, from, k > 0 ? to : NULL, vis_scale,
+                                 planes_at_once, &less));
         residual_free(to);
         *to = less;
     }
@@ -338,12 +357,12 @@ cleanup:
 
 tess_status residual_make(imager_job *job, imager_predictor *predictor,
                           const residual_source *from, double vis_scale,
-                          double other_bytes, residual_samples *to)
+                          int planes_at_once, residual_samples *to)
 {
     tess_status status = TESS_OK;
     *to = (residual_samples){0};
     TESS_TRY(predictor ? subtract_predicted(job, predictor, from, vis_scale, to)
-                       : subtract_targets(job, from, vis_scale, other_bytes, to));
+                       : subtract_targets(job, from, vis_scale, planes_at_once, to));
 cleanup:
     if (status != TESS_OK) residual_free(to);
     return status;

@@ -31,6 +31,8 @@ typedef struct residual_way {
     double bytes; /**< memory beside the samples and the sums that are gridded into */
     double
         sums_bytes; /**< of `bytes`, those for sums of the model; 0 unless in_batches */
+    int planes; /**< planes whose sums are held at a time while residual_make() predicts
+                     the job's model; 0: all */
 } residual_way;
 
 /** Choose the way for all samples that this rank owns. It is in batches if that takes
@@ -43,6 +45,11 @@ typedef struct residual_way {
 tess_status residual_choose(imager_job *job, const tess_samples *samples,
                             const tess_brick_list *bricks, double other_bytes,
                             residual_way *way);
+
+/** As residual_choose(), but not in batches. */
+tess_status residual_choose_array(imager_job *job, const tess_samples *samples,
+                                  const tess_brick_list *bricks, double other_bytes,
+                                  residual_way *way);
 
 /** Grid and transform the samples less `vis_scale` times those of the job's model, in
  *  batches. Memory for a batch stays with the job. Collective in the job's team. */
@@ -68,12 +75,13 @@ typedef struct residual_samples {
 
 /** Make the samples less `vis_scale` times a model: that of `predictor`, or of all the
  * job's targets (NULL), which have been set. The samples stay as they are. A backend
- * that sorts samples, but does not hold these, sorts them once more. This rank holds
- * `other_bytes` meanwhile. Samples that the backend holds have no predictor. Collective
- * in the job's team; with a predictor, in the job. */
+ * that sorts samples, but does not hold these, sorts them once more. The sums of
+ * `planes_at_once` planes are held at a time while the job's model is predicted (0:
+ * those of all). Samples that the backend holds have no predictor. Collective in the
+ * job's team; with a predictor, in the job. */
 tess_status residual_make(imager_job *job, struct imager_predictor *predictor,
                           const residual_source *from, double vis_scale,
-                          double other_bytes, residual_samples *to);
+                          int planes_at_once, residual_samples *to);
 
 void residual_free(residual_samples *residual); /**< Zeros are fine. Local. */
 

@@ -9,8 +9,8 @@
 #include "imager_passes.h"
 #include "imager_window.h"
 #include "output_table.h"
-#include "residual.h"
 #include "tess_mem.h"
+#include "visset_way.h"
 
 /* Rates of one core of a present server (2.5 to 4 GHz, AVX2 or better), measured on
  * runs of 2 to 30 million visibilities. */
@@ -212,14 +212,15 @@ static double bytes_beside_sums(const imager_job *job, const imager_workload *wo
     return several ? work->sample_bytes : 0;
 }
 
-/* Bytes that are held beside sums of bricks, as visset_other_bytes() has it: the run
- * decides by the samples of the output. */
-static double other_bytes(const imager_job *job, const imager_workload *work)
+/* Samples that this rank will hold while bricks are gridded, `beside` of them not its
+ * own. */
+static visset_held held_beside(const imager_job *job, const imager_workload *work,
+                               double beside)
 {
-    const double samples =
-        bytes_beside_sums(job, work) + (in_place(job, work) ? 0 : work->owned_bytes);
-    return imager_base_bytes(job) + imager_planes_bytes(job) + samples +
-           (double)work->num_runs * (double)sizeof(tess_run);
+    return (visset_held){.kept = beside,
+                         .reading = work->cached ? 0 : work->read_bytes,
+                         .owned = (in_place(job, work) ? 0 : work->owned_bytes) +
+                                  (double)work->num_runs * (double)sizeof(tess_run)};
 }
 
 /* ---- a model that is subtracted ---- */
@@ -243,31 +244,6 @@ static bool subtracts(const imager_job *job)
 static double model_share(const imager_job *job)
 {
     return subtracts(job) ? (double)job->model.num / job->num_images : 0;
-}
-
-/* Finds how the run will make residuals of all samples, and how many planes' sums it
- * will hold at a time (0: those of all) when it grids and when it predicts. `run`: the
- * job with the costs by which the run decides. Collective. */
-static tess_status choose_residuals(imager_job *run, const imager_workload *work,
-                                    const tess_brick_list *own, residual_way *way,
-                                    int *planes, int *planes_of_model)
-{
-    tess_status status = TESS_OK;
-    const double other = other_bytes(run, work);
-    tess_samples samples = work->kind;
-    samples.num_vis = 0;
-    for (int64_t k = 0; k < own->num_bricks; ++k)
-        samples.num_vis += own->num_vis[k];
-    *planes = *planes_of_model = 0;
-    TESS_TRY(residual_choose(run, &samples, own, other, way));
-    if (way->in_batches) goto cleanup;
-    TESS_TRY(imager_plane_window(run, other + way->bytes, own, planes));
-    if (!run->layout->reproducible) /* as imager_predict_owned() has it */
-        TESS_TRY(imager_plane_window(
-            run, imager_base_bytes(run) + imager_planes_bytes(run) + other + way->bytes,
-            own, planes_of_model));
-cleanup:
-    return status;
 }
 
 /* Share of the grid's lines that any brick covers. Collective. */
@@ -514,26 +490,13 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
 {
     tess_status status = TESS_OK;
     imager_passes passes = {0};
-    const double held = work->copy_bytes > 0 ? work->copy_bytes : work->sample_bytes;
-    const double residual =
-        residual_bytes(job, &(tess_samples){.num_vis = 1,
-                                            .num_pol = work->kind.num_pol,
-                                            .is_double = work->kind.is_double});
-    const imager_item_bytes each = {work->vis_bytes + (subtracts(job) ? residual : 0),
-                                    (double)tess_samples_row_bytes(&work->kind)};
-    TESS_TRY(imager_passes_choose(
-        job, own, each,
-        imager_held_bytes(job, work->cached ? held : work->block_bytes,
-                          work->cached ? 0 : work->read_bytes),
-        NULL, &passes));
+    const visset_held held = held_beside(job, work, own_bytes(work));
+    const visset_asked asked = {&work->kind, subtracts(job), false};
+    TESS_TRY(visset_choose_passes(job, &held, &asked, own, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
     *planes = passes.planes_at_once;
-    /* as in visset_passes.c: passes by steps have planes of their own */
-    if (*planes == 0 && passes.num_reads > tess_steps_count(job->steps))
-        *in_turn = passes.num_reads;
-    for (int k = 0; k<passes.num_windows && * planes> 0; ++k)
-        if (passes.num_shares[k] > *in_turn) *in_turn = passes.num_shares[k];
+    *in_turn = imager_passes_in_turn(job, &passes);
     work->owned_bytes = passes.sample_bytes; /* this includes their runs */
     work->num_runs = 0;
     if (!work->scratch && !work->cached) work->num_reads += passes.num_reads - 1;
@@ -551,17 +514,23 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     tess_status status = TESS_OK;
     tess_grid_plan plan = *job->plan;
     imager_job run = *job;
-    residual_way way;
-    int planes_of_model;
+    tess_samples samples = work->kind;
+    const visset_held held = held_beside(job, work, bytes_beside_sums(job, work));
+    const visset_asked asked = {&samples, subtracts(job), false};
+    visset_way way;
     plan.costs = work->costs;
     run.plan = &plan;
-    if (!subtracts(job))
-        return imager_plane_window(&run, other_bytes(job, work), own, planes);
-    TESS_TRY(choose_residuals(&run, work, own, &way, planes, &planes_of_model));
-    if (planes_of_model > 0) at_once = sums_by_planes(job, own, planes_of_model, load);
+    samples.num_vis = 0;
+    for (int64_t k = 0; k < own->num_bricks; ++k)
+        samples.num_vis += own->num_vis[k];
+    TESS_TRY(visset_choose_way(&run, &held, &asked, own, &way));
+    *planes = way.planes;
+    if (!asked.less_model) goto cleanup;
+    if (way.residual.planes > 0)
+        at_once = sums_by_planes(job, own, way.residual.planes, load);
     model->sums = model_share(job) * at_once;
-    model->beside = way.in_batches ? at_once : 0;
-    model->residuals = way.bytes - way.sums_bytes;
+    model->beside = way.residual.in_batches ? at_once : 0;
+    model->residuals = way.residual.bytes - way.residual.sums_bytes;
 cleanup:
     return status;
 }

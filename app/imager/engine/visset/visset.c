@@ -125,14 +125,16 @@ cleanup:
 
 /* Whether data may have to be read more than once. Samples that are sorted in place are
  * all on the device from then on. Collective. */
-static tess_status goes_over(const imager_job *job, const sample_sets *data, bool *over)
+static tess_status goes_over(visset *set)
 {
-    const tess_samples *limited = visset_limited(job, data);
+    const imager_job *job = set->job;
+    const sample_sets *data = set->data;
+    const tess_samples *limited = visset_limited(job, visset_kind(set));
     int64_t here = !data->in_memory || job->layout->forced.passes > 1 ||
                    (limited && tess_comm_size(job->comm) == 1 &&
                     data->num_vis > job->backend->grid->most_vis(job->plan, limited));
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MAX);
-    *over = here != 0;
+    set->over = here != 0;
     return status;
 }
 
@@ -145,12 +147,12 @@ static tess_status look_again(visset *set, bool *in_place)
     const imager_job *job = set->job;
     tess_brick_list owned = {0};
     imager_passes passes = {0};
-    if (set->over || !visset_limited(job, set->data)) return TESS_OK;
+    if (set->over || !visset_limited(job, visset_kind(set))) return TESS_OK;
     if (*in_place) {
         set->over = !tess_steps_sums_fit(job->steps, &set->own_bricks, job->num_images);
     } else {
         TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-        TESS_TRY(visset_choose_passes(set, false, &owned, &passes));
+        TESS_TRY(visset_plan_passes(set, false, &owned, &passes));
         set->over = passes.num_reads > 1;
     }
     if (!set->over || !*in_place) goto cleanup;
@@ -248,7 +250,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
-    TESS_TRY(goes_over(job, data, &set->over));
+    TESS_TRY(goes_over(set));
     bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));

@@ -175,8 +175,12 @@ static tess_status grid_pass(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     tess_steps *steps = set->job->steps;
     visset_view view = {0};
-    TESS_TRY(visset_view_make(set, request, samples, bricks,
-                              visset_other_bytes(set, samples, bricks), &view));
+    residual_way way = {0};
+    const visset_held held = visset_held_with(set, samples, bricks);
+    if (request->less_model)
+        TESS_TRY(residual_choose_array(set->job, samples, bricks,
+                                       visset_beside_sums(set->job, &held), &way));
+    TESS_TRY(visset_view_make(set, request, samples, bricks, way.planes, &view));
     TESS_TRY(visset_view_take(set->job, &view));
     if (work->window.count > 0)
         TESS_TRY(tess_steps_image_window(steps, work->window, work->last, view.samples,
@@ -281,17 +285,6 @@ cleanup:
     return status;
 }
 
-/* Memory that this rank holds in every pass beside the samples and sums of the pass
- * [bytes]. */
-static double held_bytes(const imager_job *job, const sample_sets *data)
-{
-    if (data->in_memory)
-        return imager_held_bytes(
-            job, data->kept_bytes + imager_samples_bytes(&data->cached), 0);
-    return imager_held_bytes(job, data->kept_bytes + data->largest_set_bytes,
-                             (double)tess_source_block_bytes(data->source));
-}
-
 /* The numbers on which a bookmark in these passes depends. */
 static imager_check check_of(const imager_job *job, const sample_sets *data,
                              const tess_brick_list *owned, const imager_passes *passes)
@@ -332,20 +325,19 @@ cleanup:
     return status;
 }
 
-tess_status visset_choose_passes(const visset *set, bool with_residuals,
-                                 const tess_brick_list *owned, imager_passes *passes)
+tess_status visset_plan_passes(const visset *set, bool with_residuals,
+                               const tess_brick_list *owned, imager_passes *passes)
 {
-    const imager_job *job = set->job;
     const sample_sets *data = set->data;
-    const tess_samples *held = data->in_memory ? &data->cached : &data->block;
-    imager_item_bytes each = {(double)tess_samples_vis_bytes(held),
-                              (double)tess_samples_row_bytes(held)};
-    if (with_residuals)
-        each.vis += residual_bytes(job, held) / fmax(1, (double)held->num_vis);
-    each.vis += visset_mixed_bytes(
-        job, &(tess_samples){.num_vis = 1, .is_double = held->is_double});
-    return imager_passes_choose(job, owned, each, held_bytes(job, data),
-                                visset_limited(job, data), passes);
+    const visset_asked asked = {visset_kind(set), with_residuals, false};
+    visset_held held = {.kept = data->kept_bytes};
+    if (data->in_memory) {
+        held.waiting = imager_samples_bytes(&data->cached);
+    } else {
+        held.waiting = data->largest_set_bytes;
+        held.reading = (double)tess_source_block_bytes(data->source);
+    }
+    return visset_choose_passes(set->job, &held, &asked, owned, passes);
 }
 
 tess_status visset_go_over(visset *set, const visset_request *request)
@@ -358,7 +350,7 @@ tess_status visset_go_over(visset *set, const visset_request *request)
     imager_passes passes = {0};
     imager_place from;
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(visset_choose_passes(set, request->less_model, &owned, &passes));
+    TESS_TRY(visset_plan_passes(set, request->less_model, &owned, &passes));
     TESS_TRY(find_place(job, data, &owned, &passes, set->exchange, &set->sums, &from));
     if (passes.num_reads == 1) {
         /* earlier images of the set have left their samples */
@@ -419,7 +411,7 @@ tess_status visset_spool(visset *set)
     status = tess_spool_create(data->scratch, &set->spool);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(visset_choose_passes(set, true, &owned, &set->passes));
+    TESS_TRY(visset_plan_passes(set, true, &owned, &set->passes));
     for (; place.window < passes->num_windows; next_pass(passes, &place)) {
         TESS_TRY(collect_pass(set, passes, &owned, &place, &samples, &bricks));
         double mark = tess_time_now();

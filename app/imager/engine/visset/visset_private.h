@@ -8,6 +8,7 @@
 #include "residual.h"
 #include "visset.h"
 #include "visset_keeper.h"
+#include "visset_way.h"
 
 /** Samples as they are gridded: those of the set or of one pass over data, or residuals
  * instead. */
@@ -22,28 +23,25 @@ typedef struct visset_view {
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;
 
-/** Make the view that is gridded, of samples and their bricks, with `other_bytes` in
- * memory beside both. Before it is gridded to a target, that takes its own view
+/** Make the view that is gridded, of samples and their bricks. The sums of
+ * `planes_of_model` planes are held at a time while a model is predicted (0: those of
+ * all). Before the view is gridded to a target, that takes its own view
  * (visset_view_take). Collective. */
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
-                             double other_bytes, visset_view *view);
+                             int planes_of_model, visset_view *view);
 void visset_view_free(visset_view *view); /**< Local. */
 
 /** Make the view what the target at work grids. Nothing is done unless the job has
  * views of correlations. TESS_ERR_ALLOC. Collective in the job's team. */
 tess_status visset_view_take(imager_job *job, visset_view *view);
 
-/** Bytes of what a target takes of samples like these; 0 without views. Local. */
-double visset_mixed_bytes(const imager_job *job, const tess_samples *samples);
+/** Samples of the kind of the set's data. Local. */
+const tess_samples *visset_kind(const visset *set);
 
-/** Samples like those that the backend must take at once, all samples of a brick
- * together, as far as it has room for them; NULL: it takes any number. Local. */
-const tess_samples *visset_limited(const imager_job *job, const sample_sets *data);
-
-/** Memory that is held beside brick sums, with samples in memory [bytes]. Local. */
-double visset_other_bytes(const visset *set, const tess_samples *samples,
-                          const tess_brick_list *bricks);
+/** The samples that this rank holds while it grids `samples`. Local. */
+visset_held visset_held_with(const visset *set, const tess_samples *samples,
+                             const tess_brick_list *bricks);
 
 /** Add samples that will be gridded next to the set's sums. Local. */
 void visset_add_sums(visset *set, const tess_samples *samples);
@@ -64,10 +62,10 @@ void visset_aim(imager_job *job, int target);
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks);
 
-/** Choose the passes over the data with the bricks `owned` by this rank, perhaps with
- * residuals beside the samples. Collective. */
-tess_status visset_choose_passes(const visset *set, bool with_residuals,
-                                 const tess_brick_list *owned, imager_passes *passes);
+/** Choose the passes over the set's data with the bricks `owned` by this rank, perhaps
+ * with residuals beside the samples (visset_choose_passes). Collective. */
+tess_status visset_plan_passes(const visset *set, bool with_residuals,
+                               const tess_brick_list *owned, imager_passes *passes);
 
 /** Go over the data in passes, and grid the samples of each pass. Several targets that
  * need several passes go over the data one after the other. Collective. */

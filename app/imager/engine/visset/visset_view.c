@@ -8,10 +8,9 @@
 #include "imager_window.h"
 #include "tess_mem.h"
 
-const tess_samples *visset_limited(const imager_job *job, const sample_sets *data)
+const tess_samples *visset_kind(const visset *set)
 {
-    if (!job->layout->reproducible || !job->backend->grid->most_vis) return NULL;
-    return data->in_memory ? &data->cached : &data->block;
+    return set->data->in_memory ? &set->data->cached : &set->data->block;
 }
 
 /* With --reproducible, a brick that several ranks may share is cut into parts whose
@@ -23,17 +22,14 @@ tess_status visset_cut_bricks(const imager_job *job, tess_brick_list *bricks)
     return tess_brick_list_cut(bricks, imager_part_vis(job));
 }
 
-double visset_other_bytes(const visset *set, const tess_samples *samples,
-                          const tess_brick_list *bricks)
+visset_held visset_held_with(const visset *set, const tess_samples *samples,
+                             const tess_brick_list *bricks)
 {
-    const imager_job *job = set->job;
-    const sample_sets *data = set->data;
-    const bool sent = samples != &data->cached;
-    return imager_base_bytes(job) + imager_planes_bytes(job) + data->kept_bytes +
-           imager_samples_bytes(samples) +
-           (double)bricks->num_runs * (double)sizeof(tess_run) +
-           (sent ? imager_samples_bytes(data->in_memory ? &data->cached : &data->block)
-                 : 0);
+    const bool sent = samples != &set->data->cached;
+    return (visset_held){.kept = set->data->kept_bytes,
+                         .waiting = sent ? imager_samples_bytes(visset_kind(set)) : 0,
+                         .owned = imager_samples_bytes(samples) +
+                                  (double)bricks->num_runs * (double)sizeof(tess_run)};
 }
 
 bool visset_can_load(const imager_job *job, const tess_samples *samples)
@@ -79,7 +75,7 @@ cleanup:
  * The prediction of a predictor needs no order of the samples. Collective. */
 static tess_status make_residuals(visset *set, const visset_request *request,
                                   const tess_samples *samples, tess_brick_list *bricks,
-                                  double other_bytes, visset_view *view)
+                                  int planes_of_model, visset_view *view)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
@@ -90,16 +86,11 @@ static tess_status make_residuals(visset *set, const visset_request *request,
     if (!held && job->backend->grid->load) tess_brick_list_free(bricks);
     const residual_source from = {samples, held ? held : bricks, held != NULL};
     TESS_TRY(residual_make(job, request->subtract, &from, set->data->vis_scale,
-                           other_bytes, &view->residual));
+                           planes_of_model, &view->residual));
     view->samples = &view->residual.samples;
     if (held) view->bricks = &view->residual.held;
 cleanup:
     return status;
-}
-
-double visset_mixed_bytes(const imager_job *job, const tess_samples *samples)
-{
-    return (double)samples->num_vis * job->view.num_pol * (samples->is_double ? 16 : 8);
 }
 
 /* Prepares a view of samples of which each target takes its own. Collective. */
@@ -133,14 +124,14 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
 
 tess_status visset_view_make(visset *set, const visset_request *request,
                              const tess_samples *samples, tess_brick_list *bricks,
-                             double other_bytes, visset_view *view)
+                             int planes_of_model, visset_view *view)
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     const bool loads = job->backend->grid->load != NULL;
     *view = (visset_view){.samples = samples, .bricks = bricks};
     if (request->less_model || request->subtract)
-        TESS_TRY(make_residuals(set, request, samples, bricks, other_bytes, view));
+        TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {
         TESS_TRY(keep_apart(job, bricks, view));
         return TESS_OK;
@@ -186,32 +177,24 @@ void visset_aim(imager_job *job, int target)
     if (target > 0) tess_steps_restart(job->steps);
 }
 
-static double visibility_bytes(const tess_samples *samples)
-{
-    return (double)samples->num_vis * samples->num_pol * (samples->is_double ? 16 : 8);
-}
-
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     visset_view view = {0};
-    residual_way way = {.bytes = request->subtract ? visibility_bytes(samples) : 0};
-    double other = visset_other_bytes(set, samples, bricks);
-    int window;
+    visset_way way;
+    const visset_held held = visset_held_with(set, samples, bricks);
+    const visset_asked asked = {samples, request->less_model,
+                                request->subtract != NULL};
     tess_mem_trim();
-    if (request->less_model)
-        TESS_TRY(residual_choose(job, samples, bricks, other, &way));
-    if (way.in_batches) {
-        TESS_TRY(imager_tell_sums(job, bricks, 0, other + way.bytes));
+    TESS_TRY(visset_choose_way(job, &held, &asked, bricks, &way));
+    TESS_TRY(imager_tell_sums(job, bricks, way.planes, way.bytes));
+    if (way.residual.in_batches)
         return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
-    }
-    TESS_TRY(visset_view_make(set, request, samples, bricks, other, &view));
-    other += way.bytes + visset_mixed_bytes(job, samples);
-    TESS_TRY(imager_plane_window(job, other, view.bricks, &window));
-    TESS_TRY(imager_tell_sums(job, view.bricks, window, other));
-    TESS_TRY(grid_view(job, &view, window, request->psf));
+    TESS_TRY(
+        visset_view_make(set, request, samples, bricks, way.residual.planes, &view));
+    TESS_TRY(grid_view(job, &view, way.planes, request->psf));
 cleanup:
     visset_view_free(&view);
     return status;
