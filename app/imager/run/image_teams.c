@@ -14,8 +14,7 @@ static tess_status count_cleaning(image_run *run)
     tess_status status = TESS_OK;
     imager_job *job = &run->job;
     if (!image_is_cleaned(run->opts)) return TESS_OK;
-    job->memory.clean_bytes = majors_bytes(
-        run->opts, run->num_pol, job->extent.uvw_max_lambda, tess_comm_size(run->comm));
+    job->memory.clean_bytes = majors_bytes(run);
     double lacking = job->memory.clean_bytes - (double)job->memory.rank_bytes;
     TESS_TRY(tess_comm_allreduce_f64(run->comm, &lacking, 1, TESS_MAX));
     if (lacking > 0)

@@ -26,9 +26,11 @@ static int joined_pols(const image_run *run)
     return image_joins_pols(run->opts) ? run->num_pol : 1;
 }
 
-double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
-                    int ranks)
+double majors_bytes(const image_run *run)
 {
+    const tess_image_opts *opts = run->opts;
+    const int num_pol = run->num_pol, ranks = tess_comm_size(run->comm);
+    const double uvw_max_lambda = run->job.extent.uvw_max_lambda;
     const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
     const tess_join_choice *join = &opts->clean.join;
     const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
@@ -49,7 +51,7 @@ double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lam
     const struct imager_found beam = {.beam.major_rad = beam_rad,
                                       .beam.minor_rad = beam_rad,
                                       .beam_expected = beam_rad / opts->scale_rad};
-    const tess_clean_opts minor = majors_minor_opts(opts, &beam);
+    const tess_clean_opts minor = majors_minor_opts(run, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     double rank_bytes, node_bytes;
@@ -346,8 +348,7 @@ static tess_status set_up(majors *all)
                                       .num_rows = rows->num_rows,
                                       .num_images = 1,
                                       .rows_are_double = rows->is_double};
-    all->opts = majors_minor_opts(run->opts, &beam);
-    all->opts.method.ops = run->job.backend->clean;
+    all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
     TESS_TRY(majors_order_ranks(run, &all->slabs));
     all->num_groups = run->num_pol / joined_pols(run);

@@ -10,11 +10,10 @@
 #include "imager_summary.h"
 #include "majors_end.h"
 
-/** Memory that cleaning takes on each of `ranks` beside the images that are written
- * [bytes], for `num_pol` polarisations. `uvw_max_lambda`: the longest baseline, which
+/** Memory that cleaning by the run's backend takes on each rank of run->comm, beside
+ * the images that are written [bytes]. The longest baseline of the job's extent
  * determines beam and scales. Local. */
-double majors_bytes(const tess_image_opts *opts, int num_pol, double uvw_max_lambda,
-                    int ranks);
+double majors_bytes(const image_run *run);
 
 /** Clean the images of a group of channels; polarisations each by itself or together.
  * The final residuals are those of the data less the whole models.

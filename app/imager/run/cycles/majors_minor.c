@@ -4,9 +4,9 @@
 #include "majors_private.h"
 #include "spectral_maps.h"
 
-tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
-                                  const struct imager_found *beam)
+tess_clean_opts majors_minor_opts(const image_run *run, const struct imager_found *beam)
 {
+    const tess_image_opts *opts = run->opts;
     tess_clean_opts minor = opts->clean.minor;
     minor.scale_px = opts->clean.scale_px;
     minor.scale_beam_px = beam->beam_expected;
@@ -16,6 +16,7 @@ tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
     minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     minor.repeatable = opts->layout.reproducible;
     minor.threads = opts->layout.threads;
+    minor.method.ops = run->job.backend->clean;
     return minor;
 }
 
@@ -46,7 +47,7 @@ tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
     tess_comm *slabs = run->comm;
     const tess_clean_beam gaussian = majors_beam(run, beam);
     const struct imager_found found = {.beam = *beam};
-    const tess_clean_opts opts = majors_minor_opts(run->opts, &found);
+    const tess_clean_opts opts = majors_minor_opts(run, &found);
     const tess_clean_images images = {.nx = residual->nx,
                                       .ny = run->opts->ny,
                                       .row_first = residual->row_first,

@@ -87,7 +87,7 @@ tess_status majors_make_residuals(majors *all);
 
 /** Options of minor loops: those of the run, with the beam and the scales that follow
  * from the PSF. Local. */
-tess_clean_opts majors_minor_opts(const tess_image_opts *opts,
+tess_clean_opts majors_minor_opts(const image_run *run,
                                   const struct imager_found *beam);
 
 /** Give the ranks in the order of their rows: the run's communicator, or another that
