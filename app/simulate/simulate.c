@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "sim_predict.h"
-#include "sim_rows.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 #include "tess_out_file.h"
 #include "tess_sim_layout.h"
 #include "tess_threads.h"
@@ -272,6 +272,34 @@ cleanup:
     return status;
 }
 
+/* Visibilities of one block: large enough for fast writing, small beside any node's
+ * memory, also where one rank gathers the blocks of all. */
+static const int64_t BLOCK_BYTES = 32 << 20, MIN_BLOCK_BYTES = 256 << 10;
+
+/* A rank's rows of the segment. */
+typedef struct rank_rows {
+    int64_t first, end; /* of the rank */
+    int64_t step;       /* rows of a block, at least 1 */
+    int64_t num_blocks; /* the same on all ranks; the last ones may be empty */
+} rank_rows;
+
+/* The share of this rank, in blocks of which `num_gathered` are in one rank's memory.
+ */
+static rank_rows rows_of(const tess_comm *comm, const tess_vis_segment *segment,
+                         int64_t num_gathered)
+{
+    const int64_t row_bytes =
+        segment->num_chan * segment->num_corr * (int64_t)(3 * sizeof(float)) + 64;
+    const int64_t bytes = tess_max_i64(BLOCK_BYTES / num_gathered, MIN_BLOCK_BYTES);
+    const int64_t rank = tess_comm_rank(comm), size = tess_comm_size(comm);
+    const int64_t share = segment->num_rows / size, extra = segment->num_rows % size;
+    rank_rows rows = {.first = rank * share + tess_min_i64(rank, extra),
+                      .step = tess_max_i64(bytes / row_bytes, 1)};
+    rows.end = rows.first + share + (rank < extra);
+    rows.num_blocks = (share + (extra > 0) + rows.step - 1) / rows.step;
+    return rows;
+}
+
 static bool all_finite(const float *value, int64_t count, int threads)
 {
     int64_t num_bad = 0;
@@ -324,8 +352,7 @@ static tess_status stream_rows(tess_comm *comm, const simulation *sim,
     tess_progress progress = {0};
     const int64_t size = tess_comm_size(comm);
     const tess_vis_segment *segment = sim->meta.segment;
-    const tess_sim_rows rows =
-        tess_sim_rows_of(comm, segment, tess_vis_gathers(writer));
+    const rank_rows rows = rows_of(comm, segment, tess_vis_gathers(writer) ? size : 1);
     const double chan_per_row = (double)segment->num_chan;
     int64_t row = rows.first;
     tess_progress_start(&progress, "simulating", "vis",
