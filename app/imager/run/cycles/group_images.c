@@ -99,9 +99,9 @@ cleanup:
     return status;
 }
 
-/* Weighs the samples of a round's channels. If teams share the group, all ranks have
- * weighted them, because they have one density, before the teams get them. Collective.
- */
+/* Weighs the samples of a round's channels. If teams share the group, all ranks weigh
+ * them before the teams get them: a density of all channels has its cells on all ranks.
+ * Collective. */
 static tess_status weigh_round(channel_group *group, int first)
 {
     tess_status status = TESS_OK;
