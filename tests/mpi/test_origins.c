@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "imager_view.h"
 #include "rank_tests.h"
 #include "source_origins.h"
 #include "spool.h"
 #include "tess_mem.h"
-#include "visset_private.h"
 
 enum {
     SETS = 2,
@@ -327,7 +327,7 @@ static void test_correlations(void **state)
     const tess_pol stokes_i = {.code = 1}, corr[CORRS] = {{.code = -5}, {.code = -6}};
     const tess_pol_mix mix = tess_pol_mix_of(&stokes_i, codes, CORRS);
     const tess_layout layout = {.threads = 2};
-    const imager_job job = {.layout = &layout, .view = {1, make_i, &mix}};
+    const imager_job job = {.layout = &layout, .view = {1, make_i, NULL, &mix}};
     tess_source *source = open_sets(10), *apart = open_sets_for(10, corr, CORRS);
     tess_source_share_weights(apart);
     tess_samples early = read_all(source), late = read_all(apart);
@@ -337,7 +337,7 @@ static void test_correlations(void **state)
     mixed.num_pol = 1;
     mixed.vis = tess_alloc(late.num_vis, 2 * sizeof(double));
     assert_non_null(mixed.vis);
-    assert_int_equal(visset_mix(&job, &late, &mixed), TESS_OK);
+    assert_int_equal(imager_view_apply(&job, make_i, &late, NULL, 1, &mixed), TESS_OK);
     for (int64_t row = 0; row < early.num_rows; ++row) {
         const tess_origin origin = tess_origin_of(early.origins, early.origin[row]);
         const double gain =

@@ -213,6 +213,20 @@ static void take_gains(const void *context, int target, const tess_samples *samp
                     gain_at(target, from.interval, samples->chan_base[row] + c, p, q);
 }
 
+/* The same gains make correlations of the images of models. */
+static void make_gains(const void *context, int target, const tess_samples *samples,
+                       int64_t row, double complex *factor)
+{
+    const tess_origin from = tess_origin_of(samples->origins, samples->origin[row]);
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int q = 0; q < CORRS; ++q)
+            for (int p = 0; p < POLS; ++p)
+                *factor++ =
+                    gain_at(target, from.interval, samples->chan_base[row] + c, q, p);
+}
+
+typedef enum subtracted { LESS_NOTHING, LESS_MIXED, LESS_GAINED } subtracted;
+
 /* How the models' images make up the correlations. */
 static const double models_of_corr[CORRS][POLS][2] = {{{1, 0}, {0.5, 0}},
                                                       {{0, 0.3}, {1, -1}},
@@ -220,13 +234,13 @@ static const double models_of_corr[CORRS][POLS][2] = {{{1, 0}, {0.5, 0}},
                                                       {{1, 0}, {-0.5, 0}}};
 
 /* Correlations, less the sum of the models of all targets. */
-static void correlations_of(const scene *s, bool less_models, double complex *corr)
+static void correlations_of(const scene *s, subtracted less, double complex *corr)
 {
     double model[VIS][2];
     for (int k = 0; k < VIS * CORRS; ++k)
         corr[k] =
             CMPLX(s->corr[k / CORRS][k % CORRS][0], s->corr[k / CORRS][k % CORRS][1]);
-    for (int t = 0; t < TARGETS && less_models; ++t)
+    for (int t = 0; t < TARGETS && less != LESS_NOTHING; ++t)
         for (int p = 0; p < POLS; ++p) {
             const tess_direct direct = direct_of(s, t);
             assert_int_equal(
@@ -234,7 +248,10 @@ static void correlations_of(const scene *s, bool less_models, double complex *co
                 0);
             for (int k = 0; k < VIS * CORRS; ++k) {
                 const double *mix = models_of_corr[k % CORRS][p];
-                corr[k] -= CMPLX(mix[0], mix[1]) *
+                const int v = k / CORRS;
+                corr[k] -= (less == LESS_GAINED
+                                ? gain_at(t, v / CHANS, v % CHANS, k % CORRS, p)
+                                : CMPLX(mix[0], mix[1])) *
                            CMPLX(model[k / CORRS][0], model[k / CORRS][1]);
             }
         }
@@ -252,10 +269,12 @@ static void taken_of(const double complex *corr, int target, int pol, double (*o
     }
 }
 
-static void check_views(const tess_layout *layout, double accuracy, bool less_models,
+static void check_views(const tess_layout *layout, double accuracy, subtracted less,
                         const char *scratch)
 {
-    const imager_view view = {POLS, take_gains, geom};
+    const imager_view view = {POLS, take_gains, less == LESS_GAINED ? make_gains : NULL,
+                              geom};
+    const bool less_models = less != LESS_NOTHING;
     const tess_origins origins = {1, ROWS, 1, 0, 1};
     scene *s = make_scene();
     images *out = new_images();
@@ -279,7 +298,7 @@ static void check_views(const tess_layout *layout, double accuracy, bool less_mo
                                       s->weight + first * CHANS, target, TARGETS, -1,
                                       2),
                      TESS_OK);
-    correlations_of(s, less_models, corr);
+    correlations_of(s, less, corr);
     for (int t = 0; t < TARGETS; ++t)
         for (int p = 0; p < POLS; ++p) {
             const tess_direct direct = direct_of(s, t);
@@ -304,12 +323,12 @@ static void test_views(void **state)
                              passes = {.threads = 1, .forced.passes = 3},
                              window = {.threads = 1, .forced.plane_window = 3};
     char folder[] = "views-XXXXXX";
-    check_views(&plain, 1e-8, true, NULL);
+    check_views(&plain, 1e-8, LESS_GAINED, NULL);
     if (strcmp(test_backend(), "cpu") != 0) return;
-    check_views(&window, 1e-4, false, NULL);
-    check_views(&passes, 1e-4, false, NULL);
+    check_views(&window, 1e-4, LESS_MIXED, NULL);
+    check_views(&passes, 1e-4, LESS_NOTHING, NULL);
     assert_non_null(mkdtemp(folder));
-    check_views(&passes, 1e-4, true, folder);
+    check_views(&passes, 1e-4, LESS_GAINED, folder);
     assert_int_equal(rmdir(folder), 0);
 }
 

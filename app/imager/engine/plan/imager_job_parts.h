@@ -35,6 +35,12 @@ typedef struct imager_job_model {
     double complex mix[2 * TESS_MAX_POL][IMAGER_MAX_MODEL];
 } imager_job_model;
 
+/** Set factor[num_chan[row]][num_out][num_in], by which the num_in values of each
+ * sample of a row become num_out others. Several threads call it at a time. Local. */
+typedef void imager_factors(const void *context, int target,
+                            const tess_samples *samples, int64_t row,
+                            double complex *factor);
+
 /** The view that targets take of samples whose correlations have been kept apart until
  * they are gridded. Each value that a target grids is a sum over the correlations of a
  * sample, times factors of the target, the row (whose origin the samples may know) and
@@ -42,11 +48,11 @@ typedef struct imager_job_model {
 typedef struct imager_view {
     int num_pol; /**< values of a sample that a target grids; 0: there is no view, and
                     samples are gridded as they are */
-    /** Set factor[num_chan[row]][num_pol][samples->num_pol] for a row. Several threads
-     * call it at a time. Local. */
-    void (*factors)(const void *context, int target, const tess_samples *samples,
-                    int64_t row, double complex *factor);
-    const void *context; /**< borrowed */
+    imager_factors *to_target;  /**< of the correlations of a sample */
+    imager_factors *from_model; /**< of the images of a target's model, which make up
+                                   the correlations; NULL: imager_job_model.mix has them
+                                   for all rows */
+    const void *context;        /**< borrowed */
 } imager_view;
 
 /** An image that is made of the samples of a set, and what is held for it. The plans of

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "imager_targets.h"
+#include "imager_view.h"
 #include "imager_window.h"
 #include "predictor.h"
 #include "tess_degrid.h"
@@ -285,6 +286,18 @@ static tess_status subtract_held(const imager_job *job, double factor, int num_p
     return job->backend->grid->subtract(&what, held, predicted, out);
 }
 
+/* Subtracts predictions that are in the host's memory. Local. */
+static tess_status subtract_here(const imager_job *job, double factor,
+                                 const tess_samples *samples,
+                                 const tess_samples *predicted, tess_samples *out)
+{
+    if (job->view.from_model)
+        return imager_view_apply(job, job->view.from_model, predicted, samples, factor,
+                                 out);
+    subtract_all(&job->model, factor, job->layout->threads, samples, predicted, out);
+    return TESS_OK;
+}
+
 /* Makes what earlier targets have left of the samples, `left` (the first target: NULL),
  * less the model of the target at work. Collective. */
 static tess_status subtract_target(imager_job *job, const residual_source *from,
@@ -307,9 +320,8 @@ static tess_status subtract_target(imager_job *job, const residual_source *from,
                                left ? &left->held : from->bricks, &predicted.held,
                                &out->held);
     else
-        subtract_all(&job->model, factor, job->layout->threads,
-                     left ? &left->samples : samples, &predicted.samples,
-                     &out->samples);
+        status = subtract_here(job, factor, left ? &left->samples : samples,
+                               &predicted.samples, &out->samples);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
     tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
     *to = *out;

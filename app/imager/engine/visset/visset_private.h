@@ -83,13 +83,6 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request);
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product);
 
-/* ---- visset_mix.c ---- */
-
-/** Set the visibilities of `mixed`, which has the same rows, to what the target at work
- * takes of the correlations of the samples. TESS_ERR_ALLOC. Local. */
-tess_status visset_mix(const imager_job *job, const tess_samples *samples,
-                       tess_samples *mixed);
-
 /* ---- visset_view.c ---- */
 
 /** Whether the backend has room to load all samples at once. Local. */

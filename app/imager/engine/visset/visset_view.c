@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "imager_targets.h"
+#include "imager_view.h"
 #include "imager_window.h"
 #include "tess_mem.h"
 
@@ -114,7 +115,8 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
     if (!view->apart) return TESS_OK;
-    status = visset_mix(job, view->apart, &view->mixed);
+    status =
+        imager_view_apply(job, job->view.to_target, view->apart, NULL, 1, &view->mixed);
     if (status == TESS_OK && job->backend->grid->load) {
         tess_brick_list_free(&view->loaded);
         status = job->backend->grid->load(job->plan, &view->mixed, true, &view->loaded);

@@ -1,0 +1,73 @@
+/* Makes what a target grids of correlations, and correlations of what is predicted of a
+ * target's model, with factors for each row. */
+#include "imager_view.h"
+
+#include "tess_mem.h"
+#include "tess_real.h"
+
+/* What is made of each row. */
+typedef struct view_work {
+    const imager_job *job;
+    imager_factors *factors;
+    const tess_samples *from, *less;
+    double scale;
+    tess_samples *to;
+} view_work;
+
+/* Sets the values of one sample, with factor[to->num_pol][from->num_pol]. */
+static void apply_to_sample(const view_work *work, int64_t sample,
+                            const double complex *factor)
+{
+    const tess_samples *from = work->from, *less = work->less;
+    const bool is_double = from->is_double;
+    for (int p = 0; p < work->to->num_pol; ++p, factor += from->num_pol) {
+        const int64_t at = 2 * (sample * work->to->num_pol + p);
+        double re = 0, im = 0;
+        for (int k = 0; k < from->num_pol; ++k) {
+            const int64_t value = 2 * (sample * from->num_pol + k);
+            const double a = creal(factor[k]), b = cimag(factor[k]);
+            const double x = tess_real_at(from->vis, is_double, value);
+            const double y = tess_real_at(from->vis, is_double, value + 1);
+            re += a * x - b * y;
+            im += a * y + b * x;
+        }
+        if (less) {
+            re = tess_real_at(less->vis, is_double, at) - work->scale * re;
+            im = tess_real_at(less->vis, is_double, at + 1) - work->scale * im;
+        }
+        tess_real_set(work->to->vis, is_double, at, re);
+        tess_real_set(work->to->vis, is_double, at + 1, im);
+    }
+}
+
+static void apply_to_row(const view_work *work, int64_t row, double complex *factor)
+{
+    const tess_samples *from = work->from;
+    const int64_t factors = (int64_t)work->to->num_pol * from->num_pol;
+    work->factors(work->job->view.context, work->job->targets.aim, from, row, factor);
+    for (int32_t c = 0; c < from->num_chan[row]; ++c)
+        apply_to_sample(work, from->vis_first[row] + c, factor + c * factors);
+}
+
+tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
+                              const tess_samples *from, const tess_samples *less,
+                              double scale, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    const view_work work = {job, factors, from, less, scale, to};
+    const int64_t most = tess_samples_longest_row(from, 0, from->num_rows);
+    bool complete = true;
+#pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
+    {
+        double complex *factor =
+            tess_alloc(most * to->num_pol * from->num_pol, sizeof *factor);
+        complete = factor != NULL;
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < from->num_rows; ++row)
+            if (factor) apply_to_row(&work, row, factor);
+        tess_free(factor);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "factors of a row of visibilities");
+cleanup:
+    return status;
+}
