@@ -19,7 +19,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "oracle")]
+sys.path.insert(0, str(HERE.parent))
 from mutants import Tree  # noqa: E402
 
 # The files that an example adds, and where they go.
