@@ -221,7 +221,7 @@ static tess_status estimate_early(image_run *run, const tess_costs *costs, bool 
     imager_workload work;
     *early = (early_model){0};
     if (!image_subtracts_early(run)) return TESS_OK;
-    /* as imager_predict_owned() has it */
+    /* as imager_predict_window() has it */
     if (layout.reproducible) layout.forced.plane_window = -1;
     job->layout = &layout;
     job->extent = run->job.extent;
