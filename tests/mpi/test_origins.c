@@ -1,6 +1,7 @@
 /* Rows that keep where they come from: the antennas, times and fields of two sets of
  * visibilities, which share some antennas, are told from the rows of samples, from the
- * runs that the owners of bricks have received and sorted, and from a scratch file. */
+ * runs that the owners of bricks have received and sorted, from a scratch file, and by
+ * teams. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "imager_teams.h"
 #include "imager_view.h"
 #include "rank_tests.h"
 #include "source_origins.h"
@@ -438,12 +440,48 @@ static void test_owners(void **state)
     tess_source_close(source);
 }
 
+/* Rows that are dealt to teams, here one for each rank, arrive with their origins. */
+static void test_teams(void **state)
+{
+    const int num = tess_comm_size(world);
+    const imager_teams teams = {.all = world, .num = num, .members = 1};
+    tess_source *source = open_sets(10);
+    tess_samples samples = read_all(source), dealt = {0};
+    team_parcel parcel = {0};
+    int64_t seen[SETS * MOST_ROWS] = {0};
+    assert_int_equal(team_parcel_create(&teams, &samples, 0, 0, &parcel), TESS_OK);
+    for (int team = 0; team < num; ++team, team_parcel_end_team(&parcel))
+        for (int64_t row = team; row < samples.num_rows; row += num) {
+            const int64_t first = samples.vis_first[row];
+            tess_samples one = samples;
+            one.num_rows = 1;
+            one.num_vis = one.num_chan[row];
+            one.uvw_m += 3 * row;
+            one.chan_base += row;
+            one.num_chan += row;
+            one.origin += row;
+            one.vis = (double *)samples.vis + 2 * first;
+            one.weight = (double *)samples.weight + first;
+            assert_int_equal(team_parcel_add(&parcel, &one), TESS_OK);
+        }
+    tess_samples_free(&samples);
+    assert_int_equal(imager_teams_send(&teams, &parcel, &dealt), TESS_OK);
+    for (int64_t row = 0; row < dealt.num_rows; ++row) {
+        check_row(source, &dealt, row, dealt.vis_first[row], dealt.num_chan[row], seen);
+        check_uvw(source, &dealt, row);
+    }
+    check_all_seen(seen);
+    team_parcel_free(&parcel);
+    tess_samples_free(&dealt);
+    tess_source_close(source);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_correlations),
-        cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     for (int k = 0; k < SETS; ++k)
