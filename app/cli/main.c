@@ -266,11 +266,12 @@ int main(int argc, char **argv)
     tess_comm *comm = NULL;
     asked by = {.origin = wants_origin(argc, argv), .ended_with = -1};
     int exit_status = 0;
-    tess_stop_record();
+    tess_stop_hold();
     tess_input_keep_standard();
     tess_out_catch_file_limit();
     yield_early(argc, argv);
     tess_status status = tess_comm_start(&argc, &argv, &comm);
+    tess_stop_record();
     if (status != TESS_OK) {
         tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());
         return tess_status_exit(status);

@@ -35,23 +35,19 @@ static void block(int how)
     (void)sigprocmask(how, &signals, NULL);
 }
 
-void tess_stop_record(void)
+void tess_stop_hold(void)
 {
     struct sigaction before;
     sigaction(SIGUSR1, &stop, &before);
-    was_ignored = was_ignored || before.sa_handler == SIG_IGN;
-    records = true;
-    block(SIG_UNBLOCK); /* one that is pending is recorded now */
+    was_ignored = before.sa_handler == SIG_IGN;
+    block(SIG_BLOCK);
 }
 
-/* A handler does not survive execve(). What is blocked, pending or ignored does. */
-void tess_stop_carry(void)
+void tess_stop_record(void)
 {
-    block(SIG_BLOCK);
-    if (told)
-        (void)raise(SIGUSR1);
-    else if (was_ignored)
-        (void)signal(SIGUSR1, SIG_IGN);
+    sigaction(SIGUSR1, &stop, NULL);
+    records = true;
+    block(SIG_UNBLOCK); /* one that is pending is recorded now */
 }
 
 void tess_stop_catch(void (*hurry)(void))

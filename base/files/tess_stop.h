@@ -11,14 +11,13 @@
 extern "C" {
 #endif
 
-/** Record SIGUSR1 from now on, whatever it did before, also if it is blocked. A program
- *  calls this first of all. Local. */
-void tess_stop_record(void);
+/** Hold SIGUSR1 back, until tess_stop_record(). A program calls this first of all:
+ *  libraries that it starts, such as MPI's, may put handlers of their own in place, and
+ *  would lose the signal. Local. */
+void tess_stop_hold(void);
 
-/** Keep a recorded SIGUSR1, and one that comes now, for the program that execve() is
- *  going to start, if that calls tess_stop_record() first of all. Call
- * tess_stop_record() again if execve() fails. Local. */
-void tess_stop_carry(void);
+/** Record SIGUSR1 from now on, and one that has been held back. Local. */
+void tess_stop_record(void);
 
 /** From now on SIGUSR1 and SIGTERM ask the run to stop. What has been recorded counts.
  * The handler of SIGTERM calls `hurry`, which may be NULL. A second SIGTERM does what
