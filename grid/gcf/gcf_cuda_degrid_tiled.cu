@@ -5,7 +5,7 @@
  * from L2 for every visibility and cell is what limits gridders with tables (Merry
  * 2016, arXiv:1605.07023, section 5): here both sides are used again, the cells by all
  * points of a tile, the taps by those that share a kernel, and tiles are made as large
- * as shared memory allows, because that decides how many do. Ours; the published
+ * as shared memory allows, because that decides how many do. The published
  * degridders give every visibility to a warp or block, and read the grid through
  * caches (gcf_cuda_degrid_gather.cu). */
 #include "gcf_cuda.cuh"

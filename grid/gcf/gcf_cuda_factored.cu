@@ -2,8 +2,8 @@
  * factors are one-dimensional, kilobytes that L1 holds, where those of kernels stream
  * through L2; and a tile of cells, with all points that meet it, is a complex matrix
  * product. Where the error asked for allows, it is done on tensor cores
- * (gcf_cuda_factored_tensor.cu), else by the kernels here. Ours; no study of tabulated
- * functions does it.
+ * (gcf_cuda_factored_tensor.cu), else by the kernels here. No study of tabulated
+ * functions does this.
  *
  * Here are also the factors on the device, the entries that points become, and what is
  * done with points whose kernels do not factor. */

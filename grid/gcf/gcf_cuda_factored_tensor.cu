@@ -1,5 +1,6 @@
-/* factored on tensor cores, in single precision. Ours; no study of tabulated functions
- * does it. To grid the entries k on a warp's 32 × 32 cells is a complex matrix product,
+/* Does `factored` on tensor cores, in single precision. No study of tabulated functions
+ * does this. To grid the entries k on a warp's 32 × 32 cells is a complex matrix
+ * product,
  *
  *     grid[x, y] += Σ_k A[x, k] b_k(y),   A[x, k] = V_k a_k(x),
  *

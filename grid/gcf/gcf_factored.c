@@ -5,7 +5,7 @@
  * complex matrix product, (cells along u) × (points and terms) times (points and terms)
  * × (cells along v), of which blocks are held in registers. Points that lie on the same
  * cells and offset along v, on one plane, have their columns added first. Degridding a
- * point is a vector-matrix product. Ours; no study of tabulated functions does it.
+ * point is a vector-matrix product. No study of tabulated functions does this.
  *
  * Tried on points in random order, and no faster: rows split beforehand, in tables
  * (they begin anywhere in cache lines); 3/4, 3/2 and 2 times FACTOR_BYTES; tiles of 256

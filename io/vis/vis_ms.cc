@@ -1,4 +1,4 @@
-/* MeasurementSet (version 2) through casacore. vis_ms*.cc and casa_image.cc are the
+/* Reads MeasurementSets (version 2) by casacore. vis_ms*.cc and casa_image.cc are the
  * only C++ of the project, so that no other file sees casacore. Rows of one
  * DATA_DESC_ID are one segment. Arrays of a block have the memory layout of casacore's
  * columns and are filled in place. */
