@@ -777,6 +777,7 @@ class Tree:
                                stdout=subprocess.PIPE).stdout.decode().split("\0")
         for name in filter(None, files):
             self.copy(name)
+        self.forget(set(files))
         generator = ["-G", "Ninja"] if shutil.which("ninja") else []
         # in the place of tests/../../shared, which some tests read
         link = work / "shared"
@@ -796,6 +797,17 @@ class Tree:
             return
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(of, to)
+
+    def forget(self, files):
+        """Removes what an earlier copy has and the source does not: a header that has moved
+        would be found in its old folder."""
+        for folder, folders, names in os.walk(self.source):
+            if pathlib.Path(folder) == self.source:
+                folders[:] = [name for name in folders if name != self.build.name]
+            for name in names:
+                path = pathlib.Path(folder, name)
+                if str(path.relative_to(self.source)) not in files:
+                    path.unlink()
 
     def make(self, target):
         return subprocess.run(["cmake", "--build", self.build, "-j", str(self.jobs),
