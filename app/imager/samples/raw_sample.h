@@ -102,7 +102,7 @@ TESS_SHARED_FUNCTION void raw_store(unsigned char *row, int64_t index, float val
 }
 
 /** Replace channel `chan` of a row by what the Stokes parameters vis[num_stokes][2]
- *  make of it, as imager_predict.c, mix_sample; `at` is NULL for a row that lies
+ *  make of it, as predict_models.c, mix_sample; `at` is NULL for a row that lies
  *  nowhere. */
 TESS_SHARED_FUNCTION void raw_replace(const raw_recipe *recipe,
                                       const raw_mixing *mixing, const raw_row *at,

@@ -1,6 +1,6 @@
 /* What the engine's visibility sets tell of their work goes to the checkpoint of a run
  * (visset_keeper.h). */
-#include "imager_checkpoint.h"
+#include "image_checkpoint.h"
 
 /* The keeper is the checkpoint's first member. */
 static imager_checkpoint *checkpoint_of(visset_keeper *keeper)

@@ -10,9 +10,9 @@
 #ifndef TESS_CHANNEL_GROUP_H
 #define TESS_CHANNEL_GROUP_H
 
+#include "image_found.h"
 #include "image_kinds.h"
 #include "image_run.h"
-#include "imager_summary.h"
 #include "visset.h"
 
 /** Whether teams make the images of channels that all ranks clean together. Local. */

@@ -6,8 +6,8 @@
 #define TESS_MAJORS_H
 
 #include "channel_group.h"
+#include "image_found.h"
 #include "image_run.h"
-#include "imager_summary.h"
 #include "majors_end.h"
 
 /** Memory that cleaning by the run's backend takes on each rank of run->comm, beside

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "model_channel.h"
+#include "channel_model.h"
 #include "model_pixels.h"
 #include "pixel_places.h"
 #include "tess_mem.h"

@@ -4,7 +4,7 @@
  *  Output channels take those images of the model that have their frequencies. Where a
  *  set of files, or a cube, has other channels, an output channel takes the values of
  *  the function that --fit-spectral-pol or --fit-spectral-log-pol fits to them, or else
- *  the nearest channel (model_channel.h).
+ *  the nearest channel (channel_model.h).
  */
 #ifndef TESS_CONTINUED_MODELS_H
 #define TESS_CONTINUED_MODELS_H

@@ -5,8 +5,8 @@
 #define TESS_IMAGE_BEAM_H
 
 #include "image_files.h"
+#include "image_found.h"
 #include "imager_rows.h"
-#include "imager_summary.h"
 #include "output_table.h"
 
 /** Find the beam of the first of these PSFs that has weights, and note it in `found`:

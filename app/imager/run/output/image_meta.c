@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "imager_summary.h"
+#include "image_found.h"
 #include "output_table.h"
 
 static const char *weighting_text(const tess_image_opts *opts, char *text, size_t size)

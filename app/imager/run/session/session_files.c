@@ -4,7 +4,7 @@
  * model of its own. Therefore the model is predicted on a plan of its own. */
 #include <string.h>
 
-#include "model_channel.h"
+#include "channel_model.h"
 #include "pixel_places.h"
 #include "session_private.h"
 #include "tess_hash.h"

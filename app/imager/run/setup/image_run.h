@@ -4,12 +4,12 @@
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
 
+#include "image_bookmark.h"
+#include "image_checkpoint.h"
 #include "image_files.h"
+#include "image_found.h"
 #include "image_holding.h"
-#include "imager_bookmark.h"
-#include "imager_checkpoint.h"
 #include "imager_job.h"
-#include "imager_summary.h"
 #include "imager_teams.h"
 #include "output_table.h"
 #include "predictor.h"
@@ -57,7 +57,7 @@ typedef struct image_run {
     imager_job job; /* one plan for all outputs */
     imager_checkpoint checkpoint;
     image_files output,
-        means;             /* files that the team writes, and that all ranks write */
+        means; /* files that the team writes, and that all ranks write */
     imager_summary summary;
     imager_counts counts;
     image_holding holds;

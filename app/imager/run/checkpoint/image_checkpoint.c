@@ -1,6 +1,6 @@
 /* Checkpoints of `tessera image`. A checkpoint holds the images to which planes have
  * been added, the list of these planes, and the means over channels. If data do not
- * stay in memory, it also holds what has been made of them so far (imager_bookmark.c).
+ * stay in memory, it also holds what has been made of them so far (image_bookmark.c).
  * A run that continues reads, sorts and grids the rest again: only those bricks that
  * the remaining planes need. */
 #define _GNU_SOURCE
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "imager_bookmark.h"
-#include "imager_checkpoint.h"
+#include "image_bookmark.h"
+#include "image_checkpoint.h"
 #include "imager_job.h"
 #include "imager_rows.h"
 #include "tess_log.h"

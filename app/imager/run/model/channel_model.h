@@ -1,4 +1,4 @@
-/** @file model_channel.h  (private to app/imager/run/)
+/** @file channel_model.h  (private to app/imager/run/)
  *  The image that a model of several channels has for one channel of a run.
  */
 #ifndef TESS_MODEL_CHANNEL_H

@@ -1,7 +1,7 @@
 /* Measures a run's images, and keeps what the last lines of the log tell of them. */
 #include <math.h>
 
-#include "imager_summary.h"
+#include "image_found.h"
 #include "tess_mem.h"
 #include "tess_row_stats.h"
 

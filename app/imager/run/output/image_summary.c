@@ -1,6 +1,6 @@
 /* The last lines of `tessera image`, in an astronomer's words. */
 #define _GNU_SOURCE
-#include "imager_summary.h"
+#include "image_found.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/** @file imager_summary.h  (private to app/imager/run/)
+/** @file image_found.h  (private to app/imager/run/)
  *  What the last lines of `tessera image` tell of the images: beams, peaks, rms and the
  *  noise to be expected. Filled in by image_files.c while images are written.
  */
@@ -78,7 +78,7 @@ tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *
                                             int threads, bool wants_deviation,
                                             struct imager_found *found);
 
-/* ---- imager_summary.c ---- */
+/* ---- image_summary.c ---- */
 
 /** Visibilities of the run, over all ranks. */
 typedef struct imager_counts {

@@ -1,10 +1,10 @@
-/** @file imager_checkpoint.h  (private to app/imager/run/)
+/** @file image_checkpoint.h  (private to app/imager/run/)
  *  The checkpoints of a run of `image`.
  */
 #ifndef TESS_IMAGER_CHECKPOINT_H
 #define TESS_IMAGER_CHECKPOINT_H
 
-#include "imager_bookmark.h"
+#include "image_bookmark.h"
 #include "imager_job.h"
 #include "imager_rows.h"
 #include "tess_checkpoint.h"

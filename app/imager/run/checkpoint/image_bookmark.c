@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "imager_bookmark.h"
+#include "image_bookmark.h"
 #include "imager_job.h"
 #include "imager_passes.h"
 #include "output_table.h"

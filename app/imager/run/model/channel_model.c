@@ -1,7 +1,7 @@
 /* Reads the image of a channel from a model of other channels: the plane of its
  * frequency, the values of functions that are fitted to all planes, or the nearest
  * plane. */
-#include "model_channel.h"
+#include "channel_model.h"
 
 #include <math.h>
 

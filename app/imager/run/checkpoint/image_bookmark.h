@@ -1,4 +1,4 @@
-/** @file imager_bookmark.h  (private to app/imager/run/)
+/** @file image_bookmark.h  (private to app/imager/run/)
  *  How far a rank has come in data that are being read.
  */
 #ifndef TESS_IMAGER_BOOKMARK_H
