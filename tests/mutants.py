@@ -35,7 +35,7 @@ TABLE = [Mutant(*entry) for entry in [
     ("farthest-plane-of-a-model", "app/imager/engine/predict/model_cube.c",
      "? high : low;", "? low : high;", "e2e.cubes"),
     ("continued-by-number", "app/imager/run/model/continued_models.c",
-     "*is = !(freq_hz > 0) || model_channel_is(&of, freq_hz);", "*is = true;", "e2e.cubes"),
+     "*is = !(freq_hz > 0) || channel_model_is(&of, freq_hz);", "*is = true;", "e2e.cubes"),
     ("continued-without-fit", "app/imager/run/model/channel_model.c",
      "if (plane < 0 && channel->spectrum != TESS_CLEAN_EACH_CHANNEL)",
      "if (plane < -1 && channel->spectrum != TESS_CLEAN_EACH_CHANNEL)", "e2e.cubes"),

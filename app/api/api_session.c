@@ -16,7 +16,7 @@ struct tess_session {
     tess_comm *comm; /* ranks that share the session; owned */
     tess_profile profile;
     tess_image_args args; /* while it is open */
-    imager_session *open; /* or NULL */
+    image_session *open;  /* or NULL */
     tess_session_info info;
     pid_t process; /* that created it */
     pthread_mutex_t lock;
@@ -128,7 +128,7 @@ cleanup:
 
 static void close_all(tess_session *session)
 {
-    imager_session_close(session->open);
+    image_session_close(session->open);
     session->open = NULL;
     tess_image_args_free(&session->args);
 }
@@ -156,7 +156,7 @@ tess_status tess_session_set(tess_session *session, const char *name, const char
 
 static void fill_info(tess_session *session)
 {
-    const imager_session_facts *facts = imager_session_facts_of(session->open);
+    const image_session_facts *facts = image_session_facts_of(session->open);
     session->info = (tess_session_info){.num_intervals = facts->num_intervals,
                                         .num_channels = facts->num_channels,
                                         .num_pol = facts->num_pol,
@@ -227,8 +227,8 @@ tess_status tess_session_open(tess_session *session)
     TESS_TRY(check_same(session->comm, &argv));
     TESS_TRY(tess_image_args_parse(session->comm, "", (int)argv.count, argv.text,
                                    &session->args));
-    TESS_TRY(imager_session_open(session->comm, &session->args.opts, &session->profile,
-                                 &session->open));
+    TESS_TRY(image_session_open(session->comm, &session->args.opts, &session->profile,
+                                &session->open));
     fill_info(session);
 cleanup:
     if (status != TESS_OK && !session->open) close_all(session);
@@ -245,7 +245,7 @@ const tess_session_info *tess_session_info_of(const tess_session *session)
 const char *tess_session_polarisation(const tess_session *session, int pol)
 {
     if (!session->open || pol < 0 || pol >= session->info.num_pol) return NULL;
-    return imager_session_facts_of(session->open)->pol[pol];
+    return image_session_facts_of(session->open)->pol[pol];
 }
 
 static tess_status check_open(tess_session *session)
@@ -273,8 +273,8 @@ tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                   "the session has no polarisation %d of output channel %lld in "
                   "interval %lld",
                   pol, (long long)channel, (long long)interval);
-    imager_session_weights(session->open, interval, channel, sum, &weights->freq_hz,
-                           &weights->num_vis);
+    image_session_weights(session->open, interval, channel, sum, &weights->freq_hz,
+                          &weights->num_vis);
     weights->sum = sum[pol];
 cleanup:
     return leave(session, status);
@@ -287,7 +287,7 @@ tess_status tess_session_image(tess_session *session, int64_t interval, int64_t 
     if (status != TESS_OK) return status;
     api_turn_begin();
     TESS_TRY(check_open(session));
-    TESS_TRY(imager_session_image(session->open, interval, channel, model, image, psf));
+    TESS_TRY(image_session_image(session->open, interval, channel, model, image, psf));
 cleanup:
     api_turn_end();
     return leave(session, status);
@@ -302,11 +302,11 @@ typedef struct shown_segment {
 } shown_segment;
 
 struct tess_predictions {
-    imager_predictions made;
+    image_predictions made;
     shown_segment *shown; /* [made.count] */
 };
 
-static void show_segment(const imager_predicted *part, shown_segment *shown)
+static void show_segment(const image_predicted *part, shown_segment *shown)
 {
     for (int c = 0; c < part->num_corr; ++c)
         shown->corr[c] = tess_corr_name(part->corr[c]);
@@ -359,9 +359,9 @@ tess_status tess_session_image_file(tess_session *session, int64_t interval,
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
-    const imager_session_file file = {model->path, model->num_terms};
+    const image_session_file file = {model->path, model->num_terms};
     TESS_TRY(
-        imager_session_image_file(session->open, interval, channel, &file, image, psf));
+        image_session_image_file(session->open, interval, channel, &file, image, psf));
 cleanup:
     api_turn_end();
     return leave(session, status);
@@ -376,8 +376,8 @@ tess_status tess_session_read_model(tess_session *session, int64_t interval,
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model_file)));
-    const imager_session_file file = {model_file->path, model_file->num_terms};
-    TESS_TRY(imager_session_read_file(session->open, interval, channel, &file, model));
+    const image_session_file file = {model_file->path, model_file->num_terms};
+    TESS_TRY(image_session_read_file(session->open, interval, channel, &file, model));
 cleanup:
     api_turn_end();
     return leave(session, status);
@@ -385,16 +385,16 @@ cleanup:
 
 /* Predictions of an array, or else of a file. Collective. */
 static tess_status predict(tess_session *session, int64_t interval, int64_t channel,
-                           const double *model, const imager_session_file *file,
+                           const double *model, const image_session_file *file,
                            tess_predictions **predictions)
 {
     tess_status status = TESS_OK;
     tess_predictions *made = tess_alloc_zero(1, sizeof *made);
     TESS_TRY(tess_comm_agree(session->comm, made ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(file ? imager_session_predict_file(session->open, interval, channel, file,
-                                                &made->made)
-                  : imager_session_predict(session->open, interval, channel, model,
-                                           &made->made));
+    TESS_TRY(file ? image_session_predict_file(session->open, interval, channel, file,
+                                               &made->made)
+                  : image_session_predict(session->open, interval, channel, model,
+                                          &made->made));
     TESS_TRY(tess_comm_agree(session->comm, show_segments(made)));
     *predictions = made;
     made = NULL;
@@ -426,7 +426,7 @@ tess_status tess_session_predict_file(tess_session *session, int64_t interval,
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
-    const imager_session_file file = {model->path, model->num_terms};
+    const image_session_file file = {model->path, model->num_terms};
     TESS_TRY(predict(session, interval, channel, NULL, &file, predictions));
 cleanup:
     api_turn_end();
@@ -447,7 +447,7 @@ const tess_predicted *tess_predictions_get(const tess_predictions *predictions,
 void tess_predictions_destroy(tess_predictions *predictions)
 {
     if (!predictions) return;
-    imager_predictions_free(&predictions->made);
+    image_predictions_free(&predictions->made);
     tess_free(predictions->shown);
     tess_free(predictions);
 }

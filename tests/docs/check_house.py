@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The map of the house holds: it names all rooms of modules, rooms include no header and call
-no function of a later room, texts name files that are there, no source lacks an opening comment, no header of the imager is long,
-no sources of a folder call one another in a circle, no format is told by its name, no file
-but a backend's own names its device, no struct is wide or function long, and functions that
-design pages name are there."""
+no function of a later room, names have no other room's prefix, texts name files that are
+there, no source lacks an opening comment, no header of the imager is long, no sources of a
+folder call one another in a circle, no format is told by its name, no file but a backend's
+own names its device, no struct is wide or function long, and functions that design pages
+name are there."""
 import os
 import re
 import sys
@@ -25,6 +26,8 @@ ROOMS = {
     "app/cli": ("values", "line", "job", "options", "commands", "", "wsclean")}
 # The first room that sees all public headers of its module and of later rooms.
 ALL_PUBLIC = {"app/imager": "run/checkpoint"}
+# What is defined in a part of a module has its prefix, if it has one of these, and no other's.
+PREFIXES = {"app/imager/engine": "imager", "app/imager/run": "image"}
 # Modules of their own in the folder of another.
 INNER = ("grid/kernel", "grid/gcf")
 HEADER_LINES = 150
@@ -187,6 +190,28 @@ def code_of(path):
     return re.sub(r"/\*.*?\*/|^#\s*include.*?$", "", text_of(path), flags=re.S | re.M)
 
 
+def defined(path):
+    """Names that a source defines or declares: its own, of functions, types and constants."""
+    code = code_of(path)
+    names = [os.path.basename(path)]
+    names += re.findall(r"^\w[^\n({=]*?\b(\w+)\(", code, re.M)
+    names += re.findall(r"^(?:\}|typedef [^\n({]*?)\s*\b(\w+);", code, re.M)
+    names += re.findall(r"\b(?:struct|enum|union) (\w+)\s*\{", code)
+    for values in re.findall(r"\benum\b[^;{]*\{([^}]*)\}", code):
+        names += re.findall(r"(?:^|,)\s*(\w+)", values)
+    return names
+
+
+def foreign_prefixes():
+    """Names with the prefix of another part of the module, as 'file: name'."""
+    found = []
+    for path in sources("app/imager"):
+        own = next((of for part, of in PREFIXES.items() if path.startswith(part)), "")
+        found += [f"{path}: {name}" for name in sorted(set(defined(path)))
+                  if name.lower().split("_")[0] in set(PREFIXES.values()) - {own}]
+    return found
+
+
 def later_functions():
     """Calls of a function that a later room of the module defines, as 'file: function'."""
     found = []
@@ -280,6 +305,7 @@ def main():
             ("names of files that are not there", missing_files()),
             ("includes of a later room's header", later_headers()),
             ("calls of a later room's function", later_functions()),
+            ("names with the prefix of another room", foreign_prefixes()),
             ("sources that do not say what they are for", without_opening()),
             (f"headers of the imager above {HEADER_LINES} lines", long_headers()),
             ("sources that call one another in a circle", circles()),

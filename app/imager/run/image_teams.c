@@ -150,7 +150,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     if (num == 1) return choose_backlog(run);
     TESS_TRY(check_team_memory(run, num));
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
-    imager_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
+    image_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
     run->job.comm = run->teams.team;
     if (!need.joined) run->comm = run->output.comm = run->teams.team;
     run->job.ranks.num_outputs = (run->outputs.num + num - 1) / num;

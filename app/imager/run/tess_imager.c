@@ -28,7 +28,7 @@ static tess_status tell_end(image_run *run)
     run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
     imager_job_note_held(&run->job);
     TESS_TRY(tess_profile_summary(all, run->profile));
-    TESS_TRY(imager_summary_tell(all, &run->means, &run->counts));
+    TESS_TRY(image_summary_tell(all, &run->means, &run->counts));
 cleanup:
     return status;
 }
@@ -65,14 +65,14 @@ static tess_status plan(image_run *run)
     run->output.kinds = run->means.kinds =
         image_kinds_of(opts, run->num_pol, image_num_psf(run));
     if (opts->checkpoint.folder)
-        TESS_TRY(imager_checkpoint_plan(&run->checkpoint, &run->job,
-                                        image_kinds_all(&run->output.kinds)));
+        TESS_TRY(image_checkpoint_plan(&run->checkpoint, &run->job,
+                                       image_kinds_all(&run->output.kinds)));
     TESS_TRY(image_form_teams(run, run->mode == DATA_CACHED));
     TESS_TRY(imager_tell_need(&run->job, imager_base_bytes(&run->job) +
                                              imager_samples_bytes(&run->all) +
                                              imager_finishing_bytes(&run->job)));
     if (opts->checkpoint.folder && run->teams.num == 1 && !image_joins_channels(opts))
-        imager_checkpoint_keep(&run->checkpoint, &run->job);
+        image_checkpoint_keep(&run->checkpoint, &run->job);
 cleanup:
     return status;
 }
@@ -88,7 +88,7 @@ static void keep_cubes(image_run *run)
     if (!run->means.cubes || !run->opts->checkpoint.folder) return;
     image_cubes_keep(run->means.cubes, run->opts->checkpoint.identity,
                      image_outputs_done(run));
-    imager_checkpoint_settles(&run->checkpoint, save_cubes, &run->means);
+    image_checkpoint_settles(&run->checkpoint, save_cubes, &run->means);
 }
 
 tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
@@ -107,7 +107,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
         TESS_TRY(update_model_alone(&run));
         goto cleanup;
     }
-    TESS_TRY(imager_checkpoint_start(comm, &own, profile, &run.checkpoint));
+    TESS_TRY(image_checkpoint_start(comm, &own, profile, &run.checkpoint));
     own.overwrite = own.overwrite ||
                     run.checkpoint.resumed; /* files that exist are the run's own */
     keep_cubes(&run);
@@ -115,10 +115,10 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(plan(&run));
     TESS_TRY(group_rounds_make(&run));
     TESS_TRY(horizon_mask_write(&run));
-    if (image_writes_columns(&own)) TESS_TRY(imager_checkpoint_images(&run.checkpoint));
+    if (image_writes_columns(&own)) TESS_TRY(image_checkpoint_images(&run.checkpoint));
     if (own.clean.update_model) TESS_TRY(update_model(&run));
     if (own.beside.weights) TESS_TRY(imaging_weights_store(&run));
-    imager_checkpoint_finish(&run.checkpoint);
+    image_checkpoint_finish(&run.checkpoint);
     TESS_TRY(tell_end(&run));
 cleanup:
     tess_profile_stop_meter(profile);

@@ -316,7 +316,7 @@ static void count_planes(const imager_job *job, const plane_load *load, int at_o
 }
 
 /* Bytes of an image on this rank. */
-static double image_bytes(const imager_job *job)
+static double bytes_of_image(const imager_job *job)
 {
     const double value = job->plan->is_double ? 16 : 8;
     return (double)job->geom.nx * (double)job->geom.ny * value / 2 /
@@ -334,7 +334,8 @@ static double lines_bytes(const imager_job *job, const grid_load *load)
 /* Bytes of the images and lines of the job's model on this rank. */
 static double model_bytes(const imager_job *job, const grid_load *load)
 {
-    const double images = job->model.is_shared ? job->model.num * image_bytes(job) : 0;
+    const double images =
+        job->model.is_shared ? job->model.num * bytes_of_image(job) : 0;
     const double lines = 1 + others_lines(job, load->one_node);
     return images + (subtracts(job) ? lines * lines_bytes(job, load) : 0);
 }
@@ -365,7 +366,7 @@ static void estimate_parts(const imager_job *job, const imager_workload *work,
     estimate->samples = own_bytes(work) + received_bytes(job, work) + model->residuals;
     estimate->sums = fmax(load->sums, model->beside + model->sums);
     /* pieces have become lines before lines are transposed */
-    estimate->planes = job->num_images * image_bytes(job) + lines +
+    estimate->planes = job->num_images * bytes_of_image(job) + lines +
                        fmax(load->pieces, others_lines(job, load->one_node) * lines) +
                        model_bytes(job, load);
 }

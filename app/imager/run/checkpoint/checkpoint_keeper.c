@@ -3,63 +3,63 @@
 #include "image_checkpoint.h"
 
 /* The keeper is the checkpoint's first member. */
-static imager_checkpoint *checkpoint_of(visset_keeper *keeper)
+static image_checkpoint *checkpoint_of(visset_keeper *keeper)
 {
-    return (imager_checkpoint *)keeper;
+    return (image_checkpoint *)keeper;
 }
 
 static tess_status begin(visset_keeper *keeper, const imager_job *job)
 {
-    return imager_checkpoint_begin(checkpoint_of(keeper), job);
+    return image_checkpoint_begin(checkpoint_of(keeper), job);
 }
 
 static void restart(visset_keeper *keeper)
 {
-    imager_checkpoint_restart(checkpoint_of(keeper));
+    image_checkpoint_restart(checkpoint_of(keeper));
 }
 
 static tess_status look(visset_keeper *keeper, tess_status status)
 {
-    return imager_checkpoint_look(checkpoint_of(keeper), status);
+    return image_checkpoint_look(checkpoint_of(keeper), status);
 }
 
 static tess_status take_bricks(visset_keeper *keeper, const imager_check *check,
                                const tess_grid_plan *plan, sample_sets *data,
                                tess_brick_list *bricks, int64_t *next_set)
 {
-    return imager_bookmark_bricks(&checkpoint_of(keeper)->bookmark, check, plan, data,
-                                  bricks, next_set);
+    return image_bookmark_bricks(&checkpoint_of(keeper)->bookmark, check, plan, data,
+                                 bricks, next_set);
 }
 
 static tess_status take_pass(visset_keeper *keeper, const imager_check *check,
                              imager_job *job, tess_exchange *exchange,
                              imager_sums *sums, imager_place *place)
 {
-    return imager_bookmark_pass(&checkpoint_of(keeper)->bookmark, check, job, exchange,
-                                sums, place);
+    return image_bookmark_pass(&checkpoint_of(keeper)->bookmark, check, job, exchange,
+                               sums, place);
 }
 
 static void counted(visset_keeper *keeper, int64_t next_set)
 {
-    imager_bookmark_at(&checkpoint_of(keeper)->bookmark, IMAGER_BRICKS, next_set);
+    image_bookmark_at(&checkpoint_of(keeper)->bookmark, BOOKMARK_BRICKS, next_set);
 }
 
 static void sent(visset_keeper *keeper, const imager_place *place)
 {
-    imager_bookmark_sent(&checkpoint_of(keeper)->bookmark, place);
+    image_bookmark_sent(&checkpoint_of(keeper)->bookmark, place);
 }
 
 static void forget_pass(visset_keeper *keeper)
 {
-    imager_bookmark_forget(&checkpoint_of(keeper)->bookmark, IMAGER_PASS);
+    image_bookmark_forget(&checkpoint_of(keeper)->bookmark, BOOKMARK_PASS);
 }
 
 static void forget(visset_keeper *keeper)
 {
-    imager_bookmark_forget(&checkpoint_of(keeper)->bookmark, IMAGER_BRICKS);
+    image_bookmark_forget(&checkpoint_of(keeper)->bookmark, BOOKMARK_BRICKS);
 }
 
-void imager_checkpoint_keep(imager_checkpoint *checkpoint, imager_job *job)
+void image_checkpoint_keep(image_checkpoint *checkpoint, imager_job *job)
 {
     checkpoint->keeper = (visset_keeper){.begin = begin,
                                          .restart = restart,

@@ -17,32 +17,32 @@
 #include "tess_log.h"
 
 /* Ends the sections of a rank. */
-enum { END = IMAGER_NUM_SECTIONS };
+enum { END = BOOKMARK_NUM_SECTIONS };
 
 /* Bytes of a counted brick: its key, samples and runs. */
 static const double COUNT_BYTES = 24;
 
 /* ---- contents ---- */
 
-void imager_bookmark_start(imager_bookmark *bookmark, tess_comm *comm)
+void image_bookmark_start(image_bookmark *bookmark, tess_comm *comm)
 {
-    *bookmark = (imager_bookmark){.comm = comm};
+    *bookmark = (image_bookmark){.comm = comm};
 }
 
-bool imager_bookmark_is_kept(const imager_bookmark *bookmark)
+bool image_bookmark_is_kept(const image_bookmark *bookmark)
 {
-    for (int k = 0; k < IMAGER_NUM_SECTIONS; ++k)
+    for (int k = 0; k < BOOKMARK_NUM_SECTIONS; ++k)
         if (bookmark->comm && bookmark->has[k]) return true;
     return false;
 }
 
-void imager_bookmark_forget(imager_bookmark *bookmark, imager_section from)
+void image_bookmark_forget(image_bookmark *bookmark, bookmark_section from)
 {
-    for (int k = (int)from; bookmark && k < IMAGER_NUM_SECTIONS; ++k)
+    for (int k = (int)from; bookmark && k < BOOKMARK_NUM_SECTIONS; ++k)
         bookmark->has[k] = false;
 }
 
-void imager_bookmark_at(imager_bookmark *bookmark, imager_section section, int64_t next)
+void image_bookmark_at(image_bookmark *bookmark, bookmark_section section, int64_t next)
 {
     if (!bookmark || !bookmark->has[section]) return;
     bookmark->next[section] = next;
@@ -50,33 +50,33 @@ void imager_bookmark_at(imager_bookmark *bookmark, imager_section section, int64
 }
 
 /* A place that was noted before is no progress. */
-void imager_bookmark_sent(imager_bookmark *bookmark, const imager_place *place)
+void image_bookmark_sent(image_bookmark *bookmark, const imager_place *place)
 {
     imager_place *at = &bookmark->place;
     if (at->window == place->window && at->share == place->share &&
-        bookmark->next[IMAGER_PASS] == place->next_set)
+        bookmark->next[BOOKMARK_PASS] == place->next_set)
         return;
     *at = (imager_place){.window = place->window, .share = place->share};
-    imager_bookmark_at(bookmark, IMAGER_PASS, place->next_set);
+    image_bookmark_at(bookmark, BOOKMARK_PASS, place->next_set);
 }
 
-double imager_bookmark_bytes(const imager_bookmark *bookmark)
+double image_bookmark_bytes(const image_bookmark *bookmark)
 {
     double bytes = 0;
-    if (bookmark->has[IMAGER_DENSITY])
+    if (bookmark->has[BOOKMARK_DENSITY])
         bytes += (double)tess_density_bytes(bookmark->density);
-    if (bookmark->has[IMAGER_BRICKS])
+    if (bookmark->has[BOOKMARK_BRICKS])
         bytes += (double)bookmark->bricks->num_bricks * COUNT_BYTES;
-    if (bookmark->has[IMAGER_PASS])
+    if (bookmark->has[BOOKMARK_PASS])
         bytes += (double)tess_exchange_bytes(bookmark->exchange) +
                  (double)tess_steps_bytes(bookmark->job->steps);
     return bytes;
 }
 
-tess_status imager_bookmark_settle(imager_bookmark *bookmark)
+tess_status image_bookmark_settle(image_bookmark *bookmark)
 {
-    return bookmark->has[IMAGER_PASS] ? tess_exchange_drain(bookmark->exchange)
-                                      : TESS_OK;
+    return bookmark->has[BOOKMARK_PASS] ? tess_exchange_drain(bookmark->exchange)
+                                        : TESS_OK;
 }
 
 /* ---- sections, to a checkpoint and from it ---- */
@@ -85,14 +85,14 @@ tess_status imager_bookmark_settle(imager_bookmark *bookmark)
 
 /* Moves the bytes of a survey. A bool of a damaged file may be neither true nor false.
  */
-static tess_status move_found(imager_survey *survey, tess_mover *mover)
+static tess_status move_found(image_survey *survey, tess_mover *mover)
 {
     tess_status status = TESS_OK;
     unsigned char bytes[sizeof *survey];
     memcpy(bytes, survey, sizeof *survey);
     TESS_TRY(tess_move(mover, bytes, sizeof bytes));
-    if (bytes[offsetof(imager_survey, weights_differ)] > 1 ||
-        bytes[offsetof(imager_survey, summed)] > 1)
+    if (bytes[offsetof(image_survey, weights_differ)] > 1 ||
+        bytes[offsetof(image_survey, summed)] > 1)
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: what a survey found");
     memcpy(survey, bytes, sizeof *survey);
 cleanup:
@@ -136,7 +136,7 @@ static bool counts_are_sound(const tess_profile *profile)
     return profile->visibilities >= 0;
 }
 
-static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *mover)
+static tess_status move_survey(const image_bookmark *bookmark, tess_mover *mover)
 {
     tess_status status = TESS_OK;
     const output_table *outputs = bookmark->outputs;
@@ -155,8 +155,8 @@ static tess_status move_survey(const imager_bookmark *bookmark, tess_mover *move
     TESS_TRY(tess_move(mover, &profile->visibilities, sizeof profile->visibilities));
     TESS_TRY(tess_move(mover, profile->ignored, sizeof profile->ignored));
     if (mover->reads &&
-        (!outputs_are_sound(outputs,
-                            bookmark->check[IMAGER_SURVEY].number[IMAGER_CHECK_ROWS]) ||
+        (!outputs_are_sound(
+             outputs, bookmark->check[BOOKMARK_SURVEY].number[BOOKMARK_CHECK_ROWS]) ||
          !counts_are_sound(profile)))
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: numbers of a survey");
 cleanup:
@@ -184,7 +184,7 @@ static bool bricks_are_sound(const tess_brick_list *bricks, const tess_grid_plan
            bricks->first_run[bricks->num_bricks] <= bricks->num_runs;
 }
 
-static tess_status move_bricks(const imager_bookmark *bookmark, tess_mover *mover)
+static tess_status move_bricks(const image_bookmark *bookmark, tess_mover *mover)
 {
     tess_status status = TESS_OK;
     tess_brick_list *bricks = bookmark->bricks;
@@ -229,7 +229,7 @@ static bool exact_sums_are_sound(const imager_sums *sums)
     return true;
 }
 
-static tess_status move_pass(imager_bookmark *bookmark, tess_mover *mover)
+static tess_status move_pass(image_bookmark *bookmark, tess_mover *mover)
 {
     tess_status status = TESS_OK;
     imager_job *job = bookmark->job;
@@ -250,7 +250,7 @@ cleanup:
     return status;
 }
 
-static tess_status move_section(imager_bookmark *bookmark, int section,
+static tess_status move_section(image_bookmark *bookmark, int section,
                                 tess_mover *mover)
 {
     tess_status status = TESS_OK;
@@ -258,12 +258,12 @@ static tess_status move_section(imager_bookmark *bookmark, int section,
     if (bookmark->next[section] < 0 ||
         bookmark->next[section] > bookmark->check[section].number[0])
         TESS_FAIL(TESS_ERR_INPUT, "checkpoint: a block that the data do not have");
-    switch ((imager_section)section) {
-    case IMAGER_SURVEY:
+    switch ((bookmark_section)section) {
+    case BOOKMARK_SURVEY:
         return move_survey(bookmark, mover);
-    case IMAGER_DENSITY:
+    case BOOKMARK_DENSITY:
         return tess_density_move(bookmark->density, mover);
-    case IMAGER_BRICKS:
+    case BOOKMARK_BRICKS:
         return move_bricks(bookmark, mover);
     default:
         return move_pass(bookmark, mover);
@@ -272,11 +272,11 @@ cleanup:
     return status;
 }
 
-tess_status imager_bookmark_write(void *context, tess_mover *mover)
+tess_status image_bookmark_write(void *context, tess_mover *mover)
 {
     tess_status status = TESS_OK;
-    imager_bookmark *bookmark = context;
-    for (int64_t k = 0; k < IMAGER_NUM_SECTIONS; ++k) {
+    image_bookmark *bookmark = context;
+    for (int64_t k = 0; k < BOOKMARK_NUM_SECTIONS; ++k) {
         if (!bookmark->has[k]) continue;
         TESS_TRY(tess_move(mover, &k, sizeof k));
         TESS_TRY(tess_move(mover, &bookmark->check[k], sizeof bookmark->check[k]));
@@ -290,20 +290,20 @@ cleanup:
 
 /* ---- continuing ---- */
 
-static void close_left(imager_bookmark *bookmark)
+static void close_left(image_bookmark *bookmark)
 {
     tess_checkpoint_close_own(bookmark->left);
     bookmark->left = NULL;
 }
 
-static tess_status next_section(imager_bookmark *bookmark)
+static tess_status next_section(image_bookmark *bookmark)
 {
     return tess_move(bookmark->left, &bookmark->left_section,
                      sizeof bookmark->left_section);
 }
 
-tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
-                                 const tess_checkpoint_state *state)
+tess_status image_bookmark_open(image_bookmark *bookmark, const char *folder,
+                                const tess_checkpoint_state *state)
 {
     tess_status status = TESS_OK;
     const int rank = tess_comm_rank(bookmark->comm);
@@ -322,7 +322,7 @@ tess_status imager_bookmark_open(imager_bookmark *bookmark, const char *folder,
  * reached: it is another one, the checkpoint has none, or it is this one. */
 enum { NOT_THIS, NOT_THERE, THIS };
 
-static tess_status compare(imager_bookmark *bookmark, imager_section section,
+static tess_status compare(image_bookmark *bookmark, bookmark_section section,
                            int64_t *suits)
 {
     tess_status status = TESS_OK;
@@ -339,7 +339,7 @@ cleanup:
 }
 
 /* A section is of use only if all ranks have it. Collective. */
-static tess_status all_suit(imager_bookmark *bookmark, imager_section section,
+static tess_status all_suit(image_bookmark *bookmark, bookmark_section section,
                             bool *found)
 {
     tess_status status = TESS_OK;
@@ -361,15 +361,15 @@ cleanup:
 
 /* Ranks continue together: the numbers that decide about the next collective call are
  * the same on all of them. Collective. */
-static tess_status check_together(imager_bookmark *bookmark, imager_section section)
+static tess_status check_together(image_bookmark *bookmark, bookmark_section section)
 {
     enum { NUM = 4 };
     tess_status status = TESS_OK;
     int64_t least[NUM] = {bookmark->next[section]}, most[NUM];
-    if (section == IMAGER_SURVEY) least[1] = bookmark->survey->summed;
-    if (section == IMAGER_DENSITY)
+    if (section == BOOKMARK_SURVEY) least[1] = bookmark->survey->summed;
+    if (section == BOOKMARK_DENSITY)
         least[1] = tess_density_is_finished(bookmark->density);
-    if (section == IMAGER_PASS) {
+    if (section == BOOKMARK_PASS) {
         least[2] = bookmark->place.window;
         least[3] = bookmark->place.share;
     }
@@ -384,7 +384,7 @@ cleanup:
 
 /* Registers a section, and takes it up from the checkpoint if it is there. Collective.
  */
-static tess_status take(imager_bookmark *bookmark, imager_section section,
+static tess_status take(image_bookmark *bookmark, bookmark_section section,
                         const imager_check *check, int64_t *next, bool *found)
 {
     tess_status status = TESS_OK;
@@ -404,9 +404,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check *check,
-                                   imager_survey *survey, output_table *outputs,
-                                   tess_profile *profile, int64_t *next_block)
+tess_status image_bookmark_survey(image_bookmark *bookmark, const imager_check *check,
+                                  image_survey *survey, output_table *outputs,
+                                  tess_profile *profile, int64_t *next_block)
 {
     tess_status status = TESS_OK;
     bool found;
@@ -415,7 +415,7 @@ tess_status imager_bookmark_survey(imager_bookmark *bookmark, const imager_check
     bookmark->survey = survey;
     bookmark->outputs = outputs;
     bookmark->profile = profile;
-    TESS_TRY(take(bookmark, IMAGER_SURVEY, check, next_block, &found));
+    TESS_TRY(take(bookmark, BOOKMARK_SURVEY, check, next_block, &found));
     if (found)
         tess_log_info("the survey of the data goes on after %lld of %lld blocks",
                       (long long)*next_block, (long long)check->number[0]);
@@ -423,20 +423,19 @@ cleanup:
     return status;
 }
 
-tess_status imager_bookmark_density(imager_bookmark *bookmark,
-                                    const imager_check *check, tess_density *density,
-                                    int64_t *next_set)
+tess_status image_bookmark_density(image_bookmark *bookmark, const imager_check *check,
+                                   tess_density *density, int64_t *next_set)
 {
     bool found;
     *next_set = 0;
     if (!bookmark || !bookmark->comm) return TESS_OK;
     bookmark->density = density;
-    return take(bookmark, IMAGER_DENSITY, check, next_set, &found);
+    return take(bookmark, BOOKMARK_DENSITY, check, next_set, &found);
 }
 
-tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check *check,
-                                   const tess_grid_plan *plan, sample_sets *data,
-                                   tess_brick_list *bricks, int64_t *next_set)
+tess_status image_bookmark_bricks(image_bookmark *bookmark, const imager_check *check,
+                                  const tess_grid_plan *plan, sample_sets *data,
+                                  tess_brick_list *bricks, int64_t *next_set)
 {
     bool found;
     *next_set = 0;
@@ -444,12 +443,12 @@ tess_status imager_bookmark_bricks(imager_bookmark *bookmark, const imager_check
     bookmark->plan = plan;
     bookmark->data = data;
     bookmark->bricks = bricks;
-    return take(bookmark, IMAGER_BRICKS, check, next_set, &found);
+    return take(bookmark, BOOKMARK_BRICKS, check, next_set, &found);
 }
 
-tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *check,
-                                 imager_job *job, tess_exchange *exchange,
-                                 imager_sums *sums, imager_place *place)
+tess_status image_bookmark_pass(image_bookmark *bookmark, const imager_check *check,
+                                imager_job *job, tess_exchange *exchange,
+                                imager_sums *sums, imager_place *place)
 {
     tess_status status = TESS_OK;
     bool found;
@@ -460,7 +459,7 @@ tess_status imager_bookmark_pass(imager_bookmark *bookmark, const imager_check *
     bookmark->exchange = exchange;
     bookmark->sums = sums;
     bookmark->place = *place;
-    TESS_TRY(take(bookmark, IMAGER_PASS, check, &next_set, &found));
+    TESS_TRY(take(bookmark, BOOKMARK_PASS, check, &next_set, &found));
     *place = bookmark->place;
     place->next_set = next_set;
     if (found)
@@ -471,8 +470,8 @@ cleanup:
     return status;
 }
 
-void imager_bookmark_free(imager_bookmark *bookmark)
+void image_bookmark_free(image_bookmark *bookmark)
 {
     close_left(bookmark);
-    *bookmark = (imager_bookmark){0};
+    *bookmark = (image_bookmark){0};
 }

@@ -145,7 +145,7 @@ static int64_t count_done(const tess_checkpoint_state *state)
 }
 
 /* Notes how much has been written, and how long it took. */
-static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double seconds)
+static void note_written(image_checkpoint *checkpoint, int64_t bytes, double seconds)
 {
     if (seconds > checkpoint->time.write_s) checkpoint->time.write_s = seconds;
     if ((double)bytes > LEAST_MEASURED)
@@ -157,14 +157,14 @@ static void note_written(imager_checkpoint *checkpoint, int64_t bytes, double se
 }
 
 /* Expected time of writing the bookmark [s]. */
-static double bookmark_s(const imager_checkpoint *checkpoint)
+static double bookmark_s(const image_checkpoint *checkpoint)
 {
-    return imager_bookmark_bytes(&checkpoint->bookmark) / checkpoint->time.bytes_s;
+    return image_bookmark_bytes(&checkpoint->bookmark) / checkpoint->time.bytes_s;
 }
 
 /* Writes the checkpoint with the bookmark, or without it where the disk has no room for
  * that. Collective. */
-static tess_status write_all(imager_checkpoint *checkpoint,
+static tess_status write_all(image_checkpoint *checkpoint,
                              const tess_checkpoint_rows *sums,
                              const tess_checkpoint_rows *means,
                              tess_checkpoint_own *own, bool *no_room)
@@ -172,8 +172,8 @@ static tess_status write_all(imager_checkpoint *checkpoint,
     tess_status status = TESS_OK;
     const char *folder = checkpoint->opts->folder;
     *no_room = false;
-    if (imager_bookmark_is_kept(&checkpoint->bookmark)) {
-        TESS_TRY(imager_bookmark_settle(&checkpoint->bookmark));
+    if (image_bookmark_is_kept(&checkpoint->bookmark)) {
+        TESS_TRY(image_bookmark_settle(&checkpoint->bookmark));
         status = tess_checkpoint_write(checkpoint->comm, folder, &checkpoint->state,
                                        sums, means, own, no_room);
         if (status == TESS_OK) checkpoint->bookmark_lacking = false;
@@ -195,7 +195,7 @@ cleanup:
 /* A checkpoint that cannot be written does not end the run: its work would be lost. The
  * exception is the first checkpoint of a run, unless the disk is full: the user has
  * named a wrong folder and learns of it at once. */
-static tess_status go_on_without(imager_checkpoint *checkpoint, bool no_room)
+static tess_status go_on_without(image_checkpoint *checkpoint, bool no_room)
 {
     const bool first = checkpoint->state.generation == 0 && !checkpoint->lacking;
     if (first && !no_room) return TESS_ERR_IO;
@@ -207,7 +207,7 @@ static tess_status go_on_without(imager_checkpoint *checkpoint, bool no_room)
     return TESS_OK;
 }
 
-static void note_saved(imager_checkpoint *checkpoint)
+static void note_saved(image_checkpoint *checkpoint)
 {
     if (checkpoint->lacking) tess_log_info("checkpoints can be written again");
     checkpoint->lacking = checkpoint->unsaved = false;
@@ -216,7 +216,7 @@ static void note_saved(imager_checkpoint *checkpoint)
 }
 
 /* Adds the images and bytes of the major cycles behind the means. */
-static tess_status add_cycle(imager_checkpoint *checkpoint, imager_cycle *cycle,
+static tess_status add_cycle(image_checkpoint *checkpoint, image_cycle *cycle,
                              const void **image, tess_checkpoint_rows *means)
 {
     tess_status status = TESS_OK;
@@ -245,7 +245,7 @@ cleanup:
     return status;
 }
 
-static void free_cycle(imager_cycle *cycle)
+static void free_cycle(image_cycle *cycle)
 {
     for (int k = 0; k < cycle->num; ++k)
         if (cycle->owned[k]) tess_free(cycle->image[k]);
@@ -253,7 +253,7 @@ static void free_cycle(imager_cycle *cycle)
 }
 
 /* Adds the rows of the means over channels. */
-static void add_means(imager_checkpoint *checkpoint, const void **mean,
+static void add_means(image_checkpoint *checkpoint, const void **mean,
                       tess_checkpoint_rows *means)
 {
     checkpoint->state.num_mean = means->num = checkpoint->num_mean;
@@ -271,16 +271,16 @@ static void add_means(imager_checkpoint *checkpoint, const void **mean,
 /* Writes a checkpoint with the present rows of the images; without rows between
  * outputs, and while the images are zero. If it cannot be written, the run goes on
  * without it. Collective. */
-static tess_status write_now(imager_checkpoint *checkpoint)
+static tess_status write_now(image_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
     const imager_job *job = checkpoint->job;
     const int64_t num_done = checkpoint->state.num_done;
     const void *sum[TESS_MAX_IMAGES], *mean[TESS_CHECKPOINT_MEANS];
     void *copy[TESS_MAX_IMAGES] = {NULL};
-    imager_cycle cycle = {0};
+    image_cycle cycle = {0};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
-    tess_checkpoint_own own = {imager_bookmark_write, &checkpoint->bookmark, 0};
+    tess_checkpoint_own own = {image_bookmark_write, &checkpoint->bookmark, 0};
     bool no_room;
     double mark = tess_time_now();
     if (checkpoint->settle) TESS_TRY(checkpoint->settle(checkpoint->settle_context));
@@ -313,7 +313,7 @@ cleanup:
 
 /* Finds the checkpoint to continue from, or writes one of nothing: a run that is killed
  * before its next checkpoint then knows its own files. */
-static tess_status find(imager_checkpoint *checkpoint, const tess_image_opts *image)
+static tess_status find(image_checkpoint *checkpoint, const tess_image_opts *image)
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_opts *opts = checkpoint->opts;
@@ -343,7 +343,7 @@ static tess_status find(imager_checkpoint *checkpoint, const tess_image_opts *im
         checkpoint->cycle_waits = state->cycle_bytes > 0;
         tess_log_info("continuing from checkpoint %lld: %lld outputs done",
                       (long long)state->generation, (long long)state->outputs_done);
-        TESS_TRY(imager_bookmark_open(&checkpoint->bookmark, opts->folder, state));
+        TESS_TRY(image_bookmark_open(&checkpoint->bookmark, opts->folder, state));
         return TESS_OK;
     }
     if (opts->resume) tess_log_info("%s: no checkpoint; starting", opts->folder);
@@ -355,20 +355,19 @@ cleanup:
     return status;
 }
 
-tess_status imager_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
-                                    tess_profile *profile,
-                                    imager_checkpoint *checkpoint)
+tess_status image_checkpoint_start(tess_comm *comm, const tess_image_opts *opts,
+                                   tess_profile *profile, image_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
     const double now = tess_time_now();
-    *checkpoint = (imager_checkpoint){.comm = comm,
-                                      .opts = &opts->checkpoint,
-                                      .profile = profile,
-                                      .time.written_s = now,
-                                      .time.looked_s = now,
-                                      .time.bytes_s = WRITE_BYTES_S};
+    *checkpoint = (image_checkpoint){.comm = comm,
+                                     .opts = &opts->checkpoint,
+                                     .profile = profile,
+                                     .time.written_s = now,
+                                     .time.looked_s = now,
+                                     .time.bytes_s = WRITE_BYTES_S};
     if (!opts->checkpoint.folder) return TESS_OK;
-    imager_bookmark_start(&checkpoint->bookmark, comm);
+    image_bookmark_start(&checkpoint->bookmark, comm);
     checkpoint->time.deadline_s = opts->checkpoint.max_time_s > 0
                                       ? profile->start_s + opts->checkpoint.max_time_s
                                       : now + batch_seconds();
@@ -404,8 +403,8 @@ static char *plan_text(const imager_job *job)
     return text;
 }
 
-tess_status imager_checkpoint_plan(imager_checkpoint *checkpoint, const imager_job *job,
-                                   int num_means)
+tess_status image_checkpoint_plan(image_checkpoint *checkpoint, const imager_job *job,
+                                  int num_means)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state *state = &checkpoint->state;
@@ -433,8 +432,8 @@ cleanup:
     return status;
 }
 
-void imager_checkpoint_settles(imager_checkpoint *checkpoint,
-                               imager_checkpoint_settle *settle, void *context)
+void image_checkpoint_settles(image_checkpoint *checkpoint,
+                              image_checkpoint_settle *settle, void *context)
 {
     checkpoint->settle = settle;
     checkpoint->settle_context = context;
@@ -445,7 +444,7 @@ void imager_checkpoint_settles(imager_checkpoint *checkpoint,
 enum { GO_ON, SAVE, SAVE_AND_STOP };
 
 /* What the clock of rank 0 and the signals of any rank ask for. Collective. */
-static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t *what)
+static tess_status look(image_checkpoint *checkpoint, bool progressed, int64_t *what)
 {
     const double now = tess_time_now(), every = checkpoint->opts->every_s;
     const double marked_s = bookmark_s(checkpoint);
@@ -471,14 +470,14 @@ static tess_status look(imager_checkpoint *checkpoint, bool progressed, int64_t 
 /* Whether blocks have been read since the last checkpoint. Sums and means of that
  * checkpoint that have not been taken up cannot be written again, so that nothing is
  * written before they are. */
-static bool has_turned(const imager_checkpoint *checkpoint)
+static bool has_turned(const image_checkpoint *checkpoint)
 {
     return !checkpoint->sums_wait && !checkpoint->means_wait &&
            checkpoint->bookmark.turned != checkpoint->num_turned &&
-           imager_bookmark_is_kept(&checkpoint->bookmark);
+           image_bookmark_is_kept(&checkpoint->bookmark);
 }
 
-static tess_status act(imager_checkpoint *checkpoint, bool progressed)
+static tess_status act(image_checkpoint *checkpoint, bool progressed)
 {
     tess_status status = TESS_OK;
     int64_t what;
@@ -507,12 +506,12 @@ cleanup:
 
 static tess_status watch(void *context)
 {
-    imager_checkpoint *checkpoint = context;
+    image_checkpoint *checkpoint = context;
     if (checkpoint->save_cycle) return act(checkpoint, checkpoint->cycle_changed);
     return act(checkpoint, count_done(&checkpoint->state) != checkpoint->num_done);
 }
 
-tess_status imager_checkpoint_look(imager_checkpoint *checkpoint, tess_status status)
+tess_status image_checkpoint_look(image_checkpoint *checkpoint, tess_status status)
 {
     if (!checkpoint || !checkpoint->opts || !checkpoint->opts->folder) return status;
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
@@ -523,7 +522,7 @@ cleanup:
 
 /* The checkpoint's sums go to the first group of ranks that adds planes; the images of
  * other groups begin with zero. */
-static tess_status take_sums(const imager_checkpoint *checkpoint, const imager_job *job)
+static tess_status take_sums(const image_checkpoint *checkpoint, const imager_job *job)
 {
     tess_status status = TESS_OK;
     void *copy = NULL;
@@ -544,8 +543,7 @@ cleanup:
     return status;
 }
 
-tess_status imager_checkpoint_begin(imager_checkpoint *checkpoint,
-                                    const imager_job *job)
+tess_status image_checkpoint_begin(image_checkpoint *checkpoint, const imager_job *job)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state *state = &checkpoint->state;
@@ -570,7 +568,7 @@ cleanup:
     return status;
 }
 
-void imager_checkpoint_restart(imager_checkpoint *checkpoint)
+void image_checkpoint_restart(image_checkpoint *checkpoint)
 {
     if (!checkpoint || checkpoint->state.num_done == 0) return;
     memset(checkpoint->state.done, '0', (size_t)checkpoint->state.num_done);
@@ -580,7 +578,7 @@ void imager_checkpoint_restart(imager_checkpoint *checkpoint)
 /* ---- means over channels ---- */
 
 /* Rows of the means that a checkpoint holds. */
-static tess_checkpoint_rows mean_rows(const imager_checkpoint *checkpoint,
+static tess_checkpoint_rows mean_rows(const image_checkpoint *checkpoint,
                                       int64_t row_first, int64_t num_rows)
 {
     return (tess_checkpoint_rows){.row_first = row_first,
@@ -590,9 +588,8 @@ static tess_checkpoint_rows mean_rows(const imager_checkpoint *checkpoint,
                                   .num = checkpoint->state.num_mean};
 }
 
-tess_status imager_checkpoint_mean(const imager_checkpoint *checkpoint,
-                                   int64_t row_first, int64_t num_rows,
-                                   imager_product *mean)
+tess_status image_checkpoint_mean(const image_checkpoint *checkpoint, int64_t row_first,
+                                  int64_t num_rows, imager_product *mean)
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
@@ -612,8 +609,8 @@ cleanup:
 
 /* ---- major cycles ---- */
 
-void imager_checkpoint_cycle(imager_checkpoint *checkpoint, imager_cycle_save *save,
-                             void *context)
+void image_checkpoint_cycle(image_checkpoint *checkpoint, image_cycle_save *save,
+                            void *context)
 {
     if (!checkpoint || !checkpoint->opts->folder) return;
     checkpoint->save_cycle = save;
@@ -622,16 +619,16 @@ void imager_checkpoint_cycle(imager_checkpoint *checkpoint, imager_cycle_save *s
     checkpoint->cycle_waits = false;
 }
 
-tess_status imager_checkpoint_cleaned(imager_checkpoint *checkpoint)
+tess_status image_checkpoint_cleaned(image_checkpoint *checkpoint)
 {
     if (!checkpoint || !checkpoint->save_cycle) return TESS_OK;
     checkpoint->cycle_changed = true;
     return act(checkpoint, true);
 }
 
-tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, int k,
-                                         int64_t row_first, int64_t num_rows,
-                                         double *rows)
+tess_status image_checkpoint_cycle_rows(const image_checkpoint *checkpoint, int k,
+                                        int64_t row_first, int64_t num_rows,
+                                        double *rows)
 {
     const tess_checkpoint_state *state = &checkpoint->state;
     const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
@@ -642,7 +639,7 @@ tess_status imager_checkpoint_cycle_rows(const imager_checkpoint *checkpoint, in
 
 /* ---- between outputs ---- */
 
-tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t count)
+tess_status image_checkpoint_outputs(image_checkpoint *checkpoint, int64_t count)
 {
     if (!checkpoint->opts->folder) return TESS_OK;
     checkpoint->state.outputs_done += count;
@@ -651,21 +648,21 @@ tess_status imager_checkpoint_outputs(imager_checkpoint *checkpoint, int64_t cou
     return act(checkpoint, true);
 }
 
-tess_status imager_checkpoint_images(imager_checkpoint *checkpoint)
+tess_status image_checkpoint_images(image_checkpoint *checkpoint)
 {
     if (!checkpoint->opts->folder || !checkpoint->unsaved) return TESS_OK;
     return write_now(checkpoint);
 }
 
-void imager_checkpoint_finish(imager_checkpoint *checkpoint)
+void image_checkpoint_finish(image_checkpoint *checkpoint)
 {
     if (!checkpoint->opts->folder) return;
     tess_watch_saved(NULL);
     tess_checkpoint_remove(checkpoint->comm, checkpoint->opts->folder);
 }
 
-void imager_checkpoint_free(imager_checkpoint *checkpoint)
+void image_checkpoint_free(image_checkpoint *checkpoint)
 {
-    imager_bookmark_free(&checkpoint->bookmark);
+    image_bookmark_free(&checkpoint->bookmark);
     tess_checkpoint_free(&checkpoint->state);
 }

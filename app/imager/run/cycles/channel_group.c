@@ -50,7 +50,7 @@ static void free_images(imager_product *product)
 
 void channel_group_free_density(const channel_group *group, group_channel *channel)
 {
-    imager_bookmark_forget(&group->run->checkpoint.bookmark, IMAGER_DENSITY);
+    image_bookmark_forget(&group->run->checkpoint.bookmark, BOOKMARK_DENSITY);
     tess_density_destroy(channel->density);
     channel->density = NULL;
 }

@@ -37,7 +37,7 @@ typedef struct group_channel {
                                                 products */
     imager_product product[TESS_MAX_IMAGES]; /**< all kinds, in the order of
                                                 run->output.kinds */
-    struct imager_found found[TESS_MAX_POL]; /**< the beam; cleaning adds its results */
+    struct image_found found[TESS_MAX_POL];  /**< the beam; cleaning adds its results */
     imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
 } group_channel;
 

@@ -23,7 +23,7 @@ static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_row
 tess_status channel_mean_continue(image_run *run, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    const imager_checkpoint *checkpoint = &run->checkpoint;
+    const image_checkpoint *checkpoint = &run->checkpoint;
     const int64_t done = image_outputs_done(run), channels = run->outputs.num_channels;
     int64_t row_first, num_rows;
     for (int64_t k = done - done % channels; k < done; ++k)
@@ -33,7 +33,7 @@ tess_status channel_mean_continue(image_run *run, channel_mean *mean)
     mean_rows(run, &row_first, &num_rows);
     mean->started = true;
     run->checkpoint.num_mean = image_kinds_all(&run->means.kinds);
-    status = imager_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
+    status = image_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
     return tess_comm_agree(run->teams.all, status);
 }
 
@@ -91,7 +91,7 @@ static void finish(imager_product *mean, const image_kinds *kinds, int threads)
 /* Makes restored images of the mean models, and measures these and the mean residuals
  * for found[]. Collective. */
 static tess_status restore(const image_run *run, int64_t interval,
-                           struct imager_found *found, channel_mean *mean)
+                           struct image_found *found, channel_mean *mean)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
@@ -102,14 +102,14 @@ static tess_status restore(const image_run *run, int64_t interval,
         mean->product + image_kinds_place(kinds, IMAGE_RESTORED);
     for (int p = 0; p < run->num_pol; ++p) {
         const bool wants_deviation =
-            imager_summary_tells_deviation(&run->means, interval, -1, p);
+            image_found_tells_deviation(&run->means, interval, -1, p);
         if (!(image[p].sum_weights > 0)) continue;
         TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows, &residual[p].rows,
                                 &image[p].rows));
         TESS_TRY(majors_flux(run->comm, &model[p].rows, &found[p].flux_jy));
-        TESS_TRY(imager_summary_measure_residual(run->comm, &residual[p].rows,
-                                                 run->opts->layout.threads,
-                                                 wants_deviation, &found[p]));
+        TESS_TRY(image_found_measure_residual(run->comm, &residual[p].rows,
+                                              run->opts->layout.threads,
+                                              wants_deviation, &found[p]));
     }
 cleanup:
     return status;
@@ -128,7 +128,7 @@ static void take_variances(const image_run *run, channel_mean *mean)
 }
 
 tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *mean,
-                                struct imager_found *found)
+                                struct image_found *found)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
@@ -157,7 +157,7 @@ void channel_mean_free(image_run *run, channel_mean *mean)
 }
 
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
-                               const struct imager_found *found)
+                               const struct image_found *found)
 {
     tess_status status = TESS_OK;
     TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,

@@ -29,11 +29,11 @@ void channel_mean_add(const image_run *run, const imager_product *product,
  * found[num_pol]. If channels were cleaned together, as found[] tells, the restored
  * images become those of the mean model, with the beam of the mean PSF. Collective. */
 tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *mean,
-                                struct imager_found *found);
+                                struct image_found *found);
 
 /** Write the mean of the interval, and begin anew. Collective. */
 tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *mean,
-                               const struct imager_found *found);
+                               const struct image_found *found);
 
 /** Free the sums. Local. */
 void channel_mean_free(image_run *run, channel_mean *mean);

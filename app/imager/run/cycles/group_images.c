@@ -276,7 +276,7 @@ static tess_status clean(channel_group *group)
         return TESS_OK;
     }
     if (!alone && run->opts->checkpoint.folder)
-        imager_checkpoint_keep(&run->checkpoint, &run->job);
+        image_checkpoint_keep(&run->checkpoint, &run->job);
     status = majors_clean(group);
     if (!alone) run->job.keeper = NULL;
     return status;

@@ -71,7 +71,7 @@ static tess_status end_mean(image_run *run, int64_t interval,
                             const channel_group *group, channel_mean *mean)
 {
     tess_status status = TESS_OK;
-    struct imager_found found[TESS_MAX_POL] = {0};
+    struct image_found found[TESS_MAX_POL] = {0};
     if (group->num_channels > 1)
         memcpy(found, channel_group_first(group)->found, sizeof found);
     TESS_TRY(finish_files(run)); /* the mean's files are the last ones of a run */
@@ -160,7 +160,7 @@ tess_status group_rounds_make(image_run *run)
          first = end) {
         end = tess_min_i64(first + at_once, outputs->num);
         TESS_TRY(make_round(run, first, end, &mean));
-        TESS_TRY(imager_checkpoint_outputs(&run->checkpoint, end - first));
+        TESS_TRY(image_checkpoint_outputs(&run->checkpoint, end - first));
     }
     TESS_TRY(finish_files(run));
 cleanup:

@@ -48,9 +48,9 @@ double majors_bytes(const image_run *run)
     const double beam_rad =
         fmax(opts->weights.taper.fwhm_rad,
              uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad);
-    const struct imager_found beam = {.beam.major_rad = beam_rad,
-                                      .beam.minor_rad = beam_rad,
-                                      .beam_expected = beam_rad / opts->scale_rad};
+    const struct image_found beam = {.beam.major_rad = beam_rad,
+                                     .beam.minor_rad = beam_rad,
+                                     .beam_expected = beam_rad / opts->scale_rad};
     const tess_clean_opts minor = majors_minor_opts(run, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));
@@ -304,15 +304,15 @@ static tess_status look(void *context, bool *stop)
     *stop = false;
     for (int p = 0; p < run->num_pol; ++p)
         if (run->pol[p].imaginary) return TESS_OK;
-    return imager_checkpoint_cleaned(image_checkpoint(run));
+    return image_checkpoint_cleaned(image_run_checkpoint(run));
 }
 
 /* The smallest beam of all channels, which determines the scales. */
-static struct imager_found joined_beam(const majors *all)
+static struct image_found joined_beam(const majors *all)
 {
-    struct imager_found beam = channel_group_first(all->channels)->found[0];
+    struct image_found beam = channel_group_first(all->channels)->found[0];
     for (int c = 0; c < all->num_channels; ++c) {
-        const struct imager_found *other = &all->channel[c].found[0];
+        const struct image_found *other = &all->channel[c].found[0];
         if (all->channel[c].has_data && other->beam_expected > 0 &&
             other->beam_expected < beam.beam_expected)
             beam = *other;
@@ -339,7 +339,7 @@ static tess_status set_up(majors *all)
     tess_status status = TESS_OK;
     const image_run *run = all->run;
     const imager_rows *rows = &channel_group_first(all->channels)->made[0].rows;
-    const struct imager_found beam = joined_beam(all);
+    const struct image_found beam = joined_beam(all);
     const tess_clean_calls calls = {
         .progress = tell_progress, .look = look, .context = all};
     all->images = (tess_clean_images){.nx = rows->nx,
@@ -361,7 +361,7 @@ static tess_status set_up(majors *all)
     }
     TESS_TRY(begin_models(all));
     if (majors_can_continue(all)) TESS_TRY(majors_continue(all));
-    imager_checkpoint_cycle(image_checkpoint(all->run), majors_save, all);
+    image_checkpoint_cycle(image_run_checkpoint(all->run), majors_save, all);
 cleanup:
     return status;
 }
@@ -547,7 +547,7 @@ static tess_status clean_all(majors *all)
     for (int g = 0; g < all->num_groups; ++g)
         all->group[g].is_done = false;
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
-    TESS_TRY(imager_checkpoint_cleaned(image_checkpoint(run)));
+    TESS_TRY(image_checkpoint_cleaned(image_run_checkpoint(run)));
 cleanup:
     return status;
 }
@@ -632,13 +632,13 @@ static tess_status note(const majors *all, int channel, int pol)
     group_channel *c = &all->channel[channel];
     const cleaned *group = &all->group[pol / joined_pols(all->run)];
     const int64_t channels = all->run->outputs.num_channels;
-    const bool wants_deviation = imager_summary_tells_deviation(
+    const bool wants_deviation = image_found_tells_deviation(
         &all->run->output, c->output / channels, c->output % channels, pol);
-    struct imager_found *found = &c->found[pol];
+    struct image_found *found = &c->found[pol];
     TESS_TRY(majors_flux(all->run->comm, &c->model[pol], &found->flux_jy));
-    TESS_TRY(imager_summary_measure_residual(all->run->comm, &c->residual[pol],
-                                             all->run->opts->layout.threads,
-                                             wants_deviation, found));
+    TESS_TRY(image_found_measure_residual(all->run->comm, &c->residual[pol],
+                                          all->run->opts->layout.threads,
+                                          wants_deviation, found));
     found->majors = (double)group->num_majors;
     found->iterations = (double)group->iterations;
     found->threshold_jy = group->report.final_threshold;
@@ -770,7 +770,7 @@ tess_status majors_clean(channel_group *group)
     }
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:
-    imager_checkpoint_cycle(image_checkpoint(run), NULL, NULL);
+    image_checkpoint_cycle(image_run_checkpoint(run), NULL, NULL);
     free_all(&all);
     return status;
 }

@@ -4,7 +4,7 @@
 #include "majors_private.h"
 #include "spectral_maps.h"
 
-tess_clean_opts majors_minor_opts(const image_run *run, const struct imager_found *beam)
+tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found *beam)
 {
     const tess_image_opts *opts = run->opts;
     tess_clean_opts minor = opts->clean.minor;
@@ -46,7 +46,7 @@ tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
     tess_status status = TESS_OK;
     tess_comm *slabs = run->comm;
     const tess_clean_beam gaussian = majors_beam(run, beam);
-    const struct imager_found found = {.beam = *beam};
+    const struct image_found found = {.beam = *beam};
     const tess_clean_opts opts = majors_minor_opts(run, &found);
     const tess_clean_images images = {.nx = residual->nx,
                                       .ny = run->opts->ny,

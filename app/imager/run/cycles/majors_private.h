@@ -67,8 +67,8 @@ static inline imager_rows majors_like_rows(const imager_rows *rows, bool is_doub
     return (imager_rows){rows->row_first, rows->num_rows, rows->nx, is_double, NULL};
 }
 
-/** Give a checkpoint the state of major cycles (imager_cycle_save). Local. */
-tess_status majors_save(void *majors, imager_cycle *cycle);
+/** Give a checkpoint the state of major cycles (image_cycle_save). Local. */
+tess_status majors_save(void *majors, image_cycle *cycle);
 
 /** Whether the run continues from a checkpoint that was written during major cycles of
  * this output. Local. */
@@ -87,8 +87,7 @@ tess_status majors_make_residuals(majors *all);
 
 /** Options of minor loops: those of the run, with the beam and the scales that follow
  * from the PSF. Local. */
-tess_clean_opts majors_minor_opts(const image_run *run,
-                                  const struct imager_found *beam);
+tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found *beam);
 
 /** Give the ranks in the order of their rows: the run's communicator, or another that
  * the caller frees. Collective. */

@@ -50,14 +50,14 @@ static state_part part_of(const cleaned *group, int64_t num_bytes)
     return part;
 }
 
-static void add_bytes(imager_cycle *cycle, const void *from, int64_t count)
+static void add_bytes(image_cycle *cycle, const void *from, int64_t count)
 {
     if (count > 0) memcpy((char *)cycle->bytes + cycle->num_bytes, from, (size_t)count);
     cycle->num_bytes += count;
 }
 
 /* Adds rows for a converted image; the checkpoint frees them. */
-static tess_status add_rows(imager_cycle *cycle, double **rows)
+static tess_status add_rows(image_cycle *cycle, double **rows)
 {
     tess_status status = TESS_OK;
     *rows = tess_alloc(cycle->num_rows * cycle->nx, sizeof **rows);
@@ -69,7 +69,7 @@ cleanup:
 }
 
 static tess_status add_masks(const majors *all, const tess_clean_state *state,
-                             imager_cycle *cycle)
+                             image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     double *rows;
@@ -82,7 +82,7 @@ cleanup:
     return status;
 }
 
-static tess_status add_first(const majors *all, imager_cycle *cycle)
+static tess_status add_first(const majors *all, image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     const int num_pol = all->run->num_pol;
@@ -99,7 +99,7 @@ cleanup:
 }
 
 static tess_status add_state(const majors *all, const tess_clean_state *state,
-                             imager_cycle *cycle)
+                             image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     state_head head;
@@ -127,7 +127,7 @@ cleanup:
     return status;
 }
 
-tess_status majors_save(void *context, imager_cycle *cycle)
+tess_status majors_save(void *context, image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     const majors *all = context;
@@ -154,7 +154,7 @@ cleanup:
 
 bool majors_can_continue(const majors *all)
 {
-    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
+    const image_checkpoint *checkpoint = image_run_checkpoint(all->run);
     return checkpoint && checkpoint->cycle_waits;
 }
 
@@ -177,8 +177,8 @@ static tess_status take_mask(const majors *all, int image, uint32_t **found)
     double *rows = tess_alloc_zero(pixels, sizeof *rows);
     *found = tess_alloc(pixels, sizeof **found);
     if (!rows || !*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
-    TESS_TRY(imager_checkpoint_cycle_rows(image_checkpoint(all->run), image,
-                                          images->row_first, images->num_rows, rows));
+    TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image,
+                                         images->row_first, images->num_rows, rows));
     for (int64_t k = 0; k < pixels; ++k)
         (*found)[k] = (uint32_t)rows[k];
 cleanup:
@@ -204,7 +204,7 @@ static void take_part(const state_part *part, cleaned *group)
 static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state *state)
 {
     tess_status status = TESS_OK;
-    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
+    const image_checkpoint *checkpoint = image_run_checkpoint(all->run);
     cleaned *group = &all->group[g];
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
@@ -231,9 +231,9 @@ static tess_status take_models(majors *all)
     tess_status status = TESS_OK;
     const int num_pol = all->run->num_pol;
     for (int k = 0; k < majors_num_images(all); ++k)
-        TESS_TRY(imager_checkpoint_cycle_rows(
-            image_checkpoint(all->run), k, all->images.row_first, all->images.num_rows,
-            all->channel[k / num_pol].model[k % num_pol].value));
+        TESS_TRY(image_checkpoint_cycle_rows(
+            image_run_checkpoint(all->run), k, all->images.row_first,
+            all->images.num_rows, all->channel[k / num_pol].model[k % num_pol].value));
 cleanup:
     return status;
 }
@@ -250,9 +250,9 @@ static tess_status take_first(majors *all, int image)
         if (!all->channel[k / num_pol].has_data) continue;
         TESS_TRY(
             imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
-        TESS_TRY(imager_checkpoint_cycle_rows(image_checkpoint(all->run), image++,
-                                              rows->row_first, rows->num_rows,
-                                              rows->value));
+        TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image++,
+                                             rows->row_first, rows->num_rows,
+                                             rows->value));
     }
 cleanup:
     return status;
@@ -270,7 +270,7 @@ static int count_with_data(const majors *all)
 static tess_status take_head(majors *all, int64_t *at, state_head *head)
 {
     tess_status status = TESS_OK;
-    const imager_checkpoint *checkpoint = image_checkpoint(all->run);
+    const image_checkpoint *checkpoint = image_run_checkpoint(all->run);
     if (!take_bytes(&checkpoint->state, at, head, sizeof *head) ||
         memcmp(head->name, NAME, sizeof NAME) != 0 ||
         head->output != all->channel[0].output ||

@@ -231,7 +231,7 @@ cleanup:
 /* ---- all ---- */
 
 tess_status spectral_maps_make(const channel_group *group,
-                               const struct imager_found *beam, image_files *files)
+                               const struct image_found *beam, image_files *files)
 {
     tess_status status = TESS_OK;
     const image_run *run = group->run;

@@ -12,7 +12,7 @@
  * num_maps), with the unit and the caption of each. Nothing where no spectrum is
  * fitted. beam[num_pol]: of the mean. Collective. */
 tess_status spectral_maps_make(const channel_group *group,
-                               const struct imager_found *beam, image_files *files);
+                               const struct image_found *beam, image_files *files);
 
 /** Free the maps. Local. */
 void spectral_maps_free(image_files *files);

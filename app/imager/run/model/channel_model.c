@@ -14,16 +14,16 @@ static const double SAME_CHANNEL = 1e-3;
 /* Rows of all planes that are read at a time. */
 enum { ROWS_AT_ONCE = 16 };
 
-bool model_channel_is(const model_channel *channel, double freq_hz)
+bool channel_model_is(const channel_model *channel, double freq_hz)
 {
     return fabs(freq_hz - channel->freq_hz) <= SAME_CHANNEL * channel->width_hz;
 }
 
-int model_channel_plane(const model_cube *cube, const model_channel *channel)
+int channel_model_plane(const model_cube *cube, const channel_model *channel)
 {
     const int plane = model_cube_nearest(cube, channel->freq_hz);
     const bool is =
-        cube->num_planes == 1 || model_channel_is(channel, cube->freq_hz[plane]);
+        cube->num_planes == 1 || channel_model_is(channel, cube->freq_hz[plane]);
     return is ? plane : -1;
 }
 
@@ -59,7 +59,7 @@ cleanup:
     return status;
 }
 
-static tess_status read_fitted(const model_cube *cube, const model_channel *channel,
+static tess_status read_fitted(const model_cube *cube, const channel_model *channel,
                                int stokes, int64_t row_first, int64_t num_rows,
                                double *out)
 {
@@ -88,11 +88,11 @@ cleanup:
 
 /* ---- either ---- */
 
-tess_status model_channel_read(const model_cube *cube, const model_channel *channel,
+tess_status channel_model_read(const model_cube *cube, const channel_model *channel,
                                int stokes, int64_t row_first, int64_t num_rows,
                                double *out)
 {
-    int plane = model_channel_plane(cube, channel);
+    int plane = channel_model_plane(cube, channel);
     if (plane < 0 && channel->spectrum != TESS_CLEAN_EACH_CHANNEL)
         return read_fitted(cube, channel, stokes, row_first, num_rows, out);
     if (plane < 0) plane = model_cube_nearest(cube, channel->freq_hz);

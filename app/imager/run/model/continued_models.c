@@ -95,10 +95,10 @@ cleanup:
     return status;
 }
 
-static model_channel channel_of(const image_run *run, int64_t channel)
+static channel_model channel_of(const image_run *run, int64_t channel)
 {
     const tess_join_choice *join = &run->opts->clean.join;
-    model_channel of = {.spectrum = join->spectrum,
+    channel_model of = {.spectrum = join->spectrum,
                         .num_terms = join->num_terms,
                         .threads = run->opts->layout.threads};
     output_table_band(&run->outputs, run->info, channel, &of.freq_hz, &of.width_hz);
@@ -114,9 +114,9 @@ static tess_status is_of_channel(const image_run *run, const tess_fits_model *fi
     bool has_data = true;
     *is = false;
     if (file->num_freq > 1) return TESS_OK;
-    const model_channel of = channel_of(run, channel);
+    const channel_model of = channel_of(run, channel);
     TESS_TRY(tess_fits_frequencies(file, &freq_hz, &has_data));
-    *is = !(freq_hz > 0) || model_channel_is(&of, freq_hz);
+    *is = !(freq_hz > 0) || channel_model_is(&of, freq_hz);
 cleanup:
     return status;
 }
@@ -186,8 +186,8 @@ tess_status continued_models_read(const image_run *run, continued_models *models
     double *value = rows->value;
     TESS_TRY(find(run, models, interval, channel, pol, &source));
     if (source.set) {
-        const model_channel of = channel_of(run, channel);
-        return model_channel_read(source.set, &of, source.stokes, rows->row_first,
+        const channel_model of = channel_of(run, channel);
+        return channel_model_read(source.set, &of, source.stokes, rows->row_first,
                                   rows->num_rows, value);
     }
     TESS_TRY(
@@ -220,9 +220,9 @@ static tess_status tell(const image_run *run, const model_cube *set)
     double *freq_hz = tess_alloc(channels, sizeof *freq_hz);
     if (!freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     for (int64_t c = 0; c < channels; ++c) {
-        const model_channel of = channel_of(run, c);
+        const channel_model of = channel_of(run, c);
         freq_hz[c] = of.freq_hz;
-        lacks = lacks || model_channel_plane(set, &of) < 0;
+        lacks = lacks || channel_model_plane(set, &of) < 0;
     }
     TESS_TRY(
         model_cube_check_way(set, freq_hz, channels,

@@ -56,7 +56,7 @@ cleanup:
  * say, and an ellipse again in a larger one while the beam found is larger than was
  * expected. */
 static tess_status fit_beam(const image_files *output, const imager_rows *psf,
-                            tess_beam *beam, struct imager_found *found)
+                            tess_beam *beam, struct image_found *found)
 {
     tess_status status = TESS_OK;
     tess_beam_failure failure = TESS_BEAM_COLLAPSED;
@@ -96,7 +96,7 @@ cleanup:
     return status;
 }
 
-static void note_beam(struct imager_found *found, double major_rad, double minor_rad,
+static void note_beam(struct image_found *found, double major_rad, double minor_rad,
                       double pa_rad)
 {
     found->beam = (tess_fits_beam){major_rad, minor_rad, pa_rad};
@@ -104,7 +104,7 @@ static void note_beam(struct imager_found *found, double major_rad, double minor
 
 tess_status image_beam_find(const image_files *output, const imager_product *psf,
                             int num_psf, const imager_extent *extent,
-                            struct imager_found *found)
+                            struct image_found *found)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;

@@ -16,6 +16,6 @@
  * longest baseline lets expect, and found->beam_failure says why. Collective. */
 tess_status image_beam_find(const image_files *output, const imager_product *psf,
                             int num_psf, const imager_extent *extent,
-                            struct imager_found *found);
+                            struct image_found *found);
 
 #endif

@@ -359,7 +359,7 @@ static double expected_noise(const image_files *output, int k,
  * Collective. */
 static tess_status find_all(const image_files *output, int64_t interval,
                             int64_t channel, const imager_product *product,
-                            const struct imager_found *found)
+                            const struct image_found *found)
 {
     tess_status status = TESS_OK;
     const bool cleaned = output->kinds.num[IMAGE_RESTORED] > 0;
@@ -368,17 +368,16 @@ static tess_status find_all(const image_files *output, int64_t interval,
         image_kinds_place(&output->kinds, cleaned ? IMAGE_RESTORED : IMAGE_DIRTY);
     if (!cleaned && output->kinds.num[IMAGE_DIRTY] == 0) return TESS_OK;
     for (int k = 0; k < output->num_pol; ++k) {
-        struct imager_found all = found[k];
+        struct image_found all = found[k];
         const bool wants_deviation =
-            all.majors > 0 &&
-            imager_summary_tells_deviation(output, interval, channel, k);
+            all.majors > 0 && image_found_tells_deviation(output, interval, channel, k);
         all.made = 1;
         all.noise_jy = expected_noise(output, k, &image[k]);
-        TESS_TRY(imager_summary_measure(output->comm, &image[k].rows,
-                                        output->opts->layout.threads, wants_deviation,
-                                        &all));
+        TESS_TRY(image_found_measure(output->comm, &image[k].rows,
+                                     output->opts->layout.threads, wants_deviation,
+                                     &all));
         if (tess_comm_rank(output->comm) == 0)
-            *imager_summary_at(output->summary, interval, channel, k) = all;
+            *image_found_at(output->summary, interval, channel, k) = all;
     }
 cleanup:
     return status;
@@ -388,7 +387,7 @@ cleanup:
 static tess_status write_kind(const image_files *output, image_kind kind,
                               const imager_product *product,
                               const tess_image_meta *shared,
-                              const struct imager_found *found, tess_image_product *to,
+                              const struct image_found *found, tess_image_product *to,
                               tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -412,7 +411,7 @@ cleanup:
  * Collective. */
 static tess_status write_maps(const image_files *output, const imager_product *restored,
                               const tess_image_meta *shared,
-                              const struct imager_found *found, tess_image_product *to,
+                              const struct image_found *found, tess_image_product *to,
                               tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -442,7 +441,7 @@ static tess_status write_corrected_kind(const image_files *output,
                                         const image_corrected *corrected,
                                         const imager_product *product,
                                         const tess_image_meta *shared,
-                                        const struct imager_found *found,
+                                        const struct image_found *found,
                                         tess_image_product *to, tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -481,7 +480,7 @@ cleanup:
 static tess_status write_corrected(const image_files *output,
                                    const imager_product *product,
                                    const tess_image_meta *shared,
-                                   const struct imager_found *found,
+                                   const struct image_found *found,
                                    tess_image_product *to, tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -526,7 +525,7 @@ cleanup:
 tess_status image_files_write(const image_files *output, int64_t interval,
                               int64_t channel, const imager_product *product,
                               const imager_extent *extent,
-                              const struct imager_found *found)
+                              const struct image_found *found)
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &output->kinds;

@@ -16,8 +16,8 @@
 struct continued_models;
 struct image_backlog;
 struct image_cubes;
-struct imager_found;
-struct imager_summary;
+struct image_found;
+struct image_found_table;
 struct image_primary_beam;
 
 /** A map of spectra, which is written with the images of the mean. */
@@ -54,9 +54,10 @@ typedef struct image_files {
     struct continued_models *continued; /**< models of an earlier run, once their files
                                              are open, or NULL */
     struct image_primary_beam *primary_beam; /**< or NULL */
-    struct image_backlog *backlog;  /**< files that are written while the next output is
-                                       made; NULL: they are written at once */
-    struct imager_summary *summary; /**< gets what the last lines tell of the images */
+    struct image_backlog *backlog; /**< files that are written while the next output is
+                                      made; NULL: they are written at once */
+    struct image_found_table
+        *summary; /**< gets what the last lines tell of the images */
 } image_files;
 
 /** Check that all files of the run can be written. Collective. */
@@ -69,7 +70,7 @@ tess_status image_files_check(const image_files *output);
 tess_status image_files_write(const image_files *output, int64_t interval,
                               int64_t channel, const imager_product *product,
                               const imager_extent *extent,
-                              const struct imager_found *found);
+                              const struct image_found *found);
 
 /** Log the names of the files that image_files_write has written. Local. */
 void image_files_log(const image_files *output, int64_t interval, int64_t channel);

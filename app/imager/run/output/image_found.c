@@ -8,14 +8,14 @@
 /* The most images that have lines of their own. */
 enum { MOST_LINES = 4 };
 
-tess_status imager_summary_create(const output_table *outputs, int num_pol,
-                                  imager_summary *summary)
+tess_status image_found_create(const output_table *outputs, int num_pol,
+                               image_found_table *summary)
 {
     tess_status status = TESS_OK;
     const int64_t channels = outputs->num_channels + (outputs->num_channels > 1);
-    *summary = (imager_summary){.num_channels = channels,
-                                .num_intervals = outputs->num_intervals,
-                                .num_pol = num_pol};
+    *summary = (image_found_table){.num_channels = channels,
+                                   .num_intervals = outputs->num_intervals,
+                                   .num_pol = num_pol};
     summary->image = tess_alloc_zero(outputs->num_intervals * channels * num_pol,
                                      sizeof *summary->image);
     if (!summary->image)
@@ -24,30 +24,30 @@ cleanup:
     return status;
 }
 
-void imager_summary_free(imager_summary *summary)
+void image_found_free(image_found_table *summary)
 {
     tess_free(summary->image);
-    *summary = (imager_summary){0};
+    *summary = (image_found_table){0};
 }
 
-struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
-                                       int64_t channel, int pol)
+struct image_found *image_found_at(const image_found_table *summary, int64_t interval,
+                                   int64_t channel, int pol)
 {
     const int64_t place = channel < 0 ? summary->num_channels - 1 : channel;
     return summary->image +
            (interval * summary->num_channels + place) * summary->num_pol + pol;
 }
 
-bool imager_summary_has_lines(const imager_summary *summary)
+bool image_found_has_lines(const image_found_table *summary)
 {
-    return imager_summary_count(summary) <= MOST_LINES;
+    return image_found_count(summary) <= MOST_LINES;
 }
 
-bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
-                                    int64_t channel, int pol)
+bool image_found_tells_deviation(const image_files *output, int64_t interval,
+                                 int64_t channel, int pol)
 {
     const bool is_first_mean = interval == 0 && channel < 0 && pol == 0;
-    return imager_summary_has_lines(output->summary) ||
+    return image_found_has_lines(output->summary) ||
            (is_first_mean && image_joins_channels(output->opts));
 }
 
@@ -79,9 +79,8 @@ static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads
     return tess_row_stats_measure(comm, &own, wants_deviation, stats);
 }
 
-tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
-                                   int threads, bool wants_deviation,
-                                   struct imager_found *found)
+tess_status image_found_measure(tess_comm *comm, const imager_rows *rows, int threads,
+                                bool wants_deviation, struct image_found *found)
 {
     tess_status status = TESS_OK;
     tess_row_stats stats;
@@ -96,9 +95,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
-                                            int threads, bool wants_deviation,
-                                            struct imager_found *found)
+tess_status image_found_measure_residual(tess_comm *comm, const imager_rows *rows,
+                                         int threads, bool wants_deviation,
+                                         struct image_found *found)
 {
     tess_status status = TESS_OK;
     tess_row_stats stats;

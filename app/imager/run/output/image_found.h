@@ -1,9 +1,9 @@
 /** @file image_found.h  (private to app/imager/run/)
- *  What the last lines of `tessera image` tell of the images: beams, peaks, rms and the
- *  noise to be expected. Filled in by image_files.c while images are written.
+ *  What a run finds of its images, for the last lines of the log: beams, peaks, rms and
+ *  the noise to be expected. Filled in by image_files.c while images are written.
  */
-#ifndef TESS_IMAGER_SUMMARY_H
-#define TESS_IMAGER_SUMMARY_H
+#ifndef TESS_IMAGE_FOUND_H
+#define TESS_IMAGE_FOUND_H
 
 #include "image_files.h"
 #include "imager_rows.h"
@@ -11,7 +11,7 @@
 
 /** What is known of one image. All members are doubles, so that ranks can sum arrays of
  * them: one rank fills in an image, and the others have zeros. */
-struct imager_found {
+struct image_found {
     double made;     /**< 1: this run has made it */
     double has_data; /**< 1: its pixels are not NaN */
     tess_fits_beam beam;
@@ -35,59 +35,46 @@ struct imager_found {
     double clean_end;             /**< a majors_end: why it was cleaned no further */
 };
 
-typedef struct imager_summary {
+typedef struct image_found_table {
     int64_t num_channels,
         num_intervals; /**< num_channels: with the mean, if there is one */
     int num_pol;
-    struct imager_found *image; /**< [num_intervals][num_channels][num_pol] */
-} imager_summary;
+    struct image_found *image; /**< [num_intervals][num_channels][num_pol] */
+} image_found_table;
 
 /** TESS_ERR_ALLOC. Local. */
-tess_status imager_summary_create(const output_table *outputs, int num_pol,
-                                  imager_summary *summary);
-void imager_summary_free(imager_summary *summary); /**< Local. */
+tess_status image_found_create(const output_table *outputs, int num_pol,
+                               image_found_table *summary);
+void image_found_free(image_found_table *summary); /**< Local. */
 
 /** The entry of the image of an output channel (-1: the mean) and interval. Local. */
-struct imager_found *imager_summary_at(const imager_summary *summary, int64_t interval,
-                                       int64_t channel, int pol);
+struct image_found *image_found_at(const image_found_table *summary, int64_t interval,
+                                   int64_t channel, int pol);
 
 /** Number of images. Local. */
-static inline int64_t imager_summary_count(const imager_summary *summary)
+static inline int64_t image_found_count(const image_found_table *summary)
 {
     return summary->num_intervals * summary->num_channels * summary->num_pol;
 }
 
 /** Whether each image has lines of its own; of many images only ranges are told. Local.
  */
-bool imager_summary_has_lines(const imager_summary *summary);
+bool image_found_has_lines(const image_found_table *summary);
 
 /** Whether the last lines tell the deviations of a cleaned image of an output channel
  *  (-1: the mean) and of its residual. They do where each image has lines of its own,
  *  and for the first mean of channels that were cleaned together. Local. */
-bool imager_summary_tells_deviation(const image_files *output, int64_t interval,
-                                    int64_t channel, int pol);
+bool image_found_tells_deviation(const image_files *output, int64_t interval,
+                                 int64_t channel, int pol);
 
 /** Measure peak, rms and sum of an image that is distributed by rows, and its deviation
  *  where that is wanted, because it takes several times as long. Collective. */
-tess_status imager_summary_measure(tess_comm *comm, const imager_rows *rows,
-                                   int threads, bool wants_deviation,
-                                   struct imager_found *found);
+tess_status image_found_measure(tess_comm *comm, const imager_rows *rows, int threads,
+                                bool wants_deviation, struct image_found *found);
 
 /** Measure the same of the residual of an image, but for the sum. Collective. */
-tess_status imager_summary_measure_residual(tess_comm *comm, const imager_rows *rows,
-                                            int threads, bool wants_deviation,
-                                            struct imager_found *found);
-
-/* ---- image_summary.c ---- */
-
-/** Visibilities of the run, over all ranks. */
-typedef struct imager_counts {
-    int64_t used, ignored[TESS_NUM_IGNORED];
-} imager_counts;
-
-/** Log what the run has made of which data, and warn of beams that could not be fitted.
- * `all`: every rank of the run. Collective. */
-tess_status imager_summary_tell(tess_comm *all, const image_files *output,
-                                const imager_counts *counts);
+tess_status image_found_measure_residual(tess_comm *comm, const imager_rows *rows,
+                                         int threads, bool wants_deviation,
+                                         struct image_found *found);
 
 #endif

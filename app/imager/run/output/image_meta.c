@@ -137,7 +137,7 @@ static void set_kind(image_kind kind, tess_image_meta *meta)
 tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, int k,
                                    const imager_product *product,
                                    const tess_image_meta *shared,
-                                   const struct imager_found *found)
+                                   const struct image_found *found)
 {
     tess_image_meta meta = meta_of(output, k, product, shared);
     set_kind(kind, &meta);

@@ -15,7 +15,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
 tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, int k,
                                    const imager_product *product,
                                    const tess_image_meta *shared,
-                                   const struct imager_found *found);
+                                   const struct image_found *found);
 
 /** Fill in what the header of a cube of a kind says of the observation and the pixels,
  * with the frequency of the first channel. Local. */

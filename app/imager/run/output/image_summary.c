@@ -1,6 +1,6 @@
 /* The last lines of `tessera image`, in an astronomer's words. */
 #define _GNU_SOURCE
-#include "image_found.h"
+#include "image_summary.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "image_found.h"
 #include "majors_end.h"
 #include "tess_beam.h"
 #include "tess_const.h"
@@ -85,7 +86,7 @@ static void tell_column(const image_files *output)
     tess_words_tell("data column", "%s", text);
 }
 
-static void tell_counts(const imager_counts *counts)
+static void tell_counts(const image_counts *counts)
 {
     static const char *const reason[TESS_NUM_IGNORED] = {
         [TESS_IGNORED_FLAGGED] = "flagged",
@@ -136,7 +137,7 @@ static void tell_weighting(const tess_image_opts *opts)
 /* "t0001-0003-Q" as in file names, "" for the only image. */
 static void image_name(const image_files *output, int64_t number, char text[64])
 {
-    const imager_summary *summary = output->summary;
+    const image_found_table *summary = output->summary;
     const int64_t pol = number % summary->num_pol;
     const int64_t place = number / summary->num_pol % summary->num_channels;
     const int64_t interval = number / summary->num_pol / summary->num_channels;
@@ -157,13 +158,13 @@ typedef struct range {
     int64_t first_low, first_high; /* images, -1: none */
 } range;
 
-static range range_of(const imager_summary *summary, size_t member)
+static range range_of(const image_found_table *summary, size_t member)
 {
     range r = {INFINITY, -INFINITY, -1, -1};
-    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
-        const struct imager_found *found = &summary->image[k];
+    for (int64_t k = 0; k < image_found_count(summary); ++k) {
+        const struct image_found *found = &summary->image[k];
         const double value = *(const double *)((const char *)found + member);
-        const bool is_beam = member <= offsetof(struct imager_found, beam.pa_rad);
+        const bool is_beam = member <= offsetof(struct image_found, beam.pa_rad);
         if (!(found->has_data > 0) || isnan(value) ||
             (is_beam && !(found->beam.major_rad > 0)))
             continue;
@@ -179,7 +180,7 @@ static range range_of(const imager_summary *summary, size_t member)
     return r;
 }
 
-#define RANGE(summary, name) range_of(summary, offsetof(struct imager_found, name))
+#define RANGE(summary, name) range_of(summary, offsetof(struct image_found, name))
 
 /* "8.75" or "8.75 to 8.9" */
 static void add_span(char *text, size_t size, const range *r, double unit)
@@ -195,7 +196,7 @@ static void add_span(char *text, size_t size, const range *r, double unit)
 
 static void tell_beams(const image_files *output)
 {
-    const imager_summary *summary = output->summary;
+    const image_found_table *summary = output->summary;
     const range major = RANGE(summary, beam.major_rad),
                 minor = RANGE(summary, beam.minor_rad),
                 pa = RANGE(summary, beam.pa_rad);
@@ -245,7 +246,7 @@ static void position_text(const image_files *output, double number, char *text,
 }
 
 /* "1738 iterations in 6 majors, 12.3 Jy, to the final threshold of 2.1 mJy/beam" */
-static void cleaned_text(const struct imager_found *found, char *text, size_t size)
+static void cleaned_text(const struct image_found *found, char *text, size_t size)
 {
     char flux[64];
     snprintf(text, size, "%.0f iteration%s in %.0f major%s, %.4g Jy, until %s",
@@ -258,7 +259,7 @@ static void cleaned_text(const struct imager_found *found, char *text, size_t si
 }
 
 /* "peak 3.1 mJy/beam, rms 0.21 mJy/beam, 1.4826 MAD 0.2 mJy/beam" */
-static void residual_text(const struct imager_found *found, char *text, size_t size)
+static void residual_text(const struct image_found *found, char *text, size_t size)
 {
     char peak[64], rms[64], deviation[64];
     tess_words_flux(found->residual_peak_jy, 4, peak, sizeof peak);
@@ -269,7 +270,7 @@ static void residual_text(const struct imager_found *found, char *text, size_t s
 
 /* "1.4826 MAD 0.2 mJy/beam, dynamic range 5.3e+03, flux 12.3 Jy": the flux is the sum
  * of the pixels over the beam's area. */
-static void restored_text(const image_files *output, const struct imager_found *found,
+static void restored_text(const image_files *output, const struct image_found *found,
                           char *text, size_t size)
 {
     char deviation[64];
@@ -283,7 +284,7 @@ static void restored_text(const image_files *output, const struct imager_found *
     if (beam_pixels > 0) add(text, size, ", flux %.4g Jy", found->sum_jy / beam_pixels);
 }
 
-static void tell_restored(const image_files *output, const struct imager_found *found)
+static void tell_restored(const image_files *output, const struct image_found *found)
 {
     char text[256];
     if (!(found->majors > 0)) return;
@@ -291,7 +292,7 @@ static void tell_restored(const image_files *output, const struct imager_found *
     tess_words_tell("restored", "%s", text);
 }
 
-static void tell_cleaned(const struct imager_found *found)
+static void tell_cleaned(const struct image_found *found)
 {
     char text[256];
     if (!(found->majors > 0)) return;
@@ -301,7 +302,7 @@ static void tell_cleaned(const struct imager_found *found)
     tess_words_tell("residual", "%s", text);
 }
 
-static void tell_only_image(const image_files *output, const struct imager_found *found)
+static void tell_only_image(const image_files *output, const struct image_found *found)
 {
     char flux[64], at[128];
     tess_words_flux(found->peak_jy, 4, flux, sizeof flux);
@@ -321,9 +322,9 @@ static void tell_only_image(const image_files *output, const struct imager_found
 
 static void tell_each_image(const image_files *output)
 {
-    const imager_summary *summary = output->summary;
-    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
-        const struct imager_found *found = &summary->image[k];
+    const image_found_table *summary = output->summary;
+    for (int64_t k = 0; k < image_found_count(summary); ++k) {
+        const struct image_found *found = &summary->image[k];
         char name[64], peak[64], rms[64], noise[96], text[256];
         if (!(found->made > 0)) continue;
         image_name(output, k, name);
@@ -369,34 +370,34 @@ static void tell_range(const image_files *output, const char *label, int digits,
 
 static void tell_images(const image_files *output)
 {
-    const imager_summary *summary = output->summary;
+    const image_found_table *summary = output->summary;
     int64_t made = 0, without = 0, last = 0;
-    for (int64_t k = 0; k < imager_summary_count(summary); ++k) {
+    for (int64_t k = 0; k < image_found_count(summary); ++k) {
         if (!(summary->image[k].made > 0)) continue;
         ++made;
         without += !(summary->image[k].has_data > 0);
         last = k;
     }
-    if (imager_summary_count(summary) > made)
+    if (image_found_count(summary) > made)
         tess_words_tell("images", "%lld, and %lld made before this run continued",
                         (long long)made,
-                        (long long)(imager_summary_count(summary) - made));
+                        (long long)(image_found_count(summary) - made));
     else if (made > 1)
         tess_words_tell("images", "%lld%s", (long long)made,
                         without > 0 ? ", some of them without data" : "");
     if (made == 0) return;
     tell_beams(output);
-    if (imager_summary_count(summary) == 1) {
+    if (image_found_count(summary) == 1) {
         tell_only_image(output, &summary->image[last]);
-    } else if (imager_summary_has_lines(summary)) {
+    } else if (image_found_has_lines(summary)) {
         tell_each_image(output);
     } else {
         const range peak = RANGE(summary, peak_jy), rms = RANGE(summary, rms_jy),
                     noise = RANGE(summary, noise_jy);
         /* all channels were cleaned as their mean was */
         if (image_joins_channels(output->opts)) {
-            tell_cleaned(imager_summary_at(summary, 0, -1, 0));
-            tell_restored(output, imager_summary_at(summary, 0, -1, 0));
+            tell_cleaned(image_found_at(summary, 0, -1, 0));
+            tell_restored(output, image_found_at(summary, 0, -1, 0));
         }
         tell_range(output, "peak", 4, &peak, "");
         tell_range(output, "rms", 3, &rms, "");
@@ -407,7 +408,7 @@ static void tell_images(const image_files *output)
 /* ---- warnings ---- */
 
 /* Why, and what helps. */
-static void why_no_beam(const image_files *output, const struct imager_found *found,
+static void why_no_beam(const image_files *output, const struct image_found *found,
                         char *text, size_t size)
 {
     const tess_image_opts *opts = output->opts;
@@ -448,12 +449,12 @@ static void why_no_beam(const image_files *output, const struct imager_found *fo
 
 static void warn_of_beams(const image_files *output)
 {
-    const imager_summary *summary = output->summary;
-    const struct imager_found *first = NULL;
+    const image_found_table *summary = output->summary;
+    const struct image_found *first = NULL;
     int64_t failed = 0, made = 0;
     char why[256], name[64] = "", others[128] = "";
-    for (int64_t k = 0; k < imager_summary_count(summary); k += summary->num_pol) {
-        const struct imager_found *found = &summary->image[k];
+    for (int64_t k = 0; k < image_found_count(summary); k += summary->num_pol) {
+        const struct image_found *found = &summary->image[k];
         made += found->made > 0;
         if (!(found->made > 0 && found->beam_failure > 0)) continue;
         if (failed++ == 0) {
@@ -502,14 +503,14 @@ static void tell_files(const image_files *output)
 
 /* ---- all of it ---- */
 
-tess_status imager_summary_tell(tess_comm *all, const image_files *output,
-                                const imager_counts *counts)
+tess_status image_summary_tell(tess_comm *all, const image_files *output,
+                               const image_counts *counts)
 {
     tess_status status = TESS_OK;
-    const int64_t numbers = (int64_t)(sizeof(struct imager_found) / sizeof(double));
+    const int64_t numbers = (int64_t)(sizeof(struct image_found) / sizeof(double));
     double seconds = tess_time_now() - output->profile->start_s;
     TESS_TRY(tess_comm_allreduce_f64(all, (double *)output->summary->image,
-                                     numbers * imager_summary_count(output->summary),
+                                     numbers * image_found_count(output->summary),
                                      TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(all, &seconds, 1, TESS_MAX));
     if (tess_comm_rank(all) != 0) return TESS_OK;

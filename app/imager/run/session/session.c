@@ -11,7 +11,7 @@
 #include "tess_mem.h"
 
 /* Makes the visibility set of one output. Collective. */
-static tess_status open_output(imager_session *session, int64_t k)
+static tess_status open_output(image_session *session, int64_t k)
 {
     tess_status status = TESS_OK;
     image_run *run = &session->run;
@@ -30,19 +30,19 @@ cleanup:
     return status;
 }
 
-static void note_facts(imager_session *session)
+static void note_facts(image_session *session)
 {
     const image_run *run = &session->run;
-    imager_session_facts *facts = &session->facts;
-    *facts = (imager_session_facts){.num_intervals = run->outputs.num_intervals,
-                                    .num_channels = run->outputs.num_channels,
-                                    .num_pol = run->num_pol,
-                                    .nx = session->opts.nx,
-                                    .ny = session->opts.ny,
-                                    .scale_rad = session->opts.scale_rad,
-                                    .ra_rad = run->info->ra_rad,
-                                    .dec_rad = run->info->dec_rad,
-                                    .is_double = run->job.plan->is_double};
+    image_session_facts *facts = &session->facts;
+    *facts = (image_session_facts){.num_intervals = run->outputs.num_intervals,
+                                   .num_channels = run->outputs.num_channels,
+                                   .num_pol = run->num_pol,
+                                   .nx = session->opts.nx,
+                                   .ny = session->opts.ny,
+                                   .scale_rad = session->opts.scale_rad,
+                                   .ra_rad = run->info->ra_rad,
+                                   .dec_rad = run->info->dec_rad,
+                                   .is_double = run->job.plan->is_double};
     for (int p = 0; p < run->num_pol; ++p)
         tess_pol_name(&run->pol[p], facts->pol[p]);
     tess_planes_final_rows(session->opts.ny, run->job.ranks.fft_ranks,
@@ -69,7 +69,7 @@ cleanup:
 
 /* Reads all samples, weights them, sends them to their owners and sorts them.
  * Collective. */
-static tess_status open_all(imager_session *session)
+static tess_status open_all(image_session *session)
 {
     tess_status status = TESS_OK;
     image_run *run = &session->run;
@@ -93,11 +93,11 @@ cleanup:
     return status;
 }
 
-tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
-                                tess_profile *profile, imager_session **session_out)
+tess_status image_session_open(tess_comm *comm, const tess_image_opts *opts,
+                               tess_profile *profile, image_session **session_out)
 {
     tess_status status = TESS_OK;
-    imager_session *session = tess_alloc_zero(1, sizeof *session);
+    image_session *session = tess_alloc_zero(1, sizeof *session);
     TESS_TRY(tess_comm_agree(comm, session ? TESS_OK : TESS_ERR_ALLOC));
     session->opts = *opts;
     session->opts.output = session->opts.subtract.model = NULL;
@@ -114,11 +114,11 @@ tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
     *session_out = session;
     session = NULL;
 cleanup:
-    imager_session_close(session);
+    image_session_close(session);
     return status;
 }
 
-void imager_session_close(imager_session *session)
+void image_session_close(image_session *session)
 {
     if (!session) return;
     for (int64_t k = 0; session->output && k < session->run.outputs.num; ++k) {
@@ -131,14 +131,14 @@ void imager_session_close(imager_session *session)
     tess_free(session);
 }
 
-const imager_session_facts *imager_session_facts_of(const imager_session *session)
+const image_session_facts *image_session_facts_of(const image_session *session)
 {
     return &session->facts;
 }
 
-void imager_session_weights(const imager_session *session, int64_t interval,
-                            int64_t channel, double *sum, double *freq_hz,
-                            int64_t *num_vis)
+void image_session_weights(const image_session *session, int64_t interval,
+                           int64_t channel, double *sum, double *freq_hz,
+                           int64_t *num_vis)
 {
     const output_table *outputs = &session->run.outputs;
     const int64_t k = interval * outputs->num_channels + channel;
@@ -155,7 +155,7 @@ void imager_session_weights(const imager_session *session, int64_t interval,
 /* ---- images ---- */
 
 /* Puts the rows of a model onto the planes of an output. Collective. */
-static tess_status set_model(imager_session *session, const double *model)
+static tess_status set_model(image_session *session, const double *model)
 {
     imager_rows rows[2 * TESS_MAX_POL];
     session_model_rows(session, model, rows);
@@ -163,9 +163,9 @@ static tess_status set_model(imager_session *session, const double *model)
 }
 
 /* Fills the caller's arrays of an output that has no visibilities. */
-static void blank(const imager_session *session, double *image, double *psf)
+static void blank(const image_session *session, double *image, double *psf)
 {
-    const imager_session_facts *facts = &session->facts;
+    const image_session_facts *facts = &session->facts;
     const int64_t count = facts->num_pol * facts->num_rows * facts->nx;
     for (int64_t k = 0; k < count; ++k)
         image[k] = (double)NAN;
@@ -173,12 +173,12 @@ static void blank(const imager_session *session, double *image, double *psf)
         psf[k] = (double)NAN;
 }
 
-tess_status session_images(imager_session *session, session_output *output,
+tess_status session_images(image_session *session, session_output *output,
                            const visset_request *request, const double *model,
                            double *image, double *psf)
 {
     tess_status status = TESS_OK;
-    const imager_session_facts *facts = &session->facts;
+    const image_session_facts *facts = &session->facts;
     const int64_t pixels = facts->num_rows * facts->nx;
     const imager_stages no_stages = {.comm = session->run.comm};
     imager_product product[4 * TESS_MAX_POL] = {0};
@@ -203,9 +203,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_session_image(imager_session *session, int64_t interval,
-                                 int64_t channel, const double *model, double *image,
-                                 double *psf)
+tess_status image_session_image(image_session *session, int64_t interval,
+                                int64_t channel, const double *model, double *image,
+                                double *psf)
 {
     tess_status status = TESS_OK;
     const int64_t output = interval * session->run.outputs.num_channels + channel;

@@ -11,8 +11,8 @@
 
 /* Refuses ranks that name different models: they would take part in different
  * collective calls and wait for one another. Collective. */
-static tess_status agree_on_file(const imager_session *session,
-                                 const imager_session_file *file)
+static tess_status agree_on_file(const image_session *session,
+                                 const image_session_file *file)
 {
     tess_status status = TESS_OK;
     const uint64_t hash = tess_hash(TESS_HASH_START, file->path, strlen(file->path));
@@ -29,7 +29,7 @@ cleanup:
 /* Refuses a model whose band has none of the data's channels, because it belongs to
  * another observation. The first call logs how channels of the data use those of the
  * model. Local. */
-static tess_status check_channels(imager_session *session, const model_cube *cube)
+static tess_status check_channels(image_session *session, const model_cube *cube)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
@@ -41,7 +41,7 @@ cleanup:
 }
 
 /* Opens a model, whose pixels must have the size `scale_rad` unless it is 0. Local. */
-static tess_status open_model(imager_session *session, const imager_session_file *file,
+static tess_status open_model(image_session *session, const image_session_file *file,
                               double scale_rad, imager_model *model)
 {
     tess_status status = TESS_OK;
@@ -58,8 +58,8 @@ cleanup:
 }
 
 /* Collective. */
-static tess_status open_predictor(imager_session *session,
-                                  const imager_session_file *file, double scale_rad,
+static tess_status open_predictor(image_session *session,
+                                  const image_session_file *file, double scale_rad,
                                   imager_predictor *predictor)
 {
     tess_status status = TESS_OK;
@@ -76,9 +76,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_session_image_file(imager_session *session, int64_t interval,
-                                      int64_t channel, const imager_session_file *file,
-                                      double *image, double *psf)
+tess_status image_session_image_file(image_session *session, int64_t interval,
+                                     int64_t channel, const image_session_file *file,
+                                     double *image, double *psf)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
@@ -98,10 +98,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_session_predict_file(imager_session *session, int64_t interval,
-                                        int64_t channel,
-                                        const imager_session_file *file,
-                                        imager_predictions *predictions)
+tess_status image_session_predict_file(image_session *session, int64_t interval,
+                                       int64_t channel, const image_session_file *file,
+                                       image_predictions *predictions)
 {
     tess_status status = TESS_OK;
     imager_predictor predictor = {0};
@@ -139,7 +138,7 @@ cleanup:
     return status;
 }
 
-static tess_status open_cube(imager_session *session, const imager_session_file *file,
+static tess_status open_cube(image_session *session, const image_session_file *file,
                              model_cube **cube_out)
 {
     tess_status status = TESS_OK;
@@ -156,15 +155,15 @@ cleanup:
 }
 
 /* Local. */
-static tess_status read_file(imager_session *session, int64_t channel,
-                             const imager_session_file *file, double *model)
+static tess_status read_file(image_session *session, int64_t channel,
+                             const image_session_file *file, double *model)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
-    const imager_session_facts *facts = &session->facts;
+    const image_session_facts *facts = &session->facts;
     model_cube *cube = NULL;
     int stokes = 0;
-    model_channel of = {.spectrum = file->num_terms > 0 ? TESS_CLEAN_POLYNOMIAL
+    channel_model of = {.spectrum = file->num_terms > 0 ? TESS_CLEAN_POLYNOMIAL
                                                         : TESS_CLEAN_EACH_CHANNEL,
                         .num_terms = file->num_terms,
                         .threads = run->opts->layout.threads};
@@ -173,7 +172,7 @@ static tess_status read_file(imager_session *session, int64_t channel,
     for (int p = 0; p < run->num_pol; ++p) {
         TESS_TRY(find_stokes(cube, &run->pol[p], &stokes));
         if (facts->num_rows > 0)
-            TESS_TRY(model_channel_read(cube, &of, stokes, facts->row_first,
+            TESS_TRY(channel_model_read(cube, &of, stokes, facts->row_first,
                                         facts->num_rows,
                                         model + p * facts->num_rows * facts->nx));
     }
@@ -182,9 +181,9 @@ cleanup:
     return status;
 }
 
-tess_status imager_session_read_file(imager_session *session, int64_t interval,
-                                     int64_t channel, const imager_session_file *file,
-                                     double *model)
+tess_status image_session_read_file(image_session *session, int64_t interval,
+                                    int64_t channel, const image_session_file *file,
+                                    double *model)
 {
     tess_status status = TESS_OK;
     session_arrays given = {.model = model != NULL};

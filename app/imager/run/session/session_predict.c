@@ -88,7 +88,7 @@ cleanup:
     return status;
 }
 
-tess_status session_open_rows(imager_session *session)
+tess_status session_open_rows(image_session *session)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
@@ -127,10 +127,10 @@ cleanup:
 
 /* ---- results ---- */
 
-void imager_predictions_free(imager_predictions *predictions)
+void image_predictions_free(image_predictions *predictions)
 {
     for (int64_t k = 0; predictions->part && k < predictions->count; ++k) {
-        imager_predicted *part = &predictions->part[k];
+        image_predicted *part = &predictions->part[k];
         tess_free(part->freq_hz);
         tess_free(part->uvw_m);
         tess_free(part->time_mjd_s);
@@ -139,7 +139,7 @@ void imager_predictions_free(imager_predictions *predictions)
         tess_free(part->vis);
     }
     tess_free(predictions->part);
-    *predictions = (imager_predictions){0};
+    *predictions = (image_predictions){0};
 }
 
 /* Neighbouring channels of a segment that belong to one output. */
@@ -149,7 +149,7 @@ typedef struct channel_run {
 } channel_run;
 
 typedef struct session_batch {
-    imager_predictions *predictions;
+    image_predictions *predictions;
     predicted_rows rows;
     channel_run *run;
     int64_t num_runs, capacity_runs;
@@ -171,7 +171,7 @@ static int64_t count_wanted(const session_rows *rows, const bool *wanted)
 
 /* Copies the rows of an interval. Their visibilities are 0 until they are predicted. */
 static tess_status copy_rows(const session_rows *rows, const double time[2],
-                             imager_predicted *part)
+                             image_predicted *part)
 {
     tess_status status = TESS_OK;
     const int64_t most = rows->num_rows;
@@ -206,7 +206,7 @@ static tess_status add_run(session_batch *batch, const tess_recipe *recipe,
                            int64_t index, int64_t chan, int64_t to_chan, int64_t count)
 {
     tess_status status = TESS_OK;
-    const imager_predicted *part = &batch->predictions->part[index];
+    const image_predicted *part = &batch->predictions->part[index];
     const tess_vis_block block = {
         .num_rows = part->num_rows, .num_chan = count, .uvw_m = part->uvw_m};
     if (tess_grow((void **)&batch->run, &batch->capacity_runs, batch->num_runs + 1,
@@ -225,7 +225,7 @@ static tess_status add_segment(session_batch *batch, const session_rows *rows,
 {
     tess_status status = TESS_OK;
     const tess_vis_segment *segment = rows->segment;
-    imager_predicted *part = &batch->predictions->part[index];
+    image_predicted *part = &batch->predictions->part[index];
     const bool *own = wanted + rows->recipe->chan_base;
     int64_t out = 0;
     part->num_chan = count_wanted(rows, wanted);
@@ -248,7 +248,7 @@ cleanup:
 }
 
 /* Lists all rows and channels of an output. Local. */
-static tess_status lay_out(imager_session *session, int64_t interval, int64_t channel,
+static tess_status lay_out(image_session *session, int64_t interval, int64_t channel,
                            int num_pol, session_batch *batch)
 {
     tess_status status = TESS_OK;
@@ -263,7 +263,7 @@ static tess_status lay_out(imager_session *session, int64_t interval, int64_t ch
     batch->rows.samples.num_weight = 1;
     for (int k = 0; k < predictor->num_segments; ++k)
         count += count_wanted(&predictor->rows[k], wanted) > 0;
-    batch->predictions->part = tess_alloc_zero(count, sizeof(imager_predicted));
+    batch->predictions->part = tess_alloc_zero(count, sizeof(image_predicted));
     if (!batch->predictions->part) TESS_FAIL(TESS_ERR_ALLOC, "segments");
     batch->predictions->count = count;
     for (int k = 0; k < predictor->num_segments; ++k)
@@ -276,10 +276,10 @@ cleanup:
 }
 
 /* Turns predicted samples into the visibilities of the file's correlations. */
-static void take_run(const imager_session *session, const session_batch *batch,
+static void take_run(const image_session *session, const session_batch *batch,
                      const session_prediction *what, const channel_run *run)
 {
-    const imager_predicted *part = &batch->predictions->part[run->part];
+    const image_predicted *part = &batch->predictions->part[run->part];
     const predicted_mix mix =
         predicted_mix_of(what->pol, what->num_pol, part->corr, part->num_corr,
                          what->predictor->model.scale);
@@ -303,12 +303,12 @@ cleanup:
     return status;
 }
 
-tess_status session_predict(imager_session *session, int64_t interval, int64_t channel,
+tess_status session_predict(image_session *session, int64_t interval, int64_t channel,
                             const session_prediction *what,
-                            imager_predictions *predictions)
+                            image_predictions *predictions)
 {
     tess_status status = TESS_OK;
-    imager_predictions made = {0};
+    image_predictions made = {0};
     session_batch batch = {.predictions = &made};
     status = lay_out(session, interval, channel, what->num_pol, &batch);
     TESS_TRY(tess_comm_agree(session->run.comm, status));
@@ -316,16 +316,16 @@ tess_status session_predict(imager_session *session, int64_t interval, int64_t c
     for (int64_t k = 0; k < batch.num_runs; ++k)
         take_run(session, &batch, what, &batch.run[k]);
     *predictions = made;
-    made = (imager_predictions){0};
+    made = (image_predictions){0};
 cleanup:
     batch_free(&batch);
-    imager_predictions_free(&made);
+    image_predictions_free(&made);
     return status;
 }
 
-tess_status imager_session_predict(imager_session *session, int64_t interval,
-                                   int64_t channel, const double *model,
-                                   imager_predictions *predictions)
+tess_status image_session_predict(image_session *session, int64_t interval,
+                                  int64_t channel, const double *model,
+                                  image_predictions *predictions)
 {
     tess_status status = TESS_OK;
     image_run *run = &session->run;

@@ -35,18 +35,18 @@ typedef struct session_output {
     visset set; /* zeros: there are no visibilities */
 } session_output;
 
-struct imager_session {
+struct image_session {
     image_run run;
     tess_image_opts opts;
     session_output *output; /* [run.outputs.num] */
-    imager_session_facts facts;
+    image_session_facts facts;
     session_predictor predictor;
     bool has_told; /* how channels take those of a model, in the log */
 };
 
-/* The images that are asked for, into the caller's arrays as of imager_session_image();
+/* The images that are asked for, into the caller's arrays as of image_session_image();
  * `model` where they are less the job's. Collective. */
-tess_status session_images(imager_session *session, session_output *output,
+tess_status session_images(image_session *session, session_output *output,
                            const visset_request *request, const double *model,
                            double *image, double *psf);
 
@@ -58,15 +58,15 @@ typedef struct session_prediction {
 } session_prediction;
 
 /* Before the first prediction: read the positions of all rows. Collective. */
-tess_status session_open_rows(imager_session *session);
+tess_status session_open_rows(image_session *session);
 
 /* Predict at the rows and channels of an output, once rows are there. Collective. */
-tess_status session_predict(imager_session *session, int64_t interval, int64_t channel,
+tess_status session_predict(image_session *session, int64_t interval, int64_t channel,
                             const session_prediction *what,
-                            imager_predictions *predictions);
+                            image_predictions *predictions);
 
 /* A model's rows on this rank, rows[num_pol]: the caller's pixels. Local. */
-void session_model_rows(const imager_session *session, const double *model,
+void session_model_rows(const image_session *session, const double *model,
                         imager_rows *rows);
 
 /* Which arrays a call passes. */
@@ -77,7 +77,7 @@ typedef struct session_arrays {
 /* Check that all ranks ask for the same output, and that those with rows of images pass
  * the same arrays. A rank without rows learns what the others pass. TESS_ERR_USAGE,
  * also for an output that is not there. Collective. */
-tess_status session_agree(const imager_session *session, int64_t interval,
+tess_status session_agree(const image_session *session, int64_t interval,
                           int64_t channel, session_arrays *arrays);
 
 /* Zeros are fine. Collective. */

@@ -4,10 +4,10 @@
 #include "tess_imager_session.h"
 #include <string.h>
 
-void session_model_rows(const imager_session *session, const double *model,
+void session_model_rows(const image_session *session, const double *model,
                         imager_rows *rows)
 {
-    const imager_session_facts *facts = &session->facts;
+    const image_session_facts *facts = &session->facts;
     const int64_t pixels = facts->num_rows * facts->nx;
     for (int p = 0; p < facts->num_pol; ++p) {
         const double *from = pixels > 0 ? model + p * pixels : NULL;
@@ -19,7 +19,7 @@ void session_model_rows(const imager_session *session, const double *model,
 }
 
 /* TESS_ERR_USAGE: the session has no such output. Local. */
-static tess_status check_output(const imager_session *session, int64_t interval,
+static tess_status check_output(const image_session *session, int64_t interval,
                                 int64_t channel)
 {
     tess_status status = TESS_OK;
@@ -35,7 +35,7 @@ cleanup:
     return status;
 }
 
-tess_status session_agree(const imager_session *session, int64_t interval,
+tess_status session_agree(const image_session *session, int64_t interval,
                           int64_t channel, session_arrays *arrays)
 {
     tess_status status = TESS_OK;

@@ -10,10 +10,10 @@
 
 #include "tess_imager.h"
 
-typedef struct imager_session imager_session;
+typedef struct image_session image_session;
 
 /** What the images of a session are. */
-typedef struct imager_session_facts {
+typedef struct image_session_facts {
     int64_t num_intervals, num_channels;
     int num_pol;                   /**< images of an output */
     char pol[2 * TESS_MAX_POL][8]; /**< "I", "XX", "XYi" */
@@ -21,24 +21,24 @@ typedef struct imager_session_facts {
     int64_t row_first, num_rows;   /**< of images on this rank */
     double scale_rad, ra_rad, dec_rad;
     bool is_double; /**< precision of what is gridded */
-} imager_session_facts;
+} image_session_facts;
 
 /** Open observations with the options of an image. Files, means over channels, models
  *  and checkpoints of the options play no part. Errors as of tess_imager_image();
  *  TESS_ERR_RESOURCE when the samples do not fit in memory. `comm`, `opts` and
  * `profile` are borrowed. Collective. */
-tess_status imager_session_open(tess_comm *comm, const tess_image_opts *opts,
-                                tess_profile *profile, imager_session **session);
-void imager_session_close(imager_session *session); /**< NULL is fine. Collective. */
+tess_status image_session_open(tess_comm *comm, const tess_image_opts *opts,
+                               tess_profile *profile, image_session **session);
+void image_session_close(image_session *session); /**< NULL is fine. Collective. */
 
 /** Facts; valid until the session is closed. Local. */
-const imager_session_facts *imager_session_facts_of(const imager_session *session);
+const image_session_facts *image_session_facts_of(const image_session *session);
 
 /** ΣW of each polarisation of an output, and its PSF's, into sum[num_pol]; the mean
  *  frequency [Hz] of its visibilities and their number. Local. */
-void imager_session_weights(const imager_session *session, int64_t interval,
-                            int64_t channel, double *sum, double *freq_hz,
-                            int64_t *num_vis);
+void image_session_weights(const image_session *session, int64_t interval,
+                           int64_t channel, double *sum, double *freq_hz,
+                           int64_t *num_vis);
 
 /** Images of an output, this rank's rows of them, less the model's visibilities:
  *  image[num_pol][num_rows][nx] in Jy/beam, NaN beyond the horizon, from
@@ -47,14 +47,14 @@ void imager_session_weights(const imager_session *session, int64_t interval,
  *  A rank without rows may pass NULL for any array. TESS_ERR_USAGE for an output that
  * is not there, and where ranks ask for different outputs or only some pass an array.
  *  Collective. */
-tess_status imager_session_image(imager_session *session, int64_t interval,
-                                 int64_t channel, const double *model, double *image,
-                                 double *psf);
+tess_status image_session_image(image_session *session, int64_t interval,
+                                int64_t channel, const double *model, double *image,
+                                double *psf);
 
 /** Predicted visibilities of this rank's rows of one segment of an observation, flagged
  *  or not. Ranks own contiguous parts of the rows: one rank after another they are
  * those of the file in its order. */
-typedef struct imager_predicted {
+typedef struct image_predicted {
     int64_t num_rows, num_chan; /**< channels of the output */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR];
@@ -63,59 +63,58 @@ typedef struct imager_predicted {
     double *time_mjd_s;           /**< [num_rows] */
     int32_t *antenna1, *antenna2; /**< [num_rows] */
     float *vis; /**< [num_rows][num_chan][num_corr][2] Jy; 0 without finite uvw */
-} imager_predicted;
+} image_predicted;
 
 /** Those of all segments that have channels of an output. */
-typedef struct imager_predictions {
+typedef struct image_predictions {
     int64_t count;
-    imager_predicted *part; /**< [count], the same segments on all ranks */
-} imager_predictions;
+    image_predicted *part; /**< [count], the same segments on all ranks */
+} image_predictions;
 
 /** Predict the model[num_pol][num_rows][nx] of an output, in Jy/pixel, at the rows that
  *  the observations have in its interval. Stokes parameters become all correlations; of
  *  polarisations that are correlations each becomes itself, and the others are 0. The
  *  first call reads the observations' positions once more and keeps them. The caller
- *  frees the result. TESS_ERR_USAGE as of imager_session_image(), and for Stokes
+ *  frees the result. TESS_ERR_USAGE as of image_session_image(), and for Stokes
  *  parameters and correlations together. Collective. */
-tess_status imager_session_predict(imager_session *session, int64_t interval,
-                                   int64_t channel, const double *model,
-                                   imager_predictions *predictions);
+tess_status image_session_predict(image_session *session, int64_t interval,
+                                  int64_t channel, const double *model,
+                                  image_predictions *predictions);
 
 /** A model that is read from files, as `predict --model` and `--subtract` read it: an
  *  image, a cube with a FREQ axis, or the NAME of a set NAME-0000-model.fits … Each
  *  channel of the data takes the model's nearest channel, or, with num_terms > 0, the
  *  value of the polynomial of so many terms in ν/ν₀ − 1 through the model's channels
  *  (model_cube.h). */
-typedef struct imager_session_file {
+typedef struct image_session_file {
     const char *path;
     int num_terms;
-} imager_session_file;
+} image_session_file;
 
-/** As imager_session_image(), less a model of files, whose pixels have the size of the
+/** As image_session_image(), less a model of files, whose pixels have the size of the
  *  images'. The model is predicted on a plan of its own. Errors of
- *  imager_session_image(); TESS_ERR_USAGE where ranks name different models;
+ *  image_session_image(); TESS_ERR_USAGE where ranks name different models;
  *  TESS_ERR_IO and TESS_ERR_INPUT as of `--subtract`. Collective. */
-tess_status imager_session_image_file(imager_session *session, int64_t interval,
-                                      int64_t channel, const imager_session_file *file,
-                                      double *image, double *psf);
+tess_status image_session_image_file(image_session *session, int64_t interval,
+                                     int64_t channel, const image_session_file *file,
+                                     double *image, double *psf);
 
-/** As imager_session_predict(), of a model of files, whose pixels may be any: all
+/** As image_session_predict(), of a model of files, whose pixels may be any: all
  *  correlations of the observations are made from its Stokes parameters. Errors as
  *  above. Collective. */
-tess_status imager_session_predict_file(imager_session *session, int64_t interval,
-                                        int64_t channel,
-                                        const imager_session_file *file,
-                                        imager_predictions *predictions);
+tess_status image_session_predict_file(image_session *session, int64_t interval,
+                                       int64_t channel, const image_session_file *file,
+                                       image_predictions *predictions);
 
 /** The model of files for an output: model[num_pol][num_rows][nx], as `--continue`
  * takes it. Its pixels are the images'. An output channel gets the model's channel of
  * its frequency; where there is none, the nearest one, or the polynomial's value at its
  *  centre. Blank pixels become 0. TESS_ERR_INPUT, also for a Stokes parameter or
  *  correlation of the session that the model lacks; errors as above. Collective. */
-tess_status imager_session_read_file(imager_session *session, int64_t interval,
-                                     int64_t channel, const imager_session_file *file,
-                                     double *model);
+tess_status image_session_read_file(image_session *session, int64_t interval,
+                                    int64_t channel, const image_session_file *file,
+                                    double *model);
 
-void imager_predictions_free(imager_predictions *predictions); /**< Local. */
+void image_predictions_free(image_predictions *predictions); /**< Local. */
 
 #endif

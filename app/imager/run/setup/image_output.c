@@ -153,7 +153,7 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
     tess_status status = TESS_OK;
     double mark = tess_time_now();
     const tess_samples *like = data->in_memory ? &data->cached : &data->block;
-    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    image_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{data->num_sets, data->set_blocks}};
     int64_t first = 0;
     if (run->densities.single) {
@@ -169,14 +169,14 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
     TESS_TRY(image_create_density(run, like->num_weight, data->weight_scale, density));
     if (!*density) return TESS_OK;
     if (!data->in_memory)
-        TESS_TRY(imager_bookmark_density(bookmark, &check, *density, &first));
+        TESS_TRY(image_bookmark_density(bookmark, &check, *density, &first));
     for (int64_t k = first; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = sample_sets_get(data, k, &samples);
         if (status == TESS_OK)
             status = tess_density_add(*density, samples, 0, samples->num_rows,
                                       data->threads);
-        imager_bookmark_at(bookmark, IMAGER_DENSITY, k + 1);
+        image_bookmark_at(bookmark, BOOKMARK_DENSITY, k + 1);
         status = visset_keeper_look(&run->job, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
@@ -258,7 +258,7 @@ cleanup:
 
 tess_status image_measure_made(const image_run *run, int64_t output,
                                const double *variance, imager_product *made,
-                               struct imager_found *found)
+                               struct image_found *found)
 {
     tess_status status = TESS_OK;
     const bool natural = !image_has_density(&run->opts->weights);

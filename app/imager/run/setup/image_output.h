@@ -23,7 +23,7 @@ tess_status image_weighted_data(image_run *run, int64_t output, sample_sets *dat
  * beam, found[num_pol]. Collective. */
 tess_status image_measure_made(const image_run *run, int64_t output,
                                const double *variance, imager_product *made,
-                               struct imager_found *found);
+                               struct image_found *found);
 
 /** Make the images of an output without data: models are 0, all others NaN. Each rank
  * gets an equal share of the rows. TESS_ERR_ALLOC. Collective. */

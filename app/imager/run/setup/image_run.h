@@ -9,6 +9,7 @@
 #include "image_files.h"
 #include "image_found.h"
 #include "image_holding.h"
+#include "image_summary.h"
 #include "imager_job.h"
 #include "imager_teams.h"
 #include "output_table.h"
@@ -48,25 +49,25 @@ typedef struct image_run {
     double *row_time;  /* [all.num_rows] times; NULL for one output */
     bool *chan_wanted; /* [num_chan] of the current output */
     output_table outputs;
-    imager_survey survey;
+    image_survey survey;
     image_densities densities;
     imager_model
         model; /* the model of --subtract, if it has the pixels of the job's plan */
     imager_predictor
         subtract; /* the predictor of a model of other pixels, with a plan of its own */
     imager_job job; /* one plan for all outputs */
-    imager_checkpoint checkpoint;
+    image_checkpoint checkpoint;
     image_files output,
         means; /* files that the team writes, and that all ranks write */
-    imager_summary summary;
-    imager_counts counts;
+    image_found_table summary;
+    image_counts counts;
     image_holding holds;
     imager_teams teams;
 } image_run;
 
 /** The checkpoints that hold the work on an output. NULL: several teams have no
  * checkpoints within an output. Local. */
-static inline imager_checkpoint *image_checkpoint(image_run *run)
+static inline image_checkpoint *image_run_checkpoint(image_run *run)
 {
     return run->job.keeper ? &run->checkpoint : NULL;
 }

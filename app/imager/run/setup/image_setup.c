@@ -226,7 +226,7 @@ static tess_status create_outputs(image_run *run)
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
                                  &run->outputs));
-    status = imager_summary_create(&run->outputs, run->num_pol, &run->summary);
+    status = image_found_create(&run->outputs, run->num_pol, &run->summary);
     if (status == TESS_OK && opts->beside.cube && opts->output)
         status = image_cubes_create(&run->output, &run->means.cubes);
     run->output.cubes = run->means.cubes;
@@ -260,7 +260,7 @@ void image_free_run(image_run *run)
     imager_predictor_free(&run->subtract);
     tess_density_destroy(run->densities.single);
     tess_density_destroy(run->densities.shared);
-    imager_checkpoint_free(&run->checkpoint);
+    image_checkpoint_free(&run->checkpoint);
     output_table_free(&run->outputs);
     tess_source_close(run->source);
     tess_samples_free(&run->all);
@@ -269,6 +269,6 @@ void image_free_run(image_run *run)
     tess_free(run->output.sources.text);
     image_cubes_destroy(run->means.cubes);
     image_primary_beam_free(run->output.primary_beam);
-    imager_summary_free(&run->summary);
+    image_found_free(&run->summary);
     imager_teams_free(&run->teams);
 }

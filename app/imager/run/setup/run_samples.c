@@ -132,7 +132,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
     for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
         status = tess_source_next(run->source, &run->all,
                                   run->row_time ? &run->row_time : NULL, run->profile);
-        status = imager_checkpoint_look(&run->checkpoint, status);
+        status = image_checkpoint_look(&run->checkpoint, status);
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
@@ -247,18 +247,18 @@ static tess_status continue_survey(image_run *run, int64_t num_blocks, int num_w
                                    int64_t *first)
 {
     tess_status status = TESS_OK;
-    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    image_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{num_blocks, tess_source_num_spans(run->source),
                                  (int64_t)tess_source_spans_hash(run->source),
                                  run->outputs.num, run->info->num_rows}};
     int64_t unused;
     if (run->outputs.num == 1 && !run->opts->layout.reproducible)
         TESS_TRY(image_create_density(run, num_weight, 1, &run->densities.single));
-    TESS_TRY(imager_bookmark_survey(bookmark, &check, &run->survey, &run->outputs,
-                                    run->profile, first));
+    TESS_TRY(image_bookmark_survey(bookmark, &check, &run->survey, &run->outputs,
+                                   run->profile, first));
     if (run->densities.single)
         TESS_TRY(
-            imager_bookmark_density(bookmark, &check, run->densities.single, &unused));
+            image_bookmark_density(bookmark, &check, run->densities.single, &unused));
 cleanup:
     return status;
 }
@@ -301,7 +301,7 @@ cleanup:
 tess_status image_survey_blocks(image_run *run)
 {
     tess_status status = TESS_OK;
-    imager_bookmark *bookmark = &run->checkpoint.bookmark;
+    image_bookmark *bookmark = &run->checkpoint.bookmark;
     int64_t num_blocks, first;
     double *row_time = NULL, mark = tess_time_now();
     tess_samples block = tess_source_samples(run->source);
@@ -311,8 +311,8 @@ tess_status image_survey_blocks(image_run *run)
     tess_source_skip_to(run->source, first);
     for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
         status = survey_block(run, &block, &row_time);
-        imager_bookmark_at(bookmark, IMAGER_SURVEY, k + 1);
-        status = imager_checkpoint_look(&run->checkpoint, status);
+        image_bookmark_at(bookmark, BOOKMARK_SURVEY, k + 1);
+        status = image_checkpoint_look(&run->checkpoint, status);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (run->densities.single && !tess_density_is_finished(run->densities.single))
