@@ -7,9 +7,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "tess_keep.h"
 #include "tess_log.h"
+#include "tess_mem.h"
 #include "tess_omp.h"
 #include "tess_waiting.h"
+#include "tessera/tess_api.h"
 
 /* State of the process, as forks are. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -66,4 +69,12 @@ void api_turn_end(void)
     tess_waiting_end();
     tess_log_start(0, TESS_LOG_QUIET);
     pthread_mutex_unlock(&turn);
+}
+
+/* Memory that the library keeps between calls. */
+int64_t tess_release_memory(void)
+{
+    const int64_t bytes = tess_keep_release();
+    tess_mem_trim();
+    return bytes;
 }

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "draw.h"
-#include "frame_check.h"
 #include "frame_step.h"
 #include "tess_backend.h"
 #include "tess_bench_convolve.h"

@@ -16,7 +16,6 @@
 
 #include "direct_sum.h"
 #include "sim_csv.h"
-#include "sim_noise.h"
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"

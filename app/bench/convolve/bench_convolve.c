@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "frame_check.h"
 #include "frame_step.h"
 #include "tess_bench_list.h"
 #include "tess_log.h"

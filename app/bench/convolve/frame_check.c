@@ -1,5 +1,5 @@
 /* Compares convolutions with the literal sum, within bounds of rounding errors. */
-#include "frame_check.h"
+#include "frame_step.h"
 
 #include <math.h>
 

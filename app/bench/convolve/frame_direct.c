@@ -1,6 +1,6 @@
 /* Convolutions that resolve the wrap-around once for a line: one pixel after the other,
  * by vectors, and by blocks that stay in cache. */
-#include "frame_direct.h"
+#include "frame_step.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The table of loops over pixels of one instruction set. CMake compiles this file
  * several times, with FRAME_TABLE naming the table and the compiler's flags the
  * instructions. */
-#include "frame_direct.h"
+#include "frame_step.h"
 
 #ifndef FRAME_TABLE
 #define FRAME_TABLE frame_table_portable

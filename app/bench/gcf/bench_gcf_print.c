@@ -3,8 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "tess_bench_gcf_args.h"
 #include "tess_bench_gcf_names.h"
-#include "tess_bench_gcf_print.h"
 #include "tess_version.h"
 
 typedef struct printer {

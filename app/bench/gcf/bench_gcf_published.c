@@ -2,7 +2,7 @@
  * published or, for two codes, as they ran on a GPU of today. */
 #include <string.h>
 
-#include "bench_gcf_published.h"
+#include "bench_gcf_report.h"
 #include "tess_bench_gcf_names.h"
 
 enum {

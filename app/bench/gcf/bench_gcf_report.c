@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench_gcf_published.h"
 #include "bench_gcf_report.h"
 #include "tess_backend.h"
 #include "tess_bench_gcf_names.h"

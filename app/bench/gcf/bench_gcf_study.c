@@ -1,7 +1,7 @@
 /* Measures the tables of a study: makes their cases, as large as the time allows, and
  * runs them. */
 #define _GNU_SOURCE
-#include "tess_bench_gcf_study.h"
+#include "tess_bench_gcf_args.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 
 #include "bench_gcf_report.h"
-#include "bench_gcf_rows.h"
 #include "tess_bench_gcf_names.h"
 #include "tess_log.h"
 #include "tess_mem.h"

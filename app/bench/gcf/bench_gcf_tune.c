@@ -1,5 +1,5 @@
 /* Times the strategies that `--w projection` may take, and keeps which is fastest. */
-#include "tess_bench_gcf_tune.h"
+#include "tess_bench_gcf_args.h"
 
 #include <stdio.h>
 

@@ -3,10 +3,8 @@
 #include <stdio.h>
 
 #include "bench_gcf_options.h"
+#include "tess_bench_gcf_args.h"
 #include "tess_bench_gcf_names.h"
-#include "tess_bench_gcf_print.h"
-#include "tess_bench_gcf_study.h"
-#include "tess_bench_gcf_tune.h"
 #include "tess_cli.h"
 #include "tess_map.h"
 #include "tess_subcommands.h"

@@ -1,5 +1,5 @@
 /* The strategies for comparison on a GPU, in a build without one. */
-#include "study_device.h"
+#include "study_plan.h"
 
 const struct gcf_device_method *study_device_method(tess_study_strategy strategy,
                                                     bool degrid)
