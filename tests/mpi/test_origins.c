@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "exchange.h"
+#include "imager_targets.h"
 #include "imager_teams.h"
-#include "imager_view.h"
 #include "rank_tests.h"
 #include "source_origins.h"
 #include "spool.h"

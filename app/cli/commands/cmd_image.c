@@ -6,7 +6,6 @@
 
 #include "job.h"
 #include "tess_image_args.h"
-#include "tess_image_inputs.h"
 #include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"

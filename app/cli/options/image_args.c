@@ -14,7 +14,7 @@
 #include "tess_fits.h"
 #include "tess_forced.h"
 #include "tess_grid.h"
-#include "tess_image_inputs.h"
+#include "tess_imager.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 #include "tess_primary_beam.h"

@@ -3,10 +3,9 @@
 #define _GNU_SOURCE
 #include "tess_imager.h"
 
+#include "channel_group.h"
 #include "clean_inputs.h"
 #include "device_share.h"
-#include "group_rounds.h"
-#include "horizon_mask.h"
 #include "image_cubes.h"
 #include "image_primary_beam.h"
 #include "image_run.h"

@@ -112,6 +112,11 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile);
 
+/** TESS_ERR_IO when `path` cannot be written (tess_out_check_target), or is one of the
+ *  inputs of the run. Local. */
+tess_status tess_image_check_output(const tess_image_opts *opts, const char *path,
+                                    bool overwrite);
+
 /** Where --size or --scale is not given with --predict-models, take that of the first
  *  model. TESS_ERR_IO, TESS_ERR_INPUT, TESS_ERR_ALLOC. Collective. */
 tess_status tess_imager_take_model_size(tess_comm *comm, tess_image_opts *opts);

@@ -1,6 +1,6 @@
 /* Unnamed files on scratch, that hold what does not fit into memory. */
 #define _GNU_SOURCE
-#include "scratch_file.h"
+#include "spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

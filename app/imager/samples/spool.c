@@ -1,7 +1,6 @@
 /* Keeps samples and their bricks in a scratch file. */
 #include "spool.h"
 
-#include "scratch_file.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

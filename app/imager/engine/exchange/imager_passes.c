@@ -6,7 +6,6 @@
 #include "imager_job.h"
 #include "imager_passes.h"
 #include "imager_window.h"
-#include "pass_cuts.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -81,4 +81,12 @@ bool imager_cut_has(const imager_cut *cut, int step, int64_t key);
 tess_plane_window imager_passes_window(const imager_job *job,
                                        const imager_passes *passes, int window);
 
+/* ---- pass_cuts.c ---- */
+
+/** Replace the passes by those that each rank has room for. fill[num_bricks] is the
+ * share of that room which the samples of a brick of `owned` take on this rank.
+ * TESS_ERR_ALLOC. Collective. */
+tess_status pass_cuts_make(const imager_job *job, const tess_brick_list *owned,
+                           const double *fill, imager_passes *passes);
+
 #endif

@@ -3,7 +3,7 @@
  * without passes. Only a step whose samples are too many takes several passes. All
  * ranks cut alike, by the rank that has most of a step, so that no image depends on the
  * cuts: sums are added to planes in the order of bricks, whichever pass made them. */
-#include "pass_cuts.h"
+#include "imager_passes.h"
 
 #include <math.h>
 

@@ -34,4 +34,14 @@ tess_status imager_job_create_plans(imager_job *job, const tess_grid_opts *opts)
 /** Free the plans of all targets, and the planes of all but the first. Collective. */
 void imager_job_free_targets(imager_job *job);
 
+/* ---- imager_view.c ---- */
+
+/** Set the visibilities of `to` to sums over those of `from`, which has the same rows,
+ * times these factors of the job's view for the target at work. With `less`, of as many
+ * values as `to`, they become those of `less` less `scale` times these sums.
+ * TESS_ERR_ALLOC. Local. */
+tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
+                              const tess_samples *from, const tess_samples *less,
+                              double scale, tess_samples *to);
+
 #endif

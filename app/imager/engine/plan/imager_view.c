@@ -1,6 +1,6 @@
 /* Makes what a target grids of correlations, and correlations of what is predicted of a
  * target's model, with factors for each row. */
-#include "imager_view.h"
+#include "imager_targets.h"
 
 #include "tess_mem.h"
 #include "tess_real.h"

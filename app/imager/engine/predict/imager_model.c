@@ -5,7 +5,7 @@
 
 #include "imager_job.h"
 #include "imager_model.h"
-#include "model_pixels.h"
+#include "model_cube.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

@@ -67,4 +67,11 @@ tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
 tess_status model_cube_read(const model_cube *cube, int part, int stokes,
                             int64_t row_first, int64_t num_rows, double *out);
 
+/** Read rows as tess_fits_read() does. Blank pixels beyond the horizon, where there is
+ *  no sky, become 0. TESS_ERR_INPUT: another pixel is not finite. Local, thread-safe.
+ */
+tess_status model_pixels_read(const tess_fits_model *model, int stokes_index,
+                              int freq_index, int64_t row_first, int64_t num_rows,
+                              double *out);
+
 #endif

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "imager_targets.h"
-#include "imager_view.h"
 #include "imager_window.h"
 #include "predictor.h"
 #include "tess_degrid.h"

@@ -1,6 +1,6 @@
 /* Sends rows of images between teams and all ranks. Both sides know where rows lie, so
  * a message has nothing but pixels. */
-#include "imager_teams_rows.h"
+#include "imager_teams.h"
 
 #include <string.h>
 

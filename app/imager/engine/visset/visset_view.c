@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "imager_targets.h"
-#include "imager_view.h"
 #include "imager_window.h"
 #include "tess_mem.h"
 

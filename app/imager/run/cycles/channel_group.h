@@ -80,4 +80,19 @@ group_channel *channel_group_at(const channel_group *group, int first, int team)
  *  Local. */
 group_channel *channel_group_own(const channel_group *group, int first);
 
+/* ---- group_images.c ---- */
+
+/** Send the samples of outputs [first, end), each a group alone, to the teams that make
+ *  them. Collective over all ranks. */
+tess_status group_images_deal(channel_group *group, int64_t first, int64_t end);
+
+/** Make, clean and write the images of the group. Collective over its ranks. */
+tess_status group_images_make(channel_group *group);
+
+/* ---- group_rounds.c ---- */
+
+/** Make the groups that the checkpoint does not count as complete, round after round:
+ *  one group by all ranks, or one by each team. Collective. */
+tess_status group_rounds_make(image_run *run);
+
 #endif

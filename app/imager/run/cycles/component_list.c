@@ -1,6 +1,6 @@
 /* Gathers the components that minor loops have kept, and makes a list of sources of
  * them. */
-#include "component_list.h"
+#include "majors_private.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The order of work of a group of channels, from samples to files. Channels that are
  * cleaned together have a visibility set each. Their sets share one plan, and each has
  * the job while its images are made. */
-#include "group_images.h"
+#include "channel_group.h"
 
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "image_output.h"
 #include "image_primary_beam.h"
 #include "imager_stages.h"
-#include "imager_teams_rows.h"
+#include "imager_teams.h"
 #include "majors.h"
 #include "tess_log.h"
 #include "tess_mem.h"

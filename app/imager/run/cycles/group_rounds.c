@@ -1,11 +1,10 @@
 /* Makes the groups of channels round after round, tells the log of their files, and
  * adds their images to the means of intervals. */
-#include "group_rounds.h"
 
 #include <string.h>
 
+#include "channel_group.h"
 #include "channel_mean.h"
-#include "group_images.h"
 #include "image_backlog.h"
 #include "image_cubes.h"
 #include "spectral_maps.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "clean_inputs.h"
-#include "component_list.h"
 #include "image_kinds.h"
 #include "spectral_maps.h"
 #include "tess_mem.h"
@@ -392,19 +391,19 @@ cleanup:
 
 /* ---- one major iteration ---- */
 
-static majors_end end_of(tess_clean_end end)
+static image_end end_of(tess_clean_end end)
 {
     switch (end) {
     case TESS_CLEAN_NITER:
-        return MAJORS_NITER;
+        return IMAGE_END_NITER;
     case TESS_CLEAN_NEGATIVE:
-        return MAJORS_NEGATIVE;
+        return IMAGE_END_NEGATIVE;
     case TESS_CLEAN_DIVERGED:
-        return MAJORS_DIVERGED;
+        return IMAGE_END_DIVERGED;
     case TESS_CLEAN_NOTHING:
-        return MAJORS_NOTHING;
+        return IMAGE_END_NOTHING;
     default:
-        return MAJORS_THRESHOLD;
+        return IMAGE_END_THRESHOLD;
     }
 }
 
@@ -522,9 +521,9 @@ static tess_status clean_one(majors *all, cleaned *group)
     if (first) tell_major(all, group);
     if (group->goes_on && has_stalled(group, report, report->phase == phase)) {
         group->goes_on = false;
-        group->end = MAJORS_STALLED;
+        group->end = IMAGE_END_STALLED;
     }
-    if (group->end == MAJORS_DIVERGED && first)
+    if (group->end == IMAGE_END_DIVERGED && first)
         tess_log_warn(
             "cleaning diverged in major iteration %lld%s: the image is left as it "
             "was before; a smaller --gain, --mgain or a mask may help",
@@ -559,7 +558,7 @@ static bool any_goes_on(const majors *all)
     return false;
 }
 
-static void stop_all(majors *all, majors_end end)
+static void stop_all(majors *all, image_end end)
 {
     for (int g = 0; g < all->num_groups; ++g)
         if (all->group[g].goes_on) {
@@ -590,7 +589,7 @@ static tess_status all_majors(majors *all)
     const int64_t nmiter = all->run->opts->clean.nmiter;
     for (;;) {
         if (all->num > 0) TESS_TRY(keep_first(all));
-        if (nmiter > 0 && all->num >= nmiter) stop_all(all, MAJORS_NMITER);
+        if (nmiter > 0 && all->num >= nmiter) stop_all(all, IMAGE_END_NMITER);
         if (!any_goes_on(all)) break;
         TESS_TRY(clean_all(all));
         if (all->changed) TESS_TRY(majors_make_residuals(all));

@@ -8,7 +8,6 @@
 #include "channel_group.h"
 #include "image_found.h"
 #include "image_run.h"
-#include "majors_end.h"
 
 /** Memory that cleaning by the run's backend takes on each rank of run->comm, beside
  * the images that are written [bytes]. The longest baseline of the job's extent

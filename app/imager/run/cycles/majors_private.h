@@ -21,7 +21,7 @@ typedef struct cleaned {
                           smaller peak */
     int64_t num_majors, iterations;
     tess_clean_report report; /* report of the last minor loop */
-    majors_end end;
+    image_end end;
 } cleaned;
 
 typedef struct majors {
@@ -95,5 +95,13 @@ tess_status majors_order_ranks(const image_run *run, tess_comm **slabs);
 
 /** A fitted beam in pixels. Local. */
 tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam);
+
+/* ---- component_list.c ---- */
+
+/** List the Stokes I components of all minor loops as points, or Gaussians of a scale's
+ * width, with the spectral terms that were fitted. `*list` gets the text on the first
+ * rank; its former text is freed. To be called before the products are taken.
+ * Collective. */
+tess_status component_list_make(const majors *all, image_source_list *list);
 
 #endif

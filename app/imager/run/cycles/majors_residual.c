@@ -1,7 +1,7 @@
 /* Residual images of all channels, round by round. If teams share the channels, the
  * rows of a round's models go to the teams, and those of their residuals to all ranks.
  */
-#include "imager_teams_rows.h"
+#include "imager_teams.h"
 #include "majors_private.h"
 
 /* Makes the residual images of a channel, residual[num_pol]: of its visibility set less

@@ -197,7 +197,7 @@ static void take_part(const state_part *part, cleaned *group)
     group->goes_on = part->goes_on != 0;
     group->is_done = part->is_done != 0;
     group->num_stalled = part->num_stalled;
-    group->end = (majors_end)part->end;
+    group->end = (image_end)part->end;
 }
 
 /* Takes one group's part of the state, and its mask. Local. */
@@ -209,7 +209,7 @@ static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state 
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
         (part.num_bytes > 0) != (group->clean != NULL) || part.num_bytes < 0 ||
-        part.end < 0 || part.end > MAJORS_NOTHING)
+        part.end < 0 || part.end > IMAGE_END_NOTHING)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
     take_part(&part, group);

@@ -17,12 +17,45 @@ tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
                               int64_t row_first, int64_t num_rows, uint8_t **mask);
 
 /** Fill rows of double with those of NAME-model.fits, or of a set or cube of models
- *  (continued_models.h); blank pixels become 0. `comm`: the ranks that take part.
+ *  (continued_models.c); blank pixels become 0. `comm`: the ranks that take part.
  *  Collective. */
 tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
                                int64_t channel, int pol, imager_rows *rows);
 
 /** Close the models that the functions above have opened. Local. */
 void clean_inputs_free(image_run *run);
+
+/** Where WSClean would write it, write NAME-horizon-mask.fits: 1 where the first
+ *  output's components may be, also by the user's mask, and else 0. The run is planned.
+ *  Collective over all ranks. */
+tess_status horizon_mask_write(const image_run *run);
+
+/* ---- continued_models.c: models of an earlier run, NAME-model.fits and the like ----
+ *
+ *  Output channels take those images of the model that have their frequencies. Where a
+ *  set of files, or a cube, has other channels, an output channel takes the values of
+ *  the function that --fit-spectral-pol or --fit-spectral-log-pol fits to them, or else
+ *  the nearest channel (channel_model.h).
+ */
+
+/** Files that are open on this rank; each is opened once. */
+typedef struct continued_models continued_models;
+
+/** Nothing is opened yet. TESS_ERR_ALLOC. Local. */
+tess_status continued_models_create(const image_run *run, continued_models **models);
+void continued_models_free(continued_models *models); /**< NULL is fine. Local. */
+
+/** Open all of them and check that their pixels are the images'. One line in the log
+ *  says which channels are taken where several are in a set or cube. TESS_ERR_IO;
+ *  TESS_ERR_INPUT, also for a set that lacks a file, and where all output channels lie
+ *  beyond the model's band. Local. */
+tess_status continued_models_check(const image_run *run, continued_models *models);
+
+/** This rank's rows, of double, of the model of an output channel and polarisation.
+ *  TESS_ERR_INPUT also for a pixel that is not finite (model_pixels_read). Other errors
+ *  as above. Local. */
+tess_status continued_models_read(const image_run *run, continued_models *models,
+                                  int64_t interval, int64_t channel, int pol,
+                                  imager_rows *rows);
 
 #endif

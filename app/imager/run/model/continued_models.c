@@ -1,6 +1,6 @@
 /* Opens the models that images continue, each file once, and reads those of output
  * channels. */
-#include "continued_models.h"
+#include "clean_inputs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "channel_model.h"
-#include "model_pixels.h"
+#include "model_cube.h"
 #include "pixel_places.h"
 #include "tess_mem.h"
 

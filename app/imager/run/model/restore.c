@@ -10,7 +10,7 @@
 #include <strings.h>
 
 #include "drawn_list.h"
-#include "model_pixels.h"
+#include "model_cube.h"
 #include "pixel_places.h"
 #include "source.h"
 #include "tess_clean.h"

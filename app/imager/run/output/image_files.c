@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "image_backlog.h"
-#include "image_corrected.h"
 #include "image_cubes.h"
 #include "image_files.h"
 #include "image_found.h"
@@ -14,7 +14,7 @@
 #include "imager_rows.h"
 #include "output_table.h"
 #include "tess_grid.h"
-#include "tess_image_inputs.h"
+#include "tess_imager.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -436,6 +436,30 @@ cleanup:
     return status;
 }
 
+/* Makes the rows of an image that the primary beam makes of those of a kind: the beam
+ * itself, or its square, or an image over the beam, which is NaN where the beam is
+ * below the limit; a model is 0 there. TESS_ERR_ALLOC. Local. */
+static tess_status corrected_rows(const image_corrected *corrected,
+                                  const imager_rows *image, const imager_rows *beam,
+                                  double limit, imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const bool is_beam = corrected->of == IMAGE_PRIMARY_BEAM;
+    const double blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN;
+    const bool is_weight = strncmp(corrected->name, "weight", 6) == 0;
+    const int64_t pixels = image->num_rows * image->nx;
+    TESS_TRY(imager_rows_zero(image->row_first, image->num_rows, image->nx, rows));
+    for (int64_t k = 0; k < pixels; ++k) {
+        const double power = imager_pixel(beam, k), value = imager_pixel(image, k);
+        ((double *)rows->value)[k] = !(power >= limit) ? blank
+                                     : is_weight       ? power * power
+                                     : is_beam         ? power
+                                                       : value / power;
+    }
+cleanup:
+    return status;
+}
+
 /* Writes what the primary beam makes of one kind's images. Collective. */
 static tess_status write_corrected_kind(const image_files *output,
                                         const image_corrected *corrected,
@@ -457,8 +481,8 @@ static tess_status write_corrected_kind(const image_files *output,
             image_meta_of_kind(output, corrected->of, k, &image[k], shared, &found[k]);
         tess_pol_name(&output->pol[k], name);
         to->meta = &meta;
-        status = image_corrected_rows(corrected, &image[k].rows, &beam[k].rows,
-                                      output->opts->beside.primary_beam.limit, &rows);
+        status = corrected_rows(corrected, &image[k].rows, &beam[k].rows,
+                                output->opts->beside.primary_beam.limit, &rows);
         TESS_TRY(tess_comm_agree(output->comm, status));
         /* as models, they have no preview */
         status = write_image(output, IMAGE_MODEL, k, &rows, to, held);

@@ -9,6 +9,17 @@
 #include "imager_rows.h"
 #include "output_table.h"
 
+/** Why an image is cleaned no further. */
+typedef enum image_end {
+    IMAGE_END_THRESHOLD,
+    IMAGE_END_NMITER,
+    IMAGE_END_NITER,
+    IMAGE_END_NEGATIVE,
+    IMAGE_END_STALLED,
+    IMAGE_END_DIVERGED,
+    IMAGE_END_NOTHING
+} image_end;
+
 /** What is known of one image. All members are doubles, so that ranks can sum arrays of
  * them: one rank fills in an image, and the others have zeros. */
 struct image_found {
@@ -32,7 +43,7 @@ struct image_found {
     double sum_jy;       /**< sum of its pixels [Jy/beam] */
     double residual_rms_jy, residual_peak_jy;
     double residual_deviation_jy; /**< 1.4826 MAD of the residual; 0: it is not told */
-    double clean_end;             /**< a majors_end: why it was cleaned no further */
+    double clean_end;             /**< an image_end: why it was cleaned no further */
 };
 
 typedef struct image_found_table {

@@ -1,4 +1,4 @@
-/* Names of the files of a run. */
+/* Names of the files of a run, none of which is an input of it. */
 #define _GNU_SOURCE
 #include "image_names.h"
 
@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "tess_mem.h"
+#include "tess_out_file.h"
+#include "tess_primary_beam.h"
 
 int image_files_pols(const tess_image_opts *opts, tess_pol *pol)
 {
@@ -287,4 +289,21 @@ void image_files_names_free(char **names, int64_t count)
     for (int64_t k = 0; names && k < count; ++k)
         free(names[k]); /* from asprintf */
     tess_free(names);
+}
+
+tess_status tess_image_check_output(const tess_image_opts *opts, const char *path,
+                                    bool overwrite)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_out_check_target(path, overwrite));
+    for (int k = 0; k < opts->num_obs; ++k)
+        TESS_TRY(tess_out_check_other(path, opts->obs[k]));
+    TESS_TRY(tess_out_check_other(path, opts->subtract.model));
+    TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
+    TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
+    TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
+    TESS_TRY(tess_out_check_other(
+        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
+cleanup:
+    return status;
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "image_found.h"
-#include "majors_end.h"
 #include "tess_beam.h"
 #include "tess_const.h"
 #include "tess_geom.h"
@@ -18,6 +17,20 @@
 
 /* The most files that are named. */
 enum { MOST_FILES = 8 };
+
+/* "the final threshold" */
+static const char *end_text(image_end end)
+{
+    static const char *const text[] = {
+        [IMAGE_END_THRESHOLD] = "the final threshold",
+        [IMAGE_END_NMITER] = "the number of major iterations (--nmiter)",
+        [IMAGE_END_NITER] = "the number of iterations (--niter)",
+        [IMAGE_END_NEGATIVE] = "a negative component",
+        [IMAGE_END_STALLED] = "a residual that no longer falls",
+        [IMAGE_END_DIVERGED] = "divergence",
+        [IMAGE_END_NOTHING] = "an image without anything to clean"};
+    return text[end];
+}
 
 /* ---- what is told ---- */
 
@@ -252,8 +265,8 @@ static void cleaned_text(const struct image_found *found, char *text, size_t siz
     snprintf(text, size, "%.0f iteration%s in %.0f major%s, %.4g Jy, until %s",
              found->iterations, found->iterations > 1 ? "s" : "", found->majors,
              found->majors > 1 ? "s" : "", found->flux_jy,
-             majors_end_text((majors_end)found->clean_end));
-    if (!((majors_end)found->clean_end == MAJORS_THRESHOLD)) return;
+             end_text((image_end)found->clean_end));
+    if (!((image_end)found->clean_end == IMAGE_END_THRESHOLD)) return;
     tess_words_flux(found->threshold_jy, 3, flux, sizeof flux);
     add(text, size, " of %s", flux);
 }

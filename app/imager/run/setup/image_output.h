@@ -29,4 +29,8 @@ tess_status image_measure_made(const image_run *run, int64_t output,
  * gets an equal share of the rows. TESS_ERR_ALLOC. Collective. */
 tess_status image_empty_products(const image_run *run, imager_product *product);
 
+/** Make the density of all channels of an interval, once (--mf-weighting). To be called
+ * before image_data_for; image_weigh applies the density. Collective. */
+tess_status image_share_density(image_run *run, int64_t interval);
+
 #endif

@@ -4,11 +4,12 @@
 #ifndef TESS_IMAGE_RUN_H
 #define TESS_IMAGE_RUN_H
 
+#include <stdbool.h>
+
 #include "image_bookmark.h"
 #include "image_checkpoint.h"
 #include "image_files.h"
 #include "image_found.h"
-#include "image_holding.h"
 #include "image_summary.h"
 #include "imager_job.h"
 #include "imager_teams.h"
@@ -16,6 +17,21 @@
 #include "predictor.h"
 #include "sample_sets.h"
 #include "tess_grid.h"
+
+/* Where the samples of an image come from. */
+typedef enum data_mode {
+    DATA_CACHED,     /* all samples of this rank's slice are kept */
+    DATA_PER_OUTPUT, /* the samples of one output at a time, read again for each output
+                      */
+    DATA_STREAMED /* samples are read block by block, in several passes for each output
+                   */
+} data_mode;
+
+/* How long samples are held. */
+typedef struct image_holding {
+    bool stay;     /* samples are imaged more than once, and so held in host memory */
+    bool together; /* samples of all outputs are held at the same time */
+} image_holding;
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0
@@ -108,12 +124,6 @@ static inline int image_num_psf(const image_run *run)
 /** Free what image_set_up and later steps have made, without models that cleaning
  * continues (clean_inputs_free). Collective. */
 void image_free_run(image_run *run);
-
-/* ---- shared_density.c ---- */
-
-/** Make the density of all channels of an interval, once (--mf-weighting). To be called
- * before image_data_for; image_weigh applies the density. Collective. */
-tess_status image_share_density(image_run *run, int64_t interval);
 
 /* ---- run_ignored.c ---- */
 
