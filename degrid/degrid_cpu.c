@@ -6,6 +6,7 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 #include "tess_projection_pieces.h"
+#include "tess_samples.h"
 #include "tess_tile.h"
 
 static tess_status cpu_begin(const tess_grid_plan *plan, const tess_samples *samples,

@@ -5,6 +5,7 @@
 #include "tess_device.h"
 #include "tess_grid_cuda.h"
 #include "tess_projection_cuda.h"
+#include "tess_samples.h"
 
 static tess_status cuda_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,

@@ -1,5 +1,6 @@
 /* Passes the calls of degridding to the plan's backend. */
 #include "tess_degrid.h"
+#include "tess_samples.h"
 
 tess_status tess_degrid_begin(const tess_grid_plan *plan, const tess_samples *samples,
                               const tess_brick_list *bricks, int64_t first, int64_t end,

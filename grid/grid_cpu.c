@@ -8,6 +8,7 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 #include "tess_projection_pieces.h"
+#include "tess_samples.h"
 #include "tile_tables.h"
 
 static size_t value_bytes(const tess_grid_plan *plan)

@@ -9,6 +9,7 @@
 #include "tess_device.h"
 #include "tess_mem.h"
 #include "tess_projection_cuda.h"
+#include "tess_samples.h"
 
 /* Samples may take this share of the device memory that images and planes leave. The
  * rest is for brick sums. */

@@ -10,6 +10,7 @@
 #include "tess_const.h"
 #include "tess_isa.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { DEFAULT_CHUNK = 4096, DEFAULT_BLOCK = 8 };
 

@@ -9,6 +9,7 @@
 #include "tess_gridder.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tess_scale.h"
 #include "tess_threads.h"
 #include "tess_waiting.h"

@@ -12,6 +12,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 
 /* An array of 64 antennas within 4 km, at 30° South, that looks at −30°: like MeerKAT.
  */

@@ -6,6 +6,7 @@
 #include "tess_bricks.h"
 #include "tess_counting.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 static int64_t key_at(const tess_grid_plan *plan, const tess_row_scale *row,
                       double inv_lambda)

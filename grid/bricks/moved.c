@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "locate.h"
+#include "tess_samples.h"
 
 static bool is_origin(const tess_origins *origins, int32_t number)
 {

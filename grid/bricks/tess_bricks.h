@@ -6,7 +6,12 @@
 #ifndef TESS_BRICKS_H
 #define TESS_BRICKS_H
 
-#include "tess_samples.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_status.h"
+
+typedef struct tess_samples tess_samples; /* tess_samples.h */
 
 struct tess_grid_plan;
 

@@ -6,6 +6,7 @@
 #include "density_pages.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_samples.h"
 
 static const double WEIGHT_GRID_PADDING = 1.2; /* WSClean's */
 

@@ -21,7 +21,8 @@
 #include "tess_comm.h"
 #include "tess_geom.h"
 #include "tess_mover.h"
-#include "tess_samples.h"
+
+typedef struct tess_samples tess_samples; /* tess_samples.h */
 
 typedef enum tess_weighting { TESS_NATURAL, TESS_UNIFORM, TESS_BRIGGS } tess_weighting;
 

@@ -7,6 +7,7 @@
 #include "tess_mem.h"
 #include "tess_projection_pieces.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 
 /* The visibilities of a piece as points of its brick's sum. */
 typedef struct piece_points {

@@ -8,6 +8,7 @@
 #include "projection_plan.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum {
     SIDE = 16,      /* pixels along each axis */

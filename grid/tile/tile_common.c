@@ -4,6 +4,7 @@
 
 #include "tess_isa.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tile_tables.h"
 
 const tile_table *tile_table_best(void)

@@ -1,5 +1,6 @@
 /* Makes the gridder's plan and samples from a benchmark's set. */
 #include "bench_plan.h"
+#include "tess_samples.h"
 
 #include <math.h>
 #include <string.h>

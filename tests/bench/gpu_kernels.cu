@@ -17,6 +17,7 @@ extern "C" {
 #include "tess_const.h"
 #include "tess_degrid.h"
 #include "tess_grid.h"
+#include "tess_samples.h"
 #include "tess_sim_layout.h"
 extern const tess_grid_ops tess_grid_ops_cpu;
 extern const tess_degrid_ops tess_degrid_ops_cpu;

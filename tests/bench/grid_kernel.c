@@ -21,6 +21,7 @@
 #include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum stage { RUNS, SORT, BEGIN, GRID, DEGRID, NUM_STAGES };
 static const char *const stage_name[] = {"runs", "sort", "begin", "grid", "degrid"};

@@ -27,6 +27,7 @@
 #include "tess_isa.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 typedef struct ladder {
     bench_args opts;

@@ -7,6 +7,7 @@
 #include "device_emulated.h"
 #include "locate.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tile_tables.h"
 
 struct tile_cuda_work {

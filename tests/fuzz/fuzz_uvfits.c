@@ -10,6 +10,7 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 #include "tess_polar.h"
+#include "tess_samples.h"
 #include "tess_vis.h"
 
 static tess_comm *comm;

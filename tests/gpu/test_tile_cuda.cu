@@ -18,6 +18,7 @@ extern "C" {
 #include "keys.h"
 #include "tess_degrid.h"
 #include "tess_grid.h"
+#include "tess_samples.h"
 extern const tess_grid_ops tess_grid_ops_cpu;
 extern const tess_degrid_ops tess_degrid_ops_cpu;
 }

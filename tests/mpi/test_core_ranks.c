@@ -15,6 +15,7 @@
 #include "pipeline.h"
 #include "rank_tests.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tess_weight.h"
 
 enum { NX = 50, NY = 41, ROWS = 120, CHANS = 4, PIXELS = NX * NY };

@@ -17,6 +17,7 @@
 #include "exchange.h"
 #include "rank_tests.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { ROWS = 150, CHANS = 6, VIS = ROWS * CHANS, NUM_POL = 2, CHUNK = 8 };
 

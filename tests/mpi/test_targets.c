@@ -22,6 +22,7 @@
 #include "imager_job.h"
 #include "pipeline.h"
 #include "rank_tests.h"
+#include "tess_samples.h"
 
 enum {
     ROWS = 60,

@@ -16,6 +16,7 @@
 #include "output_table.h"
 #include "predictor.h"
 #include "sample_sets.h"
+#include "steps_residual.h"
 #include "tess_backend_choice.h"
 #include "tess_const.h"
 #include "tess_grid.h"
@@ -114,8 +115,8 @@ static void note_facts(const pipeline *with, const imager_job *job)
                          .nv = plan->nv,
                          .w_step_lambda = plan->w_step_lambda,
                          .nm1_center = plan->target.nm1_center,
-                         .batch_vis = job->batch.vis_capacity / job->num_pol /
-                                      (plan->is_double ? 16 : 8)};
+                         .batch_vis = (job->batch ? job->batch->vis_capacity : 0) /
+                                      job->num_pol / (plan->is_double ? 16 : 8)};
     tess_partition_balance(job->partition, &largest, &mean, &with->facts->num_split);
 }
 

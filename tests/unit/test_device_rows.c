@@ -21,6 +21,7 @@
 #include "tess_const.h"
 #include "tess_device.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { SKIPPED = 77 };
 

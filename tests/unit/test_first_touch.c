@@ -18,6 +18,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_planes.h"
+#include "tess_samples.h"
 
 enum { SIDE = 3000, ROWS = 60000, CHANNELS = 40 };
 

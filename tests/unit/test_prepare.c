@@ -16,6 +16,7 @@
 #include "prepare.h"
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { ROWS = 12, CHANS = 9, CORRS = 4, VALUES = ROWS * CHANS * CORRS, LIMIT = 1000 };
 

@@ -14,6 +14,7 @@
 #include "draw.h"
 #include "tess_grid.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { ROWS = 700, TABLE = 64 };
 

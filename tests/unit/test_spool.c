@@ -13,6 +13,7 @@
 
 #include "spool.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 enum { SETS = 3, CHANNELS = 5 };
 

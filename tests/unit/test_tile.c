@@ -17,6 +17,7 @@
 #include "kernel_start.h"
 #include "locate.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tile_tables.h"
 
 enum { ROWS = 30, CHANNELS = 21, VIS = ROWS * CHANNELS };

@@ -1,5 +1,5 @@
-/* Imaging weights against a plain program of the definition in grid/density/tess_weight.h,
- * which is WSClean's. */
+/* Imaging weights against a plain program of the definition in
+ * grid/density/tess_weight.h, which is WSClean's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 
 #include "draw.h"
 #include "memory_mover.h"
+#include "tess_samples.h"
 #include "tess_weight.h"
 
 enum { ROWS = 900, CHANS = 5, VIS = ROWS * CHANS };

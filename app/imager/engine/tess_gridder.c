@@ -7,6 +7,7 @@
 #include "imager_job.h"
 #include "imager_window.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 struct tess_gridder {
     tess_samples *samples; /* samples of the caller */

@@ -9,7 +9,6 @@
 
 #include "tess_geom.h"
 #include "tess_grid.h"
-#include "tess_samples.h"
 #include "tess_status.h"
 
 typedef struct tess_gridder tess_gridder;

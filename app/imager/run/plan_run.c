@@ -12,6 +12,7 @@
 #include "imager_passes.h"
 #include "imager_window.h"
 #include "run_samples.h"
+#include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 

@@ -8,6 +8,7 @@
 
 #include "tess_const.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tess_sincos.h"
 
 void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,

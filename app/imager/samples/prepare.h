@@ -5,11 +5,13 @@
 #ifndef TESS_PREPARE_H
 #define TESS_PREPARE_H
 
+#include "tess_origin.h"
 #include "tess_polar.h"
 #include "tess_profile.h"
-#include "tess_samples.h"
 #include "tess_vis.h"
 #include "uv_range.h"
+
+typedef struct tess_samples tess_samples; /* tess_samples.h */
 
 /** Time steps of which every second one is wanted. */
 typedef struct tess_steps {

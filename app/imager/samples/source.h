@@ -8,7 +8,6 @@
 #include "prepare.h"
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
-#include "tess_samples.h"
 #include "tess_vis.h"
 
 typedef struct tess_source tess_source;

@@ -8,6 +8,7 @@
 #include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* ---- what is made of each part ---- */
 

@@ -8,6 +8,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 #include "tess_select.h"
 
 /* Whether a span may have rows of the wanted times, and is the wanted reader's. */

@@ -3,6 +3,7 @@
 
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* A record: its arrays lie one after the other. */
 typedef struct spool_record {

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "tess_bricks.h"
-#include "tess_samples.h"
 #include "tess_status.h"
 
 typedef struct tess_spool tess_spool;

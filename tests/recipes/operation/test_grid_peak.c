@@ -11,6 +11,7 @@
 
 #include "core_backend.h"
 #include "tess_grid.h"
+#include "tess_samples.h"
 
 static void make_sample(tess_samples *samples, const double *inv_lambda, float re)
 {

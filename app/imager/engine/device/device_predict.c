@@ -9,6 +9,7 @@
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Share of the device memory beside model and planes that rows and samples may take;
  * brick sums take the rest. */

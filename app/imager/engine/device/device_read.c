@@ -10,6 +10,7 @@
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Share of the device memory beside images and planes that samples may take while they
  * are sorted; brick sums take the rest. */

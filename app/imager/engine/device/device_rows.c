@@ -7,6 +7,7 @@
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Threads read and write rows in parts of at least this size. */
 static const int64_t PART_BYTES = 256 << 10;

@@ -6,6 +6,7 @@
 #define TESS_EXCHANGE_PARCELS_H
 
 #include "exchange.h"
+#include "tess_samples.h"
 
 /* Neighbouring samples of a row that go to one rank; they are a row of their own there.
  */

@@ -8,6 +8,7 @@
 #include "imager_window.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* ---- this rank's bricks ---- */
 

@@ -6,7 +6,6 @@
 
 #include "imager_job.h"
 #include "steps.h"
-#include "tess_samples.h"
 
 /** Extend a span of planes by those that a brick touches. Local. */
 void imager_join_planes(tess_plane_span *planes, tess_plane_span more);

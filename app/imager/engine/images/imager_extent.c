@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 imager_extent imager_extent_empty(void)
 {

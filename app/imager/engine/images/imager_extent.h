@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
-#include "tess_samples.h"
+
+typedef struct tess_samples tess_samples; /* tess_samples.h */
 
 /** Extent of the visibilities that one image is made of, over all ranks. */
 typedef struct imager_extent {

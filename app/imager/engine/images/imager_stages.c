@@ -15,6 +15,7 @@
 #include "tess_fits.h"
 #include "tess_mem.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 
 static const char ENDING[] = ".stage.fits";
 

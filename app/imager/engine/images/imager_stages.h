@@ -7,7 +7,8 @@
 #include "imager_rows.h"
 #include "tess_comm.h"
 #include "tess_geom.h"
-#include "tess_samples.h"
+
+typedef struct tess_samples tess_samples; /* tess_samples.h */
 
 /** Where --dump-stages puts what the stages of an output made, as images named
  *  STAGE-tINTERVAL-CHANNEL-IMAGE.stage.fits. Samples and sums are in units of the

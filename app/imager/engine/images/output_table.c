@@ -8,6 +8,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 #include "tess_select.h"
 #include "tess_words.h"
 

@@ -8,7 +8,6 @@
 #include "source.h"
 #include "tess_comm.h"
 #include "tess_imager_opts.h"
-#include "tess_samples.h"
 
 /** The images of a run (output channels × intervals), and the samples that make each.
  * Output channel c of interval t has number t · num_channels + c. */

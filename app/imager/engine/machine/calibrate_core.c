@@ -10,6 +10,7 @@
 #include "tess_grid.h"
 #include "tess_mem.h"
 #include "tess_planes.h"
+#include "tess_samples.h"
 
 /* Number of visibilities. There are so many in a brick that the time of its sums is
  * small. */

@@ -4,6 +4,7 @@
 
 #include "imager_job.h"
 #include "imager_targets.h"
+#include "steps_residual.h"
 #include "tess_device_comm.h"
 #include "tess_mem.h"
 

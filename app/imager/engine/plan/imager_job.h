@@ -7,7 +7,7 @@
 
 #include "imager_extent.h"
 #include "imager_job_parts.h"
-#include "steps_residual.h"
+#include "steps.h"
 #include "tess_backend.h"
 #include "tess_comm.h"
 #include "tess_costs.h"
@@ -18,7 +18,6 @@
 #include "tess_planes.h"
 #include "tess_profile.h"
 #include "tess_projection.h"
-#include "tess_samples.h"
 
 struct visset_keeper;
 
@@ -53,7 +52,7 @@ typedef struct imager_job {
     imager_job_model model;
     imager_targets targets;
     imager_view view; /* what targets grid of the samples; num_pol of it is the job's */
-    tess_steps_batch batch; /* memory for residuals, kept for the next image */
+    struct tess_steps_batch *batch; /* memory for residuals, kept for the next image */
 } imager_job;
 
 /** The ranks that transform w-planes together, and go through the steps together. */

@@ -4,6 +4,7 @@
 
 #include "tess_mem.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 
 /* What is made of each row. */
 typedef struct view_work {

@@ -8,6 +8,7 @@
 #include "tess_keep.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Memory of the program and its libraries before any data: 34 MiB when it reads UVFITS,
  * 50 MiB with casacore's tables. Memory of MPI, which runs of one rank do not start. */

@@ -5,7 +5,6 @@
 #define TESS_IMAGER_WINDOW_H
 
 #include "imager_job.h"
-#include "tess_samples.h"
 
 /** Memory that a rank holds from the plan to the end of the run: the program and its
  * libraries, tables of w-kernels, and means over channels [bytes]. Local. */

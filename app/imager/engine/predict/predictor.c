@@ -9,6 +9,7 @@
 #include "imager_resources.h"
 #include "imager_window.h"
 #include "tess_backend_choice.h"
+#include "tess_samples.h"
 
 /* With --reproducible all planes are summed at once, so that sums are rounded in one
  * order. */

@@ -7,7 +7,6 @@
 #include "imager_job.h"
 #include "imager_model.h"
 #include "tess_profile.h"
-#include "tess_samples.h"
 
 /** Choose the number of planes whose sums are held at a time (0: all) while samples of
  * these bricks are predicted, and this rank holds `other_bytes` beside the sums.

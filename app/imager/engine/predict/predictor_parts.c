@@ -7,6 +7,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_real.h"
+#include "tess_samples.h"
 
 static double freq_hz(const tess_samples *samples, int64_t chan)
 {

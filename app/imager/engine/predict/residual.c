@@ -12,6 +12,7 @@
 #include "imager_targets.h"
 #include "imager_window.h"
 #include "predictor.h"
+#include "steps_residual.h"
 #include "tess_degrid.h"
 #include "tess_mem.h"
 #include "tess_real.h"

@@ -3,6 +3,7 @@
 
 #include "tess_degrid.h"
 #include "tess_log.h"
+#include "tess_samples.h"
 
 double steps_num_vis(const steps_part *part, const tess_brick_list *bricks)
 {

@@ -2,6 +2,7 @@
 #include "steps_private.h"
 
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* A plane that is complete after a step is one of those that a block of this step may
  * touch. */

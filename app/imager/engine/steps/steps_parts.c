@@ -10,6 +10,7 @@
 #include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 static double room_of(const tess_steps *steps, const tess_brick_list *bricks)
 {

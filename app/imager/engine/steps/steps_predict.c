@@ -6,6 +6,7 @@
 #include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_samples.h"
 
 /* Lists the planes that the blocks of this step need and that have not been
  * transformed. */

@@ -19,6 +19,7 @@ typedef struct residual_walk {
     const tess_samples *samples;
     const tess_brick_list *bricks;
     bool psf;
+    tess_steps_batch *batch;
 } residual_walk;
 
 /* The runs [run, run_end) of bricks [brick, brick_end). All bricks but the first one
@@ -27,14 +28,17 @@ typedef struct batch_span {
     int64_t brick, brick_end, run, run_end, num_vis;
 } batch_span;
 
-void tess_steps_batch_free(tess_steps_batch *batch)
+void tess_steps_batch_free(tess_steps_batch **batch_inout)
 {
+    tess_steps_batch *batch = *batch_inout;
+    if (!batch) return;
     tess_free(batch->samples.vis);
     tess_free(batch->samples.weight);
     tess_free(batch->predicted.vis);
     tess_free(batch->slice_first);
     tess_brick_list_free(&batch->bricks);
-    *batch = (tess_steps_batch){0};
+    tess_free(batch);
+    *batch_inout = NULL;
 }
 
 /* ---- batches ---- */
@@ -87,7 +91,7 @@ static int64_t vis_bytes(const tess_samples *samples, int num_pol)
 static tess_status reserve_samples(const residual_walk *walk, int64_t num_vis)
 {
     tess_status status = TESS_OK;
-    tess_steps_batch *batch = walk->model->batch;
+    tess_steps_batch *batch = walk->batch;
     const tess_samples *from = walk->samples;
     if (tess_grow(&batch->samples.vis, &batch->vis_capacity,
                   num_vis * vis_bytes(from, from->num_pol), 1) ||
@@ -104,7 +108,7 @@ cleanup:
 static tess_status reserve_span(const residual_walk *walk, const batch_span *span)
 {
     tess_status status = TESS_OK;
-    tess_steps_batch *batch = walk->model->batch;
+    tess_steps_batch *batch = walk->batch;
     tess_brick_list *bricks = &batch->bricks;
     const int64_t num = span->brick_end - span->brick;
     TESS_TRY(reserve_samples(walk, span->num_vis));
@@ -131,7 +135,7 @@ cleanup:
 static void place_slices(const residual_walk *walk, const batch_span *span)
 {
     const int64_t slices = num_slices(span);
-    int64_t *first = walk->model->batch->slice_first, next = 0;
+    int64_t *first = walk->batch->slice_first, next = 0;
 #pragma omp parallel for num_threads(walk->steps->plan->opts.threads) schedule(static)
     for (int64_t k = 0; k < slices; ++k) {
         const int64_t begin = span->run + k * SLICE_RUNS;
@@ -154,7 +158,7 @@ enum { RUNS_AHEAD = 8 };
 static void copy_slice(const residual_walk *walk, const batch_span *span, int64_t slice)
 {
     const tess_samples *from = walk->samples;
-    tess_steps_batch *batch = walk->model->batch;
+    tess_steps_batch *batch = walk->batch;
     const int64_t vis = vis_bytes(from, from->num_pol), weight = weight_bytes(from);
     const int64_t begin = span->run + slice * SLICE_RUNS;
     const int64_t end =
@@ -185,7 +189,7 @@ static void list_bricks(const residual_walk *walk, const batch_span *span,
                         const tess_brick_sums *sums)
 {
     const tess_brick_list *from = walk->bricks;
-    tess_brick_list *to = &walk->model->batch->bricks;
+    tess_brick_list *to = &walk->batch->bricks;
     to->num_runs = to->capacity_runs = span->run_end - span->run;
     to->num_bricks = span->brick_end - span->brick;
     for (int64_t k = 0; k < to->num_bricks; ++k) {
@@ -206,7 +210,7 @@ static tess_status fill_batch(const residual_walk *walk, const batch_span *span,
                               const tess_brick_sums *sums)
 {
     tess_status status = TESS_OK;
-    tess_steps_batch *batch = walk->model->batch;
+    tess_steps_batch *batch = walk->batch;
     TESS_TRY(reserve_span(walk, span));
     void *vis = batch->samples.vis, *weight = batch->samples.weight;
     void *predicted = batch->predicted.vis;
@@ -241,7 +245,7 @@ static tess_status work_on(const residual_walk *walk, const steps_live *live,
 {
     tess_status status = TESS_OK;
     tess_steps *steps = walk->steps;
-    tess_steps_batch *batch = walk->model->batch;
+    tess_steps_batch *batch = walk->batch;
     const steps_part part = {live->block, 0, span->brick_end - span->brick};
     const double start = tess_time_now();
     tess_grid_report report = {
@@ -317,14 +321,16 @@ tess_status tess_steps_residual(tess_steps *steps, const tess_steps_model *model
                                 const tess_brick_list *bricks, bool psf)
 {
     tess_status status = TESS_OK;
-    const residual_walk walk = {steps, model, samples, bricks, psf};
+    if (!*model->batch) *model->batch = tess_alloc_zero(1, sizeof **model->batch);
+    const residual_walk walk = {steps, model, samples, bricks, psf, *model->batch};
     const int64_t most = model->batch_vis;
     int64_t num_vis = 0;
     int64_t *planes = tess_alloc(steps->plan->num_planes, sizeof *planes);
     for (int64_t b = 0; b < bricks->num_bricks && num_vis < most; ++b)
         num_vis += bricks->num_vis[b];
-    status = planes ? reserve_samples(&walk, num_vis < most ? num_vis : most)
-                    : TESS_ERR_ALLOC;
+    status = planes && walk.batch
+                 ? reserve_samples(&walk, num_vis < most ? num_vis : most)
+                 : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(steps->comm, status));
     tess_steps_restart(model->steps);
     for (int step = 0; step < steps->num_steps; ++step) {

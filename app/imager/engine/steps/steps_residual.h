@@ -6,9 +6,10 @@
 #define TESS_STEPS_RESIDUAL_H
 
 #include "steps.h"
+#include "tess_samples.h"
 
 /** Copies of some samples, their runs and what is predicted of them. Memory is kept
- * from use to use. Zeroed at first; freed with tess_steps_batch_free(). */
+ * from use to use. NULL at first; freed with tess_steps_batch_free(). */
 typedef struct tess_steps_batch {
     tess_samples samples;   /**< rows are borrowed */
     tess_samples predicted; /**< the same rows with the visibilities of model images */
@@ -19,7 +20,7 @@ typedef struct tess_steps_batch {
     int64_t key_capacity, first_capacity, count_capacity, planes_capacity;
 } tess_steps_batch;
 
-void tess_steps_batch_free(tess_steps_batch *batch); /**< Zeros are fine. Local. */
+void tess_steps_batch_free(tess_steps_batch **batch); /**< It becomes NULL. Local. */
 
 /** A model that is subtracted from the samples before they are gridded. */
 typedef struct tess_steps_model {
@@ -34,7 +35,7 @@ typedef struct tess_steps_model {
     int64_t batch_vis; /**< samples that are copied at a time */
     bool keep_whole; /**< bricks are not cut, so that sums are rounded as those of whole
                         bricks */
-    tess_steps_batch *batch; /**< memory for the copies */
+    tess_steps_batch **batch; /**< memory for the copies */
 } tess_steps_model;
 
 /** As tess_steps_image for all steps at once, for the samples less a model. In each

@@ -3,6 +3,8 @@
 #include "visset.h"
 
 #include "imager_targets.h"
+#include "sample_sets.h"
+#include "steps_residual.h"
 #include "tess_const.h"
 #include "tess_exact.h"
 #include "tess_log.h"

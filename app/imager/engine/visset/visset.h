@@ -20,7 +20,9 @@
 #include "imager_passes.h"
 #include "imager_rows.h"
 #include "imager_stages.h"
-#include "sample_sets.h"
+#include "spool.h"
+
+typedef struct sample_sets sample_sets; /* sample_sets.h */
 
 struct tess_exact;
 

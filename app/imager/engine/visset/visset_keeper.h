@@ -9,7 +9,8 @@
 
 #include "exchange.h"
 #include "imager_job.h"
-#include "sample_sets.h"
+
+typedef struct sample_sets sample_sets; /* sample_sets.h */
 
 struct imager_sums;
 

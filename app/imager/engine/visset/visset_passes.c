@@ -4,6 +4,7 @@
 
 #include "imager_targets.h"
 #include "imager_window.h"
+#include "sample_sets.h"
 #include "tess_hash.h"
 #include "tess_log.h"
 #include "tess_mem.h"

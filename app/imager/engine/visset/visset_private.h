@@ -6,6 +6,7 @@
 
 #include "imager_passes.h"
 #include "residual.h"
+#include "tess_samples.h"
 #include "visset.h"
 #include "visset_keeper.h"
 #include "visset_way.h"

@@ -6,6 +6,7 @@
 
 #include "imager_targets.h"
 #include "imager_window.h"
+#include "sample_sets.h"
 #include "tess_mem.h"
 
 const tess_samples *visset_kind(const visset *set)

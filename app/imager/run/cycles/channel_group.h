@@ -13,6 +13,7 @@
 #include "image_found.h"
 #include "image_kinds.h"
 #include "image_run.h"
+#include "sample_sets.h"
 #include "visset.h"
 
 /** Whether teams make the images of channels that all ranks clean together. Local. */

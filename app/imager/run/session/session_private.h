@@ -6,6 +6,7 @@
 
 #include "image_run.h"
 #include "predictor.h"
+#include "sample_sets.h"
 #include "tess_imager_session.h"
 #include "visset.h"
 

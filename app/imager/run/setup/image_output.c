@@ -8,6 +8,7 @@
 #include "imager_rows.h"
 #include "imager_window.h"
 #include "run_samples.h"
+#include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_scale.h"

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "sample_sets.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"

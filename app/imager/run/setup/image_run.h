@@ -15,8 +15,10 @@
 #include "imager_teams.h"
 #include "output_table.h"
 #include "predictor.h"
-#include "sample_sets.h"
 #include "tess_grid.h"
+#include "tess_samples.h"
+
+typedef struct sample_sets sample_sets; /* sample_sets.h */
 
 /* Where the samples of an image come from. */
 typedef enum data_mode {
