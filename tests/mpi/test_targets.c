@@ -333,6 +333,44 @@ static void test_views(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+enum { PAIR = 2 };
+
+/* The sum and the difference of two correlations. */
+static void sum_and_difference(const void *context, int target,
+                               const tess_samples *samples, int64_t row,
+                               double complex *factor)
+{
+    (void)context;
+    (void)target;
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c, factor += PAIR * PAIR) {
+        factor[0] = factor[1] = factor[2] = 1;
+        factor[3] = -1;
+    }
+}
+
+/* Values that a view makes may take the place of those that they are made of. */
+static void test_view_in_place(void **state)
+{
+    (void)state;
+    double vis[PAIR][2] = {{3, 1}, {5, -2}};
+    int32_t num_chan = 1;
+    int64_t vis_first = 0;
+    const tess_layout layout = {.threads = 1};
+    const imager_job job = {.layout = &layout};
+    tess_samples samples = {.is_double = true,
+                            .num_pol = PAIR,
+                            .num_rows = 1,
+                            .num_vis = 1,
+                            .num_chan = &num_chan,
+                            .vis_first = &vis_first,
+                            .vis = vis};
+    assert_int_equal(
+        imager_view_apply(&job, sum_and_difference, &samples, NULL, 1, &samples),
+        TESS_OK);
+    assert_true(vis[0][0] == 8 && vis[0][1] == -1);
+    assert_true(vis[1][0] == -2 && vis[1][1] == 3);
+}
+
 /* ---- one reading, or one for each ---- */
 
 /* A set that makes all images makes those that sets of their own make on the same
@@ -461,12 +499,11 @@ static void test_w_of_one_target(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_direct_sums),
-                                       cmocka_unit_test(test_views),
-                                       cmocka_unit_test(test_one_reading),
-                                       cmocka_unit_test(test_w_of_one_target),
-                                       cmocka_unit_test(test_spooled),
-                                       cmocka_unit_test(test_without_a_frame)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_direct_sums), cmocka_unit_test(test_views),
+        cmocka_unit_test(test_view_in_place),       cmocka_unit_test(test_one_reading),
+        cmocka_unit_test(test_w_of_one_target),     cmocka_unit_test(test_spooled),
+        cmocka_unit_test(test_without_a_frame)};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

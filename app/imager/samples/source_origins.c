@@ -122,6 +122,9 @@ tess_status tess_source_keep_origins(tess_source *source, double interval_s)
 {
     tess_status status = TESS_OK;
     source_origins_free(source);
+    if (source->selection.uvw_only)
+        TESS_FAIL(TESS_ERR_INTERNAL,
+                  "rows that are read for uvw alone have no origins");
     TESS_TRY(number_all(source));
     TESS_TRY(cut_time(source, interval_s, &source->origins.all));
 cleanup:
@@ -156,6 +159,7 @@ void source_origins_free(tess_source *source)
 
 const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna)
 {
+    if (!source_keeps_origins(source)) return NULL;
     for (int k = 0; k < source->num_obs; ++k)
         for (int index = 0; index < num_antennas(source, k); ++index)
             if (source->origins.antenna[k][index] == antenna)
@@ -165,6 +169,7 @@ const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t a
 
 const tess_vis_field *tess_source_field(const tess_source *source, int32_t field)
 {
+    if (!source_keeps_origins(source)) return NULL;
     for (int k = 0; k < source->num_obs; ++k)
         if (source->origins.field[k] == field) return field_at(source, (item){k, 0});
     return NULL;

@@ -38,8 +38,8 @@ void imager_job_free_targets(imager_job *job);
 
 /** Set the visibilities of `to` to sums over those of `from`, which has the same rows,
  * times these factors of the job's view for the target at work. With `less`, of as many
- * values as `to`, they become those of `less` less `scale` times these sums.
- * TESS_ERR_ALLOC. Local. */
+ * values as `to`, they become those of `less` less `scale` times these sums. `to` may
+ * be `from`. TESS_ERR_ALLOC. Local. */
 tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
                               const tess_samples *from, const tess_samples *less,
                               double scale, tess_samples *to);

@@ -21,16 +21,17 @@ static void apply_to_sample(const view_work *work, int64_t sample,
 {
     const tess_samples *from = work->from, *less = work->less;
     const bool is_double = from->is_double;
+    double value[2 * TESS_MAX_POL][2];
+    for (int k = 0; k < 2 * from->num_pol; ++k) /* `to` may be `from` */
+        value[k / 2][k % 2] =
+            tess_real_at(from->vis, is_double, 2 * sample * from->num_pol + k);
     for (int p = 0; p < work->to->num_pol; ++p, factor += from->num_pol) {
         const int64_t at = 2 * (sample * work->to->num_pol + p);
         double re = 0, im = 0;
         for (int k = 0; k < from->num_pol; ++k) {
-            const int64_t value = 2 * (sample * from->num_pol + k);
             const double a = creal(factor[k]), b = cimag(factor[k]);
-            const double x = tess_real_at(from->vis, is_double, value);
-            const double y = tess_real_at(from->vis, is_double, value + 1);
-            re += a * x - b * y;
-            im += a * y + b * x;
+            re += a * value[k][0] - b * value[k][1];
+            im += a * value[k][1] + b * value[k][0];
         }
         if (less) {
             re = tess_real_at(less->vis, is_double, at) - work->scale * re;

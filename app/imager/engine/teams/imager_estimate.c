@@ -492,7 +492,10 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
     tess_status status = TESS_OK;
     imager_passes passes = {0};
     const visset_held held = held_beside(job, work, own_bytes(work));
-    const visset_asked asked = {&work->kind, subtracts(job), false};
+    /* passes that are kept on scratch serve residual images, too */
+    const bool kept =
+        work->scratch && job->memory.clean_bytes > 0 && !job->backend->grid->load;
+    const visset_asked asked = {&work->kind, subtracts(job) || kept, false};
     TESS_TRY(visset_choose_passes(job, &held, &asked, own, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;

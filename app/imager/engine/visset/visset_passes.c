@@ -1,6 +1,5 @@
 /* Sends samples to the owners of their bricks: all at once or, if they do not fit into
  * memory, in passes over the data. */
-#include <math.h>
 
 #include "imager_targets.h"
 #include "imager_window.h"

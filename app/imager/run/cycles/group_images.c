@@ -297,7 +297,10 @@ static tess_status make_products(channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
-    if (group->num_with_data == 0) return make_blank(group);
+    if (group->num_with_data == 0) {
+        give_up_all(run, group->first_output + group->num_channels);
+        return make_blank(group);
+    }
     TESS_TRY(image_share_density(run, group->first_output / run->outputs.num_channels));
     for (int first = 0; first < group->num_with_data; first += group->at_once)
         TESS_TRY(make_round(group, first));

@@ -198,8 +198,9 @@ static tess_status hand_on(const predict_run *run, const tess_vis_block *block)
     tess_status status = TESS_OK;
     if (run->writer)
         TESS_TRY(tess_vis_write(run->writer, block));
-    else if (block->num_rows > 0)
-        TESS_TRY(run->opts->take(run->opts->take_context, run->info->meta, block));
+    else
+        TESS_TRY(tess_comm_agree(run->comm, run->opts->take(run->opts->take_context,
+                                                            run->info->meta, block)));
     run->profile->stage_bytes[TESS_STAGE_WRITE] += block->num_rows * block->num_chan *
                                                    block->num_corr * 2 *
                                                    (int64_t)sizeof(float);

@@ -30,7 +30,7 @@ tess_status image_measure_made(const image_run *run, int64_t output,
 tess_status image_empty_products(const image_run *run, imager_product *product);
 
 /** Make the density of all channels of an interval, once (--mf-weighting). To be called
- * before image_data_for; image_weigh applies the density. Collective. */
+ * before image_data_for; image_weighted_data applies the density. Collective. */
 tess_status image_share_density(image_run *run, int64_t interval);
 
 #endif
