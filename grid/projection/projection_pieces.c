@@ -7,7 +7,6 @@
 #include "tess_mem.h"
 #include "tess_projection_pieces.h"
 #include "tess_real.h"
-#include "tess_samples.h"
 
 /* The visibilities of a piece as points of its brick's sum. */
 typedef struct piece_points {
@@ -68,9 +67,9 @@ static void place_points(const tile_job *job, const tess_brick_list *bricks,
         const tess_run *at = &bricks->run[run];
         const int64_t rest = at->count - skip, count = rest < left ? rest : left;
         const tess_row_scale row =
-            tess_row_scale_of(plan, job->samples->uvw_m + 3 * (int64_t)at->row);
+            tess_row_scale_of(plan, job->samples.uvw_m + 3 * (int64_t)at->row);
         for (int64_t c = skip; c < skip + count; ++c) {
-            const double inv = job->samples->inv_lambda[at->chan + c];
+            const double inv = job->samples.inv_lambda[at->chan + c];
             const int64_t k = points->count++;
             points->u[k] =
                 within(row.a * inv, plan->footprint, job->cell_u, plan->tile, plan->nu);
@@ -90,7 +89,7 @@ static void place_points(const tile_job *job, const tess_brick_list *bricks,
 static void load_values(const tile_job *job, const piece_points *points, int pol,
                         int together, int place)
 {
-    const tess_samples *samples = job->samples;
+    const tile_samples *samples = &job->samples;
     const bool full = samples->is_double, ones = pol >= samples->num_pol;
     const int which = ones ? pol - samples->num_pol : pol;
     const int weight = samples->num_weight == 1 ? 0 : which;
@@ -116,7 +115,7 @@ static void load_values(const tile_job *job, const piece_points *points, int pol
 static void store_values(const tile_job *job, const piece_points *points, int pol,
                          int together, int place)
 {
-    const bool full = job->samples->is_double;
+    const bool full = job->samples.is_double;
     for (int64_t k = 0; k < points->count; ++k) {
         const int64_t from = 2 * (k * together + place);
         const double re = tess_real_at(points->vis, full, from);

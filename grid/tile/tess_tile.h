@@ -28,10 +28,22 @@ typedef struct tile_taps {
     } full;
 } tile_taps;
 
+/** What the loops read of tess_samples, whose other members they do not know: they are
+ *  compiled for each instruction set, which takes long. */
+typedef struct tile_samples {
+    bool is_double;
+    int num_pol, num_weight;
+    const double *uvw_m, *inv_lambda;
+    const void *vis, *weight;
+} tile_samples;
+
+/** Those of these samples. */
+tile_samples tile_samples_of(const tess_samples *samples);
+
 /** Part of a brick's visibilities and the buffer they go to or come from. */
 typedef struct tile_job {
     const tess_grid_plan *plan;
-    const tess_samples *samples;
+    tile_samples samples;
     const tile_taps *taps;
     const tess_run *run;    /**< first run of the part */
     int64_t skip;           /**< samples of it that belong to an earlier part */

@@ -59,6 +59,17 @@ int64_t tile_values(const tess_grid_plan *plan, const tess_brick_sum *sum, int n
            tess_grid_brick_stride(plan);
 }
 
+tile_samples tile_samples_of(const tess_samples *samples)
+{
+    return (tile_samples){.is_double = samples->is_double,
+                          .num_pol = samples->num_pol,
+                          .num_weight = samples->num_weight,
+                          .uvw_m = samples->uvw_m,
+                          .inv_lambda = samples->inv_lambda,
+                          .vis = samples->vis,
+                          .weight = samples->weight};
+}
+
 void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
                   const tile_taps *taps, const tess_brick_sum *sum, int num_pol,
                   void *data, tile_job *job)
@@ -66,7 +77,7 @@ void tile_job_for(const tess_grid_plan *plan, const tess_samples *samples,
     int64_t block, tile_u, tile_v;
     tess_grid_brick_of_key(plan, sum->key, &block, &tile_u, &tile_v);
     *job = (tile_job){.plan = plan,
-                      .samples = samples,
+                      .samples = tile_samples_of(samples),
                       .taps = taps,
                       .cell_u = tile_u * plan->tile,
                       .cell_v = tile_v * plan->tile,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "locate.h"
-#include "tess_samples.h"
 #include "tess_sincos.h"
 
 #ifndef TILE_TABLE

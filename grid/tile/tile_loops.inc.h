@@ -92,7 +92,7 @@ static inline void NAME(block_divide)(char *work, int64_t capacity, NAME(block) 
 }
 
 /* Whether this sample has a value or a weight to grid. */
-static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
+static inline bool NAME(has_weight)(const tile_samples *samples, int64_t sample)
 {
     const REAL *weight = (const REAL *)samples->weight + sample * samples->num_weight;
     for (int k = 0; k < samples->num_weight; ++k)
@@ -101,7 +101,7 @@ static inline bool NAME(has_weight)(const tess_samples *samples, int64_t sample)
 }
 
 /* Prefetches what the runs ahead will need. They lie anywhere in the samples. */
-static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, cursor *at)
+static inline void NAME(look_ahead)(const tile_samples *samples, bool reverse, cursor *at)
 {
     enum { LINE = 64 / (int)sizeof(REAL) };
     for (; at->ahead_left > 0 && at->ahead - at->run < RUNS_AHEAD; ++at->ahead) {
@@ -126,7 +126,7 @@ static inline void NAME(look_ahead)(const tess_samples *samples, bool reverse, c
 static int NAME(take_samples)(const tile_job *job, bool reverse, int room, cursor *at,
                               coordinates *out, int64_t *sample)
 {
-    const tess_samples *samples = job->samples;
+    const tile_samples *samples = &job->samples;
     int n = 0;
     while (n < room && at->left > 0) {
         const tess_run *run = at->run;
@@ -470,7 +470,7 @@ static inline void NAME(copy_same)(const NAME(part) *part, REAL *pair)
 static inline __attribute__((always_inline)) void
 NAME(part_weigh)(const tile_job *job, int pol, const NAME(part) *part, REAL *re, REAL *im)
 {
-    const tess_samples *s = job->samples;
+    const tile_samples *s = &job->samples;
     const bool is_psf = pol >= s->num_pol;
     const int which = is_psf ? pol - s->num_pol : s->num_weight <= 1 ? 0 : pol;
     const REAL one = 1, *weight = s->num_weight > 0 ? s->weight : &one;

@@ -131,7 +131,7 @@ static scene *make_scene(int support, bool is_double, int num_pol, int num_weigh
     make_rows(s, &random, starts);
     s->num_pol = num_pol + num_weight;
     s->job = (tile_job){.plan = &s->plan,
-                        .samples = &s->samples,
+                        .samples = tile_samples_of(&s->samples),
                         .taps = &s->taps,
                         .run = s->run,
                         .skip = 4,
