@@ -20,6 +20,7 @@
 #include "crowded_rows.h"
 #include "direct_sum.h"
 #include "imager_job.h"
+#include "imager_targets.h"
 #include "pipeline.h"
 #include "rank_tests.h"
 #include "tess_samples.h"
