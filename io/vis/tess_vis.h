@@ -94,6 +94,9 @@ typedef struct tess_vis_meta {
  *  known; 0 where there are none. Local. */
 void tess_vis_site(const tess_vis_meta *meta, double site_m[3]);
 
+/** The number of fields that have rows. Local. */
+int tess_vis_fields_with_rows(const tess_vis_meta *meta);
+
 /** What to read. Zeroed means everything (and the only field). */
 typedef struct tess_vis_select {
     const char *data_column;     /**< MS: NULL for CORRECTED_DATA if there, else DATA */

@@ -46,6 +46,14 @@ void tess_vis_site(const tess_vis_meta *meta, double site_m[3])
         site_m[c] /= count;
 }
 
+int tess_vis_fields_with_rows(const tess_vis_meta *meta)
+{
+    int count = 0;
+    for (int k = 0; k < meta->num_fields; ++k)
+        count += meta->field[k].num_rows > 0;
+    return count;
+}
+
 void tess_vis_meta_free(tess_vis_meta *meta)
 {
     if (!meta) return;

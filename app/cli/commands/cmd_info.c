@@ -131,14 +131,6 @@ cleanup:
     return status;
 }
 
-static int fields_with_rows(const tess_vis_meta *meta)
-{
-    int count = 0;
-    for (int k = 0; k < meta->num_fields; ++k)
-        count += meta->field[k].num_rows > 0;
-    return count;
-}
-
 /* Reads each field separately, so that its flags can be counted separately. */
 static tess_status add_each_field(const info_args *args, const tess_vis_meta *meta,
                                   tess_info *info)
@@ -169,7 +161,8 @@ static tess_status describe(const info_args *args, FILE *out)
     tess_info info = {0};
     bool flags = false;
     TESS_TRY(open_set(args, &flags, &reader));
-    const int fields = args->field ? 1 : fields_with_rows(tess_vis_reader_meta(reader));
+    const int fields =
+        args->field ? 1 : tess_vis_fields_with_rows(tess_vis_reader_meta(reader));
     if (flags && fields > 1 && fields <= MOST_FIELDS)
         TESS_TRY(add_each_field(args, tess_vis_reader_meta(reader), &info));
     else

@@ -31,14 +31,6 @@ cleanup:
     return status;
 }
 
-static int fields_with_rows(const tess_vis_meta *meta)
-{
-    int count = 0;
-    for (int k = 0; k < meta->num_fields; ++k)
-        count += meta->field[k].num_rows > 0;
-    return count;
-}
-
 /* Fields that --center rotates together: a reader for each one that has rows. */
 static tess_status open_each_field(tess_source *source, const char *path,
                                    const tess_vis_select *select)
@@ -49,7 +41,7 @@ static tess_status open_each_field(tess_source *source, const char *path,
     one.any_field = true;
     TESS_TRY(tess_vis_open(path, &one, &every));
     const tess_vis_meta *meta = tess_vis_reader_meta(every);
-    if (fields_with_rows(meta) <= 1) {
+    if (tess_vis_fields_with_rows(meta) <= 1) {
         reader = every;
         every = NULL;
         TESS_TRY(keep_reader(source, reader));
