@@ -85,7 +85,7 @@ if [ $sanitize = yes ]; then
     fi
 fi
 
-# Damaged input for the readers: 10 s for each fuzzer, or five minutes.
+# Damaged input for the readers: 6 s for each fuzzer, or five minutes.
 if [ $fuzz = yes ] && has_fuzzer; then
     tess_say "building in build-fuzz/ (clang, TESS_FUZZ=ON)"
     if tess_build build-fuzz -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" \
