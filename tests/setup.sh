@@ -124,7 +124,8 @@ tess_setup_casa() {
         casatools casatasks casadata dp3
 }
 
-# tess_build FOLDER [cmake options]: configure once more and build.
+# tess_build FOLDER [cmake options]: configure once more and build; only $TESS_BUILD_TARGETS if
+# these are given.
 tess_build() {
     local folder=$1
     shift
@@ -137,7 +138,8 @@ tess_build() {
         cat "$folder/build.log"
         return 1
     }
-    cmake --build "$folder" -j "$(nproc)" >>"$folder/build.log" 2>&1 || {
+    # shellcheck disable=SC2086  # several words
+    cmake --build "$folder" -j "$(nproc)" ${TESS_BUILD_TARGETS:+--target $TESS_BUILD_TARGETS} >>"$folder/build.log" 2>&1 || {
         tail -n 60 "$folder/build.log"
         return 1
     }

@@ -41,13 +41,12 @@ list_failures() {
         ' "$1/junit.xml" "$1/Testing/Temporary/LastTest.log"
 }
 
-# run_tests FOLDER [ctest options]: one test more at a time than there are cores, because many
-# tests wait: for a launcher, for a rank to be killed, for the disk.
+# run_tests FOLDER [ctest options]
 run_tests() {
     local folder=$1 whole broken line
     shift
     rm -f "$folder/junit.xml"
-    ctest --test-dir "$folder" -j $(($(nproc) + 1)) --output-on-failure --no-tests=error \
+    ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
         --output-junit junit.xml "$@"
     if [ ! -s "$folder/junit.xml" ]; then
         failed=$((failed + 1))
