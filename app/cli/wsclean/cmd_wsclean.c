@@ -123,6 +123,16 @@ static bool print_instead(tess_comm *comm, const wsclean_line *line)
     return line->help || line->table || version;
 }
 
+/* Refuses options that are not supported. --translate-only lists all of them, with the
+ * reasons, as comments of a shell. Collective. */
+static tess_status check_refused(tess_comm *comm, const wsclean_line *line)
+{
+    const bool lists = line->translate_only && tess_comm_rank(comm) == 0;
+    for (int64_t k = 0; lists && k < line->num_refused; ++k)
+        printf("# %s\n", line->refused[k].text);
+    return tess_comm_agree(comm, wsclean_line_check(line));
+}
+
 /* Finds out whether no observation has columns. One rank looks for all of them, because
  * the words have to be the same on every rank. Collective. */
 static tess_status look_for_columns(tess_comm *comm, wsclean_line *line)
@@ -141,6 +151,7 @@ tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
     TESS_TRY(tess_comm_agree(comm, wsclean_line_read(argc, argv, &line)));
     if (print_instead(comm, &line)) goto cleanup;
     if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
+    TESS_TRY(check_refused(comm, &line));
     TESS_TRY(look_for_columns(comm, &line));
     const bool predicts = wsclean_line_last(&line, "predict") != NULL;
     const bool one_by_one = predicts && !wsclean_words_predicts_several(&line);

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "wsclean_table.h"
 
+#include <ctype.h>
 #include <float.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -44,18 +46,48 @@ cleanup:
     return status;
 }
 
-static tess_status explain_unknown(const char *word)
+/* Notes an option that cannot be used, with the reason. */
+static tess_status refuse(wsclean_line *line, const char *word, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static tess_status refuse(wsclean_line *line, const char *word, const char *format, ...)
 {
     tess_status status = TESS_OK;
-    const wsclean_option *near = wsclean_nearest(word);
-    if (near)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: unknown option of WSClean; did you mean -%s?",
-                  word, near->name);
-    TESS_FAIL(TESS_ERR_USAGE,
-              "%s: unknown option of WSClean; leave it out, or use tessera image",
-              word);
+    void *array = line->refused;
+    va_list list;
+    if (tess_grow(&array, &line->capacity_refused, line->num_refused + 1,
+                  sizeof *line->refused))
+        TESS_FAIL(TESS_ERR_ALLOC, "list of options");
+    line->refused = array;
+    wsclean_refusal *refusal = &line->refused[line->num_refused++];
+    refusal->word = word;
+    va_start(list, format);
+    vsnprintf(refusal->text, sizeof refusal->text, format, list);
+    va_end(list);
 cleanup:
     return status;
+}
+
+static tess_status refuse_unknown(wsclean_line *line, const char *word)
+{
+    const wsclean_option *near = wsclean_nearest(word);
+    if (near)
+        return refuse(line, word, "%s: unknown option of WSClean; did you mean -%s?",
+                      word, near->name);
+    return refuse(line, word,
+                  "%s: unknown option of WSClean; leave it out, or use tessera image",
+                  word);
+}
+
+/* Words behind an unknown option that are its arguments, because another option follows
+ * them. */
+static int words_to_option(int argc, char **argv, int k)
+{
+    for (int next = k + 1; next < argc; ++next)
+        if (argv[next][0] == '-' && !isdigit((unsigned char)argv[next][1]) &&
+            argv[next][1] != '.')
+            return next - k - 1;
+    return 0;
 }
 
 /* Whether two words are the same number, or else the same word. */
@@ -68,19 +100,31 @@ static bool is_same(const char *word, const char *other)
     return numbers ? !(a < b || a > b) : strcasecmp(word, other) == 0;
 }
 
-/* Refuses an option that is not there. */
-static tess_status check_way(const char *word, const wsclean_option *option,
-                             char **argument)
+/* Whether the arguments are those with which an option may be left out. */
+static bool is_left_out(const wsclean_option *option, char **argument)
 {
-    tess_status status = TESS_OK;
+    const char *rest = option->only;
+    char word[64];
+    for (int k = 0; k < wsclean_num_arguments(option); ++k) {
+        const size_t length = strcspn(rest, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, rest);
+        if (!is_same(argument[k], word)) return false;
+        rest += length + (rest[length] == ' ');
+    }
+    return true;
+}
+
+/* Notes an option that is not supported, alone or with these arguments. */
+static tess_status check_way(wsclean_line *line, const char *word,
+                             const wsclean_option *option, char **argument)
+{
+    const int num = wsclean_num_arguments(option);
     if (option->way == WSCLEAN_REFUSED)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: not supported: %s", word, option->remark);
-    if (option->way != WSCLEAN_ONLY) return TESS_OK;
-    if (!is_same(argument[0], option->only))
-        TESS_FAIL(TESS_ERR_USAGE, "%s %s: only %s is supported: %s", word, argument[0],
-                  option->only, option->remark);
-cleanup:
-    return status;
+        return refuse(line, word, "%s: not supported: %s", word, option->remark);
+    if (option->way != WSCLEAN_ONLY || is_left_out(option, argument)) return TESS_OK;
+    return refuse(line, word, "%s %s%s%s: only %s is supported: %s", word, argument[0],
+                  num > 1 ? " " : "", num > 1 ? argument[1] : "", option->only,
+                  option->remark);
 }
 
 /* Refuses an option among the values of another one, which then lacks a value. */
@@ -105,14 +149,18 @@ tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
         const wsclean_option *option = wsclean_find(argv[k]);
         behind = 0;
         if (read_own(argv[k], line)) continue;
-        if (!option) TESS_TRY(explain_unknown(argv[k]));
+        if (!option) {
+            TESS_TRY(refuse_unknown(line, argv[k]));
+            behind = words_to_option(argc, argv, k);
+            continue;
+        }
         behind = words_behind(option, argc, argv, k);
         if (k + behind >= argc)
             TESS_FAIL(TESS_ERR_USAGE, "%s: needs %d value%s (%s%s)", argv[k], behind,
                       behind == 1 ? "" : "s", option->arguments,
                       behind > wsclean_num_arguments(option) ? " R" : "");
         TESS_TRY(check_values(argv + k, option, behind));
-        TESS_TRY(check_way(argv[k], option, argv + k + 1));
+        TESS_TRY(check_way(line, argv[k], option, argv + k + 1));
         TESS_TRY(add(line, option, argv + k + 1));
     }
     line->obs = argv + k;
@@ -122,6 +170,23 @@ tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
             TESS_FAIL(TESS_ERR_USAGE,
                       "%s: options come before the observations; put %s in front",
                       argv[k], argv[k]);
+cleanup:
+    return status;
+}
+
+tess_status wsclean_line_check(const wsclean_line *line)
+{
+    tess_status status = TESS_OK;
+    char names[1024] = "";
+    for (int64_t k = 0; k < line->num_refused; ++k) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", k > 0 ? ", " : "",
+                 line->refused[k].word);
+    }
+    if (line->num_refused == 1) TESS_FAIL(TESS_ERR_USAGE, "%s", line->refused[0].text);
+    if (line->num_refused > 1)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: not supported%s", names,
+                  line->translate_only ? "" : "; --translate-only tells why");
 cleanup:
     return status;
 }
@@ -143,5 +208,6 @@ const char *wsclean_line_value(const wsclean_line *line, const char *name,
 void wsclean_line_free(wsclean_line *line)
 {
     tess_free(line->given);
+    tess_free(line->refused);
     *line = (wsclean_line){0};
 }

@@ -77,10 +77,18 @@ typedef struct wsclean_given {
     char **argument; /**< words of the command line, in number as the option has */
 } wsclean_given;
 
+/** An option of the command line that cannot be used. */
+typedef struct wsclean_refusal {
+    const char *word; /**< as it was typed */
+    char text[320];   /**< "WORD: not supported: ..." */
+} wsclean_refusal;
+
 /** Zero it before use; end with wsclean_line_free(). */
 typedef struct wsclean_line {
     wsclean_given *given; /**< [num_given] */
     int64_t num_given, capacity_given;
+    wsclean_refusal *refused; /**< [num_refused] */
+    int64_t num_refused, capacity_refused;
     char **obs; /**< [num_obs] */
     int num_obs;
     bool no_columns;     /**< no observation has columns, as WSClean's own all have; the
@@ -90,10 +98,13 @@ typedef struct wsclean_line {
     bool help;           /**< -help */
 } wsclean_line;
 
-/** Read argv[1] and what follows. TESS_ERR_USAGE for an option that is unknown, that is
- *  refused or lacks an argument, and for one behind the observations. `line` refers to
- *  words of argv. Local. */
+/** Read argv[1] and what follows. Options that are unknown or not supported are noted
+ * in `line->refused`, all of them. TESS_ERR_USAGE for an option that lacks an argument,
+ * and for one behind the observations. `line` refers to words of argv. Local. */
 tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line);
+
+/** TESS_ERR_USAGE where options are refused: the message names all of them. Local. */
+tess_status wsclean_line_check(const wsclean_line *line);
 
 /** The last option of this name, or NULL. Local. */
 const wsclean_given *wsclean_line_last(const wsclean_line *line, const char *name);

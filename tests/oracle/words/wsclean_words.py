@@ -166,6 +166,9 @@ REFUSED = [
     (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
     (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
     (f"{BASE} -local-rms-strength 2 x.ms", "-local-rms-strength 2: only 1 is supported"),
+    # all of a line are named at once
+    (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -facet-regions f.reg -dd-psf-grid 3 3 x.ms",
+     "-grid-with-beam, -frobnicate, -facet-regions, -dd-psf-grid: not supported; --translate-only tells why"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
     (f"{BASE} -niter -mgain 0.8", "-niter: needs 1 value (N), and -mgain is an option"),
@@ -211,6 +214,19 @@ def check_refusals(suite):
         suite.equal(f"'{line}': status", made.status, 2)
         suite.true(f"'{line}': one line with '{text}'", len(made.errors()) == 1
                    and made.errors()[0].startswith("tessera: error: " + text))
+
+
+def check_reasons(suite):
+    """--translate-only lists what is refused, with reasons, as comments of a shell."""
+    for ranks in ([], [mpiexec(), "-n", "2"]) if mpiexec() else ([],):
+        made = run([*ranks, OURS, *f"-translate-only {BASE} -facet-regions f.reg -niter 9 -chanels-out 2 -save-uv "
+                    "x.ms".split()], 60)
+        told = made.out.splitlines()
+        suite.equal("reasons: status and number", (made.status, len(told), len(made.errors())), (2, 3, 1))
+        for text, line in zip(("-facet-regions: not supported: there are no facets",
+                               "-chanels-out: unknown option of WSClean; did you mean -channels-out?",
+                               "-save-uv: not supported: "), told):
+            suite.true(f"reasons: '{text}'", line.startswith("# " + text))
 
 
 def check_runs(suite):
@@ -367,6 +383,7 @@ def main():
     check_translation(suite)
     check_table(suite)
     check_refusals(suite)
+    check_reasons(suite)
     check_runs(suite)
     if have_ms():
         check_sets(suite)
