@@ -259,7 +259,7 @@ static tess_status begin(minor *run, void *const *residual)
     const clean_begin data = {.residual = residual,
                               .mask = clean->mask,
                               .found = clean_is_masked(clean) ? clean->found : NULL,
-                              .local_rms = clean->setup.opts.local_rms !=
+                              .local_rms = clean->setup.opts.local.kind !=
                                                TESS_CLEAN_GLOBAL_RMS &&
                                            !clean_is_masked(clean)};
     clean_noise noise;

@@ -13,7 +13,7 @@ void tess_clean_opts_default(tess_clean_opts *opts)
                               .mgain = 0.8,
                               .scale_bias = 0.6,
                               .scale_gain = 0.2,
-                              .local_rms_window = 25,
+                              .local = {.window_beams = 25, .strength = 1},
                               .threads = 1};
 }
 
@@ -75,8 +75,10 @@ static tess_status check_amounts(const tess_clean_opts *opts)
     if (!(opts->border_percent >= 0 && opts->border_percent < 50))
         TESS_FAIL(TESS_ERR_USAGE, "border is not in [0, 50) percent");
     if (opts->niter < 0) TESS_FAIL(TESS_ERR_USAGE, "niter is below 0");
-    if (opts->local_rms != TESS_CLEAN_GLOBAL_RMS && !(opts->local_rms_window > 0))
+    if (opts->local.kind != TESS_CLEAN_GLOBAL_RMS && !(opts->local.window_beams > 0))
         TESS_FAIL(TESS_ERR_USAGE, "window of the local rms is not above 0");
+    if (!is_amount(opts->local.strength))
+        TESS_FAIL(TESS_ERR_USAGE, "strength of the local rms is below 0");
     if (opts->threads < 1) TESS_FAIL(TESS_ERR_USAGE, "fewer threads than one");
 cleanup:
     return status;
@@ -109,7 +111,7 @@ tess_status clean_opts_check(const tess_clean_images *images,
     TESS_TRY(check_gains(opts));
     TESS_TRY(check_amounts(opts));
     TESS_TRY(check_scales(opts));
-    if ((opts->multiscale || opts->local_rms != TESS_CLEAN_GLOBAL_RMS) &&
+    if ((opts->multiscale || opts->local.kind != TESS_CLEAN_GLOBAL_RMS) &&
         !(clean_beam_px(opts) > 0))
         TESS_FAIL(TESS_ERR_USAGE, "multiscale and local rms need the size of the beam");
 cleanup:

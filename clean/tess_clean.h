@@ -114,6 +114,13 @@ typedef struct tess_clean_method {
     tess_clean_cycle cycle;    /**< zero is the first one of the list */
 } tess_clean_method;
 
+/** The noise around each pixel. A number alone behind a semicolon is a default. */
+typedef struct tess_clean_local {
+    tess_clean_local_rms kind;
+    double window_beams; /**< width of the window; 25 */
+    double strength;     /**< power of σmin/σ(x) in the search; 1 */
+} tess_clean_local;
+
 /** Options of an object. A number alone behind a semicolon is a default. Thresholds are
  * those of |peak| or, with several scales, of the biased peak. */
 typedef struct tess_clean_opts {
@@ -140,9 +147,8 @@ typedef struct tess_clean_opts {
     double scale_gain;      /**< (0, 1]; .2: sub-minor loops end at .8 × the peak */
     tess_clean_shape shape;
 
-    tess_clean_local_rms local_rms;
-    double local_rms_window; /**< width of the window in beams; 25 */
-    tess_clean_beam beam;    /**< the beam that was fitted to the PSF */
+    tess_clean_local local;
+    tess_clean_beam beam; /**< the beam that was fitted to the PSF */
 
     bool is_double;  /**< transforms are in double precision (ε below 1e-6) */
     bool repeatable; /**< results have the same bits on any number of ranks and threads

@@ -26,7 +26,7 @@ static int num_slots(const clean_work *work)
 static bool has_own_mean(const clean_setup *setup)
 {
     return setup->images.num_images > 1 ||
-           setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS;
+           setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
 }
 
 /* Padding that transforms need beside the image and the PSF, because kernels reach
@@ -107,7 +107,7 @@ static tess_status allocate(clean_work *work)
         !work->allowed || !work->is_nan || !work->room.allowed ||
         (cpu_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
-    if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS) {
+    if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS) {
         work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
         if (!work->factor_rows)
             TESS_FAIL(TESS_ERR_ALLOC, "local rms of images to clean");
@@ -187,7 +187,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
                                                   : 0);
     *rank_bytes = plan + spectrum * spectra / num_ranks +
                   pixels * ((sets * layers + means) * real_bytes + 2);
-    if (setup->opts.local_rms != TESS_CLEAN_GLOBAL_RMS)
+    if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
     *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
     *node_bytes = cpu_window_bytes(setup);

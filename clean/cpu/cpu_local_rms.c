@@ -25,7 +25,7 @@ typedef struct local {
 static double window_px(const clean_work *work)
 {
     const tess_clean_opts *opts = &work->setup->opts;
-    return opts->local_rms_window * clean_beam_px(opts);
+    return opts->local.window_beams * clean_beam_px(opts);
 }
 
 static void find_shape(local *job)
@@ -214,6 +214,14 @@ cleanup:
     return status;
 }
 
+/* The factor of the search: 1 where the noise is lowest, and less where it is higher.
+ */
+static double factor_of(double lowest, double sigma, double strength)
+{
+    const double share = sigma > 0 ? lowest / sigma : 1;
+    return strength == 1 ? share : pow(share, strength);
+}
+
 tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
 {
     tess_status status = TESS_OK;
@@ -224,7 +232,7 @@ tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
     TESS_TRY(convolve(&job, give_square, take_sigma));
     /* near edges and the horizon a part of the window has no pixels */
     TESS_TRY(convolve(&job, give_valid, take_share));
-    if (opts->local_rms == TESS_CLEAN_LOCAL_RMS_WITH_MIN)
+    if (opts->local.kind == TESS_CLEAN_LOCAL_RMS_WITH_MIN)
         TESS_TRY(raise_to_minima(&job));
     for (int64_t k = 0; k < work->pixels; ++k) {
         const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
@@ -234,7 +242,7 @@ tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
     for (int64_t k = 0; k < work->pixels; ++k) {
         const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
         tess_real_set(work->factor_rows, work->is_double, k,
-                      sigma > 0 ? lowest / sigma : 1);
+                      factor_of(lowest, sigma, opts->local.strength));
     }
     *least = isfinite(lowest) ? lowest : 0;
 cleanup:

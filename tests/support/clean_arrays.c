@@ -150,7 +150,8 @@ static void parse(clean_job *job, const char *name, const char *text)
                    {"beam_angle", &o->beam.angle_rad},
                    {"bias", &o->scale_bias},
                    {"scale_gain", &o->scale_gain},
-                   {"window", &o->local_rms_window}};
+                   {"window", &o->local.window_beams},
+                   {"strength", &o->local.strength}};
     const double value = strtod(text, NULL);
     if (strcmp(name, "scales") == 0) {
         o->scale_px = job->scales;
@@ -162,7 +163,7 @@ static void parse(clean_job *job, const char *name, const char *text)
     if (strcmp(name, "gaussian") == 0) o->shape = TESS_CLEAN_GAUSSIAN;
     if (strcmp(name, "no_negative") == 0) o->no_negative = value != 0;
     if (strcmp(name, "stop_negative") == 0) o->stop_negative = value != 0;
-    if (strcmp(name, "local_rms") == 0) o->local_rms = (tess_clean_local_rms)value;
+    if (strcmp(name, "local_rms") == 0) o->local.kind = (tess_clean_local_rms)value;
     if (strcmp(name, "double") == 0) o->is_double = value != 0;
     if (strcmp(name, "repeatable") == 0) o->repeatable = value != 0;
     if (strcmp(name, "threads") == 0) o->threads = (int)value;

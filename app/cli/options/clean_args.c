@@ -33,6 +33,7 @@ enum {
     OPT_LOCAL_RMS,
     OPT_LOCAL_RMS_WINDOW,
     OPT_LOCAL_RMS_METHOD,
+    OPT_LOCAL_RMS_STRENGTH,
     OPT_NO_NEGATIVE,
     OPT_STOP_NEGATIVE,
     OPT_BORDER,
@@ -110,6 +111,8 @@ static const struct argp_option clean_options[] = {
      "FWHM of the window of --local-rms in beams (default 25)", 0},
     {"local-rms-method", OPT_LOCAL_RMS_METHOD, "rms|rms-with-min", OPTION_HIDDEN,
      "The window's rms (default), or at least 0.3 times the depth of its minimum", 0},
+    {"local-rms-strength", OPT_LOCAL_RMS_STRENGTH, "F", OPTION_HIDDEN,
+     "The search divides by the local noise to this power (default 1)", 0},
     {"no-negative", OPT_NO_NEGATIVE, NULL, 0, "No negative components", 0},
     {"stop-negative", OPT_STOP_NEGATIVE, NULL, OPTION_HIDDEN,
      "Stop at the first negative component", 0},
@@ -319,10 +322,12 @@ static const tess_option_rule clean_rules[] = {
     {OPT_SCALE_GAIN, tess_take_number, .offset = MINOR(scale_gain), .min = LEAST,
      .max = 0.999},
     {OPT_LOCAL_RMS, tess_take_flag, .offset = AT(local_rms)},
-    {OPT_LOCAL_RMS_WINDOW, tess_take_number, .offset = MINOR(local_rms_window),
+    {OPT_LOCAL_RMS_WINDOW, tess_take_number, .offset = MINOR(local.window_beams),
      .min = LEAST, .max = DBL_MAX},
-    {OPT_LOCAL_RMS_METHOD, tess_take_word, .offset = MINOR(local_rms), .min = 1,
+    {OPT_LOCAL_RMS_METHOD, tess_take_word, .offset = MINOR(local.kind), .min = 1,
      .words = methods, .given = AT(local_rms)},
+    {OPT_LOCAL_RMS_STRENGTH, tess_take_number, .offset = MINOR(local.strength),
+     .max = DBL_MAX, .given = AT(local_rms)},
     {OPT_NO_NEGATIVE, tess_take_flag, .offset = MINOR(no_negative)},
     {OPT_STOP_NEGATIVE, tess_take_flag, .offset = MINOR(stop_negative)},
     {OPT_BORDER, tess_take_number, .offset = MINOR(border_percent), .max = 49.999},
@@ -550,8 +555,8 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
     TESS_TRY(choose_sources(opts, is_plan));
-    if (choice->local_rms && minor->local_rms == TESS_CLEAN_GLOBAL_RMS)
-        minor->local_rms = TESS_CLEAN_LOCAL_RMS;
+    if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
+        minor->local.kind = TESS_CLEAN_LOCAL_RMS;
 cleanup:
     return status;
 }

@@ -110,12 +110,19 @@ def local_rms():
         y, x = np.mgrid[:ny, :nx]
         window = np.exp(-4 * np.log(2) * ((y - ny // 2) ** 2 + (x - nx // 2) ** 2) / 24. ** 2)
         square, share = (scene.convolve(image, window) for image in (valid * dirty ** 2, valid))
-        sigma = np.sqrt(square[valid > 0] / share[valid > 0]).min()
+        local = np.sqrt(square / np.where(valid > 0, share, np.inf))
+        sigma = local[valid > 0].min()
         dirty[valid == 0] = np.nan
         for ranks in (1, 3):
             reports = scene.run(WORK, dirty, psf, ranks=ranks, niter=5, beam=4, window=6, local_rms=1,
                                 double=1)[0]
             assert abs(reports[0]["sigma"] / sigma - 1) < 1e-8, (reports[0]["sigma"], sigma)
+        for strength in (1, .5, 0):
+            report = scene.run(WORK, dirty, psf, niter=5, beam=4, window=6, local_rms=1, strength=strength,
+                               double=1)[0][0]
+            factor = (sigma / np.where(valid > 0, local, np.inf)) ** strength
+            peak = np.nanmax(np.abs(dirty * factor))
+            assert abs(report["peak_start"] / peak - 1) < 1e-7, (strength, report["peak_start"], peak)
 
 
 def same_bits():

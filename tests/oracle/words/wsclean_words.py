@@ -39,6 +39,8 @@ TRANSLATED = [
     (f"{BASE} -weighting-rank-filter-size 1 -taper-edge 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
     (f"{BASE} -weighting-rank-filter .9", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -niter 9 -local-rms-strength 0.5 -no-update-model-required",
+     f"{IMAGE} --local-rms --local-rms-strength 0.5 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -theoretic-beam -visibility-weighting-mode normal -local-rms-strength 1.0",
      f"{IMAGE} --theoretic-beam --stokes I {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -pol qi,u", f"{IMAGE} --stokes I,Q,U --density first {UNIFORM} --field 0 --no-psf"),
@@ -165,7 +167,7 @@ REFUSED = [
     (f"{BASE} -channels-outt 2 x.ms", "-channels-outt: unknown option of WSClean; did you mean -channels-out?"),
     (f"{BASE} -frobnicate x.ms", "-frobnicate: unknown option of WSClean; leave it out"),
     (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
-    (f"{BASE} -local-rms-strength 2 x.ms", "-local-rms-strength 2: only 1 is supported"),
+    (f"{BASE} -visibility-weighting-mode unit x.ms", "-visibility-weighting-mode unit: only normal is supported"),
     # all of a line are named at once
     (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -facet-regions f.reg -dd-psf-grid 3 3 x.ms",
      "-grid-with-beam, -frobnicate, -facet-regions, -dd-psf-grid: not supported; --translate-only tells why"),
