@@ -38,6 +38,8 @@ typedef struct tess_clean_choice {
                               and scales are in `scale_px` */
     double scale_px[TESS_CLEAN_MOST_SCALES]; /**< --multiscale-scales */
     int64_t nmiter;        /**< --nmiter, most major iterations; 0: no limit */
+    int64_t mask_nmiter;   /**< --auto-mask-nmiter, most of these inside the automatic
+                              mask; 0: no limit */
     const char *fits_mask; /**< --fits-mask, or NULL */
     const char *casa_mask; /**< --casa-mask, or NULL */
     double horizon_rad;    /**< --horizon-mask: no components so close to the horizon */

@@ -444,6 +444,8 @@ def limits(suite, obs):
     """What ends cleaning, and is said."""
     prefix = suite.path("limits")
     cases = {"--nmiter": (["--nmiter", "2"], r"number of major iterations"),
+             "--auto-mask-nmiter": (["--niter", "9000", "--auto-mask", "9", "--auto-threshold", "1",
+                                     "--auto-mask-nmiter", "1"], r"in the mask \(--auto-mask-nmiter\)"),
              "--niter": (["--niter", "37", "--mgain", "1"], r"number of iterations"),
              "--threshold": (["--threshold", "200mJy"], r"threshold of 200 mJy"),
              "--stop-negative": (["--stop-negative", "--niter", "100000"], r"a negative component")}
@@ -451,6 +453,8 @@ def limits(suite, obs):
         log = tessera("image", obs, *GRID, "--niter", "500", *more, "--overwrite", "-o", prefix)
         if suite.ran(what, log):
             suite.true(f"{what} is said to have ended it", lines(log, r"cleaned: .*" + words))
+        if what == "--auto-mask-nmiter":
+            suite.equal("major iterations in the mask", len(lines(log, r"major \d.*automatic mask")), 1)
         if what == "--niter":
             suite.equal("as many iterations", read_image(prefix + "-image.fits")[1]["NITER"], 37)
             check_residual(suite, "mgain 1", obs, prefix, images(prefix))

@@ -39,6 +39,8 @@ TRANSLATED = [
     (f"{BASE} -weighting-rank-filter-size 1 -taper-edge 0",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
     (f"{BASE} -weighting-rank-filter .9", f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf".replace("filter 3", "filter 0")),
+    (f"{BASE} -niter 9 -auto-mask 5 -auto-mask-nmiter 2 -no-update-model-required",
+     f"{IMAGE} --auto-mask 5 --auto-mask-nmiter 2 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -niter 9 -local-rms-strength 0.5 -no-update-model-required",
      f"{IMAGE} --local-rms --local-rms-strength 0.5 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -theoretic-beam -visibility-weighting-mode normal -local-rms-strength 1.0",

@@ -418,6 +418,14 @@ static bool has_stalled(cleaned *group, const tess_clean_report *report,
     return group->num_stalled >= MOST_STALLED;
 }
 
+/* Whether the allowed number of major iterations inside the automatic mask is used up.
+ */
+static bool has_used_mask(const majors *all, const cleaned *group)
+{
+    const int64_t most = all->run->opts->clean.mask_nmiter;
+    return most > 0 && group->num_masked >= most;
+}
+
 static void add_scales(const tess_clean_report *report, char *text, size_t size)
 {
     size_t used = strlen(text);
@@ -513,6 +521,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     tess_progress_finish(&all->progress);
     TESS_TRY(status);
     ++group->num_majors;
+    group->num_masked += report->phase == 2;
     group->is_done = true;
     if (report->iterations > 0) all->has_model = all->changed = true;
     group->iterations = report->total_iterations;
@@ -522,6 +531,10 @@ static tess_status clean_one(majors *all, cleaned *group)
     if (group->goes_on && has_stalled(group, report, report->phase == phase)) {
         group->goes_on = false;
         group->end = IMAGE_END_STALLED;
+    }
+    if (group->goes_on && has_used_mask(all, group)) {
+        group->goes_on = false;
+        group->end = IMAGE_END_MASK_NMITER;
     }
     if (group->end == IMAGE_END_DIVERGED && first)
         tess_log_warn(

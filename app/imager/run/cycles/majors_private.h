@@ -19,7 +19,8 @@ typedef struct cleaned {
                           phase began */
     int num_stalled;   /* number of major iterations in a row that did not begin with a
                           smaller peak */
-    int64_t num_majors, iterations;
+    int64_t num_majors, num_masked; /* of these, those inside the automatic mask */
+    int64_t iterations;
     tess_clean_report report; /* report of the last minor loop */
     image_end end;
 } cleaned;

@@ -19,11 +19,11 @@ typedef struct state_head {
 typedef struct state_part {
     int64_t num_bytes; /* bytes of the tess_clean_state that follows; 0: no data */
     double least_peak, final_threshold;
-    int64_t num_majors, iterations;
+    int64_t num_majors, num_masked, iterations;
     int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
 } state_part;
 
-static const char NAME[8] = "majors2";
+static const char NAME[8] = "majors3";
 
 static bool has_masks(const majors *all)
 {
@@ -40,6 +40,7 @@ static state_part part_of(const cleaned *group, int64_t num_bytes)
     part.least_peak = group->least_peak;
     part.final_threshold = group->report.final_threshold;
     part.num_majors = group->num_majors;
+    part.num_masked = group->num_masked;
     part.iterations = group->iterations;
     part.goes_on = group->goes_on;
     part.is_done = group->is_done;
@@ -193,6 +194,7 @@ static void take_part(const state_part *part, cleaned *group)
     group->report.phase = part->phase;
     group->report.num_scales = part->num_scales;
     group->num_majors = part->num_majors;
+    group->num_masked = part->num_masked;
     group->iterations = part->iterations;
     group->goes_on = part->goes_on != 0;
     group->is_done = part->is_done != 0;

@@ -24,6 +24,8 @@ static const char *end_text(image_end end)
     static const char *const text[] = {
         [IMAGE_END_THRESHOLD] = "the final threshold",
         [IMAGE_END_NMITER] = "the number of major iterations (--nmiter)",
+        [IMAGE_END_MASK_NMITER] =
+            "the number of major iterations in the mask (--auto-mask-nmiter)",
         [IMAGE_END_NITER] = "the number of iterations (--niter)",
         [IMAGE_END_NEGATIVE] = "a negative component",
         [IMAGE_END_STALLED] = "a residual that no longer falls",
