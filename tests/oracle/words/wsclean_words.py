@@ -101,6 +101,8 @@ TRANSLATED = [
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
     (f"{BASE} -niter 9 -rms-background-window 9 -no-update-model-required",
      f"{IMAGE} --local-rms --local-rms-window 9 --stokes I {UNIFORM} --field 0 {CLEAN}"),
+    (f"{BASE} -force-mask-rounds 6 -pb-undersampling 4 -dd-psf-grid 1 1.0 -fit-beam-with-negatives",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
@@ -173,6 +175,7 @@ REFUSED = [
     # all of a line are named at once
     (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -facet-regions f.reg -dd-psf-grid 3 3 x.ms",
      "-grid-with-beam, -frobnicate, -facet-regions, -dd-psf-grid: not supported; --translate-only tells why"),
+    (f"{BASE} -dd-psf-grid 1 2 x.ms", "-dd-psf-grid 1 2: only 1 1 is supported: there is one PSF"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
     (f"{BASE} -niter -mgain 0.8", "-niter: needs 1 value (N), and -mgain is an option"),
