@@ -58,6 +58,8 @@ enum {
     OPT_SCRATCH,
     OPT_PROFILE,
     OPT_TRACE,
+    OPT_AT_GAPS,
+    OPT_SPLITS,
     OPT_WSCLEAN_FILES,
     OPT_DIRTY_AS_IMAGE,
     OPT_OBS,
@@ -77,6 +79,10 @@ static const struct argp_option image_options[] = {
      "Images to make: I, IQUV, XX,YY, RR,LL ... (default I)", 1},
     {"channels-out", OPT_CHANNELS_OUT, "N", 0,
      "Image N groups of channels one by one, and their mean (default 1)", 1},
+    {"gap-channel-division", OPT_AT_GAPS, NULL, OPTION_HIDDEN,
+     "Part these groups at the largest gaps between channels", 1},
+    {"channel-division-frequencies", OPT_SPLITS, "LIST", OPTION_HIDDEN,
+     "Part the channels at these frequencies first, like 1.1GHz,1.3GHz", 1},
     {"intervals-out", OPT_INTERVALS_OUT, "N", 0,
      "Image N spans of time one by one (default 1)", 1},
     {"cube", OPT_CUBE, NULL, 0,
@@ -242,6 +248,27 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     state->child_inputs[3] = &opts->layout;
 }
 
+/* Parses ascending frequencies. */
+static tess_status parse_splits(const char *text, tess_channel_division *division)
+{
+    tess_status status = TESS_OK;
+    char word[64];
+    int num = 0;
+    for (const char *rest = text; rest; ++num) {
+        const size_t length = strcspn(rest, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, rest);
+        if (num == TESS_MOST_SPLITS)
+            TESS_FAIL(TESS_ERR_USAGE, "more than %d frequencies", TESS_MOST_SPLITS);
+        TESS_TRY(tess_parse_frequency(word, &division->split_hz[num]));
+        if (num > 0 && !(division->split_hz[num] > division->split_hz[num - 1]))
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' are not ascending frequencies", text);
+        rest = rest[length] ? rest + length + 1 : NULL;
+    }
+    division->num_splits = num;
+cleanup:
+    return status;
+}
+
 /* Parses the options whose value is a name, or that have no value. */
 static bool parse_plain(int key, char *arg, tess_image_args *args)
 {
@@ -252,6 +279,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_CUBE:
         opts->beside.cube = true;
+        return true;
+    case OPT_AT_GAPS:
+        opts->division.at_gaps = true;
         return true;
     case OPT_STORE_WEIGHTS:
         opts->beside.weights = true;
@@ -391,6 +421,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_CHANNELS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->channels_out);
+        break;
+    case OPT_SPLITS:
+        status = parse_splits(arg, &opts->division);
         break;
     case OPT_INTERVALS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->intervals_out);

@@ -133,7 +133,9 @@ const wsclean_option wsclean_options[] = {
            "complex "
            "image, XY and XYi",
            WSCLEAN_PREDICT),
-    CHOICE("channels-out", "N", "--channels-out N", "equal numbers of channels each",
+    CHOICE("channels-out", "N", "--channels-out N",
+           "equal numbers of channels each, unless there is -gap-channel-division or "
+           "-channel-division-frequencies",
            WSCLEAN_PREDICT),
     CHOICE("intervals-out", "N", "--intervals-out N", NULL, WSCLEAN_PREDICT),
     CHOICE("shift", "RA DEC", "--shift RA,DEC",
@@ -169,11 +171,10 @@ const wsclean_option wsclean_options[] = {
     IGNORED("no-small-inversion", NULL, "images are always made in full"),
     IGNORED("baseline-averaging", "LAMBDA",
             "data are gridded as they are, without the smearing of averages"),
-    REFUSED("gap-channel-division", NULL,
-            "output channels have equal numbers of channels; leave it out"),
-    REFUSED("channel-division-frequencies", "LIST",
-            "output channels have equal numbers of channels; make images of "
-            "-channel-range"),
+    CHOICE("gap-channel-division", NULL, "--gap-channel-division",
+           "with several -channels-out", WSCLEAN_PREDICT),
+    CHOICE("channel-division-frequencies", "LIST",
+           "--channel-division-frequencies LIST", "the same; Hz", WSCLEAN_PREDICT),
     REFUSED("simulate-noise", "FLUX", NO_NOISE),
     REFUSED("simulate-baseline-noise", "FILE", NO_NOISE),
 

@@ -387,6 +387,20 @@ static tess_status add_primary_beam(const wsclean_line *line, wsclean_words *wor
                              NULL);
 }
 
+/* Adds the number of output channels, and how channels are divided into them. */
+static tess_status add_channels(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
+    if (!(number_of(line, "channels-out", 1) > 1)) return TESS_OK;
+    if (wsclean_line_last(line, "gap-channel-division"))
+        TESS_TRY(add(words, "--gap-channel-division"));
+    TESS_TRY(add_if_given(line, "channel-division-frequencies",
+                          "--channel-division-frequencies", words));
+cleanup:
+    return status;
+}
+
 static tess_status add_shift(const wsclean_line *line, wsclean_words *words)
 {
     const wsclean_given *given = wsclean_line_last(line, "shift");
@@ -511,7 +525,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
         words, "image", "-o", wsclean_line_value(line, "name", "wsclean"),
         "--overwrite", "--wsclean-files", "--scale", scale, NULL));
     TESS_TRY(wsclean_words_plain(line, 0, words, notes));
-    TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
+    TESS_TRY(add_channels(line, words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(add_polarisations(line, words));
     TESS_TRY(add_weights(line, words));
@@ -565,7 +579,7 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_if_given(line, "scale", "--scale", words));
     TESS_TRY(wsclean_words_add(words, "--stokes", list, NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
-    TESS_TRY(add_if_given(line, "channels-out", "--channels-out", words));
+    TESS_TRY(add_channels(line, words));
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add_shift(line, words));

@@ -90,7 +90,8 @@ typedef struct tess_image_opts {
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;
-    int64_t channels_out;  /**< default 1 */
+    int64_t channels_out; /**< default 1 */
+    tess_channel_division division;
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
     bool no_dirty;         /**< --no-dirty */

@@ -57,6 +57,18 @@ typedef struct tess_selection {
     bool uvw_only;       /**< set by predict into a column: nothing else of rows */
 } tess_selection;
 
+/** Most frequencies of --channel-division-frequencies. */
+enum { TESS_MOST_SPLITS = 512 };
+
+/** How channels are divided into output channels: bands between given frequencies have
+ *  about equal numbers of outputs each, and the outputs of a band have equal numbers of
+ *  channels, or part at the largest gaps. */
+typedef struct tess_channel_division {
+    bool at_gaps; /**< --gap-channel-division */
+    int num_splits;
+    double split_hz[TESS_MOST_SPLITS]; /**< --channel-division-frequencies, ascending */
+} tess_channel_division;
+
 /** How several devices share the work: each makes whole images, which are summed; or
  * they share w-planes. */
 typedef enum tess_device_planes {

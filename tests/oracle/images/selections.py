@@ -180,6 +180,46 @@ def split_ifs(whole, path):
         f.write(head + data + uvfits.table_bytes(tables))
 
 
+BANDS = ((1.0e9, 8e6, 5), (1.1e9, 2e7, 4), (1.5e9, 1e7, 3))
+
+
+def parts_of(freq, num, at_gaps, splits):
+    """Where each output channel begins, as WSClean divides ascending frequencies."""
+    begins, edges = [], np.concatenate([[0], np.searchsorted(freq, splits), [len(freq)]])
+    for g, (first, end) in enumerate(zip(edges[:-1], edges[1:])):
+        count = num * (g + 1) // (len(splits) + 1) - num * g // (len(splits) + 1)
+        gaps = np.diff(freq[first:end])
+        largest = sorted(range(1, end - first), key=lambda k: (-gaps[k - 1], -k))[:count - 1]
+        own = sorted([0, *largest]) if at_gaps else [k * (end - first) // count for k in range(count)]
+        begins += [first + k for k in own]
+    return [*begins, len(freq)]
+
+
+def check_division(suite):
+    """Output channels part at the largest gaps, at given frequencies, or both."""
+    sky = write_sky(suite.path("one.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    sets = [simulate(suite.path(f"band{k}.uvfits"), sky, duration="2min", freq=f"{freq}Hz", width=f"{width}Hz",
+                     channels=num) for k, (freq, width, num) in enumerate(BANDS)]
+    freq = np.concatenate([uvfits.read(path)[1] for path in sets])
+    width = np.concatenate([np.full(num, width) for _, width, num in BANDS])
+    cut = "--channel-division-frequencies"
+    for num, gaps, splits in ((3, True, []), (5, True, []), (4, False, [1.45e9]), (4, True, [1.05e9]),
+                              (5, False, [1.05e9, 1.45e9])):
+        args = ["--gap-channel-division"] * gaps + ([cut, ",".join(map(str, splits))] if splits else [])
+        what = f"{num} channels {' '.join(args)}"
+        ran, prefix = suite.image("divided", *sets, *IMAGE, "--no-psf", "--overwrite", "--channels-out", str(num), *args)
+        begins = parts_of(freq, num, gaps, splits)
+        for c in range(num) if ran else ():
+            header = read_image(f"{prefix}-{c:04d}-dirty.fits")[1]
+            of = slice(begins[c], begins[c + 1])
+            low, high = (freq - width / 2)[of].min(), (freq + width / 2)[of].max()
+            suite.true(f"{what}: channel {c}", np.allclose([header["CRVAL3"], header["CDELT3"]],
+                                                           [(low + high) / 2, high - low], rtol=1e-9))
+    for splits in ("1.45GHz,1.46GHz", "1.45GHz,1.1GHz", "1.45GHz,"):
+        result = tessera("image", *sets, *IMAGE, "--channels-out", "3", cut, splits, "-o", suite.path("undivided"))
+        suite.equal(f"{cut} {splits}: status and lines", (result.status, len(result.errors())), (2, 1))
+
+
 def main():
     suite = Suite("selections")
     obs = Observation(suite, "plain")
@@ -189,6 +229,7 @@ def main():
     check_four_stokes(suite)
     check_flag_row(suite)
     check_spw(suite)
+    check_division(suite)
     suite.finish()
 
 

@@ -103,6 +103,9 @@ TRANSLATED = [
      f"{IMAGE} --local-rms --local-rms-window 9 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -force-mask-rounds 6 -pb-undersampling 4 -dd-psf-grid 1 1.0 -fit-beam-with-negatives",
      f"{IMAGE} --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -gap-channel-division -channel-division-frequencies 1.4e9,1.5e9 -channels-out 4",
+     f"{IMAGE} --channels-out 4 --gap-channel-division --channel-division-frequencies 1.4e9,1.5e9 --stokes I {UNIFORM} "
+     "--field 0 --no-psf"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),

@@ -12,29 +12,128 @@
 #include "tess_select.h"
 #include "tess_words.h"
 
-/* Divides the n frequencies of all observations, in ascending order, into N output
- * channels. Output channel k begins at k n/N, rounded down, as in WSClean. */
-static tess_status deal_channels(const tess_source_info *info, output_table *outputs)
+/* Frequencies that are divided into outputs [out_first, + num_out): this many of them,
+ * in ascending order, and the output of each. */
+typedef struct band {
+    const double *freq_hz;
+    int32_t *out_of;
+    int64_t num_freq;
+    int64_t out_first, num_out;
+} band;
+
+/* The distance of a frequency from the one below it. */
+typedef struct gap {
+    double width_hz;
+    int64_t at;
+} gap;
+
+/* Larger gaps come first, and of equal ones those of higher frequencies, as in WSClean.
+ */
+static int by_width(const void *a, const void *b)
+{
+    const gap *one = a, *other = b;
+    if (one->width_hz < other->width_hz || one->width_hz > other->width_hz)
+        return one->width_hz < other->width_hz ? 1 : -1;
+    return one->at < other->at ? 1 : -1;
+}
+
+/* Output k of a band begins at k n/N, rounded down, as in WSClean. */
+static void deal_equally(const band *part)
+{
+    for (int64_t k = 0; k < part->num_freq; ++k)
+        part->out_of[k] =
+            (int32_t)(part->out_first + ((k + 1) * part->num_out - 1) / part->num_freq);
+}
+
+/* Outputs of a band part at its largest gaps. */
+static tess_status deal_at_gaps(const band *part)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_gaps = part->num_freq - 1;
+    gap *gaps = tess_alloc_zero(part->num_freq, sizeof *gaps);
+    if (!gaps) TESS_FAIL(TESS_ERR_ALLOC, "gaps between channels");
+    for (int64_t k = 0; k < num_gaps; ++k)
+        gaps[k] = (gap){part->freq_hz[k + 1] - part->freq_hz[k], k + 1};
+    qsort(gaps, (size_t)num_gaps, sizeof *gaps, by_width);
+    for (int64_t k = 0; k < part->num_freq; ++k) {
+        part->out_of[k] = (int32_t)part->out_first;
+        for (int64_t g = 0; g < part->num_out - 1; ++g)
+            part->out_of[k] += gaps[g].at <= k;
+    }
+cleanup:
+    tess_free(gaps);
+    return status;
+}
+
+static tess_status deal_band(const band *part, bool at_gaps)
+{
+    tess_status status = TESS_OK;
+    if (part->num_out > part->num_freq || part->num_out == 0)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--channel-division-frequencies: a part of the band has %lld "
+            "channel%s for %lld of the output channels; change the frequencies or "
+            "--channels-out",
+            (long long)part->num_freq, part->num_freq == 1 ? "" : "s",
+            (long long)part->num_out);
+    if (at_gaps) return deal_at_gaps(part);
+    deal_equally(part);
+cleanup:
+    return status;
+}
+
+/* Divides n frequencies, in ascending order. The parts of the band between the given
+ * frequencies get outputs [g N/G, (g + 1) N/G), as in WSClean. */
+static tess_status deal_bands(const tess_channel_division *division,
+                              const double *freq_hz, int64_t n, int64_t num_out,
+                              int32_t *out_of)
+{
+    tess_status status = TESS_OK;
+    const int num_splits = division ? division->num_splits : 0;
+    int64_t begin = 0, end;
+    for (int g = 0; g <= num_splits; ++g, begin = end) {
+        const int64_t first = num_out * g / (num_splits + 1);
+        for (end = begin; end < n; ++end)
+            if (g < num_splits && freq_hz[end] >= division->split_hz[g]) break;
+        const band part = {.freq_hz = freq_hz + begin,
+                           .out_of = out_of + begin,
+                           .num_freq = end - begin,
+                           .out_first = first,
+                           .num_out = num_out * (g + 1) / (num_splits + 1) - first};
+        TESS_TRY(deal_band(&part, division && division->at_gaps));
+    }
+cleanup:
+    return status;
+}
+
+/* Divides the frequencies of all observations into output channels. */
+static tess_status deal_channels(const tess_source_info *info,
+                                 const tess_channel_division *division,
+                                 output_table *outputs)
 {
     tess_status status = TESS_OK;
     const int64_t out = outputs->num_channels;
     double *freq_hz = tess_alloc(info->num_chan, sizeof *freq_hz);
+    int32_t *out_of = tess_alloc_zero(info->num_chan, sizeof *out_of);
     outputs->num_chan = info->num_chan;
     outputs->chan_output = tess_alloc_zero(info->num_chan, sizeof(int32_t));
-    if (!freq_hz || !outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    if (!freq_hz || !out_of || !outputs->chan_output)
+        TESS_FAIL(TESS_ERR_ALLOC, "channels");
     memcpy(freq_hz, info->freq_hz, (size_t)info->num_chan * sizeof *freq_hz);
     const int64_t n = tess_select_distinct(freq_hz, info->num_chan, 0);
     if (out > n)
         TESS_FAIL(TESS_ERR_USAGE, "--channels-out %lld: there %s only %lld channel%s",
                   (long long)out, n == 1 ? "is" : "are", (long long)n,
                   n == 1 ? "" : "s");
+    TESS_TRY(deal_bands(division, freq_hz, n, out, out_of));
     for (int64_t k = 0; k < info->num_chan; ++k) {
         const double *at = bsearch(&info->freq_hz[k], freq_hz, (size_t)n,
                                    sizeof *freq_hz, tess_select_order);
-        outputs->chan_output[k] = (int32_t)(((at - freq_hz + 1) * out - 1) / n);
+        outputs->chan_output[k] = out_of[at - freq_hz];
     }
 cleanup:
     tess_free(freq_hz);
+    tess_free(out_of);
     return status;
 }
 
@@ -104,13 +203,15 @@ cleanup:
 
 tess_status output_table_create(tess_comm *comm, tess_source *source,
                                 const tess_selection *selection, int64_t num_channels,
-                                int64_t num_intervals, output_table *outputs)
+                                int64_t num_intervals,
+                                const tess_channel_division *division,
+                                output_table *outputs)
 {
     tess_status status = TESS_OK;
     *outputs = (output_table){.num_channels = num_channels,
                               .num_intervals = num_intervals,
                               .num = num_channels * num_intervals};
-    status = deal_channels(tess_source_info_of(source), outputs);
+    status = deal_channels(tess_source_info_of(source), division, outputs);
     if (status == TESS_OK) status = allocate(outputs);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(deal_times(source, selection, outputs));

@@ -27,11 +27,14 @@ typedef struct output_table {
 } output_table;
 
 /** Divide channels, and the times of the selection, into `num_channels` output channels
- * and `num_intervals` intervals. Channels of one frequency stay together.
- * TESS_ERR_USAGE: there are too few of them. Collective. */
+ * and `num_intervals` intervals. Channels of one frequency stay together. `division`
+ * may be NULL: equal numbers of channels. TESS_ERR_USAGE: there are too few of them.
+ * Collective. */
 tess_status output_table_create(tess_comm *comm, tess_source *source,
                                 const tess_selection *selection, int64_t num_channels,
-                                int64_t num_intervals, output_table *outputs);
+                                int64_t num_intervals,
+                                const tess_channel_division *division,
+                                output_table *outputs);
 void output_table_free(output_table *outputs); /* Local. */
 
 /** Survey: add these rows, which are the next ones of this rank's slice, to their

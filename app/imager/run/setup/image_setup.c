@@ -225,7 +225,7 @@ static tess_status create_outputs(image_run *run)
     TESS_TRY(tess_source_choose_steps(run->source));
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
-                                 &run->outputs));
+                                 &opts->division, &run->outputs));
     status = image_found_create(&run->outputs, run->num_pol, &run->summary);
     if (status == TESS_OK && opts->beside.cube && opts->output)
         status = image_cubes_create(&run->output, &run->means.cubes);
