@@ -433,17 +433,41 @@ static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *f
                "[Hz] where spectra have their first term", failed);
 }
 
-/* Breaks text into lines of at most 72 characters, at a space if there is one.
- * Continued lines are indented. */
-static void put_history(fitsfile *fits, const char *history, int *failed)
+enum { HISTORY_WIDTH = 72 };
+
+/* Writes text so that its cards one after the other are the text again. No card ends
+ * with a space, which readers leave out. */
+static void put_whole(fitsfile *fits, const char *text, int *failed)
 {
-    enum { WIDTH = 72 };
-    fits_write_history(fits, "tessera " TESS_VERSION_TEXT, failed);
+    char line[HISTORY_WIDTH + 1], clean[HISTORY_WIDTH + 1];
+    while (*text && !*failed) {
+        size_t part = strlen(text);
+        if (part > HISTORY_WIDTH) part = HISTORY_WIDTH;
+        while (part > 1 && text[part - 1] == ' ')
+            --part;
+        snprintf(line, sizeof line, "%.*s", (int)part, text);
+        printable(line, clean, sizeof clean);
+        fits_write_history(fits, clean, failed);
+        text += part;
+    }
+}
+
+/* Breaks text into lines of at most 72 characters, at a space if there is one.
+ * Continued lines are indented. Behind a line of WSClean all are: scripts join the
+ * cards, and look for its words among them. */
+static void put_history(fitsfile *fits, const char *typed, const char *history,
+                        int *failed)
+{
+    const char *indent = typed ? " " : "";
+    char line[HISTORY_WIDTH + 3], clean[HISTORY_WIDTH + 3];
+    if (typed) put_whole(fits, typed, failed);
+    snprintf(line, sizeof line, "%stessera " TESS_VERSION_TEXT, indent);
+    fits_write_history(fits, line, failed);
     while (history && *history && !*failed) {
         size_t left = strcspn(history, "\n");
-        bool continued = false;
+        const char *before = indent;
         do {
-            const size_t room = continued ? WIDTH - 2 : WIDTH;
+            const size_t room = HISTORY_WIDTH - strlen(before);
             size_t part = left < room ? left : room;
             if (left > room) {
                 size_t cut = room;
@@ -453,16 +477,14 @@ static void put_history(fitsfile *fits, const char *history, int *failed)
                 while (part > 1 && ((unsigned char)history[part] & 0xC0) == 0x80)
                     --part;
             }
-            char line[WIDTH + 3], clean[WIDTH + 3];
-            snprintf(line, sizeof line, "%s%.*s", continued ? "  " : "", (int)part,
-                     history);
+            snprintf(line, sizeof line, "%s%.*s", before, (int)part, history);
             printable(line, clean, sizeof clean);
             fits_write_history(fits, clean, failed);
             history += part;
             left -= part;
             while (left > 0 && *history == ' ')
                 ++history, --left;
-            continued = true;
+            before = "  ";
         } while (left > 0);
         if (*history == '\n') ++history;
     }
@@ -530,7 +552,7 @@ static void put_all(fitsfile *fits, const tess_image_meta *meta, bool is_double,
     snprintf(sum, sizeof sum, "%lu", (unsigned long)stats->data_sum);
     put_text(fits, "CHECKSUM", "0000000000000000", "of the whole file", failed);
     put_text(fits, "DATASUM", sum, "of the pixels", failed);
-    put_history(fits, meta->history, failed);
+    put_history(fits, meta->gridded.wsclean.typed, meta->history, failed);
 }
 
 static void set_lengths(char *text, int64_t bytes, const tess_image_meta *meta)
@@ -600,7 +622,7 @@ static tess_status make_history(const char *path, const char *lines, char **card
     int failed = 0, num_cards = 0;
     fits_create_file(&fits, "mem://", &failed);
     fits_create_imgll(fits, BYTE_IMG, 0, NULL, &failed);
-    if (!failed) put_history(fits, lines, &failed);
+    if (!failed) put_history(fits, NULL, lines, &failed);
     fits_hdr2str(fits, 0, NULL, 0, cards, &num_cards, &failed);
     fits_clear_errmsg();
     if (failed)

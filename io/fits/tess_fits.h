@@ -57,6 +57,8 @@ typedef struct tess_fits_wsclean {
                                            WSCNEGST */
     bool is_cleaned;                  /**< WSCMAJOR and WSCMINOR are written */
     int64_t majors, iterations;
+    const char *typed; /**< the command line of WSClean that it was made of: HISTORY
+                            begins with it; NULL: none */
 } tess_fits_wsclean;
 
 /** The visibilities that an image was made of. */

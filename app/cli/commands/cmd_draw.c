@@ -167,7 +167,7 @@ tess_status tess_cmd_draw(tess_comm *comm, int argc, char **argv)
 }
 
 tess_status tess_cmd_draw_noted(tess_comm *comm, int argc, char **argv,
-                                const char *const *notes)
+                                const tess_cli_origin *origin)
 {
     tess_status status = TESS_OK;
     given input = {0};
@@ -175,7 +175,7 @@ tess_status tess_cmd_draw_noted(tess_comm *comm, int argc, char **argv,
     TESS_TRY(tess_cli_parse(comm, &argp, argc, argv, &input, &cli));
     if (cli.help) goto cleanup;
     TESS_TRY(check(&input));
-    TESS_TRY(restore_args_finish(comm, argc, argv, notes, &input.args));
+    TESS_TRY(restore_args_finish(comm, argc, argv, origin, &input.args));
     input.opts.beam = input.args.beam;
     input.opts.job = input.args.job;
     TESS_TRY(tess_draw(comm, &input.opts));

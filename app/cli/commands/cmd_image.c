@@ -66,7 +66,7 @@ cleanup:
 
 /* Starts NAME.log. Collective. */
 static tess_status prepare(tess_comm *comm, const tess_image_args *args,
-                           const char *const *notes)
+                           const tess_cli_origin *origin)
 {
     tess_status status = TESS_OK, own = TESS_OK;
     if (tess_comm_rank(comm) == 0) own = open_log(&args->opts);
@@ -74,7 +74,7 @@ static tess_status prepare(tess_comm *comm, const tess_image_args *args,
     TESS_TRY(
         tess_job_log(comm, args->opts.layout.threads, args->opts.beside.command_line));
     log_options(&args->cli);
-    tess_job_log_notes(notes);
+    tess_job_log_notes(origin ? origin->notes : NULL);
 cleanup:
     return status;
 }
@@ -85,7 +85,7 @@ tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
 }
 
 tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
-                                 const char *const *notes)
+                                 const tess_cli_origin *origin)
 {
     tess_status status = TESS_OK;
     tess_profile profile;
@@ -94,7 +94,8 @@ tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
-    TESS_TRY(prepare(comm, &args, notes));
+    args.opts.beside.typed = origin ? origin->line : NULL;
+    TESS_TRY(prepare(comm, &args, origin));
     if (!args.opts.checkpoint.folder) tess_stop_ends(tess_comm_rank(comm) == 0);
     TESS_TRY(tess_image_args_run(comm, &args, &profile));
 cleanup:

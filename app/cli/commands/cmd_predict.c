@@ -271,10 +271,10 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv)
 }
 
 tess_status tess_cmd_predict_noted(tess_comm *comm, int argc, char **argv,
-                                   const char *const *notes)
+                                   const tess_cli_origin *origin)
 {
-    return tess_cmd_predict_memory(comm, argc, argv,
-                                   &(tess_predict_memory){.notes = notes});
+    const tess_predict_memory memory = {.notes = origin ? origin->notes : NULL};
+    return tess_cmd_predict_memory(comm, argc, argv, &memory);
 }
 
 tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,

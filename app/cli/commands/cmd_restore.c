@@ -56,7 +56,7 @@ tess_status tess_cmd_restore(tess_comm *comm, int argc, char **argv)
 }
 
 tess_status tess_cmd_restore_noted(tess_comm *comm, int argc, char **argv,
-                                   const char *const *notes)
+                                   const tess_cli_origin *origin)
 {
     tess_status status = TESS_OK;
     given input = {0};
@@ -66,7 +66,7 @@ tess_status tess_cmd_restore_noted(tess_comm *comm, int argc, char **argv,
     if (input.num_paths != 2)
         TESS_FAIL(TESS_ERR_USAGE,
                   "a residual image and a model, or a list of sources, are needed");
-    TESS_TRY(restore_args_finish(comm, argc, argv, notes, &input.args));
+    TESS_TRY(restore_args_finish(comm, argc, argv, origin, &input.args));
     const tess_restore_opts opts = {.residual = input.path[0],
                                     .model = input.path[1],
                                     .beam = input.args.beam,

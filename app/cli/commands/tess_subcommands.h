@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "tess_cli.h"
 #include "tess_comm.h"
 #include "tess_imager.h"
 #include "tess_imager_predict.h"
@@ -25,15 +26,16 @@ tess_status tess_cmd_stats(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_bench(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv);
 
-/** Subcommands that begin their log with `notes`, which NULL ends; NULL: none. */
+/** Subcommands that were made of another program's command line; NULL: they were not.
+ */
 tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
-                                 const char *const *notes);
+                                 const tess_cli_origin *origin);
 tess_status tess_cmd_predict_noted(tess_comm *comm, int argc, char **argv,
-                                   const char *const *notes);
+                                   const tess_cli_origin *origin);
 tess_status tess_cmd_restore_noted(tess_comm *comm, int argc, char **argv,
-                                   const char *const *notes);
+                                   const tess_cli_origin *origin);
 tess_status tess_cmd_draw_noted(tess_comm *comm, int argc, char **argv,
-                                const char *const *notes);
+                                const tess_cli_origin *origin);
 
 /** What the caller of `predict` gives and takes beside arguments. */
 typedef struct tess_predict_memory {

@@ -277,13 +277,18 @@ cleanup:
 
 char *tess_cli_command_line(int argc, char **argv)
 {
+    return tess_cli_line_of("tessera", argc, argv);
+}
+
+char *tess_cli_line_of(const char *program, int argc, char **argv)
+{
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789_-+=:,./@%";
     char *text = NULL, *copy = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
-    fputs("tessera", out);
+    fputs(program, out);
     for (int k = 0; k < argc; ++k) {
         if (argv[k][0] && strspn(argv[k], plain) == strlen(argv[k])) {
             fprintf(out, " %s", argv[k]);

@@ -98,6 +98,15 @@ char *tess_cli_used_text(const tess_cli *cli, const char *command_line);
 /** "tessera image a.ms -o x", quoted for a shell; free with tess_free(). */
 char *tess_cli_command_line(int argc, char **argv);
 
+/** The same of another program: "wsclean -name x a.ms". */
+char *tess_cli_line_of(const char *program, int argc, char **argv);
+
+/** The command line of another program of which a command was made. */
+typedef struct tess_cli_origin {
+    const char *line;         /**< for HISTORY */
+    const char *const *notes; /**< first lines of the log, which NULL ends; or NULL */
+} tess_cli_origin;
+
 void tess_cli_free(tess_cli *cli);
 
 /** Whether `option` is the entry that ends a table of options. */

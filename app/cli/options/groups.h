@@ -54,9 +54,9 @@ typedef struct restore_args {
 extern const struct argp restore_argp;
 
 /** Once options are parsed: check that there is an output, set the threads and begin
- * the log with `notes`, which NULL ends; NULL: none. Collective. */
+ * the log. `origin` may be NULL. Collective. */
 tess_status restore_args_finish(tess_comm *comm, int argc, char **argv,
-                                const char *const *notes, restore_args *args);
+                                const tess_cli_origin *origin, restore_args *args);
 
 void restore_args_free(restore_args *args); /**< Local. */
 

@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp restore_argp = {.options = options, .parser = parse};
 
 tess_status restore_args_finish(tess_comm *comm, int argc, char **argv,
-                                const char *const *notes, restore_args *args)
+                                const tess_cli_origin *origin, restore_args *args)
 {
     tess_status status = TESS_OK;
     tess_restore_job *job = &args->job;
@@ -87,7 +87,8 @@ tess_status restore_args_finish(tess_comm *comm, int argc, char **argv,
     args->command_line = tess_cli_command_line(argc, argv);
     job->command_line = args->command_line ? args->command_line : "tessera";
     TESS_TRY(tess_job_log(comm, job->threads, job->command_line));
-    tess_job_log_notes(notes);
+    job->typed = origin ? origin->line : NULL;
+    tess_job_log_notes(origin ? origin->notes : NULL);
 cleanup:
     return status;
 }

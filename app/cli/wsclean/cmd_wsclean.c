@@ -49,7 +49,7 @@ typedef struct target {
     tess_status (*words)(const wsclean_line *line, int obs, wsclean_words *words,
                          wsclean_words *notes);
     tess_status (*run)(tess_comm *comm, int argc, char **argv,
-                       const char *const *notes);
+                       const tess_cli_origin *origin);
 } target;
 
 static tess_status image_words(const wsclean_line *line, int obs, wsclean_words *words,
@@ -93,12 +93,12 @@ static tess_status do_one(tess_comm *comm, const wsclean_line *line, int obs)
     wsclean_words words = {0}, notes = {0};
     const target to = target_of(line);
     TESS_TRY(tess_comm_agree(comm, to.words(line, obs, &words, &notes)));
+    const tess_cli_origin origin = {line->typed, (const char *const *)notes.word};
     if (line->translate_only) {
         if (tess_comm_rank(comm) == 0) status = print_command(&words);
         TESS_TRY(tess_comm_agree(comm, status));
     } else
-        TESS_TRY(
-            to.run(comm, (int)words.num, words.word, (const char *const *)notes.word));
+        TESS_TRY(to.run(comm, (int)words.num, words.word, &origin));
 cleanup:
     wsclean_words_free(&words);
     wsclean_words_free(&notes);
@@ -153,6 +153,8 @@ tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
     if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
     TESS_TRY(check_refused(comm, &line));
     TESS_TRY(look_for_columns(comm, &line));
+    line.typed = tess_cli_line_of("wsclean", argc - 1, argv + 1);
+    TESS_TRY(tess_comm_agree(comm, line.typed ? TESS_OK : TESS_ERR_ALLOC));
     const bool predicts = wsclean_line_last(&line, "predict") != NULL;
     const bool one_by_one = predicts && !wsclean_words_predicts_several(&line);
     const int runs = one_by_one && line.num_obs > 1 ? line.num_obs : 1;

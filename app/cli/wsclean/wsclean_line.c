@@ -209,5 +209,6 @@ void wsclean_line_free(wsclean_line *line)
 {
     tess_free(line->given);
     tess_free(line->refused);
+    tess_free(line->typed);
     *line = (wsclean_line){0};
 }

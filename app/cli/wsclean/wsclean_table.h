@@ -91,6 +91,7 @@ typedef struct wsclean_line {
     int64_t num_refused, capacity_refused;
     char **obs; /**< [num_obs] */
     int num_obs;
+    char *typed;         /**< the whole line, owned; the caller makes it */
     bool no_columns;     /**< no observation has columns, as WSClean's own all have; the
                               caller finds out */
     bool translate_only; /**< -translate-only, -dry-run */

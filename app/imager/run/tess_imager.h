@@ -66,6 +66,7 @@ typedef struct tess_image_beside {
                                   have their names */
     const char *dump_stages; /**< --dump-stages DIR, or NULL */
     const char *command_line; /**< for HISTORY */
+    const char *typed;        /**< the command line of WSClean before it, or NULL */
     const char *used_options; /**< text of the used options, written to NAME.conf */
 } tess_image_beside;
 

@@ -252,6 +252,10 @@ def check_runs(suite):
     suite.equal("files", files, sorted(["one-psf.fits"] + [
         f"one-{s}-{kind}.fits" for s in "IQ" for kind in ("dirty", "image", "model", "residual")]))
     suite.equal("--quiet prints", made.err, "")
+    told = "".join(read_image(suite.path("one-I-image.fits"))[1]["HISTORY"])
+    typed = " ".join(["wsclean -quiet", *line, "-name", suite.path("one"), obs])
+    suite.true("HISTORY begins with the line, and then the command", told.startswith(typed + " tessera ")
+               and " tessera image -o " in told)
     with open(suite.path("one.log"), encoding="utf-8") as file:
         log = file.read()
     for text in ("-reorder is left out: observations are read in parallel",

@@ -93,6 +93,7 @@ static tess_status hold_canvas(canvas *to, const char *path, tess_held_files *he
 {
     round_rows(to);
     to->meta.history = to->job->command_line;
+    to->meta.gridded.wsclean.typed = to->job->typed;
     const tess_fits_rows rows = {.row_first = to->row_first,
                                  .num_rows = to->num_rows,
                                  .is_double = to->is_double,
@@ -343,6 +344,7 @@ static tess_status restore_cube(canvas *to, restored_model *model,
     header.cube = &axes;
     header.beam = (tess_fits_beam){0};
     header.history = to->job->command_line;
+    header.gridded.wsclean.typed = to->job->typed;
     name_restored(&header);
     TESS_TRY(tess_fits_cube_create(to->comm, to->job->output, to->job->overwrite,
                                    &header, 0, to->is_double, &cube));

@@ -20,6 +20,7 @@ typedef struct tess_restore_job {
                           drawn sources are in any case */
     int threads;
     const char *command_line; /**< for HISTORY */
+    const char *typed;        /**< the command line of WSClean before it, or NULL */
 } tess_restore_job;
 
 typedef struct tess_restore_opts {

@@ -35,6 +35,7 @@ static tess_fits_wsclean wsclean_of(const tess_image_opts *opts,
     tess_fits_wsclean told = {
         .given = true,
         .weight_sum = extent->weight_sum,
+        .typed = opts->beside.typed,
         .field = field_of(opts),
         .channels = {chosen->chan_first, chosen->chan_end},
         .time_steps = {chosen->interval_first, chosen->interval_end},
