@@ -42,8 +42,8 @@
 #define NO_ATERMS "there are no a-terms here; leave it out, and use -apply-primary-beam"
 #define OF_FACETS                                                                      \
     "it has an effect only with options for facets and beams, which are refused"
-#define NO_REUSE                                                                       \
-    "images are made anew; leave it out (--continue of tessera goes on from a model)"
+#define MADE_ANEW                                                                      \
+    "it is made anew of the same data, which takes as long as a major iteration"
 #define NO_OTHER                                                                       \
     "there are --multiscale and single-scale cleaning; leave it out or use "           \
     "-multiscale"
@@ -90,8 +90,8 @@ const wsclean_option wsclean_options[] = {
     IGNORED("model-storage-manager", "NAME", "MODEL_DATA is made as DATA is stored"),
     REFUSED("save-weights", NULL, "the grid of weights is not written; leave it out"),
     REFUSED("save-uv", NULL, "the grid is not written; leave it out"),
-    REFUSED("reuse-psf", "NAME", NO_REUSE),
-    REFUSED("reuse-dirty", "NAME", NO_REUSE),
+    IGNORED("reuse-psf", "NAME", MADE_ANEW),
+    IGNORED("reuse-dirty", "NAME", MADE_ANEW),
 
     /* weights */
     CHOICE("weight", "KIND", "--weight KIND, --weight briggs:R",
@@ -191,7 +191,8 @@ const wsclean_option wsclean_options[] = {
     BECOMES("maxuvw-m", "METRES", "--maxuvw-m %1", NULL, WSCLEAN_NONZERO),
     BECOMES("even-timesteps", NULL, "--even-timesteps", NULL, 0),
     BECOMES("odd-timesteps", NULL, "--odd-timesteps", NULL, 0),
-    REFUSED("maxw", "PERCENT", "all w are gridded; leave it out"),
+    IGNORED("maxw", "PERCENT",
+            "all w are gridded, also those that WSClean leaves out to save time"),
 
     /* cleaning */
     CHOICE("niter", "N", "--niter N", NULL, 0),

@@ -197,6 +197,190 @@ REFUSED = [
 ]
 
 
+# Options of lines of public pipelines and scripts, and those of them that are refused: of facets, a-terms and
+# beams of stations.
+PIPELINES = {
+    "oxkat": (
+        "-log-time -abs-mem 225 -parallel-reordering 8 -data-column CORRECTED_DATA -field 0 -size 10240 10240 -scale "
+        "1.1asec -use-wgridder -no-update-model-required -weight briggs -0.3 -parallel-deconvolution 2560 -niter 120000 "
+        "-gain 0.15 -mgain 0.9 -channels-out 8 -fit-spectral-pol 4 -join-channels -padding 1.2 -local-rms "
+        "-local-rms-strength 0.5 -auto-mask 4.5 -auto-threshold 1.0 -pol I",
+        ""),
+    "mightee-pol": (
+        "-abs-mem 225 -parallel-reordering 8 -no-dirty -no-update-model-required -data-column CORRECTED_DATA -size 6144 "
+        "6144 -scale 1.5asec -pol QU -join-polarizations -join-channels -squared-channel-joining -no-mf-weighting "
+        "-channels-out 250 -weight briggs 0.0 -niter 50000 -gain 0.1 -mgain 0.9 -auto-threshold 4 -padding 1.2 "
+        "-nwlayers-factor 3 -taper-gaussian 12asec -minuv-l 20",
+        ""),
+    "polkat-v": (
+        "-log-time -abs-mem 225 -parallel-reordering 8 -size 8192 8192 -scale 1.1asec -pol IV -link-polarizations I "
+        "-no-update-model-required -weight briggs -0.7 -niter 100000 -mgain 0.9 -channels-out 8 -join-channels "
+        "-circular-beam -multiscale -multiscale-scales 0,3,9 -local-rms -local-rms-window 30 -fits-mask m.fits -threshold "
+        "1e-5 -parallel-deconvolution 2560",
+        ""),
+    "caracal": (
+        "-log-time -j 16 -absmem 100 -datacolumn DATA -size 3600 3600 -scale 2asec -weight briggs -0.5 -niter 1000000 "
+        "-mgain 0.95 -gain 0.1 -auto-threshold 3 -auto-mask 20 -pol I -channelsout 8 -joinchannels -fit-spectral-pol 4 "
+        "-padding 1.3 -multiscale -multiscale-scales 0,10,20,30 -local-rms -nmiter 20 -taper-gaussian 0 -save-source-list "
+        "-clean-border 5 -minuvw-m 0",
+        ""),
+    "bullet": (
+        "-reorder -size 8192 8192 -scale 1.1arcsec -data-column DATA -weight briggs -0.5 -weighting-rank-filter 3 "
+        "-auto-mask 3.0 -auto-threshold 1 -niter 50000 -clean-border 2 -mgain 0.8 -fit-beam -join-channels "
+        "-gap-channel-division -channels-out 6 -pol I -multiscale -parallel-deconvolution 1024 -use-wgridder -mem 50",
+        ""),
+    "facetselfcal": (
+        "-size 5000 5000 -scale 2asec -data-column DATA -update-model-required -reorder -weight briggs -0.5 -clean-border "
+        "1 -parallel-reordering 4 -gain 0.1 -mgain 0.7 -nmiter 30 -padding 1.4 -join-channels -channels-out 16 -local-rms "
+        "-local-rms-strength 0.5 -auto-mask 3.0 -auto-threshold 0.5 -multiscale -multiscale-scale-bias 0.8 "
+        "-multiscale-max-scales 7 -fit-spectral-pol 3 -pol i -gridder wgridder -fit-beam -niter 300000",
+        ""),
+    "facetselfcal-facets": (
+        "-size 4000 4000 -scale 2.5asec -data-column DATA -update-model-required -reorder -weight briggs -0.5 -gain 0.1 "
+        "-mgain 0.7 -nmiter 30 -join-channels -channels-out 16 -local-rms -local-rms-strength 0.5 -auto-mask 3.0 "
+        "-auto-threshold 0.5 -multiscale -fit-spectral-pol 3 -pol i -gridder wgridder -dd-psf-grid 3 3 -niter 200000 "
+        "-facet-regions facets.reg -apply-facet-solutions merged.h5 amplitude000,phase000 -apply-facet-beam "
+        "-facet-beam-update 600 -use-differential-lofar-beam -parallel-gridding 6 -shared-facet-reads",
+        "-dd-psf-grid, -facet-regions, -apply-facet-solutions, -apply-facet-beam"),
+    "facetselfcal-predict": (
+        "-predict -size 22500 22500 -scale 0.4arcsec -channels-out 3 -gridder wgridder -padding 1.2 -name x "
+        "-channel-division-frequencies 136000000,152000000 -parallel-reordering 6",
+        ""),
+    "sub-archive": (
+        "-no-update-model-required -size 2000 2000 -reorder -weight briggs -0.5 -weighting-rank-filter 3 -clean-border 1 "
+        "-mgain 0.8 -no-fit-beam -data-column DATA -join-channels -channels-out 6 -padding 1.2 -multiscale "
+        "-multiscale-scales 0,4,8,16,32,64,128,256 -auto-mask 3.0 -auto-threshold 2.5 -taper-gaussian 60.0arcsec "
+        "-circular-beam -beam-size 60.0arcsec -pol i -scale 15.0arcsec -niter 100000 -minuv-l 0 -baseline-averaging 2.0",
+        ""),
+    "sub-archive-idg": (
+        "-no-update-model-required -size 2000 2000 -reorder -weight briggs -0.5 -mgain 0.8 -no-fit-beam -data-column DATA "
+        "-join-channels -channels-out 6 -multiscale -auto-mask 3.0 -auto-threshold 2.5 -circular-beam -beam-size 60arcsec "
+        "-pol i -scale 15arcsec -niter 100000 -use-idg -idg-mode cpu -aterm-kernel-size 16 -aterm-config aconfig.txt",
+        "-aterm-config"),
+    "lofar-vlbi": (
+        "-gridder wgridder -no-update-model-required -minuv-l 80.0 -size 45000 45000 -weighting-rank-filter 3 -reorder "
+        "-weight briggs -1.5 -parallel-reordering 4 -mgain 0.75 -data-column DATA -auto-mask 2.5 -auto-threshold 1.0 -pol "
+        "i -scale 0.1arcsec -niter 0 -multiscale-scale-bias 0.6 -parallel-deconvolution 2600 -multiscale "
+        "-multiscale-max-scales 9 -nmiter 0 -no-reorder -no-dirty -mem 75 -channels-out 6 -join-channels "
+        "-fit-spectral-pol 3 -local-rms -local-rms-window 50 -taper-gaussian 0.3asec",
+        ""),
+    "lofar-vlbi-delay": (
+        "-no-update-model-required -minuv-l 1500.0 -size 1600 1600 -reorder -weight briggs -1.5 -clean-border 1 "
+        "-parallel-reordering 4 -mgain 0.8 -data-column DATA -padding 1.4 -join-channels -channels-out 6 -auto-mask 2.5 "
+        "-auto-threshold 0.5 -fit-spectral-pol 3 -pol i -baseline-averaging 6.135923151542564 -use-wgridder -scale "
+        "0.04arcsec -nmiter 9 -niter 15000",
+        ""),
+    "linc": (
+        "-auto-threshold 3 -auto-mask 5 -channels-out 6 -deconvolution-channels 3 -fit-spectral-pol 3 -join-channels -j 8 "
+        "-maxuv-l 20000 -minuv-l 80 -mgain 0.8 -multiscale -multiscale-scale-bias 0.7 -niter 20000 -nmiter 5 -no-dirty "
+        "-no-update-model-required -parallel-deconvolution 1500 -pol I -save-source-list -scale 0.0008 -size 2500 2500 "
+        "-taper-gaussian 10asec -temp-dir /tmp -use-wgridder -weight briggs -0.5 -local-rms -local-rms-window 40 -abs-mem "
+        "20 -apply-primary-beam",
+        ""),
+    "rapthor": (
+        "-no-update-model-required -save-source-list -local-rms-strength 0.8 -local-rms-window 25 -local-rms-method "
+        "rms-with-min -join-channels -fit-spectral-pol 3 -pol I -size 5000 5000 -niter 9000000 -nmiter 12 -minuv-l 80 "
+        "-maxuv-l 1000000 -mgain 0.85 -multiscale -scale 0.0003472 -channels-out 8 -deconvolution-channels 4 "
+        "-taper-gaussian 0.0 -weight briggs -0.5 -auto-mask 5 -auto-mask-nmiter 2 -auto-threshold 1 -abs-mem 90 -j 16 "
+        "-deconvolution-threads 14 -parallel-deconvolution 2000 -dd-psf-grid 1 1 -gridder wgridder -parallel-gridding 6 "
+        "-log-time -skip-final-iteration -temp-dir /tmp -multiscale-shape gaussian -multiscale-scale-bias 0.7 "
+        "-model-storage-manager stokes-i",
+        ""),
+    "rapthor-facets": (
+        "-no-update-model-required -save-source-list -local-rms -join-channels -pol IQUV -link-polarizations I -size 5000 "
+        "5000 -niter 9000000 -nmiter 8 -mgain 0.85 -scale 0.0003472 -channels-out 8 -auto-mask-nmiter 1 -apply-facet-beam "
+        "-facet-beam-update 120 -use-differential-lofar-beam -facet-regions r.reg -apply-facet-solutions s.h5 phase000 "
+        "-diagonal-visibilities -shared-facet-writes -compound-tasks",
+        "-apply-facet-beam, -facet-regions, -apply-facet-solutions"),
+    "lilf-wide": (
+        "-parallel-gridding 4 -size 10000 10000 -scale 9arcsec -weight briggs -0.5 -niter 1000000 -gridder wgridder "
+        "-minuv-l 30 -mgain 0.85 -parallel-deconvolution 32 -join-channels -fit-spectral-pol 3 -channels-out 6 "
+        "-deconvolution-channels 3 -multiscale -multiscale-scale-bias 0.65 -pol i -beam-size 45asec -reorder "
+        "-parallel-reordering 4 -nmiter 12 -auto-threshold 2.0 -auto-mask 4.0 -local-rms -local-rms-window 50 "
+        "-local-rms-strength 0.5 -data-column CORRECTED_DATA_AMPL",
+        ""),
+    "lilf-params": (
+        "-no-update-model-required -scale 3arcsec -size 2000 2000 -weight briggs -0.3 -niter 100000 -mgain 0.85 "
+        "-auto-threshold 3 -auto-mask 5 -join-channels -fit-spectral-pol 3 -channels-out 9 -deconvolution-channels 3 "
+        "-multiscale -multiscale-scales 0,8,16,32 -multiscale-scale-bias 0.6 -multiscale-gain 0.15 -reuse-psf img/clean "
+        "-reuse-dirty img/clean",
+        ""),
+    "lodess": (
+        "-no-update-model-required -minuv-l 80.0 -size 8192 8192 -reorder -parallel-deconvolution 2048 -weight briggs "
+        "-0.5 -weighting-rank-filter 3 -clean-border 1 -parallel-reordering 4 -mgain 0.8 -fit-beam -data-column DATA "
+        "-padding 1.4 -join-channels -channels-out 8 -auto-mask 2.5 -auto-threshold 0.5 -pol i -baseline-averaging "
+        "2.396844981071314 -use-wgridder -scale 8.0arcsec -niter 150000",
+        ""),
+    "aartfaac": (
+        "-size 2300 2300 -scale 0.05 -j 23 -interval 3 4 -no-update-model-required -pol I -weight briggs 0.0 -niter 0 "
+        "-no-dirty -auto-mask 3 -auto-threshold 0.3 -local-rms -mgain 0.8 -fit-beam -clean-border 21 -data-column "
+        "SUBTRACTED_DATA",
+        ""),
+    "woden": (
+        "-scale 0.02 -size 2048 2048 -niter 10000 -auto-threshold 0.5 -auto-mask 3 -pol I -multiscale -weight briggs 0 -j "
+        "10 -mgain 0.85 -no-update-model-required -abs-mem 30 -grid-with-beam -use-idg -idg-mode cpu -pb-undersampling 4 "
+        "-mwa-path /opt/beams",
+        "-grid-with-beam"),
+    "mwa": (
+        "-size 4096 4096 -j 8 -mwa-path /opt/beams -auto-threshold 1 -auto-mask 3 -multiscale -niter 1000000 -mgain 0.85 "
+        "-save-source-list -data-column CORRECTED_DATA -scale 0.004 -weight uniform -small-inversion -make-psf -pol I "
+        "-pb-undersampling 4 -channels-out 8 -join-channels -fit-spectral-pol 2",
+        ""),
+    "gleam-x": (
+        "-mgain 0.95 -niter 0 -apply-primary-beam -mwa-path /opt/beams -multiscale -multiscale-gain 0.15 -nmiter 5 "
+        "-auto-mask 3 -auto-threshold 1 -size 8000 8000 -scale 0.0069 -weight briggs 0.5 -pol I -join-channels "
+        "-channels-out 4 -save-source-list -fit-spectral-pol 2 -minuv-l 48 -taper-inner-tukey 24 -j 38",
+        ""),
+    "mwa-sun": (
+        "-size 512 512 -scale 773asec -niter 0 -make-psf-only -no-fit-beam -pol i -j 4 -quiet",
+        ""),
+    "apertif": (
+        "-mem 100 -no-dirty -weight natural -super-weight 1.0 -weighting-rank-filter-size 16 -size 1024 1024 -scale "
+        "2.6asec -channels-out 1 -grid-mode kb -kernel-size 7 -oversampling 63 -make-psf-only -pol xx -intervals-out 1 "
+        "-data-column DATA -gain 0.1 -mgain 1.0 -multiscale-scale-bias 0.6 -fit-beam -no-fit-beam",
+        ""),
+    "racs-low": (
+        "-abs-mem 100 -mgain 0.70 -force-mask-rounds 6 -nmiter 15 -niter 500000 -local-rms -auto-mask 5.0 "
+        "-local-rms-window 125 -auto-threshold 1.0 -size 7500 7500 -scale 0.3asec -weight briggs 0.5 -pol I -use-wgridder "
+        "-join-channels -channels-out 8 -data-column DATA -log-time",
+        ""),
+    "spice-racs": (
+        "-pol IQU -j 8 -verbose -channels-out 36 -scale 2asec -size 4096 4096 -join-polarizations -join-channels "
+        "-squared-channel-joining -mgain 0.7 -niter 1000000 -auto-mask 3 -force-mask-rounds 7 -auto-threshold 0.5 "
+        "-gridder wgridder -weight briggs -0.5 -log-time -mem 256 -abs-mem 90 -minuv-l 300 -nmiter 0 -local-rms "
+        "-local-rms-window 60 -no-mf-weighting",
+        ""),
+    "hera": (
+        "-size 512 512 -scale 500asec -weight briggs 0 -niter 500 -pol XX,YY -join-polarizations -data-column DATA "
+        "-channel-range 150 900 -channels-out 3 -intervals-out 2 -mgain 0.8 -no-update-model-required "
+        "-weighting-rank-filter 3 -no-small-inversion -beam-size 2700",
+        ""),
+    "vla-mosaic": (
+        "-use-idg -grid-with-beam -aterm-kernel-size 16 -multiscale -field all -mem 10 -temp-dir /tmp -weight briggs 0 "
+        "-size 8192 8192 -scale 500masec -niter 1000000 -nmiter 10 -mgain 0.5 -auto-threshold 1 -auto-mask 5 "
+        "-channels-out 4 -join-channels -local-rms -parallel-deconvolution 4000",
+        "-grid-with-beam"),
+    "everybeam": (
+        "-size 4000 4000 -scale 2asec -niter 100000 -mgain 0.8 -auto-threshold 3 -use-idg -idg-mode hybrid "
+        "-beam-aterm-update 600 -grid-with-beam -use-differential-lofar-beam -beam-model hamaker -primary-beam-limit 0.1 "
+        "-pb-grid-size 64 -save-aterms",
+        "-grid-with-beam"),
+    "gmrt": (
+        "-j 16 -size 7200 7200 -scale 1.2asec -weight briggs -0.2 -niter 150000 -mgain 0.85 -gain 0.1 -auto-mask 5 "
+        "-auto-threshold 1 -local-rms -local-rms-window 50 -local-rms-method rms-with-min -channels-out 6 -join-channels "
+        "-fit-spectral-log-pol 2 -no-negative -data-column CORRECTED_DATA -update-model-required -maxw 99 -v",
+        ""),
+}
+
+
+def check_pipelines(suite):
+    """Lines of pipelines are translated, but for the options that are told here."""
+    for name, (options, refused) in PIPELINES.items():
+        made = run([OURS, "-translate-only", *options.split(), "a.ms"], 60)
+        told = [line.split()[1].rstrip(":") for line in made.out.splitlines() if line.startswith("# ")]
+        suite.equal(f"{name}: refused", (made.status, ", ".join(told)), (2 if refused else 0, refused))
+
+
 def check_translation(suite):
     for line, words in TRANSLATED:
         made = run([OURS, "-translate-only", *line.split(), "a b.ms"], 60)
@@ -395,6 +579,7 @@ def check_models(suite, obs):
 def main():
     suite = Suite("wsclean_words")
     check_translation(suite)
+    check_pipelines(suite)
     check_table(suite)
     check_refusals(suite)
     check_reasons(suite)
