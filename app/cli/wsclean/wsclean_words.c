@@ -491,6 +491,19 @@ cleanup:
     return status;
 }
 
+/* A beam that is neither given nor fitted is the one that the longest baseline lets
+ * expect. */
+static tess_status add_beam(const wsclean_line *line, wsclean_words *words)
+{
+    const wsclean_given *fits = wsclean_line_last(line, "fit-beam");
+    const wsclean_given *without = wsclean_line_last(line, "no-fit-beam");
+    const wsclean_given *size = wsclean_line_last(line, "beam-size");
+    if (!without || (fits && fits > without)) return TESS_OK;
+    if (wsclean_line_last(line, "beam-shape") || (size && !is_none(size)))
+        return TESS_OK;
+    return add(words, "--theoretic-beam");
+}
+
 /* ---- commands ---- */
 
 static tess_status check_obs(const wsclean_line *line)
@@ -539,6 +552,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_terms(line, "fit-spectral-log-pol", "--fit-spectral-log-pol", words,
                        notes));
     TESS_TRY(add_products(line, words));
+    TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
