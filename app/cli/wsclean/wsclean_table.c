@@ -89,7 +89,9 @@ const wsclean_option wsclean_options[] = {
     IGNORED("max-mpi-message-size", "SIZE", PLANNED),
     IGNORED("model-storage-manager", "NAME", "MODEL_DATA is made as DATA is stored"),
     REFUSED("save-weights", NULL, "the grid of weights is not written; leave it out"),
-    REFUSED("save-uv", NULL, "the grid is not written; leave it out"),
+    REFUSED("save-uv", NULL,
+            "leave it out: it is the Fourier transform of NAME-residual.fits, or of "
+            "NAME-dirty.fits, which numpy.fft makes"),
     IGNORED("reuse-psf", "NAME", MADE_ANEW),
     IGNORED("reuse-dirty", "NAME", MADE_ANEW),
 
