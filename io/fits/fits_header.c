@@ -1,6 +1,7 @@
 /* Writes the header of an image file as text. */
 #include "fits_header.h"
 
+#include <ctype.h>
 #include <fitsio.h>
 #include <math.h>
 #include <stdio.h>
@@ -232,6 +233,23 @@ static void put_time(fitsfile *fits, const char *which, double mjd_s,
                "[d] the same", failed);
 }
 
+/* Whether the header has WSClean's values of common keywords. */
+static bool is_as_wsclean(const tess_image_meta *meta)
+{
+    return meta->gridded.wsclean.given || meta->gridded.wsclean.typed;
+}
+
+/* Writes DATE-OBS as WSClean does: down to a tenth of a second. Its time is that of a
+ * visibility, and not of the start of an integration. */
+static void put_wsclean_date(fitsfile *fits, double mjd_s, int *failed)
+{
+    const double almost = 1e-3; /* times in files are rounded */
+    char date[40];
+    tess_fits_date(floor(10 * (mjd_s + almost)) / 10, date);
+    date[strlen("YYYY-MM-DDThh:mm:ss.s")] = '\0';
+    put_text(fits, "DATE-OBS", date, "middle of the first integration", failed);
+}
+
 /* Writes the time at which the file is made. Builds that have to be repeatable set
  * SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch). */
 static void put_date(fitsfile *fits, int *failed)
@@ -261,8 +279,14 @@ static void put_observation(fitsfile *fits, const tess_image_meta *meta, int *fa
     put_text(fits, "TIMESYS", "UTC", NULL, failed);
     if (!tess_fits_is_time(meta->time_start_mjd_s)) return;
     /* DATE-OBS is what most programs read, DATE-BEG what the standard says it is */
-    put_time(fits, "OBS", meta->time_start_mjd_s, "start of the first integration",
-             failed);
+    if (is_as_wsclean(meta))
+        put_wsclean_date(fits,
+                         meta->gridded.wsclean.given ? meta->gridded.wsclean.time_mjd_s
+                                                     : meta->time_start_mjd_s,
+                         failed);
+    else
+        put_time(fits, "OBS", meta->time_start_mjd_s, "start of the first integration",
+                 failed);
     put_time(fits, "BEG", meta->time_start_mjd_s, "start of the first integration",
              failed);
     if (!tess_fits_is_time(meta->time_end_mjd_s)) return;
@@ -379,13 +403,29 @@ static void put_wsclean(fitsfile *fits, const tess_image_meta *meta, int *failed
     put_wsclean_cleaning(fits, told, failed);
 }
 
+/* Writes what kind of image it is, and its unit. WSClean writes units in capitals, and
+ * its PSFs have the unit and the kind of images. */
+static void put_kind(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    const bool as_wsclean = is_as_wsclean(meta);
+    char unit[sizeof meta->unit];
+    for (size_t k = 0; k < sizeof unit; ++k)
+        unit[k] =
+            (char)(as_wsclean ? toupper((unsigned char)meta->unit[k]) : meta->unit[k]);
+    /* casacore's name of a PSF's kind */
+    put_text(fits, "BTYPE", meta->is_psf && !as_wsclean ? "Beam" : "Intensity", NULL,
+             failed);
+    put_text(fits, "BUNIT", unit, NULL, failed);
+    if (!as_wsclean) return;
+    put_number(fits, "BSCALE", 1, NULL, failed);
+    put_number(fits, "BZERO", 0, NULL, failed);
+}
+
 static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
                        const tess_fits_stats *stats, int *failed)
 {
     const bool some = stats->min <= stats->max;
-    /* casacore's name of a PSF's kind */
-    put_text(fits, "BTYPE", meta->is_psf ? "Beam" : "Intensity", NULL, failed);
-    put_text(fits, "BUNIT", meta->unit, NULL, failed);
+    put_kind(fits, meta, failed);
     if (meta->imaginary) {
         int yes = 1;
         fits_write_key_log(fits, "IMAGPART", yes, "imaginary part of the cross-hand",

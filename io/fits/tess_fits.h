@@ -41,7 +41,8 @@ typedef struct tess_fits_beam {
 } tess_fits_beam;
 
 /** What images of WSClean tell in keywords of its own, for the programs that look for
- *  them. */
+ *  them. Where they are given, other keywords have WSClean's values, too: BUNIT, BTYPE,
+ *  BSCALE, BZERO and DATE-OBS. */
 typedef struct tess_fits_wsclean {
     bool given;            /**< the keywords are written */
     double image_weight;   /**< WSCIMGWG and WSCNORMF, ΣW */
@@ -49,6 +50,7 @@ typedef struct tess_fits_wsclean {
     double effective_vis;  /**< WSCENVIS, ΣW over the largest W; NAN: unknown */
     char weighting[32];    /**< WSCWEIGH: "Briggs'(0.5)" */
     double field;          /**< WSCFIELD */
+    double time_mjd_s;     /**< DATE-OBS, the middle of the first integration */
     int64_t channels[2];   /**< WSCCHANS and WSCCHANE, [first, end); end 0: all */
     int64_t time_steps[2]; /**< WSCTIMES and WSCTIMEE, likewise */
     int64_t niter;         /**< WSCNITER, most iterations; 0: nothing is cleaned */

@@ -28,7 +28,7 @@ static double field_of(const tess_image_opts *opts)
 }
 
 static tess_fits_wsclean wsclean_of(const tess_image_opts *opts,
-                                    const imager_extent *extent)
+                                    const imager_extent *extent, double time_mjd_s)
 {
     const tess_selection *chosen = &opts->selection;
     const tess_clean_opts *minor = &opts->clean.minor;
@@ -37,6 +37,7 @@ static tess_fits_wsclean wsclean_of(const tess_image_opts *opts,
         .weight_sum = extent->weight_sum,
         .typed = opts->beside.typed,
         .field = field_of(opts),
+        .time_mjd_s = time_mjd_s,
         .channels = {chosen->chan_first, chosen->chan_end},
         .time_steps = {chosen->interval_first, chosen->interval_end},
         .niter = minor->niter,
@@ -88,7 +89,9 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
              info->data_column);
     snprintf(meta->unit, sizeof meta->unit, "Jy/beam");
     weighting_text(opts, meta->gridded.weighting, sizeof meta->gridded.weighting);
-    if (opts->beside.as_wsclean) meta->gridded.wsclean = wsclean_of(opts, extent);
+    if (opts->beside.as_wsclean)
+        meta->gridded.wsclean =
+            wsclean_of(opts, extent, span[0] + 0.5 * info->meta->integration_s);
 }
 
 /* WSClean's weight of a Stokes parameter is four times the smaller one of the two
