@@ -373,6 +373,9 @@ def check_outputs(suite, obs):
         for c in range(2) if ran else ():
             check_model(suite, f"channel {c} by itself, {ranks} ranks",
                         read_list(f"{prefix}-{c:04d}-sources.txt"), f"{prefix}-{c:04d}-model.fits")
+        if ran:
+            check_model(suite, f"mean of these, {ranks} ranks", read_list(prefix + "-sources.txt"),
+                        prefix + "-MFS-model.fits")
     for join in [], ["--join-polarizations"]:
         ran, prefix = clean(suite, "stokes", obs, "--stokes", "QI", "--intervals-out", 2, *join)
         for t in range(2) if ran else ():

@@ -3,6 +3,7 @@
 #include "channel_mean.h"
 
 #include "image_beam.h"
+#include "image_names.h"
 #include "majors.h"
 #include "tess_planes.h"
 
@@ -34,7 +35,12 @@ tess_status channel_mean_continue(image_run *run, channel_mean *mean)
     mean->started = true;
     run->checkpoint.num_mean = image_kinds_all(&run->means.kinds);
     status = image_checkpoint_mean(checkpoint, row_first, num_rows, mean->product);
-    return tess_comm_agree(run->teams.all, status);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    if (image_has_sources(run->opts, -1))
+        TESS_TRY(mean_sources_continue(run, done / channels, 0, done % channels,
+                                       &mean->sources));
+cleanup:
+    return status;
 }
 
 tess_status channel_mean_start(image_run *run, channel_mean *mean)
@@ -151,6 +157,7 @@ void channel_mean_free(image_run *run, channel_mean *mean)
 {
     for (int k = 0; k < TESS_MAX_IMAGES; ++k)
         imager_rows_free(&mean->product[k].rows);
+    mean_sources_free(&mean->sources);
     mean->extent = imager_extent_empty();
     mean->started = false;
     run->checkpoint.num_mean = 0;

@@ -5,11 +5,14 @@
 #define TESS_CHANNEL_MEAN_H
 
 #include "image_run.h"
+#include "mean_sources.h"
 
 /** Means of the current interval, kept as sums until the end. */
 typedef struct channel_mean {
     imager_product product[TESS_MAX_IMAGES];
     imager_extent extent;
+    mean_sources sources; /**< with a list of sources of channels that are cleaned one
+                               by one */
     bool started;
 } channel_mean;
 

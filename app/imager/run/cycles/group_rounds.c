@@ -7,6 +7,7 @@
 #include "channel_mean.h"
 #include "image_backlog.h"
 #include "image_cubes.h"
+#include "image_names.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
 #include "tess_minmax.h"
@@ -75,6 +76,8 @@ static tess_status end_mean(image_run *run, int64_t interval,
         memcpy(found, channel_group_first(group)->found, sizeof found);
     TESS_TRY(finish_files(run)); /* the mean's files are the last ones of a run */
     TESS_TRY(channel_mean_finish(run, interval, mean, found));
+    if (image_has_sources(run->opts, -1))
+        TESS_TRY(mean_sources_finish(run, interval, &mean->sources));
     if (found[0].majors > 0) TESS_TRY(spectral_maps_make(group, found, &run->means));
     TESS_TRY(channel_mean_write(run, interval, mean, found));
 cleanup:
@@ -108,6 +111,8 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
                              run->opts->layout.threads, mean->product);
         else
             channel_mean_add(run, group->channel[k - first].product, mean);
+        if (image_has_sources(run->opts, -1))
+            TESS_TRY(mean_sources_add(run, k, &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, group, mean));

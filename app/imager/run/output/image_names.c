@@ -117,13 +117,14 @@ char *image_files_name(const image_files *output, int64_t interval, int64_t chan
 bool image_has_sources(const tess_image_opts *opts, int64_t channel)
 {
     if (!opts->clean.save_sources || !image_is_cleaned(opts)) return false;
-    return image_joins_channels(opts) ? channel == 0 : channel >= 0;
+    return image_joins_channels(opts) ? channel == 0
+                                      : channel >= 0 || opts->channels_out > 1;
 }
 
 char *image_sources_name(const image_files *output, int64_t interval, int64_t channel)
 {
     char time[32], *path = NULL;
-    if (!image_joins_channels(output->opts))
+    if (!image_joins_channels(output->opts) && channel >= 0)
         return image_path(output, interval, channel, NULL, "sources", "txt");
     if (asprintf(&path, "%s%s-sources.txt", output->opts->output,
                  time_part(output, interval, time, sizeof time)) < 0)

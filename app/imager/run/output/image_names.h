@@ -34,8 +34,9 @@ const char *image_map_kind(const tess_image_opts *opts, int k, char *text, size_
 char *image_map_name(const image_files *output, int64_t interval, int pol, int k);
 
 /** Whether a list of sources is written with the images of a channel (-1: the mean). It
- * is written with those of each channel, or, for channels that are cleaned together,
- * with those of the first. Its name is NAME[-tNNNN][-NNNN]-sources.txt, as image_path.
+ * is written with those of each channel and of the mean, or, for channels that are
+ * cleaned together, with those of the first. Its name is
+ * NAME[-tNNNN][-NNNN]-sources.txt, as image_path, but for the mean without "MFS".
  * Local. */
 bool image_has_sources(const tess_image_opts *opts, int64_t channel);
 char *image_sources_name(const image_files *output, int64_t interval, int64_t channel);

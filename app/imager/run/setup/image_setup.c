@@ -267,6 +267,7 @@ void image_free_run(image_run *run)
     tess_free(run->row_time);
     tess_free(run->chan_wanted);
     tess_free(run->output.sources.text);
+    tess_free(run->means.sources.text);
     image_cubes_destroy(run->means.cubes);
     image_primary_beam_free(run->output.primary_beam);
     image_found_free(&run->summary);
