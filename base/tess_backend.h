@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_place.h"
 #include "tess_status.h"
 
 typedef struct tess_grid_ops tess_grid_ops;     /* grid/tess_grid.h */
@@ -38,6 +39,8 @@ typedef struct tess_backend {
      * a time. NULL: the backend has no device. */
     int64_t (*room)(void);
     int64_t (*held)(void);
+    const tess_place *place; /**< memory of its device; NULL: the backend computes in
+                                  host memory */
     const tess_grid_ops *grid;
     const tess_degrid_ops *degrid;
     const tess_planes_ops *planes;

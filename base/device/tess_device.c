@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "tess_place.h"
+
 /* This number of threads copies 50 GB/s, which is the rate of the link to a GPU. */
 enum { MOST_MOVERS = 16 };
 
@@ -11,6 +13,16 @@ int tess_device_movers(int threads)
     const int movers = threads - threads / 4;
     return movers < 1 ? 1 : movers < MOST_MOVERS ? movers : MOST_MOVERS;
 }
+
+/* The device's memory as a place for arrays, for the table of a backend. */
+extern const tess_place tess_device_place;
+
+const tess_place tess_device_place = {.alloc = tess_device_alloc,
+                                      .free = tess_device_free,
+                                      .zero = tess_device_zero,
+                                      .upload = tess_device_upload,
+                                      .download = tess_device_download,
+                                      .copy_rows = tess_device_copy_rows};
 
 tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
                                 const void **out)

@@ -13,7 +13,8 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "app")
 # Rooms of a module, which see those before them; "": the module's folder itself.
 ROOMS = {
-    "base": ("numbers", "memory", "machine", "text", "files", "device", "profile", ""),
+    "base": ("numbers", "memory", "machine", "text", "files", "device", "images", "profile",
+             ""),
     "clean": ("", "cpu"),
     "grid": ("bricks", "tile", "projection", "density", ""),
     "io": ("files", "fits", "vis", "preview", "checkpoint"),
