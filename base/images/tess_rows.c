@@ -141,7 +141,7 @@ tess_status tess_rows_view_some(const tess_rows *rows, int64_t first, int64_t co
     made.num_rows = count;
     if (!rows->place) {
         made.is_borrowed = true;
-        made.value = rows->value ? tess_rows_at(rows, skipped) : NULL;
+        made.value = count > 0 ? tess_rows_at(rows, skipped) : rows->value;
     } else {
         const int64_t bytes = tess_rows_bytes(&made);
         TESS_TRY(tess_rows_alloc(&made));

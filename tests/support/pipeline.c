@@ -127,25 +127,24 @@ static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
     tess_status status = TESS_OK;
     const int size = tess_comm_size(with->comm);
     const int64_t row_bytes = rows->nx * (int64_t)sizeof *image;
-    const int64_t pixels = rows->num_rows * rows->nx;
     void *all = NULL;
-    double *value = tess_alloc(pixels, sizeof *value);
+    imager_rows view = {0};
     int64_t *first = tess_alloc(size, sizeof *first);
     int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(with->comm,
-                             value && first && bytes ? TESS_OK : TESS_ERR_ALLOC));
-    imager_pixels(rows, 0, pixels, value);
+    status = first && bytes ? tess_rows_view_as(rows, TESS_PIXEL_DOUBLE, 1, &view)
+                            : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(tess_comm_allgather(with->comm, &rows->row_first, sizeof *first, first));
-    TESS_TRY(tess_comm_allgatherv(with->comm, value, rows->num_rows * row_bytes, &all,
-                                  bytes));
+    TESS_TRY(tess_comm_allgatherv(with->comm, view.value, rows->num_rows * row_bytes,
+                                  &all, bytes));
     const char *from = all;
     for (int k = 0; k < size; ++k) {
         memcpy(image + first[k] * rows->nx, from, (size_t)bytes[k]);
         from += bytes[k];
     }
 cleanup:
+    tess_rows_free(&view);
     tess_free(all);
-    tess_free(value);
     tess_free(first);
     tess_free(bytes);
     return status;
@@ -201,7 +200,7 @@ tess_status pipeline_image(const pipeline *with, const double *vis,
     if (sum_weights) *sum_weights = product[0].sum_weights;
 cleanup:
     for (int k = 0; k < num_images; ++k)
-        imager_rows_free(&product[k].rows);
+        tess_rows_free(&product[k].rows);
     visset_free(&set);
     tess_samples_free(&data.cached);
     imager_job_free(&job);
@@ -219,7 +218,8 @@ static tess_status take_model(const pipeline *with, const imager_job *job,
     tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
                            tess_comm_rank(with->comm), tess_comm_size(with->comm),
                            &first, &count);
-    TESS_TRY(imager_rows_zero(first, count, nx, rows));
+    *rows = tess_rows_of(nx, job->geom.ny, first, count, TESS_PIXEL_DOUBLE);
+    TESS_TRY(tess_rows_alloc(rows));
     memcpy(rows->value, image + first * nx, (size_t)(count * nx) * sizeof *image);
 cleanup:
     return status;
@@ -261,9 +261,9 @@ static tess_status residual_of(const pipeline *with, visset *set, const double *
                              k < with->num_pol ? residual + k * pixels : psf));
 cleanup:
     for (int k = 0; k <= TESS_MAX_POL; ++k)
-        imager_rows_free(&product[k].rows);
+        tess_rows_free(&product[k].rows);
     for (int k = 0; k < TESS_MAX_POL; ++k)
-        imager_rows_free(&rows[k]);
+        tess_rows_free(&rows[k]);
     return status;
 }
 
@@ -316,7 +316,7 @@ static tess_status set_model(const pipeline *with, imager_job *job, const double
     TESS_TRY(imager_model_set(job, rows));
 cleanup:
     for (int k = 0; k < TESS_MAX_POL; ++k)
-        imager_rows_free(&rows[k]);
+        tess_rows_free(&rows[k]);
     return status;
 }
 
@@ -346,7 +346,7 @@ static tess_status image_targets(const pipeline *with, visset *set,
     }
 cleanup:
     for (int k = 0; product && k < num * TESS_MAX_IMAGES; ++k)
-        imager_rows_free(&product[k].rows);
+        tess_rows_free(&product[k].rows);
     tess_free(product);
     return status;
 }

@@ -95,6 +95,7 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
 {
     tess_status status = TESS_OK;
     char *path = NULL;
+    imager_rows view = {0};
     const tess_image_meta meta = {.nx = geom->nx,
                                   .ny = geom->ny,
                                   .scale_rad = geom->scale_rad,
@@ -108,16 +109,19 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         path = NULL;
         status = TESS_ERR_ALLOC;
     }
+    if (status == TESS_OK) status = tess_rows_view(rows, &view);
     TESS_TRY(tess_comm_agree(to->comm, status));
     /* the files of earlier runs have been removed: a file that has the name now is not
      * tessera's */
-    TESS_TRY(tess_fits_write(to->comm, path, false, &meta,
-                             &(tess_fits_rows){.row_first = rows->row_first,
-                                               .num_rows = rows->num_rows,
-                                               .is_double = rows->is_double,
-                                               .pixel = rows->value}));
+    TESS_TRY(
+        tess_fits_write(to->comm, path, false, &meta,
+                        &(tess_fits_rows){.row_first = view.row_first,
+                                          .num_rows = view.num_rows,
+                                          .is_double = view.type == TESS_PIXEL_DOUBLE,
+                                          .pixel = view.value}));
 cleanup:
     free(path); /* allocated by asprintf */
+    tess_rows_free(&view);
     return status;
 }
 
@@ -161,9 +165,10 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
     const tess_geom coarse = {.nx = SIDE, .ny = SIDE, .scale_rad = geom->scale_rad};
     if (!to->folder) return TESS_OK;
     const int64_t mine = tess_comm_rank(to->comm) == 0 ? SIDE : 0;
+    const imager_rows like = tess_rows_of(SIDE, SIDE, 0, mine, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_comm_allreduce_f64(to->comm, map, 2 * CELLS, TESS_SUM));
     for (int k = 0; k < 2; ++k) {
-        const imager_rows rows = {0, mine, SIDE, true, map + k * CELLS};
+        const imager_rows rows = tess_rows_borrow(&like, map + k * CELLS);
         TESS_TRY(imager_stages_write(to, "0-samples", k, &coarse, &rows));
     }
 cleanup:

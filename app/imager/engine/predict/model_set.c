@@ -7,22 +7,22 @@
 #include "imager_model.h"
 #include "imager_rows.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 #include "tess_scale.h"
 
-/* The largest finite pixel of any rank. Collective. */
-static tess_status largest_pixel(const imager_job *job, const imager_rows *rows,
-                                 int num, double *largest_out)
+/* Raises `*largest` to the largest finite pixel of the rows. Local. */
+static tess_status find_largest(const imager_rows *rows, double *largest)
 {
-    double largest = 0;
-    for (int k = 0; k < num; ++k) {
-        const int64_t pixels = rows[k].num_rows * rows[k].nx;
-        for (int64_t i = 0; i < pixels; ++i) {
-            const double value = fabs(imager_pixel(&rows[k], i));
-            if (isfinite(value) && value > largest) largest = value;
-        }
+    tess_status status = TESS_OK;
+    imager_rows view = {0};
+    TESS_TRY(tess_rows_view(rows, &view));
+    for (int64_t i = 0; i < tess_rows_count(&view); ++i) {
+        const double value = fabs(tess_rows_pixel(&view, i));
+        if (isfinite(value) && value > *largest) *largest = value;
     }
-    *largest_out = largest;
-    return tess_comm_allreduce_f64(job->comm, largest_out, 1, TESS_MAX);
+cleanup:
+    tess_rows_free(&view);
+    return status;
 }
 
 /* Puts all of this rank's rows onto the planes, in the plan's precision. Local. */
@@ -32,6 +32,8 @@ static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
     tess_status status = TESS_OK;
     const int64_t nx = rows->nx, real_bytes = job->plan->is_double ? 8 : 4;
     bool complete = true;
+    imager_rows view = {0};
+    TESS_TRY(tess_rows_view(rows, &view));
 #pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
     {
         double *pixel = tess_alloc(2 * nx, sizeof *pixel);
@@ -39,7 +41,7 @@ static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
             if (!pixel) continue;
-            imager_pixels(rows, k * nx, nx, pixel);
+            tess_rows_doubles(&view, k * nx, nx, pixel);
             imager_model_put_row(job, scale, rows->row_first + k, pixel, pixel + nx,
                                  (char *)out + k * nx * real_bytes);
         }
@@ -47,6 +49,7 @@ static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
     }
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
 cleanup:
+    tess_rows_free(&view);
     return status;
 }
 
@@ -59,23 +62,24 @@ static bool lie_as_images(const imager_job *job, const imager_rows *rows)
     tess_planes_final_rows(job->geom.ny, whole ? 1 : job->ranks.fft_ranks,
                            tess_comm_rank(comm), tess_comm_size(comm), &first, &count);
     return rows->row_first == first && rows->num_rows == count &&
-           rows->nx == job->geom.nx;
+           rows->nx == job->geom.nx && tess_rows_are_whole(rows);
 }
 
 tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int num,
                              tess_planes *planes, double *scale)
 {
     tess_status status = TESS_OK;
-    double largest;
-    void *prepared =
-        tess_alloc(rows->num_rows * rows->nx, job->plan->is_double ? 8 : 4);
+    double largest = 0;
+    void *prepared = tess_alloc(tess_rows_count(rows), job->plan->is_double ? 8 : 4);
     TESS_TRY(tess_comm_agree(job->comm, prepared ? TESS_OK : TESS_ERR_ALLOC));
     for (int k = 0; k < num && status == TESS_OK; ++k)
-        if (!lie_as_images(job, &rows[k]))
-            status = tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
-                                       "rows of a model lie on another rank");
+        status =
+            lie_as_images(job, &rows[k])
+                ? find_largest(&rows[k], &largest)
+                : tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
+                                    "rows of a model lie on another rank");
     TESS_TRY(tess_comm_agree(job->comm, status));
-    TESS_TRY(largest_pixel(job, rows, num, &largest));
+    TESS_TRY(tess_comm_allreduce_f64(job->comm, &largest, 1, TESS_MAX));
     *scale = tess_scale_for(largest, job->plan->is_double);
     for (int k = 0; k < num; ++k) {
         status = prepare_rows(job, &rows[k], *scale, prepared);

@@ -236,30 +236,29 @@ static int64_t overlap(int64_t a, int64_t na, int64_t b, int64_t nb)
     return end > begin ? end - begin : 0;
 }
 
-/* Adds the rows that have arrived from the ranks of one team. They begin at `arrived`;
- * returns where the next team's rows begin. */
-static const double *add_rows(const imager_teams *teams, int team,
-                              const rank_rows *told, int image, const double *arrived,
-                              int threads, imager_product *mean)
+/* Adds the rows that have arrived from the ranks of one team. They begin at `*arrived`,
+ * which moves to where the next team's rows begin. */
+static tess_status add_rows(const imager_teams *teams, int team, const rank_rows *told,
+                            int image, const double **arrived, int threads,
+                            imager_product *mean)
 {
+    tess_status status = TESS_OK;
     const double weight = told[team * teams->members].sum_weights[image];
     for (int k = team * teams->members; k < (team + 1) * teams->members; ++k) {
         const rank_rows *from = &told[k];
-        const int64_t first = from->row_first > mean->rows.row_first
-                                  ? from->row_first
-                                  : mean->rows.row_first;
-        const int64_t pixels = overlap(from->row_first, from->num_rows,
-                                       mean->rows.row_first, mean->rows.num_rows) *
-                               mean->rows.nx;
-        double *to =
-            (double *)mean->rows.value + (first - mean->rows.row_first) * mean->rows.nx;
-        if (weight != 0) imager_rows_add_values(arrived, pixels, weight, threads, to);
-        arrived += pixels;
+        imager_rows like = tess_rows_like(&mean->rows, TESS_PIXEL_DOUBLE);
+        if (from->row_first > like.row_first) like.row_first = from->row_first;
+        like.num_rows = overlap(from->row_first, from->num_rows, mean->rows.row_first,
+                                mean->rows.num_rows);
+        const imager_rows sent = tess_rows_borrow(&like, *arrived);
+        if (weight != 0) TESS_TRY(tess_rows_add(&sent, weight, threads, &mean->rows));
+        *arrived += tess_rows_count(&sent);
     }
     mean->sum_weights += weight;
     mean->variance += told[team * teams->members].variance[image];
     mean->effective_vis += told[team * teams->members].effective_vis[image];
-    return arrived;
+cleanup:
+    return status;
 }
 
 /* Sends the rows of one image of the round's outputs to the ranks that keep those of
@@ -271,20 +270,22 @@ static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
     const int ranks = tess_comm_size(teams->all);
     const rank_rows *own = &told[tess_comm_rank(teams->all)];
     const imager_rows *rows = &product->rows;
-    const int64_t pixels = own->num_rows * rows->nx;
+    imager_rows view = {0};
     int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
-    double *value = tess_alloc(pixels, sizeof *value);
-    TESS_TRY(tess_comm_agree(teams->all, bytes && value ? TESS_OK : TESS_ERR_ALLOC));
-    imager_pixels(rows, 0, pixels, value);
+    status = bytes ? TESS_OK : TESS_ERR_ALLOC;
+    if (bytes && own->num_rows > 0)
+        status = tess_rows_view_as(rows, TESS_PIXEL_DOUBLE, 1, &view);
+    TESS_TRY(tess_comm_agree(teams->all, status));
     for (int k = 0; k < ranks; ++k) {
         int64_t first, count;
         imager_teams_mean_rows(teams, k, ny, &first, &count);
         bytes[k] = overlap(own->row_first, own->num_rows, first, count) * rows->nx *
-                   (int64_t)sizeof *value;
+                   (int64_t)sizeof(double);
     }
-    TESS_TRY(tess_comm_alltoallv(teams->all, value, bytes, arrived, bytes + ranks));
+    TESS_TRY(
+        tess_comm_alltoallv(teams->all, view.value, bytes, arrived, bytes + ranks));
 cleanup:
-    tess_free(value);
+    tess_rows_free(&view);
     tess_free(bytes);
     return status;
 }
@@ -319,12 +320,15 @@ cleanup:
     return status;
 }
 
-void imager_round_add(const imager_teams *teams, imager_round *round, int team,
-                      int threads, imager_product *mean)
+tess_status imager_round_add(const imager_teams *teams, imager_round *round, int team,
+                             int threads, imager_product *mean)
 {
+    tess_status status = TESS_OK;
     for (int k = 0; k < round->num_images; ++k)
-        round->next[k] =
-            add_rows(teams, team, round->told, k, round->next[k], threads, &mean[k]);
+        TESS_TRY(
+            add_rows(teams, team, round->told, k, &round->next[k], threads, &mean[k]));
+cleanup:
+    return status;
 }
 
 void imager_round_free(imager_round *round)

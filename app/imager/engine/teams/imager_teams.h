@@ -97,9 +97,9 @@ tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int6
                                  imager_round *round);
 
 /** Add the images of the next team to the means, by at most `threads` threads. Teams
- * are added in their order. Local. */
-void imager_round_add(const imager_teams *teams, imager_round *round, int team,
-                      int threads, imager_product *mean);
+ * are added in their order. Errors of tess_rows_add(). Local. */
+tess_status imager_round_add(const imager_teams *teams, imager_round *round, int team,
+                             int threads, imager_product *mean);
 void imager_round_free(imager_round *round); /**< Local. */
 
 /* ---- imager_teams_rows.c ---- */

@@ -35,16 +35,21 @@ static span common(span a, span b)
     return (span){first, count > 0 ? count : 0};
 }
 
-static int64_t row_bytes(const imager_job *job, bool is_double)
+static int64_t row_bytes(const imager_job *job, tess_pixel type)
 {
-    return job->geom.nx *
-           (is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
+    return job->geom.nx * tess_pixel_bytes(type);
 }
 
-/* Address of a row. */
-static char *row_at(const imager_rows *rows, int64_t row, int64_t bytes)
+/* Address of a row of the image. */
+static void *row_at(const imager_rows *rows, int64_t row)
 {
-    return (char *)rows->value + (row - rows->row_first) * bytes;
+    return tess_rows_at(rows, (row - rows->row_first) * rows->nx);
+}
+
+/* Rows of an image, without memory. */
+static imager_rows rows_of(const imager_job *job, span rows, tess_pixel type)
+{
+    return tess_rows_of(job->geom.nx, job->geom.ny, rows.first, rows.count, type);
 }
 
 /* Makes room for this rank's rows of several images, and for the counts of an exchange.
@@ -53,12 +58,10 @@ static tess_status make_slabs(const imager_teams *teams, const imager_job *job, 
                               imager_rows *const *rows)
 {
     tess_status status = TESS_OK;
-    const bool is_double = job->plan->is_double;
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
     for (int g = 0; g < num; ++g) {
-        *rows[g] = (imager_rows){slab.first, slab.count, job->geom.nx, is_double, NULL};
-        rows[g]->value = tess_alloc(slab.count, (size_t)row_bytes(job, is_double));
-        if (!rows[g]->value) TESS_FAIL(TESS_ERR_ALLOC, "rows of %d images", num);
+        *rows[g] = rows_of(job, slab, tess_pixel_of(job->plan->is_double));
+        TESS_TRY(tess_rows_alloc(rows[g]));
     }
 cleanup:
     return status;
@@ -68,12 +71,12 @@ cleanup:
 static void place_slabs(const imager_teams *teams, const imager_job *job, int num,
                         const char *from, imager_rows *const *rows)
 {
-    const int64_t bytes = row_bytes(job, job->plan->is_double);
+    const int64_t bytes = row_bytes(job, tess_pixel_of(job->plan->is_double));
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
     for (int k = 0; k < num * teams->members; ++k) {
         const span sent = common(team_span(teams, job, k), slab);
         if (sent.count == 0) continue;
-        memcpy(row_at(rows[k / teams->members], sent.first, bytes), from,
+        memcpy(row_at(rows[k / teams->members], sent.first), from,
                (size_t)(sent.count * bytes));
         from += sent.count * bytes;
     }
@@ -85,41 +88,58 @@ tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all), rank = tess_comm_rank(teams->all);
-    const int64_t bytes = row_bytes(job, job->plan->is_double);
+    const int64_t bytes = row_bytes(job, tess_pixel_of(job->plan->is_double));
     const span here = team_span(teams, job, rank);
     void *arrived = NULL;
+    imager_rows view = {0};
     int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
     status = counts ? make_slabs(teams, job, num, rows) : TESS_ERR_ALLOC;
+    if (status == TESS_OK && own) status = tess_rows_view(own, &view);
     TESS_TRY(tess_comm_agree(teams->all, status));
     /* slabs are in the order of ranks, so that rows are sent from where they lie */
     for (int k = 0; own && k < ranks; ++k)
         counts[k] = common(here, slab_span(teams, job, k)).count * bytes;
-    TESS_TRY(tess_comm_alltoallv(teams->all, own ? own->value : NULL, counts, &arrived,
-                                 counts + ranks));
+    TESS_TRY(
+        tess_comm_alltoallv(teams->all, view.value, counts, &arrived, counts + ranks));
     place_slabs(teams, job, num, arrived, rows);
 cleanup:
+    tess_rows_free(&view);
     tess_free(arrived);
     tess_free(counts);
     return status;
 }
 
-/* Collects the rows that each member of each team needs of this rank's, one member
- * after the other; counts bytes. Local. */
+/* Copies the rows that each member of a team needs of this rank's to `to`, one member
+ * after the other; counts[members] bytes. Returns where the next team's begin. */
+static char *pack_team(const imager_teams *teams, const imager_job *job, int team,
+                       const imager_rows *rows, int64_t *counts, char *to)
+{
+    const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
+    for (int k = 0; k < teams->members; ++k) {
+        const span sent =
+            common(team_span(teams, job, team * teams->members + k), slab);
+        counts[k] = sent.count * row_bytes(job, rows->type);
+        if (sent.count == 0) continue;
+        memcpy(to, row_at(rows, sent.first), (size_t)counts[k]);
+        to += counts[k];
+    }
+    return to;
+}
+
+/* Collects the rows of all teams, one after the other; counts bytes. Local. */
 static tess_status pack_slabs(const imager_teams *teams, const imager_job *job, int num,
-                              imager_rows *const *rows, int64_t bytes, int64_t *counts,
-                              void **packed)
+                              imager_rows *const *rows, int64_t *counts, void **packed)
 {
     tess_status status = TESS_OK;
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
-    char *to = *packed = tess_alloc(num * slab.count, (size_t)bytes);
+    char *to = *packed =
+        tess_alloc(num * slab.count, (size_t)row_bytes(job, rows[0]->type));
     if (!to) TESS_FAIL(TESS_ERR_ALLOC, "rows for %d teams", num);
-    for (int k = 0; k < num * teams->members; ++k) {
-        const span sent = common(team_span(teams, job, k), slab);
-        counts[k] = sent.count * bytes;
-        if (sent.count == 0) continue;
-        memcpy(to, row_at(rows[k / teams->members], sent.first, bytes),
-               (size_t)counts[k]);
-        to += counts[k];
+    for (int g = 0; g < num; ++g) {
+        imager_rows view;
+        TESS_TRY(tess_rows_view(rows[g], &view));
+        to = pack_team(teams, job, g, &view, counts + g * teams->members, to);
+        tess_rows_free(&view);
     }
 cleanup:
     return status;
@@ -130,18 +150,17 @@ tess_status imager_teams_bring(const imager_teams *teams, const imager_job *job,
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);
-    const bool is_double = rows[0]->is_double;
     const span here = team_span(teams, job, tess_comm_rank(teams->all));
     void *packed = NULL, *arrived = NULL;
     int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
-    status = counts ? pack_slabs(teams, job, num, rows, row_bytes(job, is_double),
-                                 counts, &packed)
-                    : TESS_ERR_ALLOC;
+    status =
+        counts ? pack_slabs(teams, job, num, rows, counts, &packed) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(teams->all, status));
     TESS_TRY(tess_comm_alltoallv(teams->all, packed, counts, &arrived, counts + ranks));
     if (teams->own >= num) goto cleanup;
     /* slabs come in the order of ranks, which is that of rows */
-    *own = (imager_rows){here.first, here.count, job->geom.nx, is_double, arrived};
+    *own = rows_of(job, here, rows[0]->type);
+    own->value = arrived;
     arrived = NULL;
 cleanup:
     tess_free(packed);

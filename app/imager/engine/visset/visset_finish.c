@@ -16,7 +16,7 @@ static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t
     const double m = tess_geom_m(geom, rows->row_first + row);
     int64_t bad = 0;
     for (int64_t i = 0; i < geom->nx; ++i) {
-        if (isfinite(imager_pixel(rows, row * rows->nx + i))) continue;
+        if (isfinite(tess_rows_pixel(rows, row * rows->nx + i))) continue;
         const double l = tess_geom_l(geom, i);
         bad += l * l + m * m < 1;
     }
@@ -27,7 +27,7 @@ static void correct_row(const imager_rows *rows, int64_t row, const double *corr
                         double factor)
 {
     const int64_t first = row * rows->nx;
-    if (rows->is_double) {
+    if (rows->type == TESS_PIXEL_DOUBLE) {
         double *value = (double *)rows->value + first;
         for (int64_t i = 0; i < rows->nx; ++i)
             value[i] *= correction[i] * factor;
@@ -40,11 +40,13 @@ static void correct_row(const imager_rows *rows, int64_t row, const double *corr
 
 /* Correct the rows, and count the pixels that are not finite. */
 static tess_status correct_rows(const imager_job *job, double factor,
-                                const imager_rows *rows, int64_t *num_bad)
+                                const imager_rows *image, int64_t *num_bad)
 {
     tess_status status = TESS_OK;
     int64_t bad = 0;
     bool complete = true;
+    imager_rows view, *rows = &view;
+    TESS_TRY(tess_rows_edit(image, true, &view));
 #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
         reduction(&& : complete)
     {
@@ -59,6 +61,7 @@ static tess_status correct_rows(const imager_job *job, double factor,
         }
         tess_free(correction);
     }
+    TESS_TRY(tess_rows_put_back(image, &view));
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "grid correction of an image's rows");
     *num_bad = bad;
 cleanup:
@@ -100,10 +103,12 @@ cleanup:
     return status;
 }
 
-/* Makes the products of all images. Collective. */
+/* Takes the rows of an image that the sum of all planes leaves to this rank.
+ * Collective. */
 static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
 {
-    *rows = (imager_rows){.nx = job->geom.nx, .is_double = job->plan->is_double};
+    *rows = tess_rows_of(job->geom.nx, job->geom.ny, 0, 0,
+                         tess_pixel_of(job->plan->is_double));
     return tess_comm_agree(job->comm,
                            tess_planes_reduce(job->planes, image, &rows->row_first,
                                               &rows->num_rows, &rows->value));
@@ -135,9 +140,9 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
         product[k].sum_weights = sum / data->weight_scale;
         product[k].effective_vis = sum > 0 ? sum / sums->largest[weight] : 0;
         if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
+        if (status == TESS_OK && !(sum > 0)) status = tess_rows_blank(&product[k].rows);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));
-        if (!(sum > 0)) imager_rows_blank(&product[k].rows);
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         TESS_TRY(imager_stages_write(stages, "2-corrected", k, &job->geom,
                                      &product[k].rows));

@@ -215,6 +215,15 @@ static void note_saved(image_checkpoint *checkpoint)
     tess_watch_saved(checkpoint->opts->folder);
 }
 
+/* All images of a checkpoint have the same rows on a rank. */
+static void note_rows(const imager_rows *rows, tess_checkpoint_rows *means)
+{
+    means->row_first = rows->row_first;
+    means->num_rows = rows->num_rows;
+    means->nx = rows->nx;
+    means->value_bytes = sizeof(double);
+}
+
 /* Adds the images and bytes of the major cycles behind the means. */
 static tess_status add_cycle(image_checkpoint *checkpoint, image_cycle *cycle,
                              const void **image, tess_checkpoint_rows *means)
@@ -230,12 +239,9 @@ static tess_status add_cycle(image_checkpoint *checkpoint, image_cycle *cycle,
     if (!checkpoint->save_cycle) return TESS_OK;
     for (int k = 0; k < cycle->num; ++k) {
         state->mean_weight[means->num] = 0;
-        image[means->num++] = cycle->image[k];
+        image[means->num++] = cycle->image[k].value;
+        note_rows(&cycle->image[k], means);
     }
-    means->row_first = cycle->row_first;
-    means->num_rows = cycle->num_rows;
-    means->nx = cycle->nx;
-    means->value_bytes = sizeof(double);
     state->num_mean = means->num;
     state->num_cycle = cycle->num;
     state->cycle = cycle->bytes;
@@ -248,24 +254,25 @@ cleanup:
 static void free_cycle(image_cycle *cycle)
 {
     for (int k = 0; k < cycle->num; ++k)
-        if (cycle->owned[k]) tess_free(cycle->image[k]);
+        tess_rows_free(&cycle->image[k]);
     tess_free(cycle->bytes);
 }
 
-/* Adds the rows of the means over channels. */
-static void add_means(image_checkpoint *checkpoint, const void **mean,
-                      tess_checkpoint_rows *means)
+/* Adds the rows of the means over channels. The caller frees view[], also after a
+ * failure. Local. */
+static tess_status add_means(image_checkpoint *checkpoint, imager_rows *view,
+                             const void **mean, tess_checkpoint_rows *means)
 {
+    tess_status status = TESS_OK;
     checkpoint->state.num_mean = means->num = checkpoint->num_mean;
     for (int k = 0; k < checkpoint->num_mean; ++k) {
-        const imager_rows *rows = &checkpoint->mean[k].rows;
-        mean[k] = rows->value;
-        means->row_first = rows->row_first;
-        means->num_rows = rows->num_rows;
-        means->nx = rows->nx;
-        means->value_bytes = sizeof(double);
+        TESS_TRY(tess_rows_view(&checkpoint->mean[k].rows, &view[k]));
+        mean[k] = view[k].value;
+        note_rows(&view[k], means);
         checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
     }
+cleanup:
+    return status;
 }
 
 /* Writes a checkpoint with the present rows of the images; without rows between
@@ -278,6 +285,7 @@ static tess_status write_now(image_checkpoint *checkpoint)
     const int64_t num_done = checkpoint->state.num_done;
     const void *sum[TESS_MAX_IMAGES], *mean[TESS_CHECKPOINT_MEANS];
     void *copy[TESS_MAX_IMAGES] = {NULL};
+    imager_rows view[TESS_MAX_IMAGES] = {0};
     image_cycle cycle = {0};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {image_bookmark_write, &checkpoint->bookmark, 0};
@@ -287,8 +295,8 @@ static tess_status write_now(image_checkpoint *checkpoint)
     if (count_done(&checkpoint->state) == 0 || checkpoint->save_cycle)
         checkpoint->state.num_done = 0;
     if (checkpoint->state.num_done > 0) status = fetch_sums(job, sum, copy, &sums);
+    if (status == TESS_OK) status = add_means(checkpoint, view, mean, &means);
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
-    add_means(checkpoint, mean, &means);
     TESS_TRY(add_cycle(checkpoint, &cycle, mean, &means));
     const double begin = mark;
     status = write_all(checkpoint, &sums, &means, &own, &no_room);
@@ -306,8 +314,10 @@ static tess_status write_now(image_checkpoint *checkpoint)
 cleanup:
     checkpoint->state.num_done = num_done;
     free_cycle(&cycle);
-    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
         tess_free(copy[k]);
+        tess_rows_free(&view[k]);
+    }
     return status;
 }
 
@@ -598,8 +608,9 @@ tess_status image_checkpoint_mean(const image_checkpoint *checkpoint, int64_t ro
         mean[k].sum_weights = state->mean_weight[k];
         /* checkpoints do not hold these */
         mean[k].variance = mean[k].effective_vis = (double)NAN;
-        TESS_TRY(imager_rows_zero(row_first, num_rows, checkpoint->job->geom.nx,
-                                  &mean[k].rows));
+        mean[k].rows = tess_rows_of(checkpoint->job->geom.nx, checkpoint->job->geom.ny,
+                                    row_first, num_rows, TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc_zero(&mean[k].rows));
         TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,
                                           mean[k].rows.value));
     }
@@ -627,14 +638,21 @@ tess_status image_checkpoint_cleaned(image_checkpoint *checkpoint)
 }
 
 tess_status image_checkpoint_cycle_rows(const image_checkpoint *checkpoint, int k,
-                                        int64_t row_first, int64_t num_rows,
-                                        double *rows)
+                                        const imager_rows *rows)
 {
+    tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
-    const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
-    return tess_checkpoint_add_mean(checkpoint->opts->folder, state,
-                                    state->num_mean - state->num_cycle + k, &wanted,
-                                    rows);
+    const tess_checkpoint_rows wanted =
+        mean_rows(checkpoint, rows->row_first, rows->num_rows);
+    imager_rows view = {0};
+    TESS_TRY(tess_rows_edit(rows, true, &view));
+    TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state,
+                                      state->num_mean - state->num_cycle + k, &wanted,
+                                      view.value));
+    TESS_TRY(tess_rows_put_back(rows, &view));
+cleanup:
+    tess_rows_free(&view);
+    return status;
 }
 
 /* ---- between outputs ---- */

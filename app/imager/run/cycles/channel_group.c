@@ -45,7 +45,7 @@ cleanup:
 static void free_images(imager_product *product)
 {
     for (int k = 0; k < TESS_MAX_IMAGES; ++k)
-        imager_rows_free(&product[k].rows);
+        tess_rows_free(&product[k].rows);
 }
 
 void channel_group_free_density(const channel_group *group, group_channel *channel)

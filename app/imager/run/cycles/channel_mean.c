@@ -53,45 +53,43 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
         mean->product[k].effective_vis = 0;
-        status =
-            imager_rows_zero(first, count, run->job.geom.nx, &mean->product[k].rows);
+        mean->product[k].rows = tess_rows_of(run->job.geom.nx, run->job.geom.ny, first,
+                                             count, TESS_PIXEL_DOUBLE);
+        status = tess_rows_alloc_zero(&mean->product[k].rows);
     }
     mean->started = true;
     run->checkpoint.num_mean = num_images;
     return tess_comm_agree(run->teams.all, status);
 }
 
-void channel_mean_add(const image_run *run, const imager_product *product,
-                      channel_mean *mean)
+tess_status channel_mean_add(const image_run *run, const imager_product *product,
+                             channel_mean *mean)
 {
+    tess_status status = TESS_OK;
     for (int k = 0; k < image_kinds_all(&run->means.kinds); ++k) {
         if (product[k].sum_weights == 0) continue;
-        imager_rows_add(&product[k].rows, product[k].sum_weights,
-                        run->opts->layout.threads, mean->product[k].rows.value);
+        TESS_TRY(tess_rows_add(&product[k].rows, product[k].sum_weights,
+                               run->opts->layout.threads, &mean->product[k].rows));
         mean->product[k].sum_weights += product[k].sum_weights;
         mean->product[k].variance += product[k].variance;
         mean->product[k].effective_vis += product[k].effective_vis;
     }
+cleanup:
+    return status;
 }
 
-static void scale(const imager_rows *mean, double factor, int threads)
+/* Local. */
+static tess_status finish(imager_product *mean, const image_kinds *kinds, int threads)
 {
-    const int64_t pixels = mean->num_rows * mean->nx;
-    double *value = mean->value;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t k = 0; k < pixels; ++k)
-        value[k] *= factor;
-}
-
-static void finish(imager_product *mean, const image_kinds *kinds, int threads)
-{
+    tess_status status = TESS_OK;
     for (int k = 0; k < image_kinds_all(kinds); ++k) {
-        if (!(mean[k].sum_weights > 0)) {
-            if (!image_kinds_is_model(kinds, k)) imager_rows_blank(&mean[k].rows);
-            continue;
-        }
-        scale(&mean[k].rows, 1 / mean[k].sum_weights, threads);
+        if (mean[k].sum_weights > 0)
+            TESS_TRY(tess_rows_scale(&mean[k].rows, 1 / mean[k].sum_weights, threads));
+        else if (!image_kinds_is_model(kinds, k))
+            TESS_TRY(tess_rows_blank(&mean[k].rows));
     }
+cleanup:
+    return status;
 }
 
 /* Makes restored images of the mean models, and measures these and the mean residuals
@@ -138,7 +136,8 @@ tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *
 {
     tess_status status = TESS_OK;
     const image_kinds *kinds = &run->means.kinds;
-    finish(mean->product, kinds, run->opts->layout.threads);
+    TESS_TRY(tess_comm_agree(run->teams.all,
+                             finish(mean->product, kinds, run->opts->layout.threads)));
     take_variances(run, mean);
     TESS_TRY(image_beam_find(&run->means,
                              mean->product + image_kinds_place(kinds, IMAGE_PSF),
@@ -156,7 +155,7 @@ cleanup:
 void channel_mean_free(image_run *run, channel_mean *mean)
 {
     for (int k = 0; k < TESS_MAX_IMAGES; ++k)
-        imager_rows_free(&mean->product[k].rows);
+        tess_rows_free(&mean->product[k].rows);
     mean_sources_free(&mean->sources);
     mean->extent = imager_extent_empty();
     mean->started = false;

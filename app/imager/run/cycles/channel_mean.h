@@ -24,9 +24,9 @@ tess_status channel_mean_continue(image_run *run, channel_mean *mean);
 tess_status channel_mean_start(image_run *run, channel_mean *mean);
 
 /** Add the products of a channel by weight; products without weights are skipped.
- * Local. */
-void channel_mean_add(const image_run *run, const imager_product *product,
-                      channel_mean *mean);
+ * Errors of tess_rows_add(). Local. */
+tess_status channel_mean_add(const image_run *run, const imager_product *product,
+                             channel_mean *mean);
 
 /** Complete the mean of an interval: divide by weights and find the beam,
  * found[num_pol]. If channels were cleaned together, as found[] tells, the restored

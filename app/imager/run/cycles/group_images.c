@@ -178,7 +178,7 @@ static tess_status spread_images(channel_group *group, int first)
         }
         status = imager_teams_spread(&run->teams, &run->job, size, own ? &mine : NULL,
                                      group->rows);
-        imager_rows_free(&mine);
+        tess_rows_free(&mine);
         TESS_TRY(status);
     }
 cleanup:

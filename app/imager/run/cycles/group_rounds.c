@@ -107,10 +107,11 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
     for (int64_t k = first; k < end; ++k) {
         TESS_TRY(channel_mean_start(run, mean));
         if (collects)
-            imager_round_add(&run->teams, &round, (int)(k - first),
-                             run->opts->layout.threads, mean->product);
+            status = imager_round_add(&run->teams, &round, (int)(k - first),
+                                      run->opts->layout.threads, mean->product);
         else
-            channel_mean_add(run, group->channel[k - first].product, mean);
+            status = channel_mean_add(run, group->channel[k - first].product, mean);
+        TESS_TRY(tess_comm_agree(run->teams.all, status));
         if (image_has_sources(run->opts, -1))
             TESS_TRY(mean_sources_add(run, k, &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);

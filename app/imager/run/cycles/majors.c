@@ -64,31 +64,21 @@ double majors_bytes(const image_run *run)
            fmax(loops, spectral_maps_bytes(opts, pixels));
 }
 
-static int64_t row_bytes(const imager_rows *rows)
+/* This rank's rows of an image that is cleaned, in double precision and without memory.
+ */
+static imager_rows rows_of(const majors *all)
 {
-    return rows->nx *
-           (rows->is_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float));
-}
-
-/* Local. */
-static tess_status copy_rows(const imager_rows *from, imager_rows *to)
-{
-    tess_status status = TESS_OK;
-    *to = majors_like_rows(from, from->is_double);
-    to->value = tess_alloc(from->num_rows, (size_t)row_bytes(from));
-    if (!to->value) TESS_FAIL(TESS_ERR_ALLOC, "rows of an image");
-    memcpy(to->value, from->value, (size_t)(from->num_rows * row_bytes(from)));
-cleanup:
-    return status;
+    return tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                        all->images.num_rows, TESS_PIXEL_DOUBLE);
 }
 
 /* Makes blank rows like those of the images, for an image without data. Local. */
 static tess_status blank_rows(const majors *all, imager_rows *to)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(imager_rows_zero(all->images.row_first, all->images.num_rows,
-                              all->images.nx, to));
-    imager_rows_blank(to);
+    *to = rows_of(all);
+    TESS_TRY(tess_rows_alloc(to));
+    TESS_TRY(tess_rows_blank(to));
 cleanup:
     return status;
 }
@@ -256,10 +246,11 @@ static tess_status begin_models(majors *all)
     tess_status status = TESS_OK;
     image_run *run = all->run;
     const int64_t channels = run->outputs.num_channels;
-    for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k)
-        status = imager_rows_zero(
-            all->images.row_first, all->images.num_rows, all->images.nx,
-            &all->channel[k / run->num_pol].model[k % run->num_pol]);
+    for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
+        imager_rows *model = &all->channel[k / run->num_pol].model[k % run->num_pol];
+        *model = rows_of(all);
+        status = tess_rows_alloc_zero(model);
+    }
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!run->opts->clean.continues || majors_can_continue(all)) return TESS_OK;
     all->has_model = true;
@@ -341,12 +332,13 @@ static tess_status set_up(majors *all)
     const struct image_found beam = joined_beam(all);
     const tess_clean_calls calls = {
         .progress = tell_progress, .look = look, .context = all};
-    all->images = (tess_clean_images){.nx = rows->nx,
-                                      .ny = run->opts->ny,
-                                      .row_first = rows->row_first,
-                                      .num_rows = rows->num_rows,
-                                      .num_images = 1,
-                                      .rows_are_double = rows->is_double};
+    all->images =
+        (tess_clean_images){.nx = rows->nx,
+                            .ny = run->opts->ny,
+                            .row_first = rows->row_first,
+                            .num_rows = rows->num_rows,
+                            .num_images = 1,
+                            .rows_are_double = rows->type == TESS_PIXEL_DOUBLE};
     all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
     TESS_TRY(majors_order_ranks(run, &all->slabs));
@@ -382,7 +374,7 @@ static tess_status begin_residuals(majors *all)
             c->residual[p] = c->made[p].rows;
             c->made[p].rows = (imager_rows){0};
         } else
-            status = copy_rows(&c->made[p].rows, &c->residual[p]);
+            status = tess_rows_copy(&c->made[p].rows, &c->residual[p]);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
 cleanup:
@@ -591,7 +583,7 @@ static tess_status keep_first(majors *all)
         const int c = k / run->num_pol, p = k % run->num_pol;
         imager_rows *to = &majors_product(all, c, IMAGE_FIRST_RESIDUAL, p)->rows;
         if (all->channel[c].has_data)
-            status = copy_rows(&all->channel[c].residual[p], to);
+            status = tess_rows_copy(&all->channel[c].residual[p], to);
     }
     return tess_comm_agree(run->comm, status);
 }
@@ -620,7 +612,7 @@ static tess_status restore(const majors *all, int channel, int pol, imager_rows 
     tess_status status = TESS_OK;
     const group_channel *c = &all->channel[channel];
     const tess_clean_beam beam = majors_beam(all->run, &c->found[pol].beam);
-    TESS_TRY(tess_comm_agree(all->run->comm, copy_rows(&c->residual[pol], image)));
+    TESS_TRY(tess_comm_agree(all->run->comm, tess_rows_copy(&c->residual[pol], image)));
     if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
     TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &beam,
                                 c->model[pol].value, image->value, image->value));
@@ -630,11 +622,17 @@ cleanup:
 
 tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy)
 {
+    tess_status status = TESS_OK;
+    imager_rows view = {0};
     double sum = 0;
-    for (int64_t k = 0; k < rows->num_rows * rows->nx; ++k)
-        sum += imager_pixel(rows, k);
+    TESS_TRY(tess_comm_agree(comm, tess_rows_view(rows, &view)));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k)
+        sum += tess_rows_pixel(&view, k);
+    TESS_TRY(tess_comm_allreduce_f64(comm, &sum, 1, TESS_SUM));
     *flux_jy = sum;
-    return tess_comm_allreduce_f64(comm, flux_jy, 1, TESS_SUM);
+cleanup:
+    tess_rows_free(&view);
+    return status;
 }
 
 /* Notes how an image was cleaned, for headers and the last lines. Collective. */
@@ -734,8 +732,8 @@ static void free_all(majors *all)
         tess_clean_destroy(all->group[g].clean);
     for (int k = 0; k < majors_num_images(all); ++k) {
         group_channel *c = &all->channel[k / all->run->num_pol];
-        imager_rows_free(&c->model[k % all->run->num_pol]);
-        imager_rows_free(&c->residual[k % all->run->num_pol]);
+        tess_rows_free(&c->model[k % all->run->num_pol]);
+        tess_rows_free(&c->residual[k % all->run->num_pol]);
     }
     tess_free(all->residual);
     tess_free(all->model);

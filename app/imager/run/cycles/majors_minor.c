@@ -53,7 +53,8 @@ tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
                                       .row_first = residual->row_first,
                                       .num_rows = residual->num_rows,
                                       .num_images = 1,
-                                      .rows_are_double = residual->is_double};
+                                      .rows_are_double =
+                                          residual->type == TESS_PIXEL_DOUBLE};
     TESS_TRY(majors_order_ranks(run, &slabs));
     TESS_TRY(tess_clean_restore(slabs, &images, &opts, &gaussian, model->value,
                                 residual->value, image->value));

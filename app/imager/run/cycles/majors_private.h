@@ -62,12 +62,6 @@ static inline imager_product *majors_product(const majors *all, int channel,
            image_kinds_place(&all->run->output.kinds, kind) + pol;
 }
 
-/** Rows like these, in the given precision and without memory. */
-static inline imager_rows majors_like_rows(const imager_rows *rows, bool is_double)
-{
-    return (imager_rows){rows->row_first, rows->num_rows, rows->nx, is_double, NULL};
-}
-
 /** Give a checkpoint the state of major cycles (image_cycle_save). Local. */
 tess_status majors_save(void *majors, image_cycle *cycle);
 

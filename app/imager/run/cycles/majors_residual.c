@@ -83,8 +83,8 @@ static tess_status make_by_teams(const majors *all, int first)
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
 cleanup:
     for (int p = 0; p < TESS_MAX_POL; ++p) {
-        imager_rows_free(&model[p]);
-        imager_rows_free(&made[p]);
+        tess_rows_free(&model[p]);
+        tess_rows_free(&made[p]);
     }
     return status;
 }
@@ -98,7 +98,7 @@ tess_status majors_make_residuals(majors *all)
         group_channel *own = channel_group_own(channels, first);
         for (int g = 0; g < channel_group_size(channels, first); ++g)
             for (int p = 0; p < all->run->num_pol; ++p)
-                imager_rows_free(&channel_group_at(channels, first, g)->residual[p]);
+                tess_rows_free(&channel_group_at(channels, first, g)->residual[p]);
         TESS_TRY(image_shares_channels(all->run)
                      ? make_by_teams(all, first)
                      : make_residual(all, own, own->model, own->residual));

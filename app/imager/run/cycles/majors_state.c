@@ -57,14 +57,16 @@ static void add_bytes(image_cycle *cycle, const void *from, int64_t count)
     cycle->num_bytes += count;
 }
 
-/* Adds rows for a converted image; the checkpoint frees them. */
-static tess_status add_rows(image_cycle *cycle, double **rows)
+/* Adds views of the models. */
+static tess_status add_models(const majors *all, image_cycle *cycle)
 {
     tess_status status = TESS_OK;
-    *rows = tess_alloc(cycle->num_rows * cycle->nx, sizeof **rows);
-    if (!*rows) TESS_FAIL(TESS_ERR_ALLOC, "rows for a checkpoint");
-    cycle->owned[cycle->num] = true;
-    cycle->image[cycle->num++] = *rows;
+    const int num_pol = all->run->num_pol;
+    for (int k = 0; k < majors_num_images(all); ++k) {
+        TESS_TRY(tess_rows_view(&all->channel[k / num_pol].model[k % num_pol],
+                                &cycle->image[cycle->num]));
+        ++cycle->num;
+    }
 cleanup:
     return status;
 }
@@ -73,11 +75,13 @@ static tess_status add_masks(const majors *all, const tess_clean_state *state,
                              image_cycle *cycle)
 {
     tess_status status = TESS_OK;
-    double *rows;
     for (int g = 0; g < all->num_groups; ++g) {
-        TESS_TRY(add_rows(cycle, &rows));
-        for (int64_t k = 0; k < cycle->num_rows * cycle->nx; ++k)
-            rows[k] = state[g].found ? (double)state[g].found[k] : 0;
+        imager_rows *rows = &cycle->image[cycle->num];
+        *rows = tess_rows_like(&cycle->image[0], TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc(rows));
+        ++cycle->num;
+        for (int64_t k = 0; k < tess_rows_count(rows); ++k)
+            tess_rows_set(rows, k, state[g].found ? (double)state[g].found[k] : 0);
     }
 cleanup:
     return status;
@@ -87,13 +91,13 @@ static tess_status add_first(const majors *all, image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     const int num_pol = all->run->num_pol;
-    double *rows;
     for (int k = 0; k < majors_num_images(all); ++k) {
         const imager_product *first =
             majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol);
         if (!all->channel[k / num_pol].has_data) continue;
-        TESS_TRY(add_rows(cycle, &rows));
-        imager_pixels(&first->rows, 0, cycle->num_rows * cycle->nx, rows);
+        TESS_TRY(tess_rows_view_as(&first->rows, TESS_PIXEL_DOUBLE, all->opts.threads,
+                                   &cycle->image[cycle->num]));
+        ++cycle->num;
     }
 cleanup:
     return status;
@@ -132,13 +136,8 @@ tess_status majors_save(void *context, image_cycle *cycle)
 {
     tess_status status = TESS_OK;
     const majors *all = context;
-    const int num_pol = all->run->num_pol;
     tess_clean_state state[TESS_MAX_POL] = {0};
-    cycle->row_first = all->images.row_first;
-    cycle->num_rows = all->images.num_rows;
-    cycle->nx = all->images.nx;
-    for (int k = 0; k < majors_num_images(all); ++k)
-        cycle->image[cycle->num++] = all->channel[k / num_pol].model[k % num_pol].value;
+    TESS_TRY(add_models(all, cycle));
     for (int g = 0; g < all->num_groups; ++g)
         if (all->group[g].clean)
             TESS_TRY(tess_clean_state_get(all->group[g].clean, &state[g]));
@@ -173,17 +172,17 @@ static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to
 static tess_status take_mask(const majors *all, int image, uint32_t **found)
 {
     tess_status status = TESS_OK;
-    const tess_clean_images *images = &all->images;
-    const int64_t pixels = images->num_rows * images->nx;
-    double *rows = tess_alloc_zero(pixels, sizeof *rows);
-    *found = tess_alloc(pixels, sizeof **found);
-    if (!rows || !*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
-    TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image,
-                                         images->row_first, images->num_rows, rows));
-    for (int64_t k = 0; k < pixels; ++k)
-        (*found)[k] = (uint32_t)rows[k];
+    imager_rows rows =
+        tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                     all->images.num_rows, TESS_PIXEL_DOUBLE);
+    *found = tess_alloc(tess_rows_count(&rows), sizeof **found);
+    if (!*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
+    TESS_TRY(tess_rows_alloc_zero(&rows));
+    TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image, &rows));
+    for (int64_t k = 0; k < tess_rows_count(&rows); ++k)
+        (*found)[k] = (uint32_t)tess_rows_pixel(&rows, k);
 cleanup:
-    tess_free(rows);
+    tess_rows_free(&rows);
     return status;
 }
 
@@ -233,28 +232,27 @@ static tess_status take_models(majors *all)
     tess_status status = TESS_OK;
     const int num_pol = all->run->num_pol;
     for (int k = 0; k < majors_num_images(all); ++k)
-        TESS_TRY(image_checkpoint_cycle_rows(
-            image_run_checkpoint(all->run), k, all->images.row_first,
-            all->images.num_rows, all->channel[k / num_pol].model[k % num_pol].value));
+        TESS_TRY(
+            image_checkpoint_cycle_rows(image_run_checkpoint(all->run), k,
+                                        &all->channel[k / num_pol].model[k % num_pol]));
 cleanup:
     return status;
 }
 
-/* Takes the first residuals, in the precision of images. Local. */
+/* Takes the first residuals. Local. */
 static tess_status take_first(majors *all, int image)
 {
     tess_status status = TESS_OK;
-    const tess_clean_images *images = &all->images;
     const int num_pol = all->run->num_pol;
     for (int k = 0; k < majors_num_images(all); ++k) {
         imager_rows *rows =
             &majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol)->rows;
         if (!all->channel[k / num_pol].has_data) continue;
+        *rows = tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                             all->images.num_rows, TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc_zero(rows));
         TESS_TRY(
-            imager_rows_zero(images->row_first, images->num_rows, images->nx, rows));
-        TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image++,
-                                             rows->row_first, rows->num_rows,
-                                             rows->value));
+            image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image++, rows));
     }
 cleanup:
     return status;

@@ -92,18 +92,17 @@ static tess_status restore(spectra *job, int c, const tess_fits_beam *beam)
     tess_status status = TESS_OK;
     const imager_product *residual = product_of(job, c, IMAGE_RESIDUAL);
     const int64_t pixels = job->images.num_rows * job->images.nx;
-    imager_rows image = residual->rows;
-    image.value = NULL;
+    imager_rows image = tess_rows_like(&residual->rows, residual->rows.type);
     if (!(job->weight[c] > 0)) return TESS_OK;
-    image.value = tess_alloc(pixels, image.is_double ? sizeof(double) : sizeof(float));
+    status = tess_rows_alloc(&image);
     job->value[c] = tess_alloc(pixels, sizeof **job->value);
-    TESS_TRY(tess_comm_agree(job->run->comm,
-                             image.value && job->value[c] ? TESS_OK : TESS_ERR_ALLOC));
+    if (!job->value[c]) status = TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(job->run->comm, status));
     TESS_TRY(majors_restore(job->run, beam, &product_of(job, c, IMAGE_MODEL)->rows,
                             &residual->rows, &image));
-    imager_pixels(&image, 0, pixels, job->value[c]);
+    tess_rows_doubles(&image, 0, pixels, job->value[c]);
 cleanup:
-    tess_free(image.value);
+    tess_rows_free(&image);
     return status;
 }
 
@@ -113,8 +112,10 @@ static tess_status allocate_maps(const spectra *job, image_map *map)
     tess_status status = TESS_OK;
     for (int k = 0; k < image_map_count(job->run->opts); ++k) {
         map[k].pol = job->pol;
-        TESS_TRY(imager_rows_zero(job->images.row_first, job->images.num_rows,
-                                  job->images.nx, &map[k].rows));
+        map[k].rows =
+            tess_rows_of(job->images.nx, job->images.ny, job->images.row_first,
+                         job->images.num_rows, TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc_zero(&map[k].rows));
     }
 cleanup:
     return status;
@@ -220,7 +221,7 @@ static tess_status make_pol(spectra *job, const tess_fits_beam *beam, image_map 
         TESS_TRY(restore(job, c, beam));
     if (has_data(job)) status = fit(job, map);
     for (int k = 0; !has_data(job) && k < image_map_count(job->run->opts); ++k)
-        imager_rows_blank(&map[k].rows);
+        if (status == TESS_OK) status = tess_rows_blank(&map[k].rows);
     TESS_TRY(tess_comm_agree(job->run->comm, status));
     if (has_data(job)) TESS_TRY(check_terms(job));
 cleanup:
@@ -255,7 +256,7 @@ cleanup:
 void spectral_maps_free(image_files *files)
 {
     for (int k = 0; k < files->num_maps; ++k)
-        imager_rows_free(&files->map[k].rows);
+        tess_rows_free(&files->map[k].rows);
     tess_free(files->map);
     files->map = NULL;
     files->num_maps = 0;

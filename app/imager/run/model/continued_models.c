@@ -183,16 +183,20 @@ tess_status continued_models_read(const image_run *run, continued_models *models
 {
     tess_status status = TESS_OK;
     model_source source;
-    double *value = rows->value;
+    imager_rows view = {0};
     TESS_TRY(find(run, models, interval, channel, pol, &source));
+    TESS_TRY(tess_rows_edit(rows, false, &view));
     if (source.set) {
         const channel_model of = channel_of(run, channel);
-        return channel_model_read(source.set, &of, source.stokes, rows->row_first,
-                                  rows->num_rows, value);
+        TESS_TRY(channel_model_read(source.set, &of, source.stokes, view.row_first,
+                                    view.num_rows, view.value));
+    } else {
+        TESS_TRY(model_pixels_read(source.file, 0, 0, view.row_first, view.num_rows,
+                                   view.value));
     }
-    TESS_TRY(
-        model_pixels_read(source.file, 0, 0, rows->row_first, rows->num_rows, value));
+    TESS_TRY(tess_rows_put_back(rows, &view));
 cleanup:
+    tess_rows_free(&view);
     return status;
 }
 

@@ -240,9 +240,11 @@ static tess_status predict_output(predict_run *run, int64_t output,
     tess_samples chosen = tess_source_samples(run->source);
     chosen.num_pol = models->num_pol;
     chosen.num_weight = 1;
-    for (int p = 0; p < models->num_pol && status == TESS_OK; ++p)
-        status =
-            imager_rows_zero(run->row_first, run->num_rows, models->geom.nx, &rows[p]);
+    for (int p = 0; p < models->num_pol && status == TESS_OK; ++p) {
+        rows[p] = tess_rows_of(models->geom.nx, models->geom.ny, run->row_first,
+                               run->num_rows, TESS_PIXEL_DOUBLE);
+        status = tess_rows_alloc_zero(&rows[p]);
+    }
     if (status == TESS_OK)
         status = output_table_choose_rows(&run->outputs, output, &batch->rows.samples,
                                           batch->row_time, &chosen);
@@ -256,7 +258,7 @@ static tess_status predict_output(predict_run *run, int64_t output,
                           1 / predictor->model.scale, &batch->rows.samples);
 cleanup:
     for (int p = 0; p < models->num_pol; ++p)
-        imager_rows_free(&rows[p]);
+        tess_rows_free(&rows[p]);
     tess_samples_free(&chosen);
     return status;
 }

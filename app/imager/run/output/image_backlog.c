@@ -19,20 +19,21 @@ void image_backlog_add(image_backlog *backlog, tess_fits_writing *file)
     backlog->file[backlog->num_files++] = file;
 }
 
-void image_backlog_keep(image_backlog *backlog, void *array)
+void image_backlog_keep(image_backlog *backlog, imager_rows *rows)
 {
-    if (array) backlog->array[backlog->num_arrays++] = array;
+    if (rows->value && !rows->is_borrowed)
+        backlog->array[backlog->num_arrays++] = *rows;
+    *rows = (imager_rows){0};
 }
 
 void image_backlog_keep_products(image_backlog *backlog, imager_product *product,
                                  int count)
 {
     for (int k = 0; k < count; ++k) {
-        if (backlog && backlog->is_started) {
-            image_backlog_keep(backlog, product[k].rows.value);
-            product[k].rows.value = NULL;
-        }
-        imager_rows_free(&product[k].rows);
+        if (backlog && backlog->is_started)
+            image_backlog_keep(backlog, &product[k].rows);
+        else
+            tess_rows_free(&product[k].rows);
     }
 }
 
@@ -75,7 +76,7 @@ void image_backlog_drop(bool root, image_backlog *backlog)
     for (int k = 0; k < backlog->num_files; ++k)
         tess_fits_leave(root, backlog->file[k]);
     for (int k = 0; k < backlog->num_arrays; ++k)
-        tess_free(backlog->array[k]);
+        tess_rows_free(&backlog->array[k]);
     tess_held_free(&backlog->held);
     backlog->num_files = backlog->num_arrays = 0;
     backlog->is_started = false;

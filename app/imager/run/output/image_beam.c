@@ -23,17 +23,21 @@ static tess_status gather_box(const image_files *output, const imager_rows *rows
     const int64_t first_y = output->opts->ny / 2 - side_y / 2;
     int64_t begin = first_y - rows->row_first, end = begin + side_y, bytes = 0;
     void *received = NULL;
+    imager_rows view = {0};
     int64_t *counts = tess_alloc_zero(tess_comm_size(output->comm), sizeof *counts);
     if (begin < 0) begin = 0;
     if (end > rows->num_rows) end = rows->num_rows;
     if (end < begin) end = begin;
     /* each row travels with its place */
     double *send = tess_alloc((end - begin) * (side_x + 1), sizeof *send);
-    TESS_TRY(tess_comm_agree(output->comm, counts && send ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = begin; k < end; ++k) {
-        double *to = send + (k - begin) * (side_x + 1);
-        to[0] = (double)(rows->row_first + k - first_y);
-        imager_pixels(rows, k * rows->nx + first_x, side_x, to + 1);
+    status = counts && send ? tess_rows_check_whole(rows, "PSF") : TESS_ERR_ALLOC;
+    if (status == TESS_OK)
+        status = tess_rows_view_some(rows, begin, end - begin, &view);
+    TESS_TRY(tess_comm_agree(output->comm, status));
+    for (int64_t k = 0; k < view.num_rows; ++k) {
+        double *to = send + k * (side_x + 1);
+        to[0] = (double)(view.row_first + k - first_y);
+        tess_rows_doubles(&view, k * view.nx + first_x, side_x, to + 1);
     }
     bytes = (end - begin) * (side_x + 1) * (int64_t)sizeof *send;
     TESS_TRY(tess_comm_gatherv(output->comm, send, bytes, 0, &received, counts));
@@ -46,6 +50,7 @@ static tess_status gather_box(const image_files *output, const imager_rows *rows
         }
     }
 cleanup:
+    tess_rows_free(&view);
     tess_free(send);
     tess_free(counts);
     tess_free(received);

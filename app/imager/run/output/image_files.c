@@ -199,20 +199,19 @@ cleanup:
     return status;
 }
 
-/* Converts rows to the precision of a product; `*copy` is NULL if they have it. */
-static tess_status convert_rows(const imager_rows *rows, bool is_double, int threads,
-                                void **copy)
+/* Views rows in the precision of files, and describes them as a product. Local. */
+static tess_status view_product(const image_files *output, const imager_rows *rows,
+                                imager_rows *view, tess_image_product *product)
 {
     tess_status status = TESS_OK;
-    const int64_t pixels = rows->num_rows * rows->nx;
-    *copy = NULL;
-    if (rows->is_double == is_double) return TESS_OK;
-    *copy = tess_alloc(pixels, is_double ? sizeof(double) : sizeof(float));
-    if (!*copy) TESS_FAIL(TESS_ERR_ALLOC, "no memory for rows of an image");
-    if (is_double)
-        imager_pixels(rows, 0, pixels, *copy);
-    else
-        imager_rows_to_single(rows, threads, *copy);
+    const tess_image_opts *opts = output->opts;
+    product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
+    TESS_TRY(tess_rows_check_whole(rows, product->kind));
+    TESS_TRY(tess_rows_view_as(rows, tess_pixel_of(product->is_double),
+                               opts->layout.threads, view));
+    product->row_first = view->row_first;
+    product->num_rows = view->num_rows;
+    product->pixel = view->value;
 cleanup:
     return status;
 }
@@ -228,17 +227,10 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     const char *const first_name = product->kind;
     const char *const second_name = image_second_name(opts, kind);
     const bool has_file = opts->output && image_has_file(output, kind, k);
-    const int64_t pixels = rows->num_rows * rows->nx;
-    void *copy = NULL;
-    product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
-    product->row_first = rows->row_first;
-    product->num_rows = rows->num_rows;
-    status = convert_rows(rows, product->is_double, opts->layout.threads, &copy);
-    product->pixel = copy ? copy : rows->value;
-    if (output->backlog && copy) {
-        image_backlog_keep(output->backlog, copy);
-        copy = NULL;
-    }
+    const int64_t pixels = tess_rows_count(rows);
+    imager_rows view = {0};
+    status = view_product(output, rows, &view, product);
+    if (output->backlog) image_backlog_keep(output->backlog, &view);
     TESS_TRY(tess_comm_agree(output->comm, status));
     if (opts->take)
         TESS_TRY(
@@ -258,7 +250,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     if (has_file && image_has_preview(opts, kind, product->channel))
         TESS_TRY(write_file(output, named, product, true, held));
 cleanup:
-    tess_free(copy);
+    tess_rows_free(&view);
     return status;
 }
 
@@ -447,16 +439,21 @@ static tess_status corrected_rows(const image_corrected *corrected,
     const bool is_beam = corrected->of == IMAGE_PRIMARY_BEAM;
     const double blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN;
     const bool is_weight = strncmp(corrected->name, "weight", 6) == 0;
-    const int64_t pixels = image->num_rows * image->nx;
-    TESS_TRY(imager_rows_zero(image->row_first, image->num_rows, image->nx, rows));
-    for (int64_t k = 0; k < pixels; ++k) {
-        const double power = imager_pixel(beam, k), value = imager_pixel(image, k);
+    imager_rows of = {0}, by = {0};
+    *rows = tess_rows_like(image, TESS_PIXEL_DOUBLE);
+    TESS_TRY(tess_rows_alloc(rows));
+    TESS_TRY(tess_rows_view(image, &of));
+    TESS_TRY(tess_rows_view(beam, &by));
+    for (int64_t k = 0; k < tess_rows_count(rows); ++k) {
+        const double power = tess_rows_pixel(&by, k), value = tess_rows_pixel(&of, k);
         ((double *)rows->value)[k] = !(power >= limit) ? blank
                                      : is_weight       ? power * power
                                      : is_beam         ? power
                                                        : value / power;
     }
 cleanup:
+    tess_rows_free(&of);
+    tess_rows_free(&by);
     return status;
 }
 
@@ -486,15 +483,12 @@ static tess_status write_corrected_kind(const image_files *output,
         TESS_TRY(tess_comm_agree(output->comm, status));
         /* as models, they have no preview */
         status = write_image(output, IMAGE_MODEL, k, &rows, to, held);
-        if (output->backlog) {
-            image_backlog_keep(output->backlog, rows.value);
-            rows.value = NULL;
-        }
-        imager_rows_free(&rows);
+        if (output->backlog) image_backlog_keep(output->backlog, &rows);
+        tess_rows_free(&rows);
         TESS_TRY(status);
     }
 cleanup:
-    imager_rows_free(&rows);
+    tess_rows_free(&rows);
     to->polarisation = NULL;
     to->meta = NULL;
     return status;
@@ -529,20 +523,30 @@ static void warn_of_blanks(const image_files *output, int64_t interval, int64_t 
     }
 }
 
+/* Local. */
+static tess_status check_model(const imager_rows *rows)
+{
+    tess_status status = TESS_OK;
+    imager_rows view = {0};
+    TESS_TRY(tess_rows_view(rows, &view));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k)
+        if (!isfinite(tess_rows_pixel(&view, k)))
+            TESS_FAIL(TESS_ERR_INTERNAL, "pixel (%lld, %lld) of a model is %g",
+                      (long long)(view.col_first + k % view.num_cols) + 1,
+                      (long long)(view.row_first + k / view.num_cols) + 1,
+                      tess_rows_pixel(&view, k));
+cleanup:
+    tess_rows_free(&view);
+    return status;
+}
+
 /* No file gets a model that is not finite, whatever it comes from. Collective. */
 static tess_status check_models(const image_files *output,
                                 const imager_product *product)
 {
     tess_status status = TESS_OK;
     for (int p = 0; status == TESS_OK && p < output->kinds.num[IMAGE_MODEL]; ++p)
-        for (int64_t k = 0; k < product[p].rows.num_rows * product[p].rows.nx; ++k)
-            if (!isfinite(imager_pixel(&product[p].rows, k)))
-                TESS_FAIL(
-                    TESS_ERR_INTERNAL, "pixel (%lld, %lld) of a model is %g",
-                    (long long)(k % product[p].rows.nx) + 1,
-                    (long long)(product[p].rows.row_first + k / product[p].rows.nx) + 1,
-                    imager_pixel(&product[p].rows, k));
-cleanup:
+        status = check_model(&product[p].rows);
     return tess_comm_agree(output->comm, status);
 }
 

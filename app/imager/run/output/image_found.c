@@ -71,7 +71,7 @@ static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads
                            bool wants_deviation, tess_row_stats *stats)
 {
     const tess_stat_rows own = {.value = rows->value,
-                                .is_double = rows->is_double,
+                                .is_double = rows->type == TESS_PIXEL_DOUBLE,
                                 .nx = rows->nx,
                                 .row_first = rows->row_first,
                                 .num_rows = rows->num_rows,

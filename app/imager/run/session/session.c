@@ -173,6 +173,18 @@ static void blank(const image_session *session, double *image, double *psf)
         psf[k] = (double)NAN;
 }
 
+/* Copies an image to the caller's array. Local. */
+static tess_status take_image(const imager_product *product, double *image)
+{
+    tess_status status = TESS_OK;
+    imager_rows view = {0};
+    TESS_TRY(tess_rows_view(&product->rows, &view));
+    tess_rows_doubles(&view, 0, tess_rows_count(&view), image);
+cleanup:
+    tess_rows_free(&view);
+    return status;
+}
+
 tess_status session_images(image_session *session, session_output *output,
                            const visset_request *request, const double *model,
                            double *image, double *psf)
@@ -192,14 +204,16 @@ tess_status session_images(image_session *session, session_output *output,
     if (status == TESS_OK) status = visset_image(set, request, &no_stages, product);
     visset_leave(set);
     TESS_TRY(status);
-    for (int p = 0; p < facts->num_pol && pixels > 0; ++p) {
+    for (int p = 0; p < facts->num_pol && pixels > 0 && status == TESS_OK; ++p) {
         const int weight = facts->num_pol + (set->sums.num_weight == 1 ? 0 : p);
-        imager_pixels(&product[p].rows, 0, pixels, image + p * pixels);
-        if (psf) imager_pixels(&product[weight].rows, 0, pixels, psf + p * pixels);
+        status = take_image(&product[p], image + p * pixels);
+        if (psf && status == TESS_OK)
+            status = take_image(&product[weight], psf + p * pixels);
     }
+    TESS_TRY(tess_comm_agree(session->run.comm, status));
 cleanup:
     for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
-        imager_rows_free(&product[k].rows);
+        tess_rows_free(&product[k].rows);
     return status;
 }
 

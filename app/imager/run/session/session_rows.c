@@ -2,20 +2,16 @@
  * ranks on arguments. */
 #include "session_private.h"
 #include "tess_imager_session.h"
-#include <string.h>
 
 void session_model_rows(const image_session *session, const double *model,
                         imager_rows *rows)
 {
     const image_session_facts *facts = &session->facts;
-    const int64_t pixels = facts->num_rows * facts->nx;
-    for (int p = 0; p < facts->num_pol; ++p) {
-        const double *from = pixels > 0 ? model + p * pixels : NULL;
-        rows[p] =
-            (imager_rows){facts->row_first, facts->num_rows, facts->nx, true, NULL};
-        /* a row's values are not const; these are the caller's, and are only read */
-        memcpy(&rows[p].value, &from, sizeof from);
-    }
+    const imager_rows like = tess_rows_of(facts->nx, facts->ny, facts->row_first,
+                                          facts->num_rows, TESS_PIXEL_DOUBLE);
+    const int64_t pixels = tess_rows_count(&like);
+    for (int p = 0; p < facts->num_pol; ++p)
+        rows[p] = tess_rows_borrow(&like, pixels > 0 ? model + p * pixels : NULL);
 }
 
 /* TESS_ERR_USAGE: the session has no such output. Local. */

@@ -217,9 +217,11 @@ tess_status image_empty_products(const image_run *run, imager_product *product)
     const int64_t end = run->opts->ny * (rank + 1) / size;
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         product[k].sum_weights = product[k].variance = product[k].effective_vis = 0;
-        status = imager_rows_zero(first, end - first, run->opts->nx, &product[k].rows);
+        product[k].rows = tess_rows_of(run->opts->nx, run->opts->ny, first, end - first,
+                                       TESS_PIXEL_DOUBLE);
+        status = tess_rows_alloc_zero(&product[k].rows);
         if (status == TESS_OK && !image_kinds_is_model(kinds, k))
-            imager_rows_blank(&product[k].rows);
+            status = tess_rows_blank(&product[k].rows);
     }
     return tess_comm_agree(run->comm, status);
 }

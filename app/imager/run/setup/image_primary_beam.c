@@ -260,8 +260,8 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
             const double y =
                 (double)(rows->row_first + row - opts->ny / 2) * opts->scale_rad;
             const double l = run->info->turn[0] - x, m = run->info->turn[1] + y;
-            ((double *)rows->value)[row * rows->nx + i] =
-                power_at(run->output.primary_beam, mean, l, m);
+            tess_rows_set(rows, row * rows->nx + i,
+                          power_at(run->output.primary_beam, mean, l, m));
         }
 }
 
@@ -279,12 +279,12 @@ static tess_status make_all(const image_run *run, int64_t output,
             mean = NULL;
             TESS_TRY(make_mean(run, beam, output, k, &mean));
         }
-        TESS_TRY(
-            imager_rows_zero(like->row_first, like->num_rows, like->nx, &to[k].rows));
+        to[k].rows = tess_rows_like(like, TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc(&to[k].rows));
         if (mean)
             fill_rows(run, mean, &to[k].rows);
         else
-            imager_rows_blank(&to[k].rows);
+            TESS_TRY(tess_rows_blank(&to[k].rows));
     }
 cleanup:
     tess_beam_mean_destroy(mean);
