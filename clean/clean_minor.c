@@ -251,13 +251,13 @@ cleanup:
     return status;
 }
 
-static tess_status begin(minor *run, void *const *residual)
+static tess_status begin(minor *run, const tess_rows *residual)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
     const bool resumed = clean->log.num_loops > 0;
     const clean_begin data = {.residual = residual,
-                              .mask = clean->mask,
+                              .mask = clean->has_mask ? &clean->mask : NULL,
                               .found = clean_is_masked(clean) ? clean->found : NULL,
                               .local_rms = clean->setup.opts.local.kind !=
                                                TESS_CLEAN_GLOBAL_RMS &&
@@ -319,7 +319,7 @@ static void mark(tess_clean *clean, int scale, const clean_components *merged)
 }
 
 /* Adds the components to the models. Local. */
-static tess_status add_found(minor *run, double *const *model)
+static tess_status add_found(minor *run, const tess_rows *model)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
@@ -380,7 +380,7 @@ static bool goes_on_after(tess_clean *clean, tess_clean_end end)
     return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS;
 }
 
-static tess_status finish(minor *run, void *const *residual, double *const *model)
+static tess_status finish(minor *run, const tess_rows *residual, const tess_rows *model)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
@@ -403,8 +403,24 @@ cleanup:
     return status;
 }
 
-tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
-                             double *const *model, tess_clean_report *report)
+/* Checks the rows that the caller gives. Local. */
+static tess_status check_all(const tess_clean *clean, const tess_rows *residual,
+                             const tess_rows *model)
+{
+    tess_status status = TESS_OK;
+    const clean_join *join = &clean->setup.join;
+    for (int k = 0; k < join->num_out * join->num_pol; ++k) {
+        TESS_TRY(clean_check_rows(clean, &model[k]));
+        if (join->average[k] > 0) TESS_TRY(clean_check_rows(clean, &residual[k]));
+        if (model[k].type != TESS_PIXEL_DOUBLE)
+            TESS_FAIL(TESS_ERR_USAGE, "models are in double precision");
+    }
+cleanup:
+    return status;
+}
+
+tess_status tess_clean_minor(tess_clean *clean, const tess_rows *residual,
+                             const tess_rows *model, tess_clean_report *report)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
@@ -412,10 +428,12 @@ tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
     minor run = {.clean = clean, .report = report};
     *report = (tess_clean_report){0};
     clean->ops->spent(clean->work, &transforms, &seconds);
-    if (clean->average) {
-        clean_average_rows(clean, residual);
+    status = check_all(clean, residual, model);
+    if (clean->average && status == TESS_OK) {
+        status = clean_average_rows(clean, residual);
         residual = clean->average;
     }
+    TESS_TRY(tess_comm_agree(clean->setup.comm, status));
     TESS_TRY(begin(&run, residual));
     TESS_TRY(all_loops(&run));
     TESS_TRY(finish(&run, residual, model));

@@ -44,11 +44,12 @@ struct tess_clean {
     const tess_clean_ops *ops;
     clean_work *work;
     tess_clean_calls calls;
-    uint8_t *mask;   /* rows of the user's mask, or NULL */
-    uint32_t *found; /* rows of the automatic mask, or NULL */
-    bool *has_psf;   /* [num_images] whether its PSF is there, or none is needed */
-    void **average;  /* [num_images] rows of averaged residuals, and before these of
-                        averaged PSFs, if channels are averaged, or NULL */
+    bool has_mask;
+    tess_rows mask;     /* the user's */
+    uint32_t *found;    /* rows of the automatic mask, or NULL */
+    bool *has_psf;      /* [num_images] whether its PSF is there, or none is needed */
+    tess_rows *average; /* [num_images] averaged residuals, and before these averaged
+                           PSFs, in host memory, if channels are averaged, or NULL */
     clean_components
         *kept; /* [num_scales] merged components of all earlier minor loops, or NULL */
     clean_major_state major;
@@ -75,9 +76,12 @@ tess_status clean_log_spread(const clean_log *log, int scale, const clean_join *
 /** Keep merged components of a scale, if components are kept. TESS_ERR_ALLOC. Local. */
 tess_status clean_keep(tess_clean *clean, int scale, const clean_components *merged);
 
+/** TESS_ERR_USAGE: these are not this rank's rows of an image. Local. */
+tess_status clean_check_rows(const tess_clean *clean, const tess_rows *rows);
+
 /** average[] := the averages of the caller's images that are cleaned as one; images
- * without data are 0. Local. */
-void clean_average_rows(const tess_clean *clean, void *const *rows);
+ * without data are 0. TESS_ERR_ALLOC. Local. */
+tess_status clean_average_rows(const tess_clean *clean, const tess_rows *rows);
 
 /** Whether the automatic mask is being recorded (phase 1). Local. */
 bool clean_records(const tess_clean *clean);

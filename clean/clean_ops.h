@@ -1,7 +1,8 @@
 /** @file clean_ops.h  (private to clean/)
  *  What a backend does for a minor loop. The order of work (clean_minor.c) sees peaks,
  *  components and thresholds; images, spectra and lists of candidates are the
- * backend's, in memory of its own.
+ * backend's, in memory of its own. It gets the caller's rows as they are, and takes
+ * views of those that do not live where it computes.
  */
 #ifndef TESS_CLEAN_OPS_H
 #define TESS_CLEAN_OPS_H
@@ -52,8 +53,8 @@ static inline bool clean_peak_is_better(const clean_peak *one, const clean_peak 
 
 /** What the backend needs for a minor loop. */
 typedef struct clean_begin {
-    void *const *residual; /**< the caller's rows */
-    const uint8_t *mask;   /**< rows of the user's mask, or NULL */
+    const tess_rows *residual; /**< [num_images] the caller's */
+    const tess_rows *mask;     /**< the user's mask, or NULL */
     const uint32_t *found; /**< rows of the automatic mask where it holds, or NULL */
     bool local_rms;
 } clean_begin;
@@ -88,7 +89,7 @@ struct tess_clean_ops {
     const char *name;
     tess_status (*create)(const clean_setup *setup, clean_work **work);
     void (*destroy)(clean_work *work);
-    tess_status (*set_psf)(clean_work *work, int image, const void *rows);
+    tess_status (*set_psf)(clean_work *work, int image, const tess_rows *psf);
     /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
      *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);
@@ -110,10 +111,11 @@ struct tess_clean_ops {
     tess_status (*subtract)(clean_work *work, int scale, clean_components *merged);
     /** Give the residual's rows to the caller. NaN pixels stay as they are; `rms` is
      * that of the mean over the others. */
-    tess_status (*finish)(clean_work *work, void *const *residual, double *rms);
-    /** Add components of a scale to rows of the models. Local. */
+    tess_status (*finish)(clean_work *work, const tess_rows *residual, double *rms);
+    /** Add components of a scale to rows of the models, model[merged->num_images].
+     * Local. */
     tess_status (*add)(clean_work *work, int scale, const clean_components *merged,
-                       double *const *model);
+                       const tess_rows *model);
     /** Number and time of the transforms so far. Local. */
     void (*spent)(const clean_work *work, double *transforms, double *seconds);
     /** Memory that an object would take, as tess_clean_bytes. Local. */

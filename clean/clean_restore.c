@@ -9,14 +9,11 @@
 #include "tess_real.h"
 
 typedef struct restoring {
-    const tess_clean_images *images;
     tess_convolve *plan;
     bool is_double;
     int64_t length;
     clean_exponent exponent;
-    const double *model;
-    const void *residual;
-    void *image;
+    tess_rows model, residual, image; /* views */
     void *spectrum;
 } restoring;
 
@@ -30,11 +27,11 @@ static void find_shape(restoring *job, const tess_clean_beam *beam)
 static bool give_beam(void *context, int64_t row, void *line)
 {
     const restoring *job = context;
-    const tess_clean_images *images = job->images;
+    const tess_rows *rows = &job->image;
     const clean_exponent *e = &job->exponent;
-    const double y = (double)(images->row_first + row - images->ny / 2);
-    for (int64_t k = 0; k < images->nx; ++k) {
-        const double x = (double)(k - images->nx / 2);
+    const double y = (double)(rows->row_first + row - rows->ny / 2);
+    for (int64_t k = 0; k < rows->nx; ++k) {
+        const double x = (double)(k - rows->nx / 2);
         tess_real_set(
             line, job->is_double, k,
             exp(-(e->along_x * x * x + e->along_y * y * y + e->across * x * y)));
@@ -58,10 +55,11 @@ static void take_beam(void *context, int64_t column, void *line)
 static bool give_model(void *context, int64_t row, void *line)
 {
     const restoring *job = context;
-    const double *from = job->model + row * job->images->nx;
+    const int64_t nx = job->model.nx;
     bool any = false;
-    for (int64_t k = 0; k < job->images->nx; ++k) {
-        const double value = isfinite(from[k]) ? from[k] : 0;
+    for (int64_t k = 0; k < nx; ++k) {
+        double value = tess_rows_pixel(&job->model, row * nx + k);
+        if (!isfinite(value)) value = 0;
         any = any || value != 0;
         tess_real_set(line, job->is_double, k, value);
     }
@@ -100,58 +98,85 @@ static bool give_product(void *context, int64_t column, void *line)
 static void take_image(void *context, int64_t row, void *line)
 {
     const restoring *job = context;
-    const bool rows_are_double = job->images->rows_are_double;
-    for (int64_t k = 0; k < job->images->nx; ++k) {
-        const int64_t at = row * job->images->nx + k;
-        tess_real_set(job->image, rows_are_double, at,
+    const int64_t nx = job->image.nx;
+    for (int64_t k = 0; k < nx; ++k)
+        tess_rows_set(&job->image, row * nx + k,
                       tess_real_at(line, job->is_double, k) +
-                          tess_real_at(job->residual, rows_are_double, at));
-    }
+                          tess_rows_pixel(&job->residual, row * nx + k));
 }
 
 static void copy_residual(const restoring *job)
 {
-    const tess_clean_images *images = job->images;
-    if (job->image == job->residual) return;
-    memcpy(job->image, job->residual,
-           (size_t)(images->num_rows * images->nx) *
-               (images->rows_are_double ? sizeof(double) : sizeof(float)));
+    for (int64_t k = 0; k < tess_rows_count(&job->image); ++k)
+        tess_rows_set(&job->image, k, tess_rows_pixel(&job->residual, k));
 }
 
-tess_status tess_clean_restore(tess_comm *comm, const tess_clean_images *images,
-                               const tess_clean_opts *opts, const tess_clean_beam *beam,
-                               const double *model, const void *residual, void *image)
+/* The convolution of the views. Collective. */
+static tess_status convolve(tess_comm *comm, const tess_clean_opts *opts,
+                            restoring *job)
 {
     enum { USES = 3 };
     tess_status status = TESS_OK;
-    const tess_convolve_opts transforms = {.nx = images->nx,
-                                           .ny = images->ny,
-                                           .row_first = images->row_first,
-                                           .num_rows = images->num_rows,
+    const tess_convolve_opts transforms = {.nx = job->image.nx,
+                                           .ny = job->image.ny,
+                                           .row_first = job->image.row_first,
+                                           .num_rows = job->image.num_rows,
                                            .uses = USES,
                                            .is_double = opts->is_double,
                                            .repeatable = opts->repeatable,
                                            .threads = opts->threads};
-    restoring job = {.images = images,
-                     .is_double = opts->is_double,
-                     .model = model,
-                     .residual = residual,
-                     .image = image};
     int64_t first, columns;
-    if (!(beam->major_px > 0 && beam->minor_px > 0)) {
-        copy_residual(&job);
-        return TESS_OK;
-    }
-    find_shape(&job, beam);
-    TESS_TRY(tess_convolve_create(comm, &transforms, &job.plan));
-    tess_convolve_columns(job.plan, &first, &columns, &job.length);
-    job.spectrum = tess_alloc(columns * job.length, job.is_double ? 16 : 8);
-    TESS_TRY(tess_comm_agree(comm, job.spectrum ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_convolve_forward(job.plan, true, give_beam, take_beam, &job));
-    TESS_TRY(tess_convolve_forward(job.plan, false, give_model, take_model, &job));
-    TESS_TRY(tess_convolve_inverse(job.plan, NULL, give_product, take_image, &job));
+    TESS_TRY(tess_convolve_create(comm, &transforms, &job->plan));
+    tess_convolve_columns(job->plan, &first, &columns, &job->length);
+    job->spectrum = tess_alloc(columns * job->length, job->is_double ? 16 : 8);
+    TESS_TRY(tess_comm_agree(comm, job->spectrum ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_convolve_forward(job->plan, true, give_beam, take_beam, job));
+    TESS_TRY(tess_convolve_forward(job->plan, false, give_model, take_model, job));
+    TESS_TRY(tess_convolve_inverse(job->plan, NULL, give_product, take_image, job));
 cleanup:
-    tess_convolve_destroy(job.plan);
-    tess_free(job.spectrum);
+    tess_convolve_destroy(job->plan);
+    tess_free(job->spectrum);
+    return status;
+}
+
+static bool are_alike(const tess_rows *a, const tess_rows *b)
+{
+    return a->nx == b->nx && a->ny == b->ny && a->row_first == b->row_first &&
+           a->num_rows == b->num_rows && tess_rows_are_whole(a) &&
+           tess_rows_are_whole(b);
+}
+
+/* Local. */
+static tess_status view_all(const tess_rows *model, const tess_rows *residual,
+                            const tess_rows *image, restoring *job)
+{
+    tess_status status = TESS_OK;
+    if (!are_alike(model, image) || !are_alike(residual, image))
+        TESS_FAIL(TESS_ERR_USAGE, "model, residual and image have other rows");
+    TESS_TRY(tess_rows_view(model, &job->model));
+    TESS_TRY(tess_rows_view(residual, &job->residual));
+    TESS_TRY(tess_rows_edit(image, false, &job->image));
+cleanup:
+    return status;
+}
+
+tess_status tess_clean_restore(tess_comm *comm, const tess_clean_opts *opts,
+                               const tess_clean_beam *beam, const tess_rows *model,
+                               const tess_rows *residual, const tess_rows *image)
+{
+    tess_status status = TESS_OK;
+    restoring job = {.is_double = opts->is_double};
+    TESS_TRY(tess_comm_agree(comm, view_all(model, residual, image, &job)));
+    if (beam->major_px > 0 && beam->minor_px > 0) {
+        find_shape(&job, beam);
+        TESS_TRY(convolve(comm, opts, &job));
+    } else {
+        copy_residual(&job);
+    }
+    TESS_TRY(tess_comm_agree(comm, tess_rows_put_back(image, &job.image)));
+cleanup:
+    tess_rows_free(&job.model);
+    tess_rows_free(&job.residual);
+    tess_rows_free(&job.image);
     return status;
 }

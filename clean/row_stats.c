@@ -54,13 +54,14 @@ static void add_part(part *all, const part *more)
     take_extremes(all, more);
 }
 
-static row_sum add_row(const tess_stat_rows *rows, int64_t row, part *own)
+static row_sum add_row(const tess_rows *rows, int64_t row, part *own)
 {
     row_sum sum = {0, 0};
-    const double first = (double)((rows->row_first + row) * rows->nx);
-    for (int64_t k = 0; k < rows->nx; ++k) {
+    const bool is_double = rows->type == TESS_PIXEL_DOUBLE;
+    const double first = (double)((rows->row_first + row) * rows->nx + rows->col_first);
+    for (int64_t k = 0; k < rows->num_cols; ++k) {
         const double value =
-            tess_real_at(rows->value, rows->is_double, row * rows->nx + k);
+            tess_real_at(rows->value, is_double, row * rows->num_cols + k);
         if (!isfinite(value)) continue;
         ++own->count;
         sum.sum += value;
@@ -78,10 +79,10 @@ static row_sum add_row(const tess_stat_rows *rows, int64_t row, part *own)
 }
 
 /* sums[num_rows]: written. */
-static part measure(const tess_stat_rows *rows, row_sum *sums)
+static part measure(const tess_rows *rows, int threads, row_sum *sums)
 {
     part all = nothing;
-#pragma omp parallel num_threads(rows->threads)
+#pragma omp parallel num_threads(threads)
     {
         part own = nothing;
 #pragma omp for schedule(static) nowait
@@ -120,20 +121,33 @@ cleanup:
     return status;
 }
 
-tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
+/* Local. */
+static tess_status view_reals(const tess_rows *rows, tess_rows *view)
+{
+    tess_status status = TESS_OK;
+    if (rows->type == TESS_PIXEL_MASK)
+        TESS_FAIL(TESS_ERR_INTERNAL, "a mask has no statistics");
+    TESS_TRY(tess_rows_view(rows, view));
+cleanup:
+    return status;
+}
+
+tess_status tess_row_stats_measure(tess_comm *comm, const tess_rows *rows, int threads,
                                    bool wants_noise, tess_row_stats *stats)
 {
     tess_status status = TESS_OK;
-    const row_pixels pixels = {.value = rows->value,
-                               .is_double = rows->is_double,
-                               .count = rows->num_rows * rows->nx,
-                               .threads = rows->threads};
+    tess_rows view = {0};
     double middle, deviation = 0;
     part own, all;
     all_sums *total = tess_alloc_zero(1, sizeof *total);
     row_sum *sums = tess_alloc(rows->num_rows, sizeof *sums);
-    TESS_TRY(tess_comm_agree(comm, total && sums ? TESS_OK : TESS_ERR_ALLOC));
-    own = measure(rows, sums);
+    status = total && sums ? view_reals(rows, &view) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(comm, status));
+    const row_pixels pixels = {.value = view.value,
+                               .is_double = view.type == TESS_PIXEL_DOUBLE,
+                               .count = tess_rows_count(&view),
+                               .threads = threads};
+    own = measure(&view, threads, sums);
     TESS_TRY(gather(comm, &own, &all));
     TESS_TRY(sum_rows(comm, sums, rows->num_rows, total));
     if (wants_noise) TESS_TRY(row_deviation(comm, &pixels, &middle, &deviation));
@@ -147,6 +161,7 @@ tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
                               .rms = all.count > 0 ? sqrt(squares / all.count) : 0,
                               .noise = ROW_SIGMA_PER_DEVIATION * deviation};
 cleanup:
+    tess_rows_free(&view);
     tess_free(total);
     tess_free(sums);
     return status;

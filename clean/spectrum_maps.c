@@ -14,10 +14,10 @@ enum { MOST = TESS_CLEAN_MOST_TERMS };
 
 typedef struct mapping {
     const clean_spectrum *spectrum;
-    const double *const *value;
+    tess_rows *value; /* [num_images] views */
     const double *sigma;
-    const tess_spectrum_maps *maps;
-    double *room;   /* [threads][num_channels] */
+    tess_spectrum_maps *maps; /* views */
+    double *room;             /* [threads][num_channels] */
     double *filter; /* [num_filters][num_channels]: see may_be_significant() */
     int num_filters;
 } mapping;
@@ -102,7 +102,7 @@ static bool take_pixel(const mapping *job, int64_t k, double *value)
 {
     const clean_spectrum *s = job->spectrum;
     for (int c = 0; c < s->num_channels; ++c) {
-        value[c] = s->weight[c] > 0 ? job->value[c][k] : 0;
+        value[c] = s->weight[c] > 0 ? tess_rows_pixel(&job->value[c], k) : 0;
         if (!isfinite(value[c])) return false;
     }
     return true;
@@ -155,25 +155,30 @@ static void put_index(const mapping *job, int64_t k, const pixel_fit *fit)
     const tess_spectrum_maps *maps = job->maps;
     const double a = fit->term[0];
     if (job->spectrum->kind == TESS_CLEAN_LOG_POLYNOMIAL) {
-        maps->index[k] = fit->term[1];
-        maps->index_error[k] = sqrt(fit->covariance[1][1]);
+        tess_rows_set(&maps->index, k, fit->term[1]);
+        tess_rows_set(&maps->index_error, k, sqrt(fit->covariance[1][1]));
         return;
     }
     const double alpha = fit->term[1] / a; /* d ln S / d ln ν at ν0 */
-    maps->index[k] = alpha;
-    maps->index_error[k] =
-        sqrt(fit->covariance[1][1] + alpha * alpha * fit->covariance[0][0] -
-             2 * alpha * fit->covariance[0][1]) /
-        fabs(a);
+    tess_rows_set(&maps->index, k, alpha);
+    tess_rows_set(&maps->index_error, k,
+                  sqrt(fit->covariance[1][1] + alpha * alpha * fit->covariance[0][0] -
+                       2 * alpha * fit->covariance[0][1]) /
+                      fabs(a));
 }
 
 static void put_blank(const mapping *job, int64_t k, int first_term)
 {
     const tess_spectrum_maps *maps = job->maps;
-    for (int i = first_term; i < job->spectrum->num_terms; ++i)
-        maps->term[i][k] = maps->error[i][k] = (double)NAN;
-    if (maps->index) maps->index[k] = maps->index_error[k] = (double)NAN;
-    maps->misfit[k] = NAN;
+    for (int i = first_term; i < job->spectrum->num_terms; ++i) {
+        tess_rows_set(&maps->term[i], k, (double)NAN);
+        tess_rows_set(&maps->error[i], k, (double)NAN);
+    }
+    if (maps->index.value) {
+        tess_rows_set(&maps->index, k, (double)NAN);
+        tess_rows_set(&maps->index_error, k, (double)NAN);
+    }
+    tess_rows_set(&maps->misfit, k, (double)NAN);
 }
 
 static void map_pixel(const mapping *job, int64_t k, double *value)
@@ -186,15 +191,15 @@ static void map_pixel(const mapping *job, int64_t k, double *value)
     }
     fit_pixel(job, value, &fit);
     for (int i = 0; i < s->num_terms; ++i) {
-        job->maps->term[i][k] = fit.term[i];
-        job->maps->error[i][k] = sqrt(fit.covariance[i][i]);
+        tess_rows_set(&job->maps->term[i], k, fit.term[i]);
+        tess_rows_set(&job->maps->error[i], k, sqrt(fit.covariance[i][i]));
     }
-    job->maps->misfit[k] = (float)(fit.chi2 / most_chi2(s));
+    tess_rows_set(&job->maps->misfit, k, fit.chi2 / most_chi2(s));
     const bool significant =
         fabs(fit.term[0]) >= TESS_SPECTRUM_SIGNIFICANT * sqrt(fit.covariance[0][0]);
     if (!significant)
         put_blank(job, k, s->kind == TESS_CLEAN_LOG_POLYNOMIAL ? 0 : s->num_terms);
-    else if (job->maps->index)
+    else if (job->maps->index.value)
         put_index(job, k, &fit);
 }
 
@@ -207,14 +212,88 @@ static tess_status make_room(mapping *job, int threads)
                                          "spectra of a row");
 }
 
-tess_status tess_spectrum_fit(const tess_clean_images *images,
-                              const double *const *value, const double *sigma,
-                              int threads, const tess_spectrum_maps *maps)
+/* Views of the images that have pixels. */
+static tess_status view_values(const tess_clean_images *images, const tess_rows *value,
+                               mapping *job)
+{
+    tess_status status = TESS_OK;
+    job->value = tess_alloc_zero(images->num_images, sizeof *job->value);
+    if (!job->value)
+        TESS_FAIL(TESS_ERR_ALLOC, "images of %d channels", images->num_images);
+    for (int c = 0; c < images->num_images; ++c)
+        TESS_TRY(tess_rows_view(&value[c], &job->value[c]));
+cleanup:
+    return status;
+}
+
+static void drop_values(const tess_clean_images *images, mapping *job)
+{
+    for (int c = 0; job->value && c < images->num_images; ++c)
+        tess_rows_free(&job->value[c]);
+    tess_free(job->value);
+}
+
+/* All maps, of the caller or their views, one after the other. */
+enum { MOST_MAPS = 2 * MOST + 3 };
+
+static void list_maps(tess_spectrum_maps *maps, tess_rows *list[MOST_MAPS])
+{
+    for (int i = 0; i < MOST; ++i) {
+        list[2 * i] = &maps->term[i];
+        list[2 * i + 1] = &maps->error[i];
+    }
+    list[2 * MOST] = &maps->index;
+    list[2 * MOST + 1] = &maps->index_error;
+    list[2 * MOST + 2] = &maps->misfit;
+}
+
+/* Views of the maps that have pixels. */
+static tess_status edit_maps(const tess_spectrum_maps *maps, tess_spectrum_maps *views)
+{
+    tess_status status = TESS_OK;
+    tess_spectrum_maps own = *maps;
+    tess_rows *of[MOST_MAPS], *view[MOST_MAPS];
+    list_maps(&own, of);
+    list_maps(views, view);
+    for (int k = 0; k < MOST_MAPS; ++k)
+        if (of[k]->value) TESS_TRY(tess_rows_edit(of[k], false, view[k]));
+cleanup:
+    return status;
+}
+
+static tess_status put_maps_back(const tess_spectrum_maps *maps,
+                                 tess_spectrum_maps *views)
+{
+    tess_status status = TESS_OK;
+    tess_spectrum_maps own = *maps;
+    tess_rows *of[MOST_MAPS], *view[MOST_MAPS];
+    list_maps(&own, of);
+    list_maps(views, view);
+    for (int k = 0; k < MOST_MAPS; ++k)
+        if (of[k]->value) TESS_TRY(tess_rows_put_back(of[k], view[k]));
+cleanup:
+    return status;
+}
+
+static void drop_maps(tess_spectrum_maps *maps)
+{
+    tess_rows *list[MOST_MAPS];
+    list_maps(maps, list);
+    for (int k = 0; k < MOST_MAPS; ++k)
+        tess_rows_free(list[k]);
+}
+
+tess_status tess_spectrum_fit(const tess_clean_images *images, const tess_rows *value,
+                              const double *sigma, int threads,
+                              const tess_spectrum_maps *maps)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = images->num_rows * images->nx;
     clean_join join = {0};
-    mapping job = {.value = value, .sigma = sigma, .maps = maps};
+    tess_spectrum_maps views = {0};
+    mapping job = {.sigma = sigma, .maps = &views};
+    TESS_TRY(view_values(images, value, &job));
+    TESS_TRY(edit_maps(maps, &views));
     TESS_TRY(clean_join_create(images, &join));
     job.spectrum = &join.spectrum;
     TESS_TRY(make_room(&job, threads));
@@ -226,7 +305,10 @@ tess_status tess_spectrum_fit(const tess_clean_images *images,
         for (int64_t k = 0; k < pixels; ++k)
             map_pixel(&job, k, own);
     }
+    TESS_TRY(put_maps_back(maps, &views));
 cleanup:
+    drop_values(images, &job);
+    drop_maps(&views);
     tess_free(job.room);
     tess_free(job.filter);
     clean_join_free(&join);
@@ -235,16 +317,17 @@ cleanup:
 
 /* ---- more terms ---- */
 
-static bool is_tried(const tess_clean_images *images, const tess_spectrum_trial *trial,
-                     int64_t k)
+/* `misfit`: a view of the trial's. */
+static bool is_tried(const tess_clean_images *images, const tess_rows *misfit,
+                     int64_t each, int64_t k)
 {
-    return trial->misfit[k] > 1 &&
-           (images->row_first * images->nx + k) % trial->each == 0;
+    return tess_rows_pixel(misfit, k) > 1 &&
+           (images->row_first * images->nx + k) % each == 0;
 }
 
 /* Counts the pixels that the terms of images->join fit. */
 static tess_status count_fitted(const tess_clean_images *images, mapping *job,
-                                int threads, const tess_spectrum_trial *trial,
+                                int threads, const tess_rows *misfit, int64_t each,
                                 int64_t *count)
 {
     tess_status status = TESS_OK;
@@ -259,7 +342,7 @@ static tess_status count_fitted(const tess_clean_images *images, mapping *job,
     for (int64_t k = 0; k < pixels; ++k) {
         double *own = job->room + (int64_t)tess_omp_thread() * join.num_channels;
         double term[MOST];
-        if (!is_tried(images, trial, k) || !take_pixel(job, k, own)) continue;
+        if (!is_tried(images, misfit, each, k) || !take_pixel(job, k, own)) continue;
         clean_spectrum_measure(job->spectrum, own, term);
         fitted += reduced_chi2(job, own, term) <= most_chi2(job->spectrum);
     }
@@ -271,26 +354,32 @@ cleanup:
     return status;
 }
 
-tess_status tess_spectrum_try(const tess_clean_images *images,
-                              const double *const *value, const double *sigma,
-                              int threads, tess_spectrum_trial *trial)
+tess_status tess_spectrum_try(const tess_clean_images *images, const tess_rows *value,
+                              const double *sigma, int threads,
+                              tess_spectrum_trial *trial)
 {
     tess_status status = TESS_OK;
     int channels = 0;
     tess_clean_images more = *images;
-    mapping job = {.value = value, .sigma = sigma};
+    mapping job = {.sigma = sigma};
+    tess_rows misfit = {0};
+    TESS_TRY(view_values(images, value, &job));
+    TESS_TRY(tess_rows_view(trial->misfit, &misfit));
     trial->tried = 0;
     for (int t = 0; t <= MOST; ++t)
         trial->fitted[t] = 0;
     for (int64_t k = 0; k < images->num_rows * images->nx; ++k)
-        trial->tried += is_tried(images, trial, k);
+        trial->tried += is_tried(images, &misfit, trial->each, k);
     for (int c = 0; c < images->num_images; ++c)
         channels += images->weight[c] > 0;
     for (int t = images->join.num_terms + 1; t <= MOST && t < channels; ++t) {
         more.join.num_terms = t;
-        TESS_TRY(count_fitted(&more, &job, threads, trial, &trial->fitted[t]));
+        TESS_TRY(count_fitted(&more, &job, threads, &misfit, trial->each,
+                              &trial->fitted[t]));
     }
 cleanup:
+    drop_values(images, &job);
+    tess_rows_free(&misfit);
     return status;
 }
 

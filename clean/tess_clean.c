@@ -5,7 +5,6 @@
 #include "clean_object.h"
 #include "clean_opts.h"
 #include "tess_mem.h"
-#include "tess_real.h"
 
 bool clean_records(const tess_clean *clean)
 {
@@ -32,13 +31,14 @@ static void setup_fill(clean_setup *setup, const tess_clean_images *images,
     setup->border_y = (int64_t)lround(opts->border_percent / 100 * (double)images->ny);
 }
 
-static size_t row_bytes(const tess_clean_images *images)
+/* Rows of an average of channels, without memory. */
+static tess_rows average_rows(const tess_clean_images *images)
 {
-    return (size_t)images->nx *
-           (images->rows_are_double ? sizeof(double) : sizeof(float));
+    return tess_rows_of(images->nx, images->ny, images->row_first, images->num_rows,
+                        tess_pixel_of(images->averages_are_double));
 }
 
-/* Rows for averages of channels. */
+/* Memory for averages of channels. */
 static tess_status allocate_averages(tess_clean *clean)
 {
     tess_status status = TESS_OK;
@@ -46,8 +46,8 @@ static tess_status allocate_averages(tess_clean *clean)
     clean->average = tess_alloc_zero(images->num_images, sizeof *clean->average);
     if (!clean->average) TESS_FAIL(TESS_ERR_ALLOC, "averages of channels");
     for (int k = 0; k < images->num_images; ++k) {
-        clean->average[k] = tess_alloc_zero(images->num_rows, row_bytes(images));
-        if (!clean->average[k]) TESS_FAIL(TESS_ERR_ALLOC, "averages of channels");
+        clean->average[k] = average_rows(images);
+        TESS_TRY(tess_rows_alloc_zero(&clean->average[k]));
     }
 cleanup:
     return status;
@@ -99,7 +99,7 @@ void tess_clean_destroy(tess_clean *clean)
     if (!clean) return;
     if (clean->work) clean->ops->destroy(clean->work);
     for (int k = 0; clean->average && k < clean->setup.images.num_images; ++k)
-        tess_free(clean->average[k]);
+        tess_rows_free(&clean->average[k]);
     tess_free(clean->average);
     for (int s = 0; clean->kept && s < clean->setup.num_scales; ++s)
         clean_components_free(&clean->kept[s]);
@@ -107,7 +107,7 @@ void tess_clean_destroy(tess_clean *clean)
     clean_components_free(&clean->log.found);
     tess_free(clean->log.loop);
     clean_join_free(&clean->setup.join);
-    tess_free(clean->mask);
+    tess_rows_free(&clean->mask);
     tess_free(clean->found);
     tess_free(clean->has_psf);
     tess_free(clean);
@@ -117,37 +117,54 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
                       int num_ranks, double *rank_bytes, double *node_bytes)
 {
     clean_setup setup = {0};
+    const tess_rows average = average_rows(images);
     int terms;
     setup_fill(&setup, images, opts);
     clean_join_outline(images, &terms, &setup.join);
     (opts->method.ops ? opts->method.ops : &tess_clean_ops_cpu)
         ->bytes(&setup, num_ranks, rank_bytes, node_bytes);
     if (setup.images.num_images != images->num_images)
-        *rank_bytes += (double)setup.images.num_images * (double)images->num_rows *
-                       (double)row_bytes(images);
+        *rank_bytes +=
+            (double)setup.images.num_images * (double)tess_rows_bytes(&average);
     if (opts->auto_mask > 0)
         *rank_bytes += (double)(images->num_rows * images->nx) * sizeof(uint32_t);
 }
 
-/* average[k] += share · rows; NaN counts as 0 or, with `keeps_nan`, stays. */
-static void add_rows(const tess_clean *clean, int k, const void *rows, double share,
-                     bool keeps_nan)
+tess_status clean_check_rows(const tess_clean *clean, const tess_rows *rows)
 {
+    tess_status status = TESS_OK;
     const tess_clean_images *images = &clean->setup.images;
-    const bool is_double = images->rows_are_double;
-    for (int64_t i = 0; i < images->num_rows * images->nx; ++i) {
-        const double value = tess_real_at(rows, is_double, i);
-        if (!keeps_nan && !isfinite(value)) continue;
-        tess_real_set(clean->average[k], is_double, i,
-                      tess_real_at(clean->average[k], is_double, i) + share * value);
-    }
+    if (rows->nx != images->nx || rows->ny != images->ny ||
+        !tess_rows_are_whole(rows) || rows->row_first != images->row_first ||
+        rows->num_rows != images->num_rows)
+        TESS_FAIL(TESS_ERR_USAGE, "rows of an image are not those that are cleaned");
+cleanup:
+    return status;
 }
 
-static void clear_rows(const tess_clean *clean, int k)
+/* average[k] += share · rows; NaN counts as 0 or, with `keeps_nan`, stays. */
+static tess_status add_rows(const tess_clean *clean, int k, const tess_rows *rows,
+                            double share, bool keeps_nan)
 {
-    const tess_clean_images *images = &clean->setup.images;
-    if (images->num_rows > 0)
-        memset(clean->average[k], 0, (size_t)images->num_rows * row_bytes(images));
+    tess_status status = TESS_OK;
+    const tess_rows *sum = &clean->average[k];
+    tess_rows view = {0};
+    TESS_TRY(clean_check_rows(clean, rows));
+    TESS_TRY(tess_rows_view(rows, &view));
+    for (int64_t i = 0; i < tess_rows_count(&view); ++i) {
+        const double value = tess_rows_pixel(&view, i);
+        if (!keeps_nan && !isfinite(value)) continue;
+        tess_rows_set(sum, i, tess_rows_pixel(sum, i) + share * value);
+    }
+cleanup:
+    tess_rows_free(&view);
+    return status;
+}
+
+static void clear_rows(const tess_rows *rows)
+{
+    const int64_t bytes = tess_rows_bytes(rows);
+    if (bytes > 0) memset(rows->value, 0, (size_t)bytes);
 }
 
 /* The image that is cleaned with one of the caller's. */
@@ -157,14 +174,18 @@ static int cleaned_image(const clean_join *join, int image)
     return clean_join_channel(join, image / pols) * pols + image % pols;
 }
 
-void clean_average_rows(const tess_clean *clean, void *const *rows)
+tess_status clean_average_rows(const tess_clean *clean, const tess_rows *rows)
 {
+    tess_status status = TESS_OK;
     const clean_join *join = &clean->setup.join;
     for (int k = 0; k < clean->setup.images.num_images; ++k)
-        clear_rows(clean, k);
+        clear_rows(&clean->average[k]);
     for (int i = 0; i < join->num_out * join->num_pol; ++i)
         if (join->average[i] > 0)
-            add_rows(clean, cleaned_image(join, i), rows[i], join->average[i], true);
+            TESS_TRY(add_rows(clean, cleaned_image(join, i), &rows[i], join->average[i],
+                              true));
+cleanup:
+    return status;
 }
 
 /* Whether no PSF of the channels that are averaged with this image is missing. */
@@ -182,62 +203,92 @@ static void forget_psfs(tess_clean *clean, int k)
     for (int i = 0; i < join->num_out * join->num_pol; ++i)
         if (cleaned_image(join, i) == k && join->average[i] > 0)
             clean->has_psf[i] = false;
-    clear_rows(clean, k);
+    clear_rows(&clean->average[k]);
 }
 
 /* The PSF of a cleaned channel is the average of its channels'. Collective. */
-static tess_status average_psf(tess_clean *clean, int image, const void *rows)
+static tess_status average_psf(tess_clean *clean, int image, const tess_rows *psf)
 {
     tess_status status = TESS_OK;
     const clean_join *join = &clean->setup.join;
     const int k = cleaned_image(join, image);
     if (is_complete(clean, k)) forget_psfs(clean, k); /* they are given anew */
-    add_rows(clean, k, rows, join->average[image], false);
+    status = add_rows(clean, k, psf, join->average[image], false);
+    TESS_TRY(tess_comm_agree(clean->setup.comm, status));
     clean->has_psf[image] = true;
     if (is_complete(clean, k))
-        TESS_TRY(clean->ops->set_psf(clean->work, k, clean->average[k]));
+        TESS_TRY(clean->ops->set_psf(clean->work, k, &clean->average[k]));
 cleanup:
     return status;
 }
 
-tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows)
+/* The value at the centre, if this rank has that, else −∞. Local. */
+static tess_status centre_of(const tess_rows *psf, double *value)
 {
     tess_status status = TESS_OK;
-    const tess_clean_images *images = &clean->setup.images;
-    if (!(clean->setup.join.average[image] > 0)) return TESS_OK;
-    const int64_t row = images->ny / 2 - images->row_first;
-    double centre = -INFINITY;
-    if (row >= 0 && row < images->num_rows)
-        centre = tess_real_at(rows, images->rows_are_double,
-                              row * images->nx + images->nx / 2);
-    if (isnan(centre)) centre = -INFINITY;
-    TESS_TRY(tess_comm_allreduce_f64(clean->setup.comm, &centre, 1, TESS_MAX));
-    if (!(centre > 0))
-        TESS_FAIL(TESS_ERR_INPUT, "the PSF is not positive at its centre");
-    if (clean->average) return average_psf(clean, image, rows);
-    TESS_TRY(clean->ops->set_psf(clean->work, image, rows));
-    clean->has_psf[image] = true;
+    tess_rows view = {0};
+    const int64_t row = psf->ny / 2 - psf->row_first;
+    *value = -INFINITY;
+    if (row < 0 || row >= psf->num_rows) return TESS_OK;
+    TESS_TRY(tess_rows_view_some(psf, row, 1, &view));
+    const double centre = tess_rows_pixel(&view, psf->nx / 2);
+    if (!isnan(centre)) *value = centre;
 cleanup:
+    tess_rows_free(&view);
     return status;
 }
 
-tess_status tess_clean_set_mask(tess_clean *clean, const uint8_t *rows)
+tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *psf)
 {
     tess_status status = TESS_OK;
     tess_comm *comm = clean->setup.comm;
-    const int64_t pixels = clean->setup.images.num_rows * clean->setup.images.nx;
-    int64_t set = 0;
-    uint8_t *mask = rows ? tess_alloc(pixels, 1) : NULL;
-    TESS_TRY(tess_comm_agree(comm, mask || !rows ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; mask && k < pixels; ++k)
-        set += mask[k] = rows[k] != 0;
-    TESS_TRY(tess_comm_allreduce_i64(comm, &set, 1, TESS_SUM));
-    if (set == 0 && rows) TESS_FAIL(TESS_ERR_INPUT, "nothing is set in the mask");
-    tess_free(clean->mask);
-    clean->mask = mask;
-    mask = NULL;
+    double centre;
+    if (!(clean->setup.join.average[image] > 0)) return TESS_OK;
+    status = clean_check_rows(clean, psf);
+    if (status == TESS_OK) status = centre_of(psf, &centre);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_allreduce_f64(comm, &centre, 1, TESS_MAX));
+    if (!(centre > 0))
+        TESS_FAIL(TESS_ERR_INPUT, "the PSF is not positive at its centre");
+    if (clean->average) return average_psf(clean, image, psf);
+    TESS_TRY(clean->ops->set_psf(clean->work, image, psf));
+    clean->has_psf[image] = true;
 cleanup:
-    tess_free(mask);
+    return status;
+}
+
+/* Copies a mask, and counts what is set in it. Local. */
+static tess_status copy_mask(const tess_clean *clean, const tess_rows *from,
+                             tess_rows *mask, int64_t *set)
+{
+    tess_status status = TESS_OK;
+    tess_rows view = {0};
+    TESS_TRY(clean_check_rows(clean, from));
+    TESS_TRY(tess_rows_copy(from, mask));
+    TESS_TRY(tess_rows_view(from, &view));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k)
+        *set += tess_rows_pixel(&view, k) != 0;
+cleanup:
+    tess_rows_free(&view);
+    return status;
+}
+
+tess_status tess_clean_set_mask(tess_clean *clean, const tess_rows *mask)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = clean->setup.comm;
+    int64_t set = 0;
+    tess_rows copy = {0};
+    if (mask) status = copy_mask(clean, mask, &copy, &set);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_allreduce_i64(comm, &set, 1, TESS_SUM));
+    if (set == 0 && mask) TESS_FAIL(TESS_ERR_INPUT, "nothing is set in the mask");
+    tess_rows_free(&clean->mask);
+    clean->mask = copy;
+    clean->has_mask = mask != NULL;
+    copy = (tess_rows){0};
+cleanup:
+    tess_rows_free(&copy);
     return status;
 }
 
@@ -246,13 +297,29 @@ double tess_clean_reference_hz(const tess_clean *clean)
     return clean->setup.join.spectrum.nu0_hz;
 }
 
-void tess_clean_mark_model(tess_clean *clean, const double *const *model)
+static tess_status mark_rows(tess_clean *clean, const tess_rows *model)
 {
-    const tess_clean_images *images = &clean->setup.images;
-    if (!clean->found || clean->setup.num_scales > 1) return;
+    tess_status status = TESS_OK;
+    tess_rows view = {0};
+    TESS_TRY(clean_check_rows(clean, model));
+    TESS_TRY(tess_rows_view(model, &view));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
+        const double value = tess_rows_pixel(&view, k);
+        if (value != 0 && isfinite(value)) clean->found[k] |= 1;
+    }
+cleanup:
+    tess_rows_free(&view);
+    return status;
+}
+
+tess_status tess_clean_mark_model(tess_clean *clean, const tess_rows *model)
+{
+    tess_status status = TESS_OK;
+    if (!clean->found || clean->setup.num_scales > 1) return TESS_OK;
     for (int i = 0; i < clean->setup.join.num_out * clean->setup.join.num_pol; ++i)
-        for (int64_t k = 0; k < images->num_rows * images->nx; ++k)
-            if (model[i][k] != 0 && isfinite(model[i][k])) clean->found[k] |= 1;
+        TESS_TRY(mark_rows(clean, &model[i]));
+cleanup:
+    return status;
 }
 
 void tess_clean_set_calls(tess_clean *clean, const tess_clean_calls *calls)

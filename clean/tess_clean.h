@@ -3,7 +3,11 @@
  *  images that a caller makes from the visibilities (Högbom 1974; Clark 1980; Cornwell
  *  2008, arXiv:0806.2228; Offringa & Smirnov 2017, arXiv:1706.06786), and restoring.
  *
- *  A rank holds, for P ranks: its rows of the arrays that the caller gives, 1/P of a
+ *  Rows of images may live in host memory or on a device (tess_rows.h), with pixels of
+ *  any type. They are this rank's slab of each image with all of its columns; else
+ *  TESS_ERR_USAGE is returned. The backend takes them where they are.
+ *
+ *  A rank holds, for P ranks: its rows of the images that the caller gives, 1/P of a
  * few padded spectra (the residual's and the PSF's of each image, the kernels' where a
  *  kernel is not negligible), 1/P of the image at each scale that is measured, and the
  *  list of candidates with its values. The ranks of a node share one copy of the
@@ -27,6 +31,7 @@
 
 #include "tess_backend.h"
 #include "tess_comm.h"
+#include "tess_rows.h"
 #include "tess_status.h"
 
 typedef struct tess_clean tess_clean;
@@ -99,7 +104,7 @@ typedef struct tess_clean_images {
                     NULL: all are 1; copied. An image of weight 0 has no data, and gets
                     only components that are fitted to other images */
     tess_clean_join join;
-    bool rows_are_double; /**< rows of residuals and PSFs are double, not float */
+    bool averages_are_double; /**< averages of channels are kept in double, not float */
 } tess_clean_images;
 
 /** A Gaussian beam: FWHM along both axes [pixels, which are square], and position angle
@@ -249,23 +254,23 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
                               const tess_clean_opts *opts, tess_clean **clean);
 void tess_clean_destroy(tess_clean *clean); /**< NULL is fine. Collective. */
 
-/** Take the PSF of an image, this rank's rows [num_rows][nx], its centre at pixel
+/** Take the PSF of an image, its centre at pixel
  *  (⌊nx/2⌋, ⌊ny/2⌋); NaN counts as 0. The rows may be freed afterwards. To be called
  *  again when the PSF changes. Where channels are averaged, the PSFs of a channel that
  *  is cleaned follow one another, and all are given again. An image of weight 0 needs
  *  none. TESS_ERR_INPUT: its value at the centre is not positive. Collective. */
-tess_status tess_clean_set_psf(tess_clean *clean, int image, const void *rows);
+tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *psf);
 
-/** The user's mask, this rank's rows [num_rows][nx], not 0 where components may be;
- *  copied; NULL: everywhere. TESS_ERR_INPUT: nothing is set in it. Collective. */
-tess_status tess_clean_set_mask(tess_clean *clean, const uint8_t *rows);
+/** The user's mask, not 0 where components may be; copied; NULL: everywhere.
+ *  TESS_ERR_INPUT: nothing is set in it. Collective. */
+tess_status tess_clean_set_mask(tess_clean *clean, const tess_rows *mask);
 
 /** ν0 [Hz] of the spectrum that is fitted; 0: none is. Local. */
 double tess_clean_reference_hz(const tess_clean *clean);
 
 /** For single-scale auto-masking of a continued model: its non-zero pixels count as
- *  found. model[num_images], rows [num_rows][nx]. Local. */
-void tess_clean_mark_model(tess_clean *clean, const double *const *model);
+ *  found. model[num_images]. TESS_ERR_ALLOC. Local. */
+tess_status tess_clean_mark_model(tess_clean *clean, const tess_rows *model);
 
 void tess_clean_set_calls(tess_clean *clean,
                           const tess_clean_calls *calls); /**< Local */
@@ -294,16 +299,15 @@ tess_status tess_clean_components(const tess_clean *clean, int scale, int pol,
 void tess_clean_list_free(tess_clean_list *list); /**< Local. */
 
 /** Run one minor loop.
- * residual[num_images]: this rank's rows [num_rows][nx] in Jy/beam, NaN beyond the
- * horizon. What the model gains, convolved with the PSF, is subtracted in place, unless
- * channels are averaged. The residual of an image of weight 0 is not read.
- * model[num_images]: this rank's rows [num_rows][nx] in Jy/pixel, to which components
- * are added. Pixels that are NaN in the residual get none.
- * Arrays are untouched when the loop diverged or was stopped, and after a failure.
- * TESS_ERR_USAGE: a PSF is missing. TESS_ERR_RESOURCE: the ranks of a node cannot share
- * memory. Collective. */
-tess_status tess_clean_minor(tess_clean *clean, void *const *residual,
-                             double *const *model, tess_clean_report *report);
+ * residual[num_images]: Jy/beam, NaN beyond the horizon. What the model gains,
+ * convolved with the PSF, is subtracted in place, unless channels are averaged. The
+ * residual of an image of weight 0 is not looked at. model[num_images]: Jy/pixel, in
+ * double precision, to which components are added. Pixels that are NaN in the residual
+ * get none. Images are untouched when the loop diverged or was stopped, and after a
+ * failure. TESS_ERR_USAGE: a PSF is missing. TESS_ERR_RESOURCE: the ranks of a node
+ * cannot share memory. Collective. */
+tess_status tess_clean_minor(tess_clean *clean, const tess_rows *residual,
+                             const tess_rows *model, tess_clean_report *report);
 
 /** What a checkpoint keeps beside the model. */
 typedef struct tess_clean_state {
@@ -326,12 +330,12 @@ tess_status tess_clean_state_get(const tess_clean *clean, tess_clean_state *stat
 tess_status tess_clean_state_put(tess_clean *clean, const tess_clean_state *state);
 void tess_clean_state_free(tess_clean_state *state);
 
-/** image := model ∗ beam + residual, this rank's rows [num_rows][nx] each; the Gaussian
- *  has height 1, so that Jy/pixel become Jy/beam. `residual` and `image` are double or
- *  float by images->rows_are_double, and may be the same array; NaN in the residual
- * stays NaN. A beam of zero size: the residual alone. TESS_ERR_ALLOC. Collective. */
-tess_status tess_clean_restore(tess_comm *comm, const tess_clean_images *images,
-                               const tess_clean_opts *opts, const tess_clean_beam *beam,
-                               const double *model, const void *residual, void *image);
+/** image := model ∗ beam + residual. The Gaussian has height 1, so that Jy/pixel become
+ *  Jy/beam. `residual` and `image` may be the same rows; NaN in the residual stays NaN.
+ *  A beam of zero size: the residual alone. TESS_ERR_ALLOC; TESS_ERR_USAGE: the rows
+ * are not the same ones of each image, with all columns. Collective. */
+tess_status tess_clean_restore(tess_comm *comm, const tess_clean_opts *opts,
+                               const tess_clean_beam *beam, const tess_rows *model,
+                               const tess_rows *residual, const tess_rows *image);
 
 #endif

@@ -8,18 +8,11 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_rows.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** This rank's rows [num_rows][nx], double or float. */
-typedef struct tess_stat_rows {
-    const void *value;
-    bool is_double;
-    int64_t nx, row_first, num_rows;
-    int threads;
-} tess_stat_rows;
 
 /** Statistics of all pixels that are finite. */
 typedef struct tess_row_stats {
@@ -30,10 +23,10 @@ typedef struct tess_row_stats {
     double noise; /**< 1.4826 times the median absolute deviation from the median */
 } tess_row_stats;
 
-/** Measure the rows. The noise takes several times as long, and is measured only if it
- * is wanted. Nothing depends on ranks or threads, not in a single bit. TESS_ERR_ALLOC.
- * Collective. */
-tess_status tess_row_stats_measure(tess_comm *comm, const tess_stat_rows *rows,
+/** Measure this rank's rows of an image, by at most `threads` threads. The noise takes
+ * several times as long, and is measured only if it is wanted. Nothing depends on ranks
+ * or threads, not in a single bit. TESS_ERR_ALLOC. Collective. */
+tess_status tess_row_stats_measure(tess_comm *comm, const tess_rows *rows, int threads,
                                    bool wants_noise, tess_row_stats *stats);
 
 #ifdef __cplusplus

@@ -542,7 +542,7 @@ TABLE = [Mutant(*entry) for entry in [
      "        if (all->changed && all->num == 1) TESS_TRY(majors_make_residuals(all));",
      "e2e.cleaned"),
     ("clean-mask-ignored", "app/imager/run/cycles/majors.c",
-     "TESS_TRY(tess_clean_set_mask(group->clean, mask));",
+     "TESS_TRY(tess_clean_set_mask(group->clean, &mask));",
      "TESS_TRY(tess_clean_set_mask(group->clean, NULL));",
      "e2e.cleaned"),
     ("clean-scale-beam", "app/imager/run/cycles/majors_minor.c",

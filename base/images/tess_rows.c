@@ -11,7 +11,7 @@ tess_rows tess_rows_borrow(const tess_rows *like, const void *value)
 {
     tess_rows rows = tess_rows_like(like, like->type);
     rows.is_borrowed = true;
-    /* pixels of rows are not const; whoever lends some knows that they are only read */
+    /* pixels of rows are not const, and rows of const ones are only read */
     memcpy(&rows.value, &value, sizeof value);
     return rows;
 }

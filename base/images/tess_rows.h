@@ -81,7 +81,8 @@ static inline tess_rows tess_rows_like(const tess_rows *rows, tess_pixel type)
     return like;
 }
 
-/** Such rows with pixels in host memory that belong to the caller. */
+/** Such rows with pixels in host memory that belong to the caller, who knows whether
+ * they may be changed. */
 tess_rows tess_rows_borrow(const tess_rows *like, const void *value);
 
 /** Bytes of a pixel. */

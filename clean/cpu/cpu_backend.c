@@ -100,11 +100,12 @@ static tess_status allocate(clean_work *work)
         tess_alloc_zero((int64_t)images * setup->num_scales, sizeof(double));
     work->allowed = tess_alloc_zero(work->pixels, 1);
     work->is_nan = tess_alloc_zero(work->pixels, 1);
+    work->room.view = tess_alloc_zero(images, sizeof *work->room.view);
     work->room.allowed = tess_alloc_zero(setup->opts.threads, (size_t)setup->images.nx);
     work->room.joined = tess_alloc_zero(2 * setup->opts.threads * setup->images.nx,
                                         sizeof *work->room.joined);
     if (!work->room.joined || !work->psf || !work->kernel || !work->psf_peak ||
-        !work->allowed || !work->is_nan || !work->room.allowed ||
+        !work->allowed || !work->is_nan || !work->room.view || !work->room.allowed ||
         (cpu_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS) {
@@ -116,10 +117,18 @@ cleanup:
     return status;
 }
 
+static void drop_views(clean_work *work)
+{
+    for (int k = 0; work->room.view && k < work->setup->images.num_images; ++k)
+        tess_rows_free(&work->room.view[k]);
+}
+
 static void cpu_destroy(clean_work *work)
 {
     if (!work) return;
     const int images = work->setup->images.num_images;
+    drop_views(work);
+    tess_free(work->room.view);
     for (int k = 0; k < 2; ++k) {
         if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
         if (k == 0 || !cpu_has_mean(work->setup))
@@ -197,7 +206,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
 
 /* Adds Σ PSF(x) K(x) around the centre, over this rank's rows. This is the
  * convolution's value at the centre, because the kernel is even. */
-static void add_peak(const clean_work *work, const void *rows, const double *kernel,
+static void add_peak(const clean_work *work, const tess_rows *psf, const double *kernel,
                      int64_t half, tess_exact *sum)
 {
     const tess_clean_images *images = &work->setup->images;
@@ -207,8 +216,7 @@ static void add_peak(const clean_work *work, const void *rows, const double *ker
         for (int64_t dx = -half; dx <= half; ++dx) {
             const int64_t x = images->nx / 2 + dx;
             if (x < 0 || x >= images->nx) continue;
-            const double value =
-                tess_real_at(rows, images->rows_are_double, row * images->nx + x);
+            const double value = tess_rows_pixel(psf, row * images->nx + x);
             if (isfinite(value))
                 tess_exact_add(
                     sum, value * kernel[(dy + half) * (2 * half + 1) + dx + half]);
@@ -216,7 +224,8 @@ static void add_peak(const clean_work *work, const void *rows, const double *ker
     }
 }
 
-static tess_status psf_peak(clean_work *work, int image, int scale, const void *rows)
+static tess_status psf_peak(clean_work *work, int image, int scale,
+                            const tess_rows *psf)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
@@ -226,7 +235,7 @@ static tess_status psf_peak(clean_work *work, int image, int scale, const void *
     double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
     TESS_TRY(tess_comm_agree(setup->comm, sum && kernel ? TESS_OK : TESS_ERR_ALLOC));
     clean_kernel_fill(setup->opts.shape, alpha, kernel);
-    add_peak(work, rows, kernel, half, sum);
+    add_peak(work, psf, kernel, half, sum);
     TESS_TRY(
         tess_comm_allreduce_i64(setup->comm, sum->word, TESS_EXACT_WORDS, TESS_SUM));
     work->psf_peak[image * setup->num_scales + scale] = tess_exact_value(sum);
@@ -236,15 +245,18 @@ cleanup:
     return status;
 }
 
-static tess_status cpu_set_psf(clean_work *work, int image, const void *rows)
+static tess_status cpu_set_psf(clean_work *work, int image, const tess_rows *psf)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(cpu_make_psf(work, image, rows));
+    tess_rows view = {0};
+    TESS_TRY(tess_comm_agree(work->setup->comm, tess_rows_view(psf, &view)));
+    TESS_TRY(cpu_make_psf(work, image, &view));
     for (int s = 0; s < work->setup->num_scales; ++s)
-        TESS_TRY(psf_peak(work, image, s, rows));
+        TESS_TRY(psf_peak(work, image, s, &view));
     cpu_window_forget(work->window);
     work->layers.has_psf = false;
 cleanup:
+    tess_rows_free(&view);
     return status;
 }
 
@@ -261,9 +273,31 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
 
 /* ---- residuals ---- */
 
+/* Views the caller's images that have data. Local. */
+static tess_status view_images(clean_work *work, const tess_rows *residual)
+{
+    tess_status status = TESS_OK;
+    for (int i = 0; i < work->setup->images.num_images; ++i)
+        if (cpu_has_data(work, i))
+            TESS_TRY(tess_rows_edit(&residual[i], true, &work->room.view[i]));
+cleanup:
+    return status;
+}
+
+/* Gives the caller's images what has been changed in their views. Local. */
+static tess_status put_images_back(clean_work *work, const tess_rows *residual)
+{
+    tess_status status = TESS_OK;
+    for (int i = 0; i < work->setup->images.num_images; ++i)
+        if (cpu_has_data(work, i))
+            TESS_TRY(tess_rows_put_back(&residual[i], &work->room.view[i]));
+cleanup:
+    return status;
+}
+
 /* Puts a pixel of the caller's images into the layers of the first slot. True: one of
  * the images has NaN there, which counts as 0. */
-static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t k)
+static bool take_pixel(const clean_work *work, int64_t k)
 {
     const tess_clean_images *images = &work->setup->images;
     const cpu_layers *layers = &work->layers;
@@ -271,7 +305,7 @@ static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t
     bool is_nan = false;
     for (int i = 0; i < images->num_images; ++i) {
         if (!cpu_has_data(work, i)) continue;
-        double value = tess_real_at(begin->residual[i], images->rows_are_double, k);
+        double value = tess_rows_pixel(&work->room.view[i], k);
         if (!isfinite(value)) value = 0, is_nan = true;
         if (!layers->basis)
             tess_real_set(work->slot[0].image[i], work->is_double, k, value);
@@ -284,19 +318,33 @@ static bool take_pixel(const clean_work *work, const clean_begin *begin, int64_t
 }
 
 /* Puts the caller's rows into the first slot. A pixel that is NaN becomes 0 there, and
- * gets no components. */
-static void take_rows(clean_work *work, const clean_begin *begin)
+ * gets no components, as one outside the mask (NULL: there is none). */
+static void take_rows(clean_work *work, const tess_rows *mask)
 {
     int64_t num_valid = 0;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)       \
     reduction(+ : num_valid)
     for (int64_t k = 0; k < work->pixels; ++k) {
-        const bool is_nan = take_pixel(work, begin, k);
+        const bool is_nan = take_pixel(work, k);
         work->is_nan[k] = is_nan;
-        work->allowed[k] = !is_nan && (!begin->mask || begin->mask[k]);
+        work->allowed[k] = !is_nan && (!mask || tess_rows_pixel(mask, k) != 0);
         num_valid += !is_nan;
     }
     work->num_valid = num_valid;
+}
+
+/* Takes residuals and mask. Local. */
+static tess_status take_images(clean_work *work, const clean_begin *begin)
+{
+    tess_status status = TESS_OK;
+    tess_rows mask = {0};
+    TESS_TRY(view_images(work, begin->residual));
+    if (begin->mask) TESS_TRY(tess_rows_view(begin->mask, &mask));
+    take_rows(work, begin->mask ? &mask : NULL);
+cleanup:
+    drop_views(work);
+    tess_rows_free(&mask);
+    return status;
 }
 
 /* The noise of what is searched, without signs. */
@@ -315,7 +363,7 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
 {
     tess_status status = TESS_OK;
     cpu_slot *slot = &work->slot[0];
-    take_rows(work, begin);
+    TESS_TRY(tess_comm_agree(work->setup->comm, take_images(work, begin)));
     cpu_layers_begin(work);
     work->found = begin->found;
     work->version = 0;
@@ -372,29 +420,28 @@ static void cpu_keep(clean_work *work)
     work->kept = work->measured;
 }
 
-static void put_rows(const clean_work *work, const cpu_slot *slot, void *const *rows)
+static void put_rows(const clean_work *work, const cpu_slot *slot)
 {
     const clean_setup *setup = work->setup;
-    const bool is_double = setup->images.rows_are_double;
     for (int i = 0; i < setup->images.num_images; ++i) {
+        const tess_rows *rows = &work->room.view[i];
         if (!cpu_has_data(work, i)) continue;
 #pragma omp parallel for schedule(static) num_threads(setup->opts.threads)
         for (int64_t k = 0; k < work->pixels; ++k) {
-            if (work->is_nan[k] && !isfinite(tess_real_at(rows[i], is_double, k)))
-                continue;
-            tess_real_set(rows[i], is_double, k,
-                          tess_real_at(slot->image[i], work->is_double, k));
+            if (work->is_nan[k] && !isfinite(tess_rows_pixel(rows, k))) continue;
+            tess_rows_set(rows, k, tess_real_at(slot->image[i], work->is_double, k));
         }
     }
 }
 
 /* Gives the caller its rows back, which stay as they are if no component was found. */
-static tess_status cpu_finish(clean_work *work, void *const *residual, double *rms)
+static tess_status cpu_finish(clean_work *work, const tess_rows *residual, double *rms)
 {
     tess_status status = TESS_OK;
     cpu_slot *slot = &work->slot[0];
+    TESS_TRY(tess_comm_agree(work->setup->comm, view_images(work, residual)));
     if (work->version > 0 && work->layers.basis) {
-        TESS_TRY(cpu_layers_finish(work, residual));
+        TESS_TRY(cpu_layers_finish(work));
     } else if (work->version > 0) {
         if (clean_is_multiscale(work->setup)) {
             /* the residual at scale 0, whether or not this scale is cleaned */
@@ -406,11 +453,14 @@ static tess_status cpu_finish(clean_work *work, void *const *residual, double *r
                 TESS_TRY(cpu_make_plain(work, slot));
             }
         }
-        put_rows(work, slot, residual);
+        put_rows(work, slot);
     }
-    TESS_TRY(cpu_rms(work, residual, rms));
+    TESS_TRY(cpu_rms(work, rms));
+    if (work->version > 0) status = put_images_back(work, residual);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
     tess_convolve_rest(work->plan);
 cleanup:
+    drop_views(work);
     return status;
 }
 

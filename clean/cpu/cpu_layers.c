@@ -211,7 +211,7 @@ void cpu_layers_less(clean_work *work, int layer, const void *kernel, int64_t co
 typedef struct change {
     clean_work *work;
     int image;
-    void *rows;
+    const tess_rows *rows;
 } change;
 
 static bool give_change_column(void *context, int64_t column, void *line)
@@ -235,18 +235,18 @@ static void take_change_row(void *context, int64_t row, void *line)
     const tess_clean_images *images = &work->setup->images;
     for (int64_t x = 0; x < images->nx; ++x) {
         const int64_t at = row * images->nx + x;
-        const double value = tess_real_at(job->rows, images->rows_are_double, at);
+        const double value = tess_rows_pixel(job->rows, at);
         if (isfinite(value))
-            tess_real_set(job->rows, images->rows_are_double, at,
+            tess_rows_set(job->rows, at,
                           value - tess_real_at(line, work->is_double, x));
     }
 }
 
-tess_status cpu_layers_finish(clean_work *work, void *const *rows)
+tess_status cpu_layers_finish(clean_work *work)
 {
     tess_status status = TESS_OK;
     for (int c = 0; c < work->setup->images.num_images; ++c) {
-        change job = {work, c, rows[c]};
+        change job = {work, c, &work->room.view[c]};
         if (!cpu_has_data(work, c)) continue;
         TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_change_column,
                                        take_change_row, &job));

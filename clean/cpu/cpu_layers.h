@@ -52,7 +52,7 @@ void cpu_layers_less(clean_work *work, int layer, const void *kernel, int64_t co
                      void *line);
 
 /** If layers are sums: subtract what was found from the caller's rows of all images,
- * except at NaN pixels. Collective. */
-tess_status cpu_layers_finish(clean_work *work, void *const *rows);
+ * which work->room.view shows, except at NaN pixels. Collective. */
+tess_status cpu_layers_finish(clean_work *work);
 
 #endif

@@ -344,7 +344,7 @@ static void add_row(double *line, int64_t nx, int64_t x, int64_t half,
  * always in the same order. */
 static void add_to_row(const tess_clean_images *images, int64_t row,
                        const clean_components *merged, int64_t half,
-                       const double *kernel, double *const *model)
+                       const double *kernel, const tess_rows *model)
 {
     const int64_t nx = images->nx, y = images->row_first + row;
     const int64_t low = y - half < 0 ? 0 : y - half;
@@ -353,7 +353,7 @@ static void add_to_row(const tess_clean_images *images, int64_t row,
         const int64_t cx = merged->index[c] % nx, cy = merged->index[c] / nx;
         const double *line = kernel + (y - cy + half) * (2 * half + 1);
         for (int k = 0; k < merged->num_images; ++k)
-            add_row(model[k] + row * nx, nx, cx, half, line,
+            add_row((double *)model[k].value + row * nx, nx, cx, half, line,
                     merged->flux[c * merged->num_images + k]);
     }
 }
@@ -361,19 +361,28 @@ static void add_to_row(const tess_clean_images *images, int64_t row,
 /* At each pixel of a component, adds a kernel that is multiplied by its flux, in double
  * precision. */
 tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
-                    double *const *model)
+                    const tess_rows *model)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     const double alpha = setup->scale_px[scale];
     const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
+    const int images = merged->num_images;
     double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
-    if (!kernel) TESS_FAIL(TESS_ERR_ALLOC, "kernel of scale %g", alpha);
+    tess_rows *view = tess_alloc_zero(images, sizeof *view);
+    if (!kernel || !view) TESS_FAIL(TESS_ERR_ALLOC, "kernel of scale %g", alpha);
     clean_kernel_fill(setup->opts.shape, alpha, kernel);
+    for (int k = 0; k < images; ++k)
+        TESS_TRY(tess_rows_edit(&model[k], true, &view[k]));
 #pragma omp parallel for schedule(dynamic, 8) num_threads(setup->opts.threads)
     for (int64_t row = 0; row < setup->images.num_rows; ++row)
-        add_to_row(&setup->images, row, merged, half, kernel, model);
+        add_to_row(&setup->images, row, merged, half, kernel, view);
+    for (int k = 0; k < images; ++k)
+        TESS_TRY(tess_rows_put_back(&model[k], &view[k]));
 cleanup:
+    for (int k = 0; view && k < images; ++k)
+        tess_rows_free(&view[k]);
+    tess_free(view);
     tess_free(kernel);
     return status;
 }

@@ -16,6 +16,6 @@ TESS_CLEAN_CYCLES(TESS_CLEAN_CYCLE_DECLARED)
 #undef TESS_CLEAN_CYCLE_DECLARED
 
 tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
-                    double *const *model);
+                    const tess_rows *model);
 
 #endif

@@ -28,7 +28,7 @@ cleanup:
     return status;
 }
 
-tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
+tess_status cpu_rms(const clean_work *work, double *rms)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
@@ -43,8 +43,7 @@ tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms)
         if (work->is_nan[k]) continue;
         for (int i = 0; i < setup->images.num_images; ++i)
             if (setup->join.share[i] > 0)
-                mean += setup->join.share[i] *
-                        tess_real_at(residual[i], setup->images.rows_are_double, k);
+                mean += setup->join.share[i] * tess_rows_pixel(&work->room.view[i], k);
         tess_exact_add(&sum[tess_omp_thread()], mean * mean);
     }
     for (int t = 1; t < threads; ++t)

@@ -10,9 +10,9 @@
  * deviation, without NaN pixels. Collective. */
 tess_status cpu_deviation(const clean_work *work, const void *rows, clean_noise *noise);
 
-/** The root mean square of the mean residual over all ranks, without NaN pixels.
- * Collective. */
-tess_status cpu_rms(const clean_work *work, void *const *residual, double *rms);
+/** The root mean square of the mean over all ranks of the residuals that
+ * work->room.view shows, without NaN pixels. Collective. */
+tess_status cpu_rms(const clean_work *work, double *rms);
 
 /** What is expected of weight · noise² of a channel in a slot's images, for each
  * polarisation, noise[num_pol]; 0 unless logarithms are fitted. Collective. */

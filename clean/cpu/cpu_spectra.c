@@ -29,7 +29,7 @@ typedef struct transform {
     clean_work *work;
     int image; /* number of the image, or of the layer */
     int scale;
-    const void *rows; /* the caller's rows of the image */
+    const tess_rows *rows; /* a view of the caller's image */
     cpu_slot *slot;
     const clean_components *found;
     const double *kernel; /* [2·half + 1][2·half + 1] */
@@ -92,9 +92,9 @@ cleanup:
 }
 
 /* A value of the caller's rows. NaN counts as 0. */
-static double value_at(const clean_work *work, const void *rows, int64_t k)
+static double value_at(const tess_rows *rows, int64_t k)
 {
-    const double value = tess_real_at(rows, work->setup->images.rows_are_double, k);
+    const double value = tess_rows_pixel(rows, k);
     return isfinite(value) ? value : 0;
 }
 
@@ -103,8 +103,7 @@ static bool give_caller_row(void *context, int64_t row, void *line)
     const transform *job = context;
     const int64_t nx = job->work->setup->images.nx;
     for (int64_t x = 0; x < nx; ++x)
-        tess_real_set(line, job->work->is_double, x,
-                      value_at(job->work, job->rows, row * nx + x));
+        tess_real_set(line, job->work->is_double, x, value_at(job->rows, row * nx + x));
     return true;
 }
 
@@ -115,9 +114,9 @@ static void take_psf(void *context, int64_t column, void *line)
            cpu_line_bytes(job->work));
 }
 
-tess_status cpu_make_psf(clean_work *work, int image, const void *rows)
+tess_status cpu_make_psf(clean_work *work, int image, const tess_rows *psf)
 {
-    transform job = {.work = work, .image = image, .rows = rows};
+    transform job = {.work = work, .image = image, .rows = psf};
     return tess_convolve_forward(work->plan, true, give_caller_row, take_psf, &job);
 }
 

@@ -58,10 +58,12 @@ typedef struct cpu_mean {
     int64_t version; /**< of the residual, in these images */
 } cpu_mean;
 
-/** Room for rows that threads make. */
+/** Room for rows that threads make, and views of the caller's. */
 typedef struct cpu_room {
     uint8_t *allowed; /**< [threads][nx] */
     double *joined;   /**< [threads][2][nx] */
+    tess_rows *view;  /**< [num_images] views of the residuals with data, while they are
+                         taken or given back */
 } cpu_room;
 
 struct clean_work {

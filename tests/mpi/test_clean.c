@@ -1,5 +1,6 @@
 /* What a minor loop's object does on ranks beside cleaning: states taken inside of a
- * loop and put back, restoring, masks and what is wrong with them. */
+ * loop and put back, restoring, masks and what is wrong with them. Images live in host
+ * memory or on the device of the tested backend. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core_backend.h"
 #include "rank_tests.h"
 #include "slabs.h"
+#include "tess_backend.h"
 #include "tess_clean.h"
 #include "tess_comm.h"
 #include "tess_mem.h"
@@ -20,6 +23,7 @@ enum { NX = 60, NY = 48 };
 
 static tess_comm *world;
 static int rank, size;
+static const tess_place *place; /* of the images; NULL: host memory */
 
 typedef struct field {
     tess_clean_images images;
@@ -57,10 +61,57 @@ static void fill(field *f)
         }
 }
 
+/* The field's rows of an image, where images live, with the values of an array. */
+static tess_rows rows_of(const field *f, tess_pixel type, const void *array)
+{
+    const tess_rows like =
+        tess_rows_of(NX, NY, f->images.row_first, f->images.num_rows, type);
+    tess_rows rows = tess_rows_borrow(&like, array);
+    assert_int_equal(tess_rows_move(&rows, place), TESS_OK);
+    return rows;
+}
+
+/* Gives the array what has become of its values. */
+static void take_rows(tess_rows *rows, double *array)
+{
+    tess_rows view;
+    assert_int_equal(tess_rows_view(rows, &view), TESS_OK);
+    if (view.value != array)
+        for (int64_t k = 0; k < tess_rows_count(&view); ++k)
+            array[k] = tess_rows_pixel(&view, k);
+    tess_rows_free(&view);
+    tess_rows_free(rows);
+}
+
+static tess_status set_psf(tess_clean *clean, int image, const field *f)
+{
+    tess_rows psf = rows_of(f, TESS_PIXEL_DOUBLE, f->psf);
+    const tess_status status = tess_clean_set_psf(clean, image, &psf);
+    tess_rows_free(&psf);
+    return status;
+}
+
+/* A minor loop on the images of several fields. */
+static tess_status minor_of(tess_clean *clean, const field *f, int num,
+                            tess_clean_report *report)
+{
+    enum { MOST = 4 };
+    tess_rows residual[MOST], model[MOST];
+    for (int k = 0; k < num; ++k) {
+        residual[k] = rows_of(&f[k], TESS_PIXEL_DOUBLE, f[k].residual);
+        model[k] = rows_of(&f[k], TESS_PIXEL_DOUBLE, f[k].model);
+    }
+    const tess_status status = tess_clean_minor(clean, residual, model, report);
+    for (int k = 0; k < num; ++k) {
+        take_rows(&residual[k], f[k].residual);
+        take_rows(&model[k], f[k].model);
+    }
+    return status;
+}
+
 static void make(field *f, int slabs, bool multiscale)
 {
-    *f = (field){
-        .images = {.nx = NX, .ny = NY, .num_images = 1, .rows_are_double = true}};
+    *f = (field){.images = {.nx = NX, .ny = NY, .num_images = 1}};
     slab_of(slabs, NY, rank, size, &f->images.row_first, &f->images.num_rows);
     tess_clean_opts_default(&f->opts);
     f->opts.niter = 2000;
@@ -74,7 +125,7 @@ static void make(field *f, int slabs, bool multiscale)
     fill(f);
     assert_int_equal(tess_clean_create(world, &f->images, &f->opts, &f->clean),
                      TESS_OK);
-    assert_int_equal(tess_clean_set_psf(f->clean, 0, f->psf), TESS_OK);
+    assert_int_equal(set_psf(f->clean, 0, f), TESS_OK);
 }
 
 static void drop(field *f)
@@ -87,9 +138,7 @@ static void drop(field *f)
 
 static tess_status minor(field *f, tess_clean_report *report)
 {
-    void *const residual[1] = {f->residual};
-    double *const model[1] = {f->model};
-    return tess_clean_minor(f->clean, residual, model, report);
+    return minor_of(f->clean, f, 1, report);
 }
 
 typedef struct looking {
@@ -168,8 +217,7 @@ static void make_joined(joined *j, int slabs)
                      TESS_OK);
     assert_int_equal(tess_clean_keep_components(first->clean), TESS_OK);
     for (int c = 0; c < CHANNELS; ++c)
-        assert_int_equal(tess_clean_set_psf(first->clean, c, j->channel[c].psf),
-                         TESS_OK);
+        assert_int_equal(set_psf(first->clean, c, &j->channel[c]), TESS_OK);
 }
 
 static void drop_joined(joined *j)
@@ -180,9 +228,7 @@ static void drop_joined(joined *j)
 
 static void minor_joined(joined *j, tess_clean_report *report)
 {
-    void *const residual[CHANNELS] = {j->channel[0].residual, j->channel[1].residual};
-    double *const model[CHANNELS] = {j->channel[0].model, j->channel[1].model};
-    assert_int_equal(tess_clean_minor(j->channel[0].clean, residual, model, report),
+    assert_int_equal(minor_of(j->channel[0].clean, j->channel, CHANNELS, report),
                      TESS_OK);
 }
 
@@ -250,15 +296,11 @@ static void test_same_frequencies(void **state)
     enum { SAME = 4 };
     static const double pairs_hz[SAME] = {1e9, 1e9, 1.2e9, 1.2e9};
     field f[SAME];
-    void *residual[SAME];
-    double *model[SAME];
     tess_clean_report report;
     for (int c = 0; c < SAME; ++c) {
         make(&f[c], 0, true);
         tess_clean_destroy(f[c].clean);
         f[c].clean = NULL;
-        residual[c] = f[c].residual;
-        model[c] = f[c].model;
     }
     tess_clean_images images = f[0].images;
     images.num_images = SAME;
@@ -267,8 +309,8 @@ static void test_same_frequencies(void **state)
     assert_int_equal(tess_clean_create(world, &images, &f[0].opts, &f[0].clean),
                      TESS_OK);
     for (int c = 0; c < SAME; ++c)
-        assert_int_equal(tess_clean_set_psf(f[0].clean, c, f[c].psf), TESS_OK);
-    assert_int_equal(tess_clean_minor(f[0].clean, residual, model, &report), TESS_OK);
+        assert_int_equal(set_psf(f[0].clean, c, &f[c]), TESS_OK);
+    assert_int_equal(minor_of(f[0].clean, f, SAME, &report), TESS_OK);
     assert_true(report.peak_end < report.peak_start);
     for (int64_t k = 0; k < images.num_rows * NX; ++k)
         for (int c = 0; c < SAME; ++c)
@@ -324,7 +366,7 @@ static void test_divergence(void **state)
         const int64_t x = k % NX - NX / 2, y = k / NX + f.images.row_first - NY / 2;
         f.psf[k] = x == 0 && y == 0 ? 0.05 : psf_at(x, y);
     }
-    assert_int_equal(tess_clean_set_psf(f.clean, 0, f.psf), TESS_OK);
+    assert_int_equal(set_psf(f.clean, 0, &f), TESS_OK);
     assert_int_equal(minor(&f, &report), TESS_OK);
     assert_int_equal(report.end, TESS_CLEAN_DIVERGED);
     assert_false(report.again);
@@ -340,15 +382,28 @@ static void test_restore(void **state)
     const tess_clean_beam beam = {4, 2.5, 0.6};
     field f;
     make(&f, 1, false);
-    double *image = tess_alloc(f.images.num_rows * NX, sizeof *image);
+    double *image = tess_alloc_zero(f.images.num_rows * NX, sizeof *image);
     for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
         const int64_t x = k % NX, y = k / NX + f.images.row_first;
         f.model[k] = (x == 20 && y == 10 ? 2 : 0) + (x == 59 && y == 47 ? 1 : 0);
         f.residual[k] = x == 3 && y == 3 ? NAN : 0.25;
     }
-    assert_int_equal(tess_clean_restore(world, &f.images, &f.opts, &beam, f.model,
-                                        f.residual, image),
-                     TESS_OK);
+    tess_rows model = rows_of(&f, TESS_PIXEL_DOUBLE, f.model);
+    tess_rows residual = rows_of(&f, TESS_PIXEL_DOUBLE, f.residual);
+    tess_rows restored = rows_of(&f, TESS_PIXEL_DOUBLE, image);
+    assert_int_equal(
+        tess_clean_restore(world, &f.opts, &beam, &model, &residual, &restored),
+        TESS_OK);
+    /* a part of the columns is not an image */
+    restored.num_cols = NX - 1;
+    assert_int_equal(
+        tess_clean_restore(world, &f.opts, &beam, &model, &residual, &restored),
+        TESS_ERR_USAGE);
+    tess_error_clear();
+    restored.num_cols = NX;
+    take_rows(&restored, image);
+    tess_rows_free(&model);
+    tess_rows_free(&residual);
     for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
         const int64_t x = k % NX, y = k / NX + f.images.row_first;
         double sum = 0.25;
@@ -368,17 +423,45 @@ static void test_restore(void **state)
     drop(&f);
 }
 
+static tess_status set_mask(const field *f, const uint8_t *array)
+{
+    tess_rows mask = rows_of(f, TESS_PIXEL_MASK, array);
+    const tess_status status = tess_clean_set_mask(f->clean, &mask);
+    tess_rows_free(&mask);
+    return status;
+}
+
+/* Rows of another part of the image are not those that are cleaned. */
+static void test_other_rows(void **state)
+{
+    field f;
+    tess_clean_report report;
+    make(&f, 1, false);
+    tess_rows rows = rows_of(&f, TESS_PIXEL_DOUBLE, f.residual);
+    tess_rows part = rows;
+    part.col_first = 1;
+    part.num_cols = NX - 1;
+    assert_int_equal(tess_clean_set_psf(f.clean, 0, &part), TESS_ERR_USAGE);
+    tess_error_clear();
+    assert_int_equal(tess_clean_minor(f.clean, &part, &rows, &report), TESS_ERR_USAGE);
+    tess_error_clear();
+    assert_int_equal(tess_clean_minor(f.clean, &rows, &part, &report), TESS_ERR_USAGE);
+    tess_error_clear();
+    tess_rows_free(&rows);
+    drop(&f);
+}
+
 static void test_masks(void **state)
 {
     field f;
     tess_clean_report report;
     make(&f, 1, false);
     uint8_t *mask = tess_alloc_zero(f.images.num_rows * NX, 1);
-    assert_int_equal(tess_clean_set_mask(f.clean, mask), TESS_ERR_INPUT);
+    assert_int_equal(set_mask(&f, mask), TESS_ERR_INPUT);
     tess_error_clear();
     for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
         mask[k] = k / NX + f.images.row_first == 24;
-    assert_int_equal(tess_clean_set_mask(f.clean, mask), TESS_OK);
+    assert_int_equal(set_mask(&f, mask), TESS_OK);
     assert_int_equal(minor(&f, &report), TESS_OK);
     assert_true(report.iterations > 0 && report.flux_jy > 0);
     for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
@@ -437,17 +520,32 @@ static void test_bytes(void **state)
     assert_true(roots == squares);
 }
 
+/* Images live where the tested backend computes. */
+static bool find_place(void)
+{
+    const tess_backend *backend;
+    if (tess_backend_find(test_backend(), &backend) != TESS_OK) return false;
+    if (backend->start && backend->start(NULL, rank, size) != TESS_OK) return false;
+    place = backend->place;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),           cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_components),      cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_restore),         cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_options),         cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_same_frequencies)};
+    if (!find_place()) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_state),
+                                       cmocka_unit_test(test_divergence),
+                                       cmocka_unit_test(test_components),
+                                       cmocka_unit_test(test_joins),
+                                       cmocka_unit_test(test_restore),
+                                       cmocka_unit_test(test_masks),
+                                       cmocka_unit_test(test_options),
+                                       cmocka_unit_test(test_bytes),
+                                       cmocka_unit_test(test_same_frequencies),
+                                       cmocka_unit_test(test_other_rows)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;

@@ -189,21 +189,35 @@ static void tell(const tess_clean_report *report)
                (long long)report->scale_iterations[s], report->scale_flux_jy[s]);
 }
 
+/* This rank's rows of an image, in an array of the job. */
+static tess_rows rows_of(const clean_job *job, tess_pixel type, const void *array)
+{
+    const tess_clean_images *images = &job->images;
+    const tess_rows like =
+        tess_rows_of(images->nx, images->ny, images->row_first, images->num_rows, type);
+    return tess_rows_borrow(&like, array);
+}
+
 static tess_status clean_all(clean_job *job)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = NULL;
     tess_clean_report report;
-    void *residual[MOST];
-    for (int i = 0; i < job->images.num_images; ++i)
-        residual[i] = job->residual[i];
+    tess_rows residual[MOST], model[MOST];
+    const tess_rows mask = rows_of(job, TESS_PIXEL_MASK, job->mask);
+    for (int i = 0; i < job->images.num_images; ++i) {
+        residual[i] = rows_of(job, TESS_PIXEL_DOUBLE, job->residual[i]);
+        model[i] = rows_of(job, TESS_PIXEL_DOUBLE, job->model[i]);
+    }
     TESS_TRY(tess_clean_create(job->comm, &job->images, &job->opts, &clean));
-    for (int i = 0; i < job->images.num_images; ++i)
-        TESS_TRY(tess_clean_set_psf(clean, i, job->psf[i]));
-    TESS_TRY(tess_clean_set_mask(clean, job->mask));
-    tess_clean_mark_model(clean, (const double *const *)job->model);
+    for (int i = 0; i < job->images.num_images; ++i) {
+        const tess_rows psf = rows_of(job, TESS_PIXEL_DOUBLE, job->psf[i]);
+        TESS_TRY(tess_clean_set_psf(clean, i, &psf));
+    }
+    TESS_TRY(tess_clean_set_mask(clean, job->mask ? &mask : NULL));
+    TESS_TRY(tess_clean_mark_model(clean, model));
     for (int k = 0; k < job->loops; ++k) {
-        TESS_TRY(tess_clean_minor(clean, residual, job->model, &report));
+        TESS_TRY(tess_clean_minor(clean, residual, model, &report));
         if (tess_comm_rank(job->comm) == 0) tell(&report);
         if (!report.again) break;
     }
@@ -225,7 +239,7 @@ int main(int argc, char **argv)
     job.images = (tess_clean_images){.nx = atoll(argv[2]),
                                      .ny = atoll(argv[3]),
                                      .num_images = 1,
-                                     .rows_are_double = true};
+                                     .averages_are_double = true};
     for (int k = 4; k < argc; ++k) {
         char *value = strchr(argv[k], '=');
         if (!value) return 2;

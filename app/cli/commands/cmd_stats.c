@@ -174,9 +174,9 @@ static void print_plane(const tess_fits_array *image, int64_t plane,
 /* An image, and this rank's rows of a plane. */
 typedef struct stats_job {
     tess_comm *comm;
+    int threads;
     tess_fits_array image;
-    tess_stat_rows rows;
-    double *value;
+    tess_rows rows;
 } stats_job;
 
 /* Local. */
@@ -184,15 +184,11 @@ static tess_status open_image(const char *path, stats_job *job)
 {
     tess_status status = TESS_OK;
     const int64_t rank = tess_comm_rank(job->comm), size = tess_comm_size(job->comm);
-    tess_stat_rows *rows = &job->rows;
     TESS_TRY(tess_fits_array_open(path, &job->image));
-    const int64_t ny = height_of(&job->image);
-    rows->nx = width_of(&job->image);
-    rows->row_first = ny * rank / size;
-    rows->num_rows = ny * (rank + 1) / size - rows->row_first;
-    rows->is_double = true;
-    rows->value = job->value = tess_alloc(rows->num_rows * rows->nx, sizeof(double));
-    if (!job->value) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory for a plane", path);
+    const int64_t ny = height_of(&job->image), first = ny * rank / size;
+    job->rows = tess_rows_of(width_of(&job->image), ny, first,
+                             ny * (rank + 1) / size - first, TESS_PIXEL_DOUBLE);
+    TESS_TRY(tess_rows_alloc(&job->rows));
 cleanup:
     return status;
 }
@@ -201,13 +197,13 @@ cleanup:
 static tess_status measure_plane(stats_job *job, int64_t plane)
 {
     tess_status status = TESS_OK;
-    const tess_stat_rows *rows = &job->rows;
+    const tess_rows *rows = &job->rows;
     const int64_t first = (plane * height_of(&job->image) + rows->row_first) * rows->nx;
     tess_row_stats stats;
-    TESS_TRY(tess_comm_agree(job->comm, tess_fits_array_read(&job->image, first,
-                                                             rows->num_rows * rows->nx,
-                                                             job->value)));
-    TESS_TRY(tess_row_stats_measure(job->comm, rows, true, &stats));
+    TESS_TRY(tess_comm_agree(
+        job->comm,
+        tess_fits_array_read(&job->image, first, tess_rows_count(rows), rows->value)));
+    TESS_TRY(tess_row_stats_measure(job->comm, rows, job->threads, true, &stats));
     if (tess_comm_rank(job->comm) == 0) print_plane(&job->image, plane, &stats);
 cleanup:
     return status;
@@ -217,13 +213,13 @@ cleanup:
 static tess_status measure_file(tess_comm *comm, const char *path, int threads)
 {
     tess_status status = TESS_OK;
-    stats_job job = {.comm = comm, .rows.threads = threads};
+    stats_job job = {.comm = comm, .threads = threads};
     TESS_TRY(tess_comm_agree(comm, open_image(path, &job)));
     const int64_t pixels = width_of(&job.image) * height_of(&job.image);
     for (int64_t k = 0; k < job.image.num_pixels / pixels; ++k)
         TESS_TRY(measure_plane(&job, k));
 cleanup:
-    tess_free(job.value);
+    tess_rows_free(&job.rows);
     return status;
 }
 

@@ -43,7 +43,7 @@ double majors_bytes(const image_run *run)
                                                .spectrum = join->spectrum,
                                                .num_terms = join->num_terms,
                                                .num_cleaned = join->num_cleaned},
-                                      .rows_are_double = is_double};
+                                      .averages_are_double = is_double};
     const double beam_rad =
         fmax(opts->weights.taper.fwhm_rad,
              uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad);
@@ -135,39 +135,35 @@ static void gather_rows(const majors *all, const cleaned *group)
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p) {
             const int k = c * group->num_pol + p;
-            all->residual[k] = all->channel[c].residual[group->first_pol + p].value;
-            all->model[k] = all->channel[c].model[group->first_pol + p].value;
+            all->residual[k] = all->channel[c].residual[group->first_pol + p];
+            all->model[k] = all->channel[c].model[group->first_pol + p];
         }
 }
 
 /* The union of the channels' masks of the group's polarisations. Collective. */
-static tess_status join_masks(const majors *all, const cleaned *group, uint8_t **out)
+static tess_status join_masks(const majors *all, const cleaned *group,
+                              imager_rows *joined)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const int64_t pixels = all->images.num_rows * all->images.nx;
-    uint8_t *mask = NULL, *joined = NULL;
+    imager_rows mask = {0};
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p) {
             if (!is_linked(run, group->first_pol + p) && group->num_pol > 1) continue;
+            mask = rows_of(all);
             TESS_TRY(clean_inputs_mask(
                 run, all->channel[c].output % run->outputs.num_channels,
-                group->first_pol + p, all->images.row_first, all->images.num_rows,
-                &mask));
-            if (!joined) {
-                joined = mask;
-                mask = NULL;
+                group->first_pol + p, &mask));
+            if (!joined->value) {
+                *joined = mask;
+                mask = (imager_rows){0};
             }
-            for (int64_t k = 0; mask && k < pixels; ++k)
-                joined[k] |= mask[k];
-            tess_free(mask);
-            mask = NULL;
+            for (int64_t k = 0; k < tess_rows_count(&mask); ++k)
+                if (tess_rows_pixel(&mask, k) != 0) tess_rows_set(joined, k, 1);
+            tess_rows_free(&mask);
         }
-    *out = joined;
-    joined = NULL;
 cleanup:
-    tess_free(mask);
-    tess_free(joined);
+    tess_rows_free(&mask);
     return status;
 }
 
@@ -219,7 +215,7 @@ static tess_status create_clean(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
     bool linked[TESS_MAX_POL];
-    uint8_t *mask = NULL;
+    imager_rows mask = {0};
     if (!find_weights(all, group)) return TESS_OK;
     const tess_clean_images images = group_images(all, group, linked);
     TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
@@ -228,15 +224,17 @@ static tess_status create_clean(majors *all, cleaned *group)
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p)
             if (weight_of(all, c, group->first_pol + p) > 0)
-                TESS_TRY(tess_clean_set_psf(
-                    group->clean, c * group->num_pol + p,
-                    psf_of(all, c, group->first_pol + p)->rows.value));
-    TESS_TRY(join_masks(all, group, &mask));
-    TESS_TRY(tess_clean_set_mask(group->clean, mask));
+                TESS_TRY(
+                    tess_clean_set_psf(group->clean, c * group->num_pol + p,
+                                       &psf_of(all, c, group->first_pol + p)->rows));
+    if (clean_inputs_have_mask(all->run)) {
+        TESS_TRY(join_masks(all, group, &mask));
+        TESS_TRY(tess_clean_set_mask(group->clean, &mask));
+    }
     group->goes_on = true;
     group->least_peak = INFINITY;
 cleanup:
-    tess_free(mask);
+    tess_rows_free(&mask);
     return status;
 }
 
@@ -263,8 +261,8 @@ static tess_status begin_models(majors *all)
     for (int g = 0; g < all->num_groups; ++g) {
         gather_rows(all, &all->group[g]);
         if (all->group[g].clean)
-            tess_clean_mark_model(all->group[g].clean,
-                                  (const double *const *)all->model);
+            TESS_TRY(tess_comm_agree(
+                run->comm, tess_clean_mark_model(all->group[g].clean, all->model)));
     }
 cleanup:
     return status;
@@ -338,7 +336,7 @@ static tess_status set_up(majors *all)
                             .row_first = rows->row_first,
                             .num_rows = rows->num_rows,
                             .num_images = 1,
-                            .rows_are_double = rows->type == TESS_PIXEL_DOUBLE};
+                            .averages_are_double = rows->type == TESS_PIXEL_DOUBLE};
     all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
     TESS_TRY(majors_order_ranks(run, &all->slabs));
@@ -614,8 +612,8 @@ static tess_status restore(const majors *all, int channel, int pol, imager_rows 
     const tess_clean_beam beam = majors_beam(all->run, &c->found[pol].beam);
     TESS_TRY(tess_comm_agree(all->run->comm, tess_rows_copy(&c->residual[pol], image)));
     if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
-    TESS_TRY(tess_clean_restore(all->slabs, &all->images, &all->opts, &beam,
-                                c->model[pol].value, image->value, image->value));
+    TESS_TRY(tess_clean_restore(all->slabs, &all->opts, &beam, &c->model[pol], image,
+                                image));
 cleanup:
     return status;
 }

@@ -23,8 +23,8 @@ tess_status majors_clean(channel_group *group);
 /** Sum of a model's pixels over all ranks. Collective. */
 tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy);
 
-/** image := model ∗ beam + residual. The rows lie as those of a team's images, and
- * residual and image have one precision. Collective. */
+/** image := model ∗ beam + residual. The rows lie as those of a team's images.
+ * Collective. */
 tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
                            const imager_rows *model, const imager_rows *residual,
                            const imager_rows *image);

@@ -48,16 +48,8 @@ tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
     const tess_clean_beam gaussian = majors_beam(run, beam);
     const struct image_found found = {.beam = *beam};
     const tess_clean_opts opts = majors_minor_opts(run, &found);
-    const tess_clean_images images = {.nx = residual->nx,
-                                      .ny = run->opts->ny,
-                                      .row_first = residual->row_first,
-                                      .num_rows = residual->num_rows,
-                                      .num_images = 1,
-                                      .rows_are_double =
-                                          residual->type == TESS_PIXEL_DOUBLE};
     TESS_TRY(majors_order_ranks(run, &slabs));
-    TESS_TRY(tess_clean_restore(slabs, &images, &opts, &gaussian, model->value,
-                                residual->value, image->value));
+    TESS_TRY(tess_clean_restore(slabs, &opts, &gaussian, model, residual, image));
 cleanup:
     if (slabs != run->comm) tess_comm_free(slabs);
     return status;

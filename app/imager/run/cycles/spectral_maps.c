@@ -15,8 +15,9 @@ typedef struct spectra {
     const group_channel *channel;
     int num_channels, pol;
     tess_clean_images images;
-    double *weight, *freq_hz, *sigma, **value; /* [num_channels] */
-    float *misfit; /* of the pixels: see tess_spectrum_maps */
+    double *weight, *freq_hz, *sigma; /* [num_channels] */
+    imager_rows *value; /* [num_channels] images with the beam of the mean */
+    imager_rows misfit; /* of the pixels: see tess_spectrum_maps */
 } spectra;
 
 /* No more pixels than about this are fitted with more terms. */
@@ -28,11 +29,10 @@ static const double ENOUGH = 0.95;
 double spectral_maps_bytes(const tess_image_opts *opts, double pixels)
 {
     const int maps = image_map_count(opts);
-    return maps > 0
-               ? pixels *
-                     (8 * ((double)maps * opts->num_pol + (double)opts->channels_out) +
-                      sizeof(float))
-               : 0;
+    const double real = opts->gridding.accuracy < TESS_SINGLE_ACCURACY ? 8 : 4;
+    return maps > 0 ? pixels * (8 * (double)maps * opts->num_pol +
+                                real * (double)opts->channels_out + sizeof(float))
+                    : 0;
 }
 
 static const imager_product *product_of(const spectra *job, int channel,
@@ -47,12 +47,12 @@ static const imager_product *product_of(const spectra *job, int channel,
 static void free_values(spectra *job)
 {
     for (int c = 0; job->value && c < job->num_channels; ++c)
-        tess_free(job->value[c]);
+        tess_rows_free(&job->value[c]);
     tess_free(job->value);
     tess_free(job->weight);
     tess_free(job->freq_hz);
     tess_free(job->sigma);
-    tess_free(job->misfit);
+    tess_rows_free(&job->misfit);
 }
 
 /* Local. */
@@ -65,9 +65,10 @@ static tess_status allocate(spectra *job)
     job->freq_hz = tess_alloc_zero(job->num_channels, sizeof *job->freq_hz);
     job->sigma = tess_alloc_zero(job->num_channels, sizeof *job->sigma);
     job->value = tess_alloc_zero(job->num_channels, sizeof *job->value);
-    job->misfit = tess_alloc(rows->num_rows * rows->nx, sizeof *job->misfit);
-    if (!job->weight || !job->freq_hz || !job->sigma || !job->value || !job->misfit)
+    if (!job->weight || !job->freq_hz || !job->sigma || !job->value)
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images");
+    job->misfit = tess_rows_like(rows, TESS_PIXEL_SINGLE);
+    TESS_TRY(tess_rows_alloc(&job->misfit));
     job->images = (tess_clean_images){.nx = rows->nx,
                                       .ny = job->run->opts->ny,
                                       .row_first = rows->row_first,
@@ -91,18 +92,13 @@ static tess_status restore(spectra *job, int c, const tess_fits_beam *beam)
 {
     tess_status status = TESS_OK;
     const imager_product *residual = product_of(job, c, IMAGE_RESIDUAL);
-    const int64_t pixels = job->images.num_rows * job->images.nx;
-    imager_rows image = tess_rows_like(&residual->rows, residual->rows.type);
+    imager_rows *image = &job->value[c];
     if (!(job->weight[c] > 0)) return TESS_OK;
-    status = tess_rows_alloc(&image);
-    job->value[c] = tess_alloc(pixels, sizeof **job->value);
-    if (!job->value[c]) status = TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(job->run->comm, status));
+    *image = tess_rows_like(&residual->rows, residual->rows.type);
+    TESS_TRY(tess_comm_agree(job->run->comm, tess_rows_alloc(image)));
     TESS_TRY(majors_restore(job->run, beam, &product_of(job, c, IMAGE_MODEL)->rows,
-                            &residual->rows, &image));
-    tess_rows_doubles(&image, 0, pixels, job->value[c]);
+                            &residual->rows, image));
 cleanup:
-    tess_rows_free(&image);
     return status;
 }
 
@@ -128,16 +124,16 @@ static tess_status fit(const spectra *job, image_map *map)
     tess_spectrum_maps maps;
     memset(&maps, 0, sizeof maps);
     for (int k = 0; k < terms; ++k) {
-        maps.term[k] = map[2 * k].rows.value;
-        maps.error[k] = map[2 * k + 1].rows.value;
+        maps.term[k] = map[2 * k].rows;
+        maps.error[k] = map[2 * k + 1].rows;
     }
     if (terms > 1) {
-        maps.index = map[2 * terms].rows.value;
-        maps.index_error = map[2 * terms + 1].rows.value;
+        maps.index = map[2 * terms].rows;
+        maps.index_error = map[2 * terms + 1].rows;
     }
     maps.misfit = job->misfit;
-    return tess_spectrum_fit(&job->images, (const double *const *)job->value,
-                             job->sigma, job->run->opts->layout.threads, &maps);
+    return tess_spectrum_fit(&job->images, job->value, job->sigma,
+                             job->run->opts->layout.threads, &maps);
 }
 
 static bool has_data(const spectra *job)
@@ -155,14 +151,18 @@ static tess_status count_misfits(const spectra *job, int64_t *told, int64_t *poo
 {
     tess_status status = TESS_OK;
     int64_t count[2] = {0, 0};
-    for (int64_t k = 0; k < job->images.num_rows * job->images.nx; ++k) {
-        count[0] += !isnan(job->misfit[k]);
-        count[1] += job->misfit[k] > 1;
+    imager_rows view = {0};
+    TESS_TRY(tess_comm_agree(job->run->comm, tess_rows_view(&job->misfit, &view)));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
+        const double misfit = tess_rows_pixel(&view, k);
+        count[0] += !isnan(misfit);
+        count[1] += misfit > 1;
     }
     TESS_TRY(tess_comm_allreduce_i64(job->run->comm, count, 2, TESS_SUM));
     *told = count[0];
     *poor = count[1];
 cleanup:
+    tess_rows_free(&view);
     return status;
 }
 
@@ -191,15 +191,14 @@ static void tell_misfit(const spectra *job, int64_t told, int64_t poor,
 static tess_status check_terms(const spectra *job)
 {
     tess_status status = TESS_OK;
-    tess_spectrum_trial trial = {.misfit = job->misfit};
+    tess_spectrum_trial trial = {.misfit = &job->misfit};
     int64_t told, poor, sum[TESS_CLEAN_MOST_TERMS + 2];
     TESS_TRY(count_misfits(job, &told, &poor));
     if (poor == 0) return TESS_OK;
     trial.each = 1 + poor / MOST_TRIED;
     TESS_TRY(tess_comm_agree(
-        job->run->comm,
-        tess_spectrum_try(&job->images, (const double *const *)job->value, job->sigma,
-                          job->run->opts->layout.threads, &trial)));
+        job->run->comm, tess_spectrum_try(&job->images, job->value, job->sigma,
+                                          job->run->opts->layout.threads, &trial)));
     memcpy(sum, trial.fitted, sizeof trial.fitted);
     sum[TESS_CLEAN_MOST_TERMS + 1] = trial.tried;
     TESS_TRY(tess_comm_allreduce_i64(job->run->comm, sum, TESS_CLEAN_MOST_TERMS + 2,

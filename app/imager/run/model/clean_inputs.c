@@ -69,29 +69,25 @@ static int plane_of(const tess_fits_model *fits, int stokes)
 
 /* Local. */
 static tess_status read_mask(const image_run *run, int64_t channel, int pol,
-                             int64_t row_first, int64_t num_rows, uint8_t **out)
+                             const imager_rows *set)
 {
     tess_status status = TESS_OK;
     mask_file mask = {0};
-    const int64_t nx = run->opts->nx;
+    const int64_t nx = set->nx, num_rows = set->num_rows;
     double *rows = tess_alloc(ROWS_AT_ONCE * nx, sizeof *rows);
-    uint8_t *set = tess_alloc_zero(num_rows * nx, sizeof *set);
-    if (!rows || !set) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
+    if (!rows) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
     TESS_TRY(open_mask(run, &mask));
     const int plane = plane_of(&mask.header, run->pol[pol].code);
     const int freq = mask.header.num_freq > 1 ? (int)channel : 0;
     for (int64_t j = 0; j < num_rows; j += ROWS_AT_ONCE) {
         const int64_t count = j + ROWS_AT_ONCE < num_rows ? ROWS_AT_ONCE : num_rows - j;
-        TESS_TRY(read_rows(&mask, plane, freq, row_first + j, count, rows));
+        TESS_TRY(read_rows(&mask, plane, freq, set->row_first + j, count, rows));
         for (int64_t k = 0; k < count * nx; ++k)
-            set[j * nx + k] = !isnan(rows[k]) && (rows[k] < 0 || rows[k] > 0);
+            tess_rows_set(set, j * nx + k, rows[k]);
     }
-    *out = set;
-    set = NULL;
 cleanup:
     close_mask(&mask);
     tess_free(rows);
-    tess_free(set);
     return status;
 }
 
@@ -102,46 +98,48 @@ static bool has_mask(const image_run *run)
 
 /* Takes pixels near the horizon out of a mask: pixels whose angle from the phase centre
  * is at least 90 degrees less the angle of --horizon-mask. */
-static void leave_horizon(const image_run *run, int64_t row_first, int64_t num_rows,
-                          uint8_t *mask)
+static void leave_horizon(const image_run *run, const imager_rows *mask)
 {
     const tess_geom *geom = &run->job.geom;
     const double most = cos(run->opts->clean.horizon_rad);
-    for (int64_t j = 0; j < num_rows; ++j) {
-        const double m = tess_geom_m(geom, row_first + j);
+    for (int64_t j = 0; j < mask->num_rows; ++j) {
+        const double m = tess_geom_m(geom, mask->row_first + j);
         for (int64_t i = 0; i < geom->nx; ++i) {
             const double l = tess_geom_l(geom, i);
-            if (l * l + m * m >= most * most) mask[j * geom->nx + i] = 0;
+            if (l * l + m * m >= most * most) tess_rows_set(mask, j * geom->nx + i, 0);
         }
     }
 }
 
 /* Local. */
 static tess_status make_mask(const image_run *run, int64_t channel, int pol,
-                             int64_t row_first, int64_t num_rows, uint8_t **out)
+                             imager_rows *mask)
 {
     tess_status status = TESS_OK;
-    uint8_t *mask = NULL;
+    imager_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
+    TESS_TRY(tess_rows_alloc(&made));
     if (has_mask(run))
-        TESS_TRY(read_mask(run, channel, pol, row_first, num_rows, &mask));
-    else {
-        mask = tess_alloc(num_rows * run->opts->nx, sizeof *mask);
-        if (!mask) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
-        memset(mask, 1, (size_t)(num_rows * run->opts->nx));
-    }
-    if (run->opts->clean.horizon_rad > 0) leave_horizon(run, row_first, num_rows, mask);
-    *out = mask;
+        TESS_TRY(read_mask(run, channel, pol, &made));
+    else if (tess_rows_count(&made) > 0)
+        memset(made.value, 1, (size_t)tess_rows_bytes(&made));
+    if (run->opts->clean.horizon_rad > 0) leave_horizon(run, &made);
+    *mask = made;
+    made = (imager_rows){0};
 cleanup:
+    tess_rows_free(&made);
     return status;
 }
 
-tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
-                              int64_t row_first, int64_t num_rows, uint8_t **mask)
+bool clean_inputs_have_mask(const image_run *run)
 {
-    *mask = NULL;
-    if (!has_mask(run) && !(run->opts->clean.horizon_rad > 0)) return TESS_OK;
-    return tess_comm_agree(run->comm,
-                           make_mask(run, channel, pol, row_first, num_rows, mask));
+    return has_mask(run) || run->opts->clean.horizon_rad > 0;
+}
+
+tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
+                              imager_rows *mask)
+{
+    if (!clean_inputs_have_mask(run)) return TESS_OK;
+    return tess_comm_agree(run->comm, make_mask(run, channel, pol, mask));
 }
 
 /* ---- models ---- */
@@ -197,19 +195,17 @@ void clean_inputs_free(image_run *run)
 /* ---- the mask of the horizon, as a file ---- */
 
 /* Makes this rank's rows. Collective over the run's ranks. */
-static tess_status make_rows(const image_run *run, tess_fits_rows *rows, float **out)
+static tess_status make_rows(const image_run *run, tess_fits_rows *rows,
+                             imager_rows *out)
 {
     tess_status status = TESS_OK;
-    const int64_t pixels = rows->num_rows * run->opts->nx;
-    uint8_t *mask = NULL;
-    TESS_TRY(clean_inputs_mask(run, 0, 0, rows->row_first, rows->num_rows, &mask));
-    float *value = tess_alloc(pixels, sizeof *value);
-    if (!value) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
-    for (int64_t k = 0; k < pixels; ++k)
-        value[k] = mask[k] ? 1 : 0;
-    rows->pixel = *out = value;
+    imager_rows mask = tess_rows_of(run->opts->nx, run->opts->ny, rows->row_first,
+                                    rows->num_rows, TESS_PIXEL_MASK);
+    TESS_TRY(clean_inputs_mask(run, 0, 0, &mask));
+    TESS_TRY(tess_rows_view_as(&mask, TESS_PIXEL_SINGLE, 1, out));
+    rows->pixel = out->value;
 cleanup:
-    tess_free(mask);
+    tess_rows_free(&mask);
     return status;
 }
 
@@ -223,7 +219,7 @@ tess_status horizon_mask_write(const image_run *run)
     tess_fits_rows rows = {.row_first = first,
                            .num_rows = ny * (rank + 1) / size - first};
     tess_image_meta meta;
-    float *value = NULL;
+    imager_rows value = {0};
     char *path = NULL;
     if (!image_has_horizon_mask(run->opts)) return TESS_OK;
     TESS_TRY(tess_comm_agree(all, make_rows(run, &rows, &value)));
@@ -236,6 +232,6 @@ tess_status horizon_mask_write(const image_run *run)
     if (rank == 0) tess_log_detail("wrote %s", path);
 cleanup:
     free(path); /* from asprintf */
-    tess_free(value);
+    tess_rows_free(&value);
     return status;
 }

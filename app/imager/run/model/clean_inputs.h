@@ -10,11 +10,14 @@
  * have the images' pixels. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
 tess_status clean_inputs_check(image_run *run);
 
-/** This rank's rows of the mask of an output channel and polarisation, [num_rows][nx],
- *  not 0 where components may be; NULL where there is no mask. To be freed with
- *  tess_free(). Collective. */
+/** Whether there is a mask, of a file or of the horizon. Local. */
+bool clean_inputs_have_mask(const image_run *run);
+
+/** This rank's rows of the mask of an output channel and polarisation, if there is one,
+ *  not 0 where components may be, in host memory. `*mask` has the part of the image. To
+ *  be freed with tess_rows_free(). Collective. */
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
-                              int64_t row_first, int64_t num_rows, uint8_t **mask);
+                              imager_rows *mask);
 
 /** Fill rows of double with those of NAME-model.fits, or of a set or cube of models
  *  (continued_models.c); blank pixels become 0. `comm`: the ranks that take part.

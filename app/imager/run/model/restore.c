@@ -51,14 +51,20 @@ cleanup:
     return status;
 }
 
+static tess_rows rows_of(const canvas *to, const double *value)
+{
+    const tess_rows like = tess_rows_of(to->meta.nx, to->meta.ny, to->row_first,
+                                        to->num_rows, TESS_PIXEL_DOUBLE);
+    return tess_rows_borrow(&like, value);
+}
+
 static tess_clean_images images_of(const canvas *to)
 {
     return (tess_clean_images){.nx = to->meta.nx,
                                .ny = to->meta.ny,
                                .row_first = to->row_first,
                                .num_rows = to->num_rows,
-                               .num_images = 1,
-                               .rows_are_double = true};
+                               .num_images = 1};
 }
 
 static tess_clean_beam beam_of(const canvas *to)
@@ -242,7 +248,6 @@ cleanup:
 static tess_status add_image(canvas *to, const tess_fits_model *model, int k)
 {
     tess_status status = TESS_OK;
-    const tess_clean_images images = images_of(to);
     const tess_clean_beam beam = beam_of(to);
     const tess_clean_opts opts = {.is_double = to->is_double,
                                   .repeatable = to->job->repeatable,
@@ -254,8 +259,8 @@ static tess_status add_image(canvas *to, const tess_fits_model *model, int k)
         status = model_pixels_read(model, k / model->num_freq, k % model->num_freq,
                                    to->row_first, to->num_rows, rows);
     TESS_TRY(tess_comm_agree(to->comm, status));
-    TESS_TRY(
-        tess_clean_restore(to->comm, &images, &opts, &beam, rows, to->rows, to->rows));
+    const tess_rows pixels = rows_of(to, rows), image = rows_of(to, to->rows);
+    TESS_TRY(tess_clean_restore(to->comm, &opts, &beam, &pixels, &image, &image));
 cleanup:
     tess_free(rows);
     return status;

@@ -66,25 +66,12 @@ static double peak_of(const tess_row_stats *stats)
     return peak_is_most(stats) ? stats->most : stats->least;
 }
 
-/* Collective. */
-static tess_status measure(tess_comm *comm, const imager_rows *rows, int threads,
-                           bool wants_deviation, tess_row_stats *stats)
-{
-    const tess_stat_rows own = {.value = rows->value,
-                                .is_double = rows->type == TESS_PIXEL_DOUBLE,
-                                .nx = rows->nx,
-                                .row_first = rows->row_first,
-                                .num_rows = rows->num_rows,
-                                .threads = threads};
-    return tess_row_stats_measure(comm, &own, wants_deviation, stats);
-}
-
 tess_status image_found_measure(tess_comm *comm, const imager_rows *rows, int threads,
                                 bool wants_deviation, struct image_found *found)
 {
     tess_status status = TESS_OK;
     tess_row_stats stats;
-    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
+    TESS_TRY(tess_row_stats_measure(comm, rows, threads, wants_deviation, &stats));
     found->has_data = stats.count > 0;
     found->peak_jy = peak_of(&stats);
     found->peak_pixel = peak_is_most(&stats) ? stats.most_at : stats.least_at;
@@ -101,7 +88,7 @@ tess_status image_found_measure_residual(tess_comm *comm, const imager_rows *row
 {
     tess_status status = TESS_OK;
     tess_row_stats stats;
-    TESS_TRY(measure(comm, rows, threads, wants_deviation, &stats));
+    TESS_TRY(tess_row_stats_measure(comm, rows, threads, wants_deviation, &stats));
     found->residual_peak_jy = peak_of(&stats);
     found->residual_rms_jy = stats.rms;
     found->residual_deviation_jy = stats.noise;
