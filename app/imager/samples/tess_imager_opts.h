@@ -97,6 +97,7 @@ typedef struct tess_forced {
     int64_t num_vis;     /**< plan for this number of visibilities in an image */
     int nccl;            /**< 1: connect GPUs by NCCL, however small images are */
     int device_planes;   /**< tess_device_planes */
+    int device_rows;     /**< 1: finished images live on the device */
 } tess_forced;
 
 /** How work is laid out. */

@@ -114,6 +114,20 @@ def room_for(*rooms):
     return ",".join(f"{10 ** 12}:{room}" for room in rooms)
 
 
+def check_device_rows(suite, obs):
+    """Images that live on the device are cleaned, restored, summed to means, fitted and
+    written as those of host memory are."""
+    options = ["--niter", "20", "--nmiter", "2", "--auto-mask", "5", "--channels-out", "2",
+               "--join-channels", "--fit-spectral-pol", "2", "--save-first-residual",
+               "--horizon-mask", "89.5deg"]
+    result, host = device_image(suite, obs, "host", room_for(10 ** 12), *options)
+    suite.ran("images in host memory", result)
+    result, device = device_image(suite, obs, "device", room_for(10 ** 12), *options,
+                                  *forced(device_rows=1), ranks=2)
+    suite.ran("images on the device, 2 ranks", result)
+    suite.true("images on the device: the same bytes", device == host and len(host) > 15)
+
+
 def check_small_device(suite, obs):
     """An emulated device without room for all samples: they come in passes, and one that
     cannot take the samples of a pass either says so."""
@@ -131,6 +145,7 @@ def check_small_device(suite, obs):
     result, many = device_image(suite, obs, "many", room_for(10 ** 7), "--niter", "5")
     suite.ran("cleaned: samples are sent again", result)
     suite.true("cleaned: the same bytes", many == one)
+    check_device_rows(suite, obs)
     result, _ = device_image(suite, obs, "many", room_for(100000), *forced(passes=1))
     suite.equal("no room: status", result.status, 4)
     suite.true("no room: says so", "at once" in result.err)

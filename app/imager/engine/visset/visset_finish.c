@@ -114,6 +114,13 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
                                               &rows->num_rows, &rows->value));
 }
 
+/* Where the finished rows live: what uses them takes them from there. */
+static tess_status place_rows(const imager_job *job, imager_rows *rows)
+{
+    return tess_rows_move(rows,
+                          job->layout->forced.device_rows ? job->backend->place : NULL);
+}
+
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
                           imager_product *product)
 {
@@ -141,6 +148,7 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
         product[k].effective_vis = sum > 0 ? sum / sums->largest[weight] : 0;
         if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
         if (status == TESS_OK && !(sum > 0)) status = tess_rows_blank(&product[k].rows);
+        if (status == TESS_OK) status = place_rows(job, &product[k].rows);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);

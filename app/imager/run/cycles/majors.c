@@ -64,12 +64,15 @@ double majors_bytes(const image_run *run)
            fmax(loops, spectral_maps_bytes(opts, pixels));
 }
 
-/* This rank's rows of an image that is cleaned, in double precision and without memory.
- */
+/* This rank's rows of an image that is cleaned, in double precision and without memory,
+ * where the dirty images live. */
 static imager_rows rows_of(const majors *all)
 {
-    return tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
-                        all->images.num_rows, TESS_PIXEL_DOUBLE);
+    imager_rows rows =
+        tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                     all->images.num_rows, TESS_PIXEL_DOUBLE);
+    rows.place = all->place;
+    return rows;
 }
 
 /* Makes blank rows like those of the images, for an image without data. Local. */
@@ -229,6 +232,7 @@ static tess_status create_clean(majors *all, cleaned *group)
                                        &psf_of(all, c, group->first_pol + p)->rows));
     if (clean_inputs_have_mask(all->run)) {
         TESS_TRY(join_masks(all, group, &mask));
+        TESS_TRY(tess_comm_agree(all->slabs, tess_rows_move(&mask, all->place)));
         TESS_TRY(tess_clean_set_mask(group->clean, &mask));
     }
     group->goes_on = true;
@@ -337,6 +341,7 @@ static tess_status set_up(majors *all)
                             .num_rows = rows->num_rows,
                             .num_images = 1,
                             .averages_are_double = rows->type == TESS_PIXEL_DOUBLE};
+    all->place = rows->place;
     all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
     TESS_TRY(majors_order_ranks(run, &all->slabs));

@@ -35,6 +35,7 @@ typedef struct majors {
     bool has_model;           /* some model may have a pixel that is not 0 */
     bool changed;             /* models have changed since residuals were made */
     tess_clean_images images; /* shape of one image */
+    const tess_place *place;  /* where the dirty images live; so do the others */
     tess_clean_opts opts;
     int num_groups;
     cleaned group[TESS_MAX_POL];
