@@ -5,7 +5,6 @@
 
 #include "channel_group.h"
 #include "clean_inputs.h"
-#include "device_share.h"
 #include "image_cubes.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
@@ -53,14 +52,8 @@ static tess_status plan(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    TESS_TRY(image_first_pass(run));
-    if (image_joins_channels(opts))
-        TESS_TRY(image_check_kept(run, run->mode == DATA_CACHED,
-                                  "cleaning channels together"));
-    TESS_TRY(image_check_ignored(run));
-    if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
-    TESS_TRY(imager_job_plan(&run->job));
-    TESS_TRY(device_share_choose(&run->job));
+    TESS_TRY(image_read_and_plan(
+        run, image_joins_channels(opts) ? "cleaning channels together" : NULL));
     run->output.kinds = run->means.kinds =
         image_kinds_of(opts, run->num_pol, image_num_psf(run));
     if (opts->checkpoint.folder)

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "device_share.h"
 #include "image_output.h"
 #include "run_samples.h"
 #include "session_private.h"
@@ -77,12 +76,7 @@ static tess_status open_all(image_session *session)
     TESS_TRY(image_set_up(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
     imager_model_expect(&run->job, run->pol, run->num_pol);
-    TESS_TRY(image_first_pass(run));
-    TESS_TRY(image_check_kept(run, run->mode == DATA_CACHED, "a session"));
-    TESS_TRY(image_check_ignored(run));
-    if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
-    TESS_TRY(imager_job_plan(&run->job));
-    TESS_TRY(device_share_choose(&run->job));
+    TESS_TRY(image_read_and_plan(run, "a session"));
     session->output = tess_alloc_zero(run->outputs.num, sizeof *session->output);
     TESS_TRY(tess_comm_agree(run->comm, session->output ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < run->outputs.num; ++k)

@@ -3,6 +3,7 @@
 
 #include "run_samples.h"
 #include "device_read.h"
+#include "device_share.h"
 #include "image_run.h"
 #include "residual.h"
 #include "tess_log.h"
@@ -420,6 +421,19 @@ tess_status image_first_pass(image_run *run)
         TESS_TRY(survey_large(run, bytes));
     }
     TESS_TRY(image_finish_survey(run));
+cleanup:
+    return status;
+}
+
+tess_status image_read_and_plan(image_run *run, const char *keeper)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(image_first_pass(run));
+    if (keeper) TESS_TRY(image_check_kept(run, run->mode == DATA_CACHED, keeper));
+    TESS_TRY(image_check_ignored(run));
+    if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
+    TESS_TRY(imager_job_plan(&run->job));
+    TESS_TRY(device_share_choose(&run->job));
 cleanup:
     return status;
 }

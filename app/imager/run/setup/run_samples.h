@@ -50,4 +50,9 @@ tess_status image_finish_survey(image_run *run);
  * Reads the data once; all of them stay if they fit. Collective. */
 tess_status image_first_pass(image_run *run);
 
+/** Read the data a first time, and plan the images of them. `keeper`: what needs
+ * samples that are kept, for the message of a refusal (image_check_kept); NULL: nothing
+ * does. Collective. */
+tess_status image_read_and_plan(image_run *run, const char *keeper);
+
 #endif
