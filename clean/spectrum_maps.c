@@ -212,6 +212,16 @@ static tess_status make_room(mapping *job, int threads)
                                          "spectra of a row");
 }
 
+/* Rows that are there are those of all images. */
+static tess_status check_rows(const tess_clean_images *images, const tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    if (rows->value && tess_rows_count(rows) != images->num_rows * images->nx)
+        TESS_FAIL(TESS_ERR_INTERNAL, "rows of spectra are those of other images");
+cleanup:
+    return status;
+}
+
 /* Views of the images that have pixels. */
 static tess_status view_values(const tess_clean_images *images, const tess_rows *value,
                                mapping *job)
@@ -220,8 +230,10 @@ static tess_status view_values(const tess_clean_images *images, const tess_rows 
     job->value = tess_alloc_zero(images->num_images, sizeof *job->value);
     if (!job->value)
         TESS_FAIL(TESS_ERR_ALLOC, "images of %d channels", images->num_images);
-    for (int c = 0; c < images->num_images; ++c)
+    for (int c = 0; c < images->num_images; ++c) {
+        TESS_TRY(check_rows(images, &value[c]));
         TESS_TRY(tess_rows_view(&value[c], &job->value[c]));
+    }
 cleanup:
     return status;
 }

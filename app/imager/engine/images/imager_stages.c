@@ -109,6 +109,7 @@ tess_status imager_stages_write(const imager_stages *to, const char *stage, int 
         path = NULL;
         status = TESS_ERR_ALLOC;
     }
+    if (status == TESS_OK) status = tess_rows_check_whole(rows, stage);
     if (status == TESS_OK) status = tess_rows_view(rows, &view);
     TESS_TRY(tess_comm_agree(to->comm, status));
     /* the files of earlier runs have been removed: a file that has the name now is not

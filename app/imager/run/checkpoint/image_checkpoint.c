@@ -266,6 +266,7 @@ static tess_status add_means(image_checkpoint *checkpoint, imager_rows *view,
     tess_status status = TESS_OK;
     checkpoint->state.num_mean = means->num = checkpoint->num_mean;
     for (int k = 0; k < checkpoint->num_mean; ++k) {
+        TESS_TRY(tess_rows_check_whole(&checkpoint->mean[k].rows, "means"));
         TESS_TRY(tess_rows_view(&checkpoint->mean[k].rows, &view[k]));
         mean[k] = view[k].value;
         note_rows(&view[k], means);
@@ -645,6 +646,7 @@ tess_status image_checkpoint_cycle_rows(const image_checkpoint *checkpoint, int 
     const tess_checkpoint_rows wanted =
         mean_rows(checkpoint, rows->row_first, rows->num_rows);
     imager_rows view = {0};
+    TESS_TRY(tess_rows_check_whole(rows, "rows of a checkpoint"));
     TESS_TRY(tess_rows_edit(rows, true, &view));
     TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state,
                                       state->num_mean - state->num_cycle + k, &wanted,

@@ -117,6 +117,7 @@ static tess_status make_mask(const image_run *run, int64_t channel, int pol,
 {
     tess_status status = TESS_OK;
     imager_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
+    TESS_TRY(tess_rows_check_whole(&made, "mask"));
     TESS_TRY(tess_rows_alloc(&made));
     if (has_mask(run))
         TESS_TRY(read_mask(run, channel, pol, &made));

@@ -185,6 +185,7 @@ tess_status continued_models_read(const image_run *run, continued_models *models
     model_source source;
     imager_rows view = {0};
     TESS_TRY(find(run, models, interval, channel, pol, &source));
+    TESS_TRY(tess_rows_check_whole(rows, "model"));
     TESS_TRY(tess_rows_edit(rows, false, &view));
     if (source.set) {
         const channel_model of = channel_of(run, channel);

@@ -255,12 +255,13 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
     const tess_image_opts *opts = run->opts;
 #pragma omp parallel for schedule(static) num_threads(opts->layout.threads)
     for (int64_t row = 0; row < rows->num_rows; ++row)
-        for (int64_t i = 0; i < rows->nx; ++i) {
-            const double x = (double)(i - opts->nx / 2) * opts->scale_rad;
+        for (int64_t i = 0; i < rows->num_cols; ++i) {
+            const double x =
+                (double)(rows->col_first + i - opts->nx / 2) * opts->scale_rad;
             const double y =
                 (double)(rows->row_first + row - opts->ny / 2) * opts->scale_rad;
             const double l = run->info->turn[0] - x, m = run->info->turn[1] + y;
-            tess_rows_set(rows, row * rows->nx + i,
+            tess_rows_set(rows, row * rows->num_cols + i,
                           power_at(run->output.primary_beam, mean, l, m));
         }
 }
