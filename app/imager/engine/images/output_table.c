@@ -188,12 +188,10 @@ static tess_status allocate(output_table *outputs)
     outputs->interval_begin =
         tess_alloc(intervals + 1, sizeof *outputs->interval_begin);
     outputs->interval_span = tess_alloc_zero(2 * intervals, sizeof(double));
-    outputs->row_first = tess_alloc_zero(intervals, sizeof *outputs->row_first);
-    outputs->row_end = tess_alloc_zero(intervals, sizeof *outputs->row_end);
     outputs->extent = tess_alloc(outputs->num, sizeof *outputs->extent);
     outputs->num_held = tess_alloc_zero(outputs->num, sizeof *outputs->num_held);
-    if (!outputs->interval_begin || !outputs->interval_span || !outputs->row_first ||
-        !outputs->row_end || !outputs->extent || !outputs->num_held)
+    if (!outputs->interval_begin || !outputs->interval_span || !outputs->extent ||
+        !outputs->num_held)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
     for (int64_t k = 0; k < outputs->num; ++k)
         outputs->extent[k] = imager_extent_empty();
@@ -224,15 +222,12 @@ void output_table_free(output_table *outputs)
     tess_free(outputs->chan_output);
     tess_free(outputs->interval_begin);
     tess_free(outputs->interval_span);
-    tess_free(outputs->row_first);
-    tess_free(outputs->row_end);
     tess_free(outputs->extent);
     tess_free(outputs->num_held);
     *outputs = (output_table){0};
 }
 
-/* The interval that a time belongs to; −1 if it is outside all of them. */
-static int64_t interval_of(const output_table *outputs, double time)
+int64_t output_table_interval(const output_table *outputs, double time)
 {
     const double *begin = outputs->interval_begin;
     int64_t low = 0, high = outputs->num_intervals;
@@ -246,7 +241,7 @@ static int64_t interval_of(const output_table *outputs, double time)
 
 int64_t output_table_of(const output_table *outputs, double time, int64_t chan)
 {
-    const int64_t interval = interval_of(outputs, time);
+    const int64_t interval = output_table_interval(outputs, time);
     return interval < 0 ? -1
                         : interval * outputs->num_channels + outputs->chan_output[chan];
 }
@@ -286,18 +281,6 @@ static void survey_row(const output_table *outputs, const tess_samples *samples,
     }
 }
 
-static void note_rows(output_table *outputs, const double *row_time, int64_t num_rows)
-{
-    for (int64_t row = 0; row < num_rows; ++row) {
-        const int64_t k = row_time ? interval_of(outputs, row_time[row]) : 0;
-        const int64_t at = outputs->rows_seen + row;
-        if (k < 0) continue;
-        if (outputs->row_end[k] == 0) outputs->row_first[k] = at;
-        outputs->row_end[k] = at + 1;
-    }
-    outputs->rows_seen += num_rows;
-}
-
 tess_status output_table_add(output_table *outputs, const tess_samples *samples,
                              const double *row_time, const double *freq_hz, int threads)
 {
@@ -312,7 +295,8 @@ tess_status output_table_add(output_table *outputs, const tess_samples *samples,
             own.extent[k] = imager_extent_empty();
 #pragma omp for schedule(static) nowait
         for (int64_t row = 0; row < samples->num_rows; ++row) {
-            const int64_t k = row_time ? interval_of(outputs, row_time[row]) : 0;
+            const int64_t k =
+                row_time ? output_table_interval(outputs, row_time[row]) : 0;
             if (ready && k >= 0) survey_row(outputs, samples, row, k, freq_hz, &own);
         }
 #pragma omp critical(tess_imager_outputs)
@@ -328,7 +312,6 @@ tess_status output_table_add(output_table *outputs, const tess_samples *samples,
     }
     if (!complete)
         TESS_FAIL(TESS_ERR_ALLOC, "survey of %lld images", (long long)outputs->num);
-    note_rows(outputs, row_time, samples->num_rows);
 cleanup:
     return status;
 }
@@ -449,7 +432,8 @@ static bool next_stretch(const output_table *outputs, int64_t output,
     const int64_t channel = output % outputs->num_channels;
     for (at->begin = at->end; at->row < end_row; ++at->row, at->begin = 0) {
         const int64_t row = at->row;
-        if (row_time && interval_of(outputs, row_time[row]) != interval) continue;
+        if (row_time && output_table_interval(outputs, row_time[row]) != interval)
+            continue;
         for (; at->begin < from->num_chan[row]; at->begin = at->end) {
             at->end = stretch_end(outputs, from, row, at->begin);
             if (outputs->chan_output[from->chan_base[row] + at->begin] == channel)
@@ -459,33 +443,16 @@ static bool next_stretch(const output_table *outputs, int64_t output,
     return false;
 }
 
-static tess_status choose(const output_table *outputs, int64_t output,
-                          const tess_samples *from, const double *row_time,
-                          int64_t first_row, int64_t end_row, tess_samples *out)
-{
-    tess_status status = TESS_OK;
-    stretch at = {.row = first_row};
-    while (next_stretch(outputs, output, from, row_time, end_row, &at))
-        TESS_TRY(copy_stretch(from, at.row, at.begin, at.end, out));
-cleanup:
-    return status;
-}
-
-tess_status output_table_choose(const output_table *outputs, int64_t output,
-                                const tess_samples *from, const double *row_time,
-                                tess_samples *out)
-{
-    const int64_t interval = output / outputs->num_channels;
-    return choose(outputs, output, from, row_time,
-                  row_time ? outputs->row_first[interval] : 0,
-                  row_time ? outputs->row_end[interval] : from->num_rows, out);
-}
-
 tess_status output_table_choose_rows(const output_table *outputs, int64_t output,
                                      const tess_samples *from, const double *row_time,
                                      tess_samples *out)
 {
-    return choose(outputs, output, from, row_time, 0, from->num_rows, out);
+    tess_status status = TESS_OK;
+    stretch at = {0};
+    while (next_stretch(outputs, output, from, row_time, from->num_rows, &at))
+        TESS_TRY(copy_stretch(from, at.row, at.begin, at.end, out));
+cleanup:
+    return status;
 }
 
 void output_table_put_back(const output_table *outputs, int64_t output,

@@ -21,9 +21,6 @@ typedef struct output_table {
     imager_extent
         *extent; /* [num] extents of the good samples, in the end over all ranks */
     int64_t *num_held; /* [num] numbers of samples, good or not, of this rank's slice */
-    int64_t *row_first,
-        *row_end; /* [num_intervals] range of the rows that have been seen */
-    int64_t rows_seen;
 } output_table;
 
 /** Divide channels, and the times of the selection, into `num_channels` output channels
@@ -54,15 +51,8 @@ void output_table_warn(const output_table *outputs);
  * outputs that have any. Local. */
 imager_extent output_table_union(const output_table *outputs);
 
-/** Append the rows and channels of one output to `out`. `from` are all rows of the
- * survey with their times or, if `row_time` is NULL, rows of the output's interval
- * alone. TESS_ERR_ALLOC. Local. */
-tess_status output_table_choose(const output_table *outputs, int64_t output,
-                                const tess_samples *from, const double *row_time,
-                                tess_samples *out);
-
-/** As output_table_choose, but from rows that no survey has seen, with their times.
- * Local. */
+/** Append the rows and channels of one output to `out`, of rows with their times; if
+ * `row_time` is NULL, of rows of the output's interval alone. TESS_ERR_ALLOC. Local. */
 tess_status output_table_choose_rows(const output_table *outputs, int64_t output,
                                      const tess_samples *from, const double *row_time,
                                      tess_samples *out);
@@ -76,6 +66,9 @@ void output_table_put_back(const output_table *outputs, int64_t output,
 /** The output to which a sample of this time and of this channel of the table belongs;
  * −1 if there is none. Local. */
 int64_t output_table_of(const output_table *outputs, double time, int64_t chan);
+
+/** The interval to which a time belongs; −1 if there is none. Local. */
+int64_t output_table_interval(const output_table *outputs, double time);
 
 /** Centre and width [Hz] of the band of an output channel (−1: of all output channels).
  * The band reaches from the lowest to the highest edge of its channels, whether they

@@ -116,15 +116,9 @@ static bool extent_is_sound(const imager_extent *extent)
 /* Whether a table of outputs is possible for `num_rows` rows. */
 static bool outputs_are_sound(const output_table *outputs, int64_t num_rows)
 {
-    const int64_t seen = outputs->rows_seen;
-    if (seen < 0 || seen > num_rows) return false;
     for (int64_t k = 0; k < outputs->num; ++k)
         if (!extent_is_sound(&outputs->extent[k]) || outputs->num_held[k] < 0 ||
             outputs->num_held[k] > num_rows * outputs->num_chan)
-            return false;
-    for (int64_t k = 0; k < outputs->num_intervals; ++k)
-        if (outputs->row_first[k] < 0 || outputs->row_end[k] < outputs->row_first[k] ||
-            outputs->row_end[k] > seen)
             return false;
     return true;
 }
@@ -141,17 +135,11 @@ static tess_status move_survey(const image_bookmark *bookmark, tess_mover *mover
     tess_status status = TESS_OK;
     const output_table *outputs = bookmark->outputs;
     tess_profile *profile = bookmark->profile;
-    const int64_t num = outputs->num, intervals = outputs->num_intervals;
+    const int64_t num = outputs->num;
     TESS_TRY(move_found(bookmark->survey, mover));
     TESS_TRY(tess_move(mover, outputs->extent, num * (int64_t)sizeof *outputs->extent));
     TESS_TRY(
         tess_move(mover, outputs->num_held, num * (int64_t)sizeof *outputs->num_held));
-    TESS_TRY(tess_move(mover, outputs->row_first,
-                       intervals * (int64_t)sizeof *outputs->row_first));
-    TESS_TRY(tess_move(mover, outputs->row_end,
-                       intervals * (int64_t)sizeof *outputs->row_end));
-    TESS_TRY(tess_move(mover, &bookmark->outputs->rows_seen,
-                       sizeof bookmark->outputs->rows_seen));
     TESS_TRY(tess_move(mover, &profile->visibilities, sizeof profile->visibilities));
     TESS_TRY(tess_move(mover, profile->ignored, sizeof profile->ignored));
     if (mover->reads &&

@@ -21,8 +21,7 @@ static void give_up_all(image_run *run, int64_t end)
 {
     if (end < run->outputs.num) return;
     tess_samples_free(&run->all);
-    tess_free(run->row_time);
-    run->row_time = NULL;
+    sample_parts_free(&run->parts);
 }
 
 /* Sends samples to their teams, and gives those of this team to its channel `own`;
@@ -53,8 +52,7 @@ tess_status group_images_deal(channel_group *group, int64_t first, int64_t end)
         held += outputs->num_held[k];
     status = team_parcel_create(&run->teams, &run->all, 0, held, &parcel);
     for (int64_t k = first; k < end && status == TESS_OK; ++k) {
-        status =
-            output_table_choose(outputs, k, &run->all, run->row_time, &parcel.samples);
+        status = sample_parts_take(&run->parts, outputs, k, &run->all, &parcel.samples);
         team_parcel_end_team(&parcel);
     }
     TESS_TRY(tess_comm_agree(run->teams.all, status));

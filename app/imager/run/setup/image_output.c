@@ -25,7 +25,8 @@ static tess_status read_output(image_run *run, int64_t output, tess_samples *out
         block.num_rows = block.num_vis = 0;
         TESS_TRY(tess_source_next(run->source, by_channel ? &block : out, NULL, NULL));
         if (by_channel)
-            TESS_TRY(output_table_choose(&run->outputs, output, &block, NULL, out));
+            TESS_TRY(
+                output_table_choose_rows(&run->outputs, output, &block, NULL, out));
     }
 cleanup:
     tess_samples_free(&block);
@@ -68,7 +69,7 @@ static tess_status copy_output(const image_run *run, int64_t output, tess_sample
     tess_status status = TESS_OK;
     *out = tess_samples_like(&run->all);
     TESS_TRY(tess_samples_reserve(out, 0, run->outputs.num_held[output]));
-    TESS_TRY(output_table_choose(&run->outputs, output, &run->all, run->row_time, out));
+    TESS_TRY(sample_parts_take(&run->parts, &run->outputs, output, &run->all, out));
 cleanup:
     return status;
 }
@@ -78,8 +79,8 @@ static tess_status take_cached(image_run *run, int64_t output,
                                const tess_samples *dealt, sample_sets *data)
 {
     if (run->outputs.num > 1)
-        data->kept_bytes = imager_samples_bytes(&run->all) +
-                           (double)run->all.num_rows * (double)sizeof *run->row_time;
+        data->kept_bytes =
+            imager_samples_bytes(&run->all) + sample_parts_bytes(&run->parts);
     if (run->comm != run->teams.all) {
         data->cached = *dealt;
         return TESS_OK;

@@ -15,6 +15,7 @@
 #include "imager_teams.h"
 #include "output_table.h"
 #include "predictor.h"
+#include "sample_parts.h"
 #include "tess_grid.h"
 #include "tess_samples.h"
 
@@ -63,9 +64,9 @@ typedef struct image_run {
     int num_pol;
     int64_t block_bytes;
     data_mode mode;
-    tess_samples all;  /* all samples of this rank, in DATA_CACHED */
-    double *row_time;  /* [all.num_rows] times; NULL for one output */
-    bool *chan_wanted; /* [num_chan] of the current output */
+    tess_samples all;   /* all samples of this rank, in DATA_CACHED */
+    sample_parts parts; /* how they are parted, if there are several outputs */
+    bool *chan_wanted;  /* [num_chan] of the current output */
     output_table outputs;
     image_survey survey;
     image_densities densities;

@@ -264,7 +264,7 @@ void image_free_run(image_run *run)
     output_table_free(&run->outputs);
     tess_source_close(run->source);
     tess_samples_free(&run->all);
-    tess_free(run->row_time);
+    sample_parts_free(&run->parts);
     tess_free(run->chan_wanted);
     tess_free(run->output.sources.text);
     tess_free(run->means.sources.text);

@@ -111,45 +111,81 @@ void image_want_output(image_run *run, int64_t output)
                        begin[0], begin[1]);
 }
 
-/* Reads everything once and keeps it. Collective. */
-static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
+/* Reads the next blocks, which are all, with the times of their rows where outputs need
+ * them. Collective. */
+static tess_status read_blocks(image_run *run, int64_t num_blocks, double **row_time)
 {
     tess_status status = TESS_OK;
-    int64_t num_blocks;
-    double mark = tess_time_now();
     tess_progress progress;
-    run->all = tess_source_samples(run->source);
-    image_want_all(run);
-    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    status = tess_samples_reserve(&run->all, num_rows, num_vis);
-    if (status == TESS_OK && run->outputs.num > 1) {
-        run->row_time = tess_alloc(num_rows, sizeof *run->row_time);
-        if (!run->row_time) status = TESS_ERR_ALLOC;
-    }
-    TESS_TRY(tess_comm_agree(run->comm, status));
     tess_source_read_in_turn(run->source, true);
     tess_source_rewind(run->source);
     tess_progress_start(&progress, "reading", " blocks", (double)num_blocks);
     for (int64_t k = 0; k < num_blocks && status == TESS_OK; ++k) {
-        status = tess_source_next(run->source, &run->all,
-                                  run->row_time ? &run->row_time : NULL, run->profile);
+        status = tess_source_next(run->source, &run->all, *row_time ? row_time : NULL,
+                                  run->profile);
         status = image_checkpoint_look(&run->checkpoint, status);
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
     tess_source_rest(run->source);
     tess_source_read_in_turn(run->source, false);
+    return status;
+}
+
+/* Takes memory for all samples, and for the times of their rows if there are several
+ * outputs. Local. */
+static tess_status reserve_all(image_run *run, int64_t num_rows, int64_t num_vis,
+                               double **row_time)
+{
+    tess_status status = TESS_OK;
+    run->all = tess_source_samples(run->source);
+    TESS_TRY(tess_samples_reserve(&run->all, num_rows, num_vis));
+    if (run->outputs.num == 1) return TESS_OK;
+    *row_time = tess_alloc(num_rows, sizeof **row_time);
+    if (!*row_time) TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+cleanup:
+    return status;
+}
+
+/* Parts all samples by output, once nothing else needs them in the order of the file.
+ * Collective. */
+static tess_status part_all(image_run *run, const double *row_time)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    if (run->outputs.num == 1) return TESS_OK;
+    status = sample_parts_make(&run->outputs, row_time, run->opts->layout.threads,
+                               &run->all, &run->parts);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
+cleanup:
+    return status;
+}
+
+/* Reads everything once and keeps it. Collective. */
+static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
+{
+    tess_status status = TESS_OK;
+    int64_t num_blocks;
+    double *row_time = NULL, mark = tess_time_now();
+    image_want_all(run);
+    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
+    status = reserve_all(run, num_rows, num_vis, &row_time);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    status = read_blocks(run, num_blocks, &row_time);
     if (status == TESS_OK)
-        status = output_table_add(&run->outputs, &run->all, run->row_time,
+        status = output_table_add(&run->outputs, &run->all, row_time,
                                   run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
-    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
     if (shared && run->all.num_weight > 1) share_weights(&run->all);
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     TESS_TRY(image_subtract_early(run, &run->all));
+    TESS_TRY(part_all(run, row_time));
 cleanup:
+    tess_free(row_time);
     return status;
 }
 

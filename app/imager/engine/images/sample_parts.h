@@ -1,0 +1,59 @@
+/** @file sample_parts.h  (private to app/imager/)
+ *  The samples of a rank's slice, parted by output: one pass puts the samples of an
+ *  output next to one another. To take the samples of an output then takes a time that
+ *  is in proportion to these samples, however many channels the rows have.
+ *
+ *  Rows stay in their order. Neighbouring rows of the same channels and interval are a
+ *  *block*. Without parts, a block is a matrix [rows][channels]. With parts, it is a
+ *  matrix [rows][channels of this stretch] for each stretch of channels that belong to
+ *  one output channel, one matrix after the other.
+ */
+#ifndef TESS_SAMPLE_PARTS_H
+#define TESS_SAMPLE_PARTS_H
+
+#include "output_table.h"
+#include "tess_samples.h"
+
+/** Neighbouring channels [begin, end) of the source's table, or of a row, that belong
+ * to one output channel. */
+typedef struct channel_stretch {
+    int32_t begin, end;
+} channel_stretch;
+
+/** Neighbouring rows of the same channels and the same interval. If an output channel
+ * has several stretches in a row, a block has one row, so that an output's samples stay
+ * in the order of rows. */
+typedef struct sample_block {
+    int64_t row_first, num_rows;
+    int64_t interval; /**< −1: none */
+} sample_block;
+
+/** How samples are parted. Zeros: they are not. */
+typedef struct sample_parts {
+    channel_stretch *stretch; /**< of the source's table, output channel by output
+                                 channel, in the order of channels */
+    int64_t *first_stretch;   /**< [num_channels + 1] those of each output channel */
+    int64_t *table_stretch;   /**< [num_chan] the number of the stretch of each channel
+                                 of the source's table; −1: of no output channel */
+    sample_block *block;
+    int64_t num_blocks, capacity;
+    int64_t *first_block, *end_block; /**< [num_intervals] a range that has all blocks
+                                         of an interval */
+} sample_parts;
+
+/** Part samples, which are [num_vis] of a survey's rows, one row after the other, with
+ * the times of the rows. TESS_ERR_ALLOC: the samples are then of no use. Local. */
+tess_status sample_parts_make(const output_table *outputs, const double *row_time,
+                              int threads, tess_samples *samples, sample_parts *parts);
+
+/** Append the samples of an output to `out`, in the order of rows. `from` is what
+ * sample_parts_make() has parted. TESS_ERR_ALLOC. Local. */
+tess_status sample_parts_take(const sample_parts *parts, const output_table *outputs,
+                              int64_t output, const tess_samples *from,
+                              tess_samples *out);
+
+/** Bytes of the parts beside the samples. Local. */
+double sample_parts_bytes(const sample_parts *parts);
+void sample_parts_free(sample_parts *parts); /**< Zeros are fine. Local. */
+
+#endif
