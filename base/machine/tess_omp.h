@@ -5,6 +5,8 @@
 #ifndef TESS_OMP_H
 #define TESS_OMP_H
 
+#include <stdbool.h>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -26,6 +28,29 @@ static inline int tess_omp_threads(void)
     return omp_get_num_threads();
 #else
     return 1;
+#endif
+}
+
+/** Let the threads of a team have teams of their own: set how many teams inside each
+ * other may have several threads. Returns the number before. */
+static inline int tess_omp_nest(int levels)
+{
+#ifdef _OPENMP
+    const int before = omp_get_max_active_levels();
+    omp_set_max_active_levels(levels);
+    return before;
+#else
+    return levels;
+#endif
+}
+
+/** Whether other threads work beside this one's team. */
+static inline bool tess_omp_beside(void)
+{
+#ifdef _OPENMP
+    return omp_in_parallel();
+#else
+    return false;
 #endif
 }
 

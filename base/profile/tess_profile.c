@@ -117,9 +117,57 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage)
     profile->mpi_before_s = spent.seconds;
 }
 
+/* ---- teams of threads ---- */
+
+void tess_profile_start_team(tess_profile *profile, tess_trace *trace)
+{
+    const tess_spent spent = tess_spent_so_far();
+    tess_profile_start(profile);
+    profile->trace = trace;
+    profile->sent_before = spent.bytes_sent;
+    profile->mpi_before_s = spent.seconds;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void tess_profile_add_team(tess_profile *profile, const tess_profile *team,
+                           double share)
+{
+    for (int s = 0; s < TESS_NUM_STAGES; ++s) {
+        profile->stage_seconds[s] += share * team->stage_seconds[s];
+        profile->stage_mpi_s[s] += share * team->stage_mpi_s[s];
+        profile->stage_bytes[s] += team->stage_bytes[s];
+        profile->stage_visibilities[s] += team->stage_visibilities[s];
+    }
+    profile->plans += team->plans;
+    profile->transforms += team->transforms;
+    profile->image_slab_bytes =
+        larger(profile->image_slab_bytes, team->image_slab_bytes);
+    profile->plane_slab_bytes =
+        larger(profile->plane_slab_bytes, team->plane_slab_bytes);
+    profile->grid.own_s += share * team->grid.own_s;
+    profile->grid.predicted_largest_s += share * team->grid.predicted_largest_s;
+    profile->grid.predicted_mean_s += share * team->grid.predicted_mean_s;
+    profile->grid.merged_visibilities += team->grid.merged_visibilities;
+    if (team->grid.utilisation > 0) profile->grid.utilisation = team->grid.utilisation;
+    profile->join_s += share * team->join_s;
+    if (*team->plan) memcpy(profile->plan, team->plan, sizeof profile->plan);
+}
+
+double tess_profile_seconds(const tess_profile *profile)
+{
+    double sum = 0;
+    for (int s = 0; s < TESS_NUM_STAGES; ++s)
+        sum += profile->stage_seconds[s];
+    return sum;
+}
+
 /* ---- communication ---- */
 
-static tess_spent all_spent;
+static _Thread_local tess_spent all_spent;
 
 void tess_spent_add(const tess_spent *more)
 {

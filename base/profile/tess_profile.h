@@ -11,8 +11,8 @@
 #include "tess_meter.h"
 #include "tess_trace.h"
 
-/** What this process has spent on communication with other ranks, over all
- *  communicators. mpi/ counts it. */
+/** What this thread has spent on communication with other ranks, over all
+ * communicators. One thread of a rank talks to other ranks. mpi/ counts it. */
 typedef struct tess_spent {
     int64_t bytes_sent;    /**< bytes sent to other ranks */
     int64_t bytes_between; /**< of these, the bytes that personalised exchanges and
@@ -23,7 +23,7 @@ typedef struct tess_spent {
 /** Add to what has been spent. Local. */
 void tess_spent_add(const tess_spent *more);
 
-/** All that has been spent since the program started. Local. */
+/** All that this thread has spent so far. Local. */
 tess_spent tess_spent_so_far(void);
 
 typedef enum tess_stage {
@@ -138,6 +138,19 @@ void tess_profile_since(tess_profile *profile, tess_stage stage, double begin);
 /** Add to a stage the bytes that were sent to other ranks since the last call, and the
  * time in MPI, including waiting for other ranks. */
 void tess_profile_sent(tess_profile *profile, tess_stage stage);
+
+/** Begin the profile of a team of threads that work beside others, in the first of
+ * these threads. `trace` receives its stages as spans, or is NULL. Local. */
+void tess_profile_start_team(tess_profile *profile, tess_trace *trace);
+
+/** Add the profile of such a team. Each of its seconds counts as `share` seconds of
+ * this rank, which are those of all teams together where they work at the same time.
+ * Local. */
+void tess_profile_add_team(tess_profile *profile, const tess_profile *team,
+                           double share);
+
+/** Seconds in all stages. Local. */
+double tess_profile_seconds(const tess_profile *profile);
 
 /** Begin to measure energy if profile->wants_energy: of the GPU at this PCI bus id ("":
  * no GPU) and, if `cpu`, of the node's processors. Counters are read ten times a

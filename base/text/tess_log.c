@@ -16,6 +16,7 @@
 
 #include "tess_input.h"
 #include "tess_mem.h"
+#include "tess_omp.h"
 #include "tess_text.h"
 
 /* Where lines go. It is state of the process, as stderr is. */
@@ -235,7 +236,9 @@ void tess_progress_start(tess_progress *progress, const char *label, const char 
 {
     *progress = (tess_progress){.label = label, .unit = unit, .total = total};
     progress->start = progress->shown = tess_time_now();
-    progress->active = out.rank == 0 && out.level >= TESS_LOG_INFO;
+    /* of works that go on side by side, none shows its progress */
+    progress->active =
+        out.rank == 0 && out.level >= TESS_LOG_INFO && !tess_omp_beside();
 }
 
 /* Write 1234567 as "1.2 M". */

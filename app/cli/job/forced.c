@@ -32,6 +32,8 @@ static const struct {
     {"pw", {.take = tess_take_int, AT(pw), .min = 1, .max = MAX_FORCED}},
     {"fft-ranks", {.take = tess_take_int, AT(fft_ranks), .min = 1, .max = MAX_FORCED}},
     {"teams", {.take = tess_take_int, AT(teams), .min = 1, .max = MAX_FORCED}},
+    {"thread-teams",
+     {.take = tess_take_int, AT(thread_teams), .min = 1, .max = MAX_FORCED}},
     {"block-planes",
      {.take = tess_take_int, AT(block_planes), .min = 1, .max = MAX_FORCED}},
     {"plane-window",

@@ -2,6 +2,8 @@
 #include "image_teams.h"
 
 #include "image_names.h"
+#include "imager_targets.h"
+#include "imager_thread_teams.h"
 #include "majors.h"
 #include "run_samples.h"
 #include "tess_log.h"
@@ -139,6 +141,58 @@ cleanup:
     return status;
 }
 
+/* Why all threads of a rank work together on every output whatever the options, or
+ * NULL.
+ */
+static const char *threads_held(const image_run *run, bool kept)
+{
+    if (run->outputs.num <= run->teams.num) return "each team has one output";
+    if (run->job.layout->threads == 1) return "each rank has one thread";
+    if (tess_comm_size(run->job.comm) > 1) return "a team has several ranks";
+    if (run->job.backend->start) return "outputs are made on a GPU";
+    if (imager_job_num_targets(&run->job) > 1) return "an output has several images";
+    return kept ? NULL : "data are streamed, or read again for every output";
+}
+
+/* Why all threads of a rank work together on every output, or NULL. */
+static const char *threads_together(const image_run *run, bool kept)
+{
+    const tess_image_opts *opts = run->opts;
+    const tess_clean_choice *clean = &opts->clean;
+    if (image_joins_channels(opts)) return "channels are cleaned together";
+    if (opts->checkpoint.folder) return "there are checkpoints";
+    if (opts->weights.shared_density) return "all channels share their density";
+    if (opts->beside.dump_stages) return "stages are written";
+    if (opts->beside.primary_beam.model) return "there is a primary beam";
+    if (clean->fits_mask || clean->casa_mask) return "there is a mask";
+    if (clean->continues) return "models are continued";
+    if (run->job.plan->projection) return "w-projection shares its work among threads";
+    return threads_held(run, kept);
+}
+
+/* Chooses how many outputs a rank makes at a time. Collective. */
+static tess_status choose_thread_teams(image_run *run, const imager_teams_need *need)
+{
+    tess_status status = TESS_OK;
+    imager_thread_teams *teams = &run->teams.of_threads;
+    int64_t num;
+    status = imager_thread_teams_choose(&run->job, need, run->teams.num,
+                                        run->job.memory.backlog_bytes,
+                                        threads_together(run, need->kept), teams);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    num = teams->num;
+    TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &num, 1, TESS_MIN));
+    teams->num = (int)num;
+    teams->threads = run->job.layout->threads / teams->num;
+    if (num > 1)
+        tess_log_info(
+            "%lld sets of images are made at a time on a rank, by teams of %d "
+            "thread%s",
+            (long long)num, teams->threads, teams->threads == 1 ? "" : "s");
+cleanup:
+    return status;
+}
+
 tess_status image_form_teams(image_run *run, bool kept)
 {
     tess_status status = TESS_OK;
@@ -147,7 +201,11 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(count_images(run));
     status = imager_teams_choose(&run->job, &need, &num);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    if (num == 1) return choose_backlog(run);
+    if (num == 1) {
+        TESS_TRY(choose_backlog(run));
+        TESS_TRY(choose_thread_teams(run, &need));
+        return TESS_OK;
+    }
     TESS_TRY(check_team_memory(run, num));
     TESS_TRY(imager_teams_form(run->comm, num, &run->teams));
     image_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
@@ -163,6 +221,7 @@ tess_status image_form_teams(image_run *run, bool kept)
         status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(choose_backlog(run));
+    TESS_TRY(choose_thread_teams(run, &need));
 cleanup:
     return status;
 }

@@ -23,6 +23,9 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     tess_status status = TESS_OK;
     const tess_samples like = tess_source_samples(run->source);
     const double vis_bytes = (double)tess_samples_vis_bytes(&like);
+    const int64_t at_once =
+        (int64_t)run->teams.num *
+        (run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1);
     int64_t num_rows, num_vis;
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* the slice is that of a team: all ranks read a slice each, and keep it */
@@ -31,7 +34,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     *work = (imager_workload){
         .num_vis = num_vis,
         .num_runs = data->num_runs,
-        .num_outputs = (run->outputs.num + run->teams.num - 1) / run->teams.num,
+        .num_outputs = (run->outputs.num + at_once - 1) / at_once,
         .num_reads = kept ? 1 : 3,
         .vis_bytes = vis_bytes,
         .kind = like,
@@ -84,6 +87,10 @@ static void print_work(const image_run *run, const imager_job *job)
                (long long)run->outputs.num, run->teams.num,
                run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
                ranks == run->teams.num ? "" : "s");
+    if (run->teams.of_threads.num > 1)
+        printf("at a time     %d sets on a rank, by teams of %d thread%s\n",
+               run->teams.of_threads.num, run->teams.of_threads.threads,
+               run->teams.of_threads.threads == 1 ? "" : "s");
     if (run->opts->beside.cube) {
         image_cube_text(&run->output, text, sizeof text);
         printf("cubes         %s, of each kind of image\n", text);
@@ -261,6 +268,20 @@ static void add_early(const early_model *early, bool kept, imager_estimate *esti
     }
 }
 
+/* Adds the memory of further outputs that a rank makes at a time. */
+static void add_thread_teams(const image_run *run, imager_estimate *estimate)
+{
+    const imager_thread_teams *teams = &run->teams.of_threads;
+    const double more = teams->num - 1, samples = teams->sample_bytes;
+    if (!(more > 0)) return;
+    estimate->peak +=
+        more * (samples + estimate->sums + estimate->planes +
+                run->job.memory.clean_bytes + run->job.memory.backlog_bytes);
+    estimate->samples += more * samples;
+    estimate->sums *= teams->num;
+    estimate->planes *= teams->num;
+}
+
 /* Times are those of the largest output. Outputs of as many visibilities differ in the
  * lines of the grid that they cover, and thus in memory: the Earth turns between
  * intervals, and the uv plane grows with the channel. The last, the first and the
@@ -314,6 +335,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     imager_estimate estimate;
     early_model early;
     tess_costs costs;
+    tess_layout team;
     tess_image_opts natural = *opts; /* weights do not change the plan */
     bool kept;
     natural.weights.weighting = TESS_NATURAL;
@@ -334,7 +356,11 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
         TESS_TRY(image_check_kept(&run, kept, "cleaning channels together"));
     TESS_TRY(estimate_early(&run, &costs, kept, &early));
     TESS_TRY(form_teams(&run, &costs, kept));
+    team = natural.layout;
+    team.threads = run.teams.of_threads.threads;
+    run.job.layout = &team;
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
+    add_thread_teams(&run, &estimate);
     add_early(&early, kept, &estimate);
     imager_job_warn_of_w(&run.job);
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);

@@ -84,6 +84,7 @@ typedef struct tess_forced {
     int fft_ranks;     /**< ranks that share one plane's FFT (slabs); divides the number
                             of ranks */
     int teams;         /**< teams of ranks that make outputs side by side */
+    int thread_teams;  /**< teams of a rank's threads that do so */
     int block_planes;  /**< w-planes per brick */
     int plane_window;  /**< w-planes whose sums are held at a time */
     int64_t batch_vis; /**< residuals that are held at a time; -1: all */

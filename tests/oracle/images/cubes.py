@@ -109,6 +109,8 @@ def check_pixels(suite, s):
     runs = [(r, [], alone) for r in RANKS] + [(r, ["--join-channels"], joined)
                                               for r in RANKS[:2]]
     runs += [(3, forced(teams=3), alone)] if len(RANKS) > 1 else []
+    runs += [(1, ["--threads", "3", *forced(thread_teams=3)], alone)]
+    runs += [(2, ["--threads", "2", *forced(teams=2, thread_teams=2)], alone)][:len(RANKS) - 1]
     for ranks, more, separate in runs:
         label = " ".join(["cube", str(ranks), *more])
         ran, prefix = suite.image(label.replace(" ", "-"), s.path, *args, *CLEAN, *more,
@@ -124,7 +126,8 @@ def check_intervals(suite, s):
     """Cubes of intervals by teams, which have several of them open; and no PSF."""
     args = [*IMAGE, "--channels-out", str(OUT), "--intervals-out", "3", "--no-psf"]
     ran, separate = suite.image("times", s.path, *args)
-    for ranks, more in [(1, []), (3, forced(teams=3))][:len(RANKS)]:
+    for ranks, more in [(1, []), (1, ["--threads", "4", *forced(thread_teams=2)]),
+                        (3, forced(teams=3))][:len(RANKS) + 1]:
         ran2, prefix = suite.image(f"times{ranks}", s.path, *args, *more, "--cube",
                                    "--preview", ranks=ranks)
         if not (ran and ran2):

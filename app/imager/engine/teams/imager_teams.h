@@ -13,6 +13,15 @@
 
 struct rank_rows;
 
+/** Teams of threads of a rank that makes outputs by itself (imager_thread_teams.h). */
+typedef struct imager_thread_teams {
+    int num;             /**< outputs that a rank makes at a time; 0 or 1: one */
+    int threads;         /**< threads of a team */
+    double sample_bytes; /**< bytes of the samples of the largest output of a team */
+    bool is_one; /**< this is said in a team of threads: it borrows what belongs to the
+                    rank */
+} imager_thread_teams;
+
 /** P ranks form `num` teams of neighbours. In each round, team g makes the g-th of the
  * round's outputs. */
 typedef struct imager_teams {
@@ -20,6 +29,7 @@ typedef struct imager_teams {
     tess_comm
         *team; /**< this rank's team; owned; NULL if there is one team of all ranks */
     int num, members, own;
+    imager_thread_teams of_threads; /**< of this rank, once they are chosen */
 } imager_teams;
 
 /** What the number of teams depends on. */

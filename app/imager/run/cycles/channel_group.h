@@ -83,12 +83,21 @@ group_channel *channel_group_own(const channel_group *group, int first);
 
 /* ---- group_images.c ---- */
 
-/** Send the samples of outputs [first, end), each a group alone, to the teams that make
- *  them. Collective over all ranks. */
-tess_status group_images_deal(channel_group *group, int64_t first, int64_t end);
+/** Send the samples of outputs [first, end), each a group alone, to the teams of ranks
+ * that make them; `run` is that of the rank. Collective over all ranks. */
+tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
+                              int64_t end);
 
-/** Make, clean and write the images of the group. Collective over its ranks. */
+/** Free all samples if outputs up to `end` are all of the run: their images need no
+ * others. Nothing in the run of a team of threads. Local. */
+void group_images_give_up(image_run *run, int64_t end);
+
+/** Make and clean the images of the group, all but primary beams. Collective over its
+ * ranks. */
 tess_status group_images_make(channel_group *group);
+
+/** Make primary beams, and write the images of the group. Collective over its ranks. */
+tess_status group_images_write(channel_group *group);
 
 /* ---- group_rounds.c ---- */
 

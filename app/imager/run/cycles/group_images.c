@@ -16,10 +16,9 @@
 
 /* ---- samples to teams ---- */
 
-/* Frees all samples once the last outputs have copies. */
-static void give_up_all(image_run *run, int64_t end)
+void group_images_give_up(image_run *run, int64_t end)
 {
-    if (end < run->outputs.num) return;
+    if (end < run->outputs.num || run->teams.of_threads.is_one) return;
     tess_samples_free(&run->all);
     sample_parts_free(&run->parts);
 }
@@ -39,10 +38,10 @@ cleanup:
     return status;
 }
 
-tess_status group_images_deal(channel_group *group, int64_t first, int64_t end)
+tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
+                              int64_t end)
 {
     tess_status status = TESS_OK;
-    image_run *run = group->run;
     const output_table *outputs = &run->outputs;
     team_parcel parcel = {0};
     int64_t held = 0;
@@ -56,7 +55,7 @@ tess_status group_images_deal(channel_group *group, int64_t first, int64_t end)
         team_parcel_end_team(&parcel);
     }
     TESS_TRY(tess_comm_agree(run->teams.all, status));
-    give_up_all(run, end);
+    group_images_give_up(run, end);
     TESS_TRY(
         send_samples(run, &parcel, group->num_channels > 0 ? group->channel : NULL));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
@@ -245,6 +244,7 @@ static tess_status make_round(channel_group *group, int first)
         TESS_TRY(image_measure_made(run, channel->output, channel->variance,
                                     channel->made, channel->found));
     }
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
 cleanup:
     return status;
 }
@@ -290,31 +290,29 @@ cleanup:
     return status;
 }
 
-/* Makes all images but the primary beam. Collective. */
-static tess_status make_products(channel_group *group)
+tess_status group_images_make(channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
     if (group->num_with_data == 0) {
-        give_up_all(run, group->first_output + group->num_channels);
+        group_images_give_up(run, group->first_output + group->num_channels);
         return make_blank(group);
     }
     TESS_TRY(image_share_density(run, group->first_output / run->outputs.num_channels));
     for (int first = 0; first < group->num_with_data; first += group->at_once)
         TESS_TRY(make_round(group, first));
-    give_up_all(run, group->first_output + group->num_channels);
+    group_images_give_up(run, group->first_output + group->num_channels);
     TESS_TRY(clean(group));
     channel_group_free_sources(group);
 cleanup:
     return status;
 }
 
-tess_status group_images_make(channel_group *group)
+tess_status group_images_write(channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
     const int64_t channels = run->outputs.num_channels;
-    TESS_TRY(make_products(group));
     for (int c = 0; c < group->num_channels; ++c) {
         group_channel *channel = &group->channel[c];
         const int64_t output = channel->output;

@@ -10,7 +10,17 @@
 #include "image_names.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
+#include "tess_mem.h"
 #include "tess_minmax.h"
+#include "thread_teams.h"
+
+/* What is kept from round to round. */
+typedef struct run_rounds {
+    image_run *run;
+    thread_teams teams;
+    channel_group *group; /* [teams.num] those of a round */
+    channel_mean mean;
+} run_rounds;
 
 /* ---- files ---- */
 
@@ -22,9 +32,11 @@ static void tell_files(const image_run *run, int64_t first, int64_t end)
         image_files_log(&run->output, k / channels, k % channels);
 }
 
-/* Tells the log of a round's files: at once, or when they have their names. Those of
- * the round before have them now. */
-static void tell_round(image_run *run, int64_t first, int64_t end)
+/* Tells the log of the files of outputs that have been made: at once, or when they have
+ * their names. Those of the outputs before have them now. `run`: in which they were
+ * made.
+ */
+static void tell_made(image_run *run, int64_t first, int64_t end)
 {
     image_backlog *backlog = run->output.backlog;
     if (!backlog) {
@@ -37,14 +49,19 @@ static void tell_round(image_run *run, int64_t first, int64_t end)
 }
 
 /* Completes the files that are still being written. Collective. */
-static tess_status finish_files(image_run *run)
+static tess_status finish_files(run_rounds *rounds)
 {
     tess_status status = TESS_OK;
+    image_run *run = rounds->run;
     double mark = tess_time_now();
-    status = image_backlog_finish(run->comm, run->output.backlog);
+    for (int k = 0; k < rounds->teams.num && status == TESS_OK; ++k) {
+        image_run *made_in = thread_teams_run(&rounds->teams, k);
+        status = image_backlog_finish(made_in->comm, made_in->output.backlog);
+    }
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
-    tell_round(run, 0, 0);
+    for (int k = 0; k < rounds->teams.num; ++k)
+        tell_made(thread_teams_run(&rounds->teams, k), 0, 0);
 cleanup:
     return status;
 }
@@ -67,14 +84,16 @@ cleanup:
 
 /* Completes and writes the mean of an interval. Channels that were cleaned together
  * have a mean that is restored, and spectra. Collective. */
-static tess_status end_mean(image_run *run, int64_t interval,
-                            const channel_group *group, channel_mean *mean)
+static tess_status end_mean(run_rounds *rounds, int64_t interval,
+                            const channel_group *group)
 {
     tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    channel_mean *mean = &rounds->mean;
     struct image_found found[TESS_MAX_POL] = {0};
     if (group->num_channels > 1)
         memcpy(found, channel_group_first(group)->found, sizeof found);
-    TESS_TRY(finish_files(run)); /* the mean's files are the last ones of a run */
+    TESS_TRY(finish_files(rounds)); /* the mean's files are the last ones of a run */
     TESS_TRY(channel_mean_finish(run, interval, mean, found));
     if (image_has_sources(run->opts, -1))
         TESS_TRY(mean_sources_finish(run, interval, &mean->sources));
@@ -85,13 +104,15 @@ cleanup:
     return status;
 }
 
-/* Adds the images of a round, outputs [first, end) in order, to the means. All ranks
- * have rows of the group that they share; those of groups of teams are collected.
- * Collective. */
-static tess_status add_round(image_run *run, int64_t first, int64_t end,
-                             const channel_group *group, channel_mean *mean)
+/* Adds the images of a group on each team of ranks, outputs [first, end) in order, to
+ * the means. All ranks have rows of the group that they share; those of groups of teams
+ * are collected. Collective. */
+static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
+                              const channel_group *group)
 {
     tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    channel_mean *mean = &rounds->mean;
     const int64_t channels = run->outputs.num_channels;
     const imager_product none[TESS_MAX_IMAGES] = {0};
     const bool has = group->num_channels > 0;
@@ -116,7 +137,7 @@ static tess_status add_round(image_run *run, int64_t first, int64_t end,
             TESS_TRY(mean_sources_add(run, k, &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
-        if ((k + 1) % channels == 0) TESS_TRY(end_mean(run, k / channels, group, mean));
+        if ((k + 1) % channels == 0) TESS_TRY(end_mean(rounds, k / channels, group));
         mark = tess_time_now();
     }
 cleanup:
@@ -126,49 +147,133 @@ cleanup:
 
 /* ---- rounds ---- */
 
-/* Makes outputs [first, end): the group that all ranks share, or one channel alone by
- * each team, which is sent its samples as they were read. Collective. */
-static tess_status make_round(image_run *run, int64_t first, int64_t end,
-                              channel_mean *mean)
+/* The outputs [first, end) of a round that the k-th of its groups makes: the group that
+ * all ranks share, or a channel alone on each team of ranks. */
+typedef struct output_range {
+    int64_t first, end;
+} output_range;
+
+static output_range range_of(const run_rounds *rounds, output_range round, int k)
+{
+    const image_run *run = rounds->run;
+    if (image_joins_channels(run->opts)) return round;
+    const int64_t first = round.first + (int64_t)k * run->teams.num;
+    return (output_range){first, tess_min_i64(first + run->teams.num, round.end)};
+}
+
+/* Groups of a round. */
+static int count_groups(const run_rounds *rounds, output_range round)
+{
+    const int64_t each = image_joins_channels(rounds->run->opts)
+                             ? round.end - round.first
+                             : rounds->run->teams.num;
+    return (int)((round.end - round.first + each - 1) / each);
+}
+
+/* Creates the k-th group of a round, and sends its samples as they were read.
+ * Collective. */
+static tess_status begin_group(run_rounds *rounds, output_range round, int k)
 {
     tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    const output_range range = range_of(rounds, round, k);
     const bool joined = image_joins_channels(run->opts);
-    const int64_t own = joined ? first : first + run->teams.own;
-    const int num = joined ? (int)(end - first) : own < end;
-    channel_group group = {0};
-    status = channel_group_create(run, own, num, &group);
+    const int64_t own = joined ? range.first : range.first + run->teams.own;
+    const int num = joined ? (int)(range.end - range.first) : own < range.end;
+    channel_group *group = &rounds->group[k];
+    status = channel_group_create(thread_teams_run(&rounds->teams, k), own, num, group);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
-    if (!joined) TESS_TRY(group_images_deal(&group, first, end));
-    TESS_TRY(image_cubes_open(&run->means, first, end));
-    status = group_images_make(&group);
-    TESS_TRY(tess_comm_agree(run->teams.all, status));
-    tell_round(run, first, end);
-    if (image_cubes_end(&run->means, first, end)) TESS_TRY(finish_files(run));
-    TESS_TRY(image_cubes_close(&run->means, first, end));
-    TESS_TRY(add_round(run, first, end, &group, mean));
+    if (!joined) TESS_TRY(group_images_deal(run, group, range.first, range.end));
 cleanup:
-    channel_group_free(&group);
+    return status;
+}
+
+/* Writes the images of the k-th group of a round, adds them to means, and frees them.
+ * Collective. */
+static tess_status end_group(run_rounds *rounds, output_range round, int k)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    channel_group *group = &rounds->group[k];
+    const output_range range = range_of(rounds, round, k);
+    status = group_images_write(group);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    tell_made(group->run, range.first, range.end);
+    if (image_cubes_end(&run->means, range.first, range.end))
+        TESS_TRY(finish_files(rounds));
+    TESS_TRY(image_cubes_close(&run->means, range.first, range.end));
+    TESS_TRY(add_images(rounds, range.first, range.end, group));
+cleanup:
+    channel_group_free(group);
+    return status;
+}
+
+/* Makes the outputs of a round, side by side. Collective. */
+static tess_status make_round(run_rounds *rounds, output_range round)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    const int num = count_groups(rounds, round);
+    double mark;
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(begin_group(rounds, round, k));
+    mark = tess_time_now();
+    TESS_TRY(image_cubes_open(&run->means, round.first, round.end));
+    tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
+    status = thread_teams_make(&rounds->teams, rounds->group, num);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    group_images_give_up(run, round.end);
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(end_group(rounds, round, k));
+cleanup:
+    for (int k = 0; k < num; ++k)
+        channel_group_free(&rounds->group[k]);
+    return status;
+}
+
+/* The end of the round that begins with an output. */
+static int64_t round_end(const run_rounds *rounds, int64_t first)
+{
+    const image_run *run = rounds->run;
+    const int64_t at_once = image_joins_channels(run->opts)
+                                ? run->outputs.num_channels
+                                : (int64_t)run->teams.num * rounds->teams.num;
+    return tess_min_i64(first + at_once, run->outputs.num);
+}
+
+/* Prepares the first round. Collective. */
+static tess_status start(run_rounds *rounds)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    TESS_TRY(start_backlog(run));
+    status = thread_teams_create(run, &rounds->teams);
+    if (status == TESS_OK) {
+        rounds->group = tess_alloc_zero(rounds->teams.num, sizeof *rounds->group);
+        if (!rounds->group) status = TESS_ERR_ALLOC;
+    }
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    TESS_TRY(channel_mean_continue(run, &rounds->mean));
+cleanup:
     return status;
 }
 
 tess_status group_rounds_make(image_run *run)
 {
     tess_status status = TESS_OK;
-    const output_table *outputs = &run->outputs;
-    const int64_t at_once =
-        image_joins_channels(run->opts) ? outputs->num_channels : run->teams.num;
-    channel_mean mean = {.extent = imager_extent_empty()};
-    run->checkpoint.mean = mean.product;
-    TESS_TRY(start_backlog(run));
-    TESS_TRY(channel_mean_continue(run, &mean));
-    for (int64_t first = image_outputs_done(run), end; first < outputs->num;
-         first = end) {
-        end = tess_min_i64(first + at_once, outputs->num);
-        TESS_TRY(make_round(run, first, end, &mean));
+    const int64_t num = run->outputs.num;
+    run_rounds rounds = {.run = run, .mean = {.extent = imager_extent_empty()}};
+    run->checkpoint.mean = rounds.mean.product;
+    TESS_TRY(start(&rounds));
+    for (int64_t first = image_outputs_done(run), end; first < num; first = end) {
+        end = round_end(&rounds, first);
+        TESS_TRY(make_round(&rounds, (output_range){first, end}));
         TESS_TRY(image_checkpoint_outputs(&run->checkpoint, end - first));
     }
-    TESS_TRY(finish_files(run));
+    TESS_TRY(finish_files(&rounds));
 cleanup:
-    channel_mean_free(run, &mean);
+    tess_free(rounds.group);
+    thread_teams_free(&rounds.teams);
+    channel_mean_free(run, &rounds.mean);
     return status;
 }

@@ -1,0 +1,141 @@
+/* Chooses how many outputs a rank makes at a time, each by a team of its threads. */
+#include "imager_thread_teams.h"
+
+#include <math.h>
+
+#include "imager_estimate.h"
+#include "imager_window.h"
+
+/* Share of a rank's memory that samples, images and the sums of a plane of all teams
+ * may take: as of teams of ranks. */
+static const double MEMORY_SHARE = 0.6;
+
+/* Several teams must be faster by this factor: with one team, results come in the order
+ * of outputs, and less memory is needed. */
+static const double WORTH = 0.95;
+
+/* Share of the work on an output that one thread does while the others of its team
+ * wait: lists of bricks and pieces, the fit of the beam, the begin and the end of
+ * loops. With 16 threads, 128 MeerKAT channels of 1024² pixels took .4 of the time of
+ * one thread. */
+static const double ALONE_SHARE = 0.1;
+
+/* OpenMP makes the threads of inner teams anew for each loop [s of an output]. */
+static const double INNER_TEAM_S = 0.02;
+
+/* Cells of sums for each cell of a plane: bricks overlap. */
+static const double OVERLAP = 2;
+
+/* Time that a team of `threads` threads needs for an output [s]. */
+static double output_s(const imager_job *job, const imager_teams_need *need,
+                       int64_t num_vis, int threads, bool inner)
+{
+    tess_layout layout = *job->layout;
+    imager_job one = *job;
+    layout.threads = 1;
+    one.layout = &layout;
+    const double alone = imager_estimate_output(&one, 1, num_vis, need->vis_bytes);
+    return alone * (ALONE_SHARE + (1 - ALONE_SHARE) / threads) +
+           (inner && threads > 1 ? INNER_TEAM_S : 0);
+}
+
+static int64_t largest_vis(const output_table *outputs)
+{
+    int64_t largest = 0;
+    for (int64_t k = 0; k < outputs->num; ++k)
+        if (outputs->extent[k].num_vis > largest) largest = outputs->extent[k].num_vis;
+    return largest;
+}
+
+/* Memory of a team: samples of its output, its planes and images, the sums of one
+ * plane, what cleaning takes, and images that are being written. */
+static double team_bytes(const imager_job *job, double samples, double output_bytes)
+{
+    const tess_grid_plan *plan = job->plan;
+    const double sums = OVERLAP * (double)plan->nu * (double)plan->nv *
+                        (plan->is_double ? 16 : 8) * job->num_images;
+    return samples + imager_planes_bytes(job) + imager_finishing_bytes(job) + sums +
+           job->memory.clean_bytes + 2 * output_bytes;
+}
+
+/* Bytes that a rank holds for all of its teams. */
+static double shared_bytes(const imager_job *job, double kept)
+{
+    return imager_base_bytes(job) - job->memory.clean_bytes -
+           job->memory.backlog_bytes + kept;
+}
+
+/* Bytes of the samples of all outputs on a rank. */
+static double kept_bytes(const imager_teams_need *need, int rank_teams)
+{
+    double all = 0;
+    for (int64_t k = 0; k < need->outputs->num; ++k)
+        all += (double)need->outputs->extent[k].num_vis;
+    return (need->vis_bytes + need->row_bytes) * all / rank_teams;
+}
+
+static tess_status check_forced(int forced, int threads, const char *together)
+{
+    tess_status status = TESS_OK;
+    if (forced > threads)
+        TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: thread-teams=%d: a rank has %d threads",
+                  forced, threads);
+    if (forced > 1 && together)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "TESS_FORCE: thread-teams=%d: %s, so all threads work together",
+                  forced, together);
+cleanup:
+    return status;
+}
+
+/* Finds the number of teams that is fastest, among those for which there is memory. */
+static int fastest(const imager_job *job, const imager_teams_need *need, int64_t most,
+                   double room, double each)
+{
+    const int threads = job->layout->threads;
+    const int64_t vis = largest_vis(need->outputs);
+    int best = 1;
+    double least = WORTH * (double)most * output_s(job, need, vis, threads, false);
+    for (int num = 2; num <= threads && num <= most && num * each <= room; ++num) {
+        const double rounds = ceil((double)most / num);
+        const double seconds = rounds * output_s(job, need, vis, threads / num, true);
+        if (seconds >= least) continue;
+        least = seconds;
+        best = num;
+    }
+    return best;
+}
+
+tess_status imager_thread_teams_choose(const imager_job *job,
+                                       const imager_teams_need *need, int rank_teams,
+                                       double output_bytes, const char *together,
+                                       imager_thread_teams *teams)
+{
+    tess_status status = TESS_OK;
+    const int threads = job->layout->threads, forced = job->layout->forced.thread_teams;
+    const int64_t left = need->outputs->num - need->first_output;
+    const double samples =
+        (need->vis_bytes + need->row_bytes) * (double)largest_vis(need->outputs);
+    const double each = team_bytes(job, samples, output_bytes);
+    const double room = MEMORY_SHARE * (double)job->memory.rank_bytes -
+                        shared_bytes(job, kept_bytes(need, rank_teams));
+    *teams =
+        (imager_thread_teams){.num = 1, .threads = threads, .sample_bytes = samples};
+    TESS_TRY(check_forced(forced, threads, together));
+    if (forced > 0)
+        teams->num = forced;
+    else if (!together)
+        teams->num =
+            fastest(job, need, (left + rank_teams - 1) / rank_teams, room, each);
+    teams->threads = threads / teams->num;
+cleanup:
+    return status;
+}
+
+int64_t imager_thread_team_bytes(const imager_job *job,
+                                 const imager_thread_teams *teams, double kept)
+{
+    const double shared = shared_bytes(job, kept), all = (double)job->memory.rank_bytes;
+    const double room = all > shared ? all - shared : 0;
+    return (int64_t)(shared + room / teams->num);
+}
