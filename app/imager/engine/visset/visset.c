@@ -176,6 +176,7 @@ static tess_status keep_in_place(visset *set)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
+    double mark = tess_time_now();
     set->samples = &set->data->cached;
     set->bricks = &set->own_bricks;
     visset_add_sums(set, set->samples);
@@ -184,6 +185,7 @@ static tess_status keep_in_place(visset *set)
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_job_tell_error(job));
 cleanup:
+    tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     return status;
 }
 
@@ -309,6 +311,7 @@ static tess_status start_again(visset *set)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
+    double mark = tess_time_now();
     if (set->num_made++ == 0 && !set->has_left) return TESS_OK;
     if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
@@ -320,6 +323,7 @@ static tess_status start_again(visset *set)
     imager_job_aim(job, 0);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
+    tess_profile_lap(job->profile, TESS_STAGE_PLAN, &mark);
     return status;
 }
 

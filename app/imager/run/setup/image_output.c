@@ -126,7 +126,9 @@ cleanup:
 
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
 {
+    tess_status status = TESS_OK;
     const tess_samples dealt = data->cached;
+    double mark = tess_time_now();
     *data = (sample_sets){.source = run->source,
                           .in_memory = run->mode != DATA_STREAMED,
                           .num_sets = 1,
@@ -135,8 +137,11 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     choose_scales(run, &run->outputs.extent[output], data);
-    if (run->mode == DATA_CACHED)
-        return tess_comm_agree(run->comm, take_cached(run, output, &dealt, data));
+    if (run->mode == DATA_CACHED) {
+        status = tess_comm_agree(run->comm, take_cached(run, output, &dealt, data));
+        tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
+        return status;
+    }
     return run->mode == DATA_PER_OUTPUT ? read_cached(run, output, data)
                                         : begin_sets(run, output, data);
 }
@@ -199,12 +204,14 @@ static tess_status apply_density(image_run *run, sample_sets *data,
 {
     tess_status status = TESS_OK;
     tess_samples *samples;
+    double mark = tess_time_now();
     if (!data->in_memory) return TESS_OK;
     status = sample_sets_get(data, 0, &samples);
     TESS_TRY(tess_comm_agree(run->comm, status));
     tess_density_destroy(*density);
     *density = NULL;
 cleanup:
+    tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
     return status;
 }
 
