@@ -189,7 +189,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
     const visset_held held = visset_held_with(set, samples, bricks);
     const visset_asked asked = {samples, request->less_model,
                                 request->subtract != NULL};
-    tess_mem_trim();
+    if (job->ranks.num_outputs <= 1) tess_mem_trim(); /* else the next takes it again */
     TESS_TRY(visset_choose_way(job, &held, &asked, bricks, &way));
     TESS_TRY(imager_tell_sums(job, bricks, way.planes, way.bytes));
     if (way.residual.in_batches)
