@@ -142,8 +142,7 @@ void tess_profile_add_team(tess_profile *profile, const tess_profile *team,
         profile->stage_bytes[s] += team->stage_bytes[s];
         profile->stage_visibilities[s] += team->stage_visibilities[s];
     }
-    profile->plans += team->plans;
-    profile->transforms += team->transforms;
+    profile->transforms = larger(profile->transforms, team->transforms);
     profile->image_slab_bytes =
         larger(profile->image_slab_bytes, team->image_slab_bytes);
     profile->plane_slab_bytes =

@@ -101,7 +101,8 @@ typedef struct tess_profile {
     double beyond_uv_lambda; /**< largest |u| or |v| of the visibilities that
                                 TESS_IGNORED_BEYOND_UV counts; 0: unknown */
     int64_t plans;           /**< number of gridding plans that were made */
-    int64_t transforms;      /**< number of plane transforms that were set up */
+    int64_t transforms;      /**< number of plane transforms that were set up; teams of
+                                threads      set up the same, which count once */
     int64_t device_bytes; /**< largest amount of GPU memory that was held at a time */
     int64_t image_slab_bytes, plane_slab_bytes; /**< bytes of this rank's largest buffer
                                                    for one image, and for one w-plane */
