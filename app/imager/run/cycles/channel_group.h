@@ -92,8 +92,8 @@ tess_status group_images_deal(image_run *run, channel_group *group, int64_t firs
  * others. Nothing in the run of a team of threads. Local. */
 void group_images_give_up(image_run *run, int64_t end);
 
-/** Make and clean the images of the group, all but primary beams. Collective over its
- * ranks. */
+/** Make, clean and measure the images of the group, all but primary beams. Collective
+ * over its ranks. */
 tess_status group_images_make(channel_group *group);
 
 /** Make primary beams, and write the images of the group. Collective over its ranks. */

@@ -166,6 +166,9 @@ tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *m
                                const struct image_found *found)
 {
     tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    TESS_TRY(image_files_measure(&run->means, interval, -1, mean->product, found));
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
     TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,
                                found));
     image_files_log(&run->means, interval, -1);

@@ -290,7 +290,8 @@ cleanup:
     return status;
 }
 
-tess_status group_images_make(channel_group *group)
+/* Makes and cleans all images. Collective. */
+static tess_status make_products(channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
@@ -304,6 +305,25 @@ tess_status group_images_make(channel_group *group)
     group_images_give_up(run, group->first_output + group->num_channels);
     TESS_TRY(clean(group));
     channel_group_free_sources(group);
+cleanup:
+    return status;
+}
+
+tess_status group_images_make(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = group->run;
+    const int64_t channels = run->outputs.num_channels;
+    double mark;
+    TESS_TRY(make_products(group));
+    mark = tess_time_now();
+    for (int c = 0; c < group->num_channels; ++c) {
+        const group_channel *channel = &group->channel[c];
+        TESS_TRY(image_files_measure(&run->output, channel->output / channels,
+                                     channel->output % channels, channel->product,
+                                     channel->found));
+    }
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
 cleanup:
     return status;
 }

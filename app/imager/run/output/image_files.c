@@ -346,12 +346,9 @@ static double expected_noise(const image_files *output, int k,
     return combined * sqrt(product->variance) / product->sum_weights;
 }
 
-/* Measures an output's images for the last lines; the first of these ranks keeps the
- * results. They are those of restored images if there are such, else of dirty ones.
- * Collective. */
-static tess_status find_all(const image_files *output, int64_t interval,
-                            int64_t channel, const imager_product *product,
-                            const struct image_found *found)
+tess_status image_files_measure(const image_files *output, int64_t interval,
+                                int64_t channel, const imager_product *product,
+                                const struct image_found *found)
 {
     tess_status status = TESS_OK;
     const bool cleaned = output->kinds.num[IMAGE_RESTORED] > 0;
@@ -573,8 +570,6 @@ tess_status image_files_write(const image_files *output, int64_t interval,
     TESS_TRY(check_models(output, product + image_kinds_place(kinds, IMAGE_MODEL)));
     image_meta_fill(output, interval, channel, extent, &shared);
     shared.beam = found->beam;
-    TESS_TRY(find_all(output, interval, channel, product, found));
-    tess_profile_lap(output->profile, TESS_STAGE_CORRECT, &mark);
     if (kinds->num[any] > 0)
         warn_of_blanks(output, interval, channel,
                        product + image_kinds_place(kinds, any), extent);

@@ -63,6 +63,13 @@ typedef struct image_files {
 /** Check that all files of the run can be written. Collective. */
 tess_status image_files_check(const image_files *output);
 
+/** Measure the images of an output channel (-1: MFS) and interval for the last lines;
+ * the first of these ranks keeps the results. They are those of restored images if
+ * there are such, else of dirty ones. Collective. */
+tess_status image_files_measure(const image_files *output, int64_t interval,
+                                int64_t channel, const imager_product *product,
+                                const struct image_found *found);
+
 /** Write the products of an output channel (-1: MFS) and interval, in the order of
  *  kinds. found[num_pol]: the beam, and how they were cleaned. With a backlog, the
  *  files of the output before are completed, and these files are begun: the caller
