@@ -151,7 +151,7 @@ static const char *threads_held(const image_run *run, bool kept)
     if (tess_comm_size(run->job.comm) > 1) return "a team has several ranks";
     if (run->job.backend->start) return "outputs are made on a GPU";
     if (imager_job_num_targets(&run->job) > 1) return "an output has several images";
-    return kept ? NULL : "data are streamed, or read again for every output";
+    return kept ? NULL : "data are streamed";
 }
 
 /* Why all threads of a rank work together on every output, or NULL. */
@@ -170,15 +170,20 @@ static const char *threads_together(const image_run *run, bool kept)
     return threads_held(run, kept);
 }
 
-/* Chooses how many outputs a rank makes at a time. Collective. */
+/* Chooses how many outputs a rank makes at a time. Samples of some outputs at a time
+ * are in memory, too, where those of all are not. Collective. */
 static tess_status choose_thread_teams(image_run *run, const imager_teams_need *need)
 {
     tess_status status = TESS_OK;
     imager_thread_teams *teams = &run->teams.of_threads;
+    bool kept = true;
     int64_t num;
+    if (!need->kept)
+        TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &kept));
+    if (run->teams.num > 1) kept = need->kept;
     status = imager_thread_teams_choose(&run->job, need, run->teams.num,
                                         run->job.memory.backlog_bytes,
-                                        threads_together(run, need->kept), teams);
+                                        threads_together(run, kept), teams);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     num = teams->num;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &num, 1, TESS_MIN));

@@ -27,7 +27,7 @@ STEPS = 80
 # Memory a rank [kB]: on 1 to 4 ranks, 80 steps x 4 channels fit into none of them, a half of
 # the steps and channels into the second, images (180 kB) into all.
 MODES = {"cached": None, "again": 1600, "streamed": 590}
-SAYS = {"cached": None, "again": "read again for every output", "streamed": "are streamed"}
+SAYS = {"cached": None, "again": "read again for every few outputs", "streamed": "are streamed"}
 
 
 def options(weight):

@@ -27,7 +27,7 @@ IMAGE = ["--size", f"{NX},{NY}", "--scale", "60asec", "--threads", "1", *OUTPUTS
 # Six outputs on ranks, teams: even, uneven and idle teams in the last round.
 LAYOUTS = [(2, 2), (3, 3), (4, 2), (4, 4)]
 # Memory a rank [kB] as in one_plan.py.
-MODES = {"cached": (None, None), "again": (700, "read again for every output"),
+MODES = {"cached": (None, None), "again": (700, "read again for every few outputs"),
          "streamed": (285, "are streamed")}
 
 
@@ -80,6 +80,29 @@ def check_layouts(suite, obs):
                        blank and all(np.isnan(made[n]).all() for n in blank))
             worst = max(l2_error(made[n], wanted[n]) for n in names if n not in blank)
             suite.below(f"{label}: L2 to one rank", worst, ROUNDING)
+
+
+def check_threads(suite, obs):
+    """Teams of threads, bit for bit, also where the samples of some outputs fit alone."""
+    exact = ["--reproducible", "--weight", "briggs:0"]
+    prefix, _ = run(suite, "by all threads", obs, *exact)
+    wanted = images(prefix)
+    for mode in ("cached", "again"):
+        kilobytes, says = MODES[mode]
+        label = f"{mode}, 2 teams of threads"
+        memory = ["--memory", f"{kilobytes}kB"] if kilobytes else []
+        prefix, result = run(suite, label, obs, *exact, *memory, "--threads", "2",
+                             *forced(thread_teams=2))
+        suite.true(f"{label}: kept so", not says or says in result.err)
+        suite.true(f"{label}: said so", "2 sets of images are made at a time" in result.err)
+        check_equal(suite, label, prefix, wanted)
+    for label, options, status, why in [
+            ("too few threads", [], 2, "a rank has 1 thread"),
+            ("one density", ["--threads", "2", "--mf-weighting"], 2,
+             "all channels share their density, so all threads")]:
+        _, result = run(suite, label, obs, *exact, *options, *forced(thread_teams=2),
+                        status=status)
+        suite.true(f"{label}: said why", why in result.err)
 
 
 def glob_of(prefix):
@@ -177,6 +200,7 @@ def main():
     obs = observe(suite).path
     check_layouts(suite, obs)
     check_reproducible(suite, obs)
+    check_threads(suite, obs)
     check_subtracted(suite, obs)
     check_choice(suite, obs)
     suite.finish()

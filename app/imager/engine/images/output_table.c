@@ -455,6 +455,50 @@ cleanup:
     return status;
 }
 
+/* The channels of a row, from `begin` on, that belong to outputs [first, end) without a
+ * gap; `row_output` is the number of the first output of the row's interval. */
+static bool next_in_range(const output_table *outputs, const tess_samples *from,
+                          int64_t row, int64_t row_output, int64_t first, int64_t end,
+                          stretch *at)
+{
+    const int32_t *output = outputs->chan_output + from->chan_base[row];
+    const int32_t num = from->num_chan[row];
+    const int64_t low = first - row_output, high = end - row_output;
+    for (at->begin = at->end; at->begin < num; ++at->begin)
+        if (output[at->begin] >= low && output[at->begin] >= 0 &&
+            output[at->begin] < high)
+            break;
+    at->end = at->begin;
+    while (at->end < num && output[at->end] >= low && output[at->end] >= 0 &&
+           output[at->end] < high)
+        ++at->end;
+    return at->begin < num;
+}
+
+tess_status output_table_choose_range(const output_table *outputs, int64_t first,
+                                      int64_t end, const tess_samples *from,
+                                      const double *row_time, tess_samples *out,
+                                      double **out_time)
+{
+    tess_status status = TESS_OK;
+    int64_t capacity = *out_time ? out->num_rows : 0;
+    for (int64_t row = 0; row < from->num_rows; ++row) {
+        const int64_t interval = output_table_interval(outputs, row_time[row]);
+        stretch at = {0};
+        while (interval >= 0 &&
+               next_in_range(outputs, from, row, interval * outputs->num_channels,
+                             first, end, &at)) {
+            TESS_TRY(copy_stretch(from, row, at.begin, at.end, out));
+            if (tess_grow((void **)out_time, &capacity, out->num_rows,
+                          sizeof **out_time))
+                TESS_FAIL(TESS_ERR_ALLOC, "times of rows");
+            (*out_time)[out->num_rows - 1] = row_time[row];
+        }
+    }
+cleanup:
+    return status;
+}
+
 void output_table_put_back(const output_table *outputs, int64_t output,
                            const tess_samples *chosen, const double *row_time,
                            double factor, tess_samples *to)

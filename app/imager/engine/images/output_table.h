@@ -57,6 +57,14 @@ tess_status output_table_choose_rows(const output_table *outputs, int64_t output
                                      const tess_samples *from, const double *row_time,
                                      tess_samples *out);
 
+/** The same of outputs [first, end), whose samples of a row stay together where their
+ * channels are neighbours. (*out_time)[out->num_rows] gets the times of the rows; it is
+ * from tess_alloc(), or NULL. TESS_ERR_ALLOC. Local. */
+tess_status output_table_choose_range(const output_table *outputs, int64_t first,
+                                      int64_t end, const tess_samples *from,
+                                      const double *row_time, tess_samples *out,
+                                      double **out_time);
+
 /** Put visibilities, times `factor`, back to the places in `to` from which
  * output_table_choose_rows took them. Local. */
 void output_table_put_back(const output_table *outputs, int64_t output,

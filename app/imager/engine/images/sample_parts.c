@@ -224,7 +224,7 @@ tess_status sample_parts_make(const output_table *outputs, const double *row_tim
                               int threads, tess_samples *samples, sample_parts *parts)
 {
     tess_status status = TESS_OK;
-    *parts = (sample_parts){0};
+    *parts = (sample_parts){.end_output = outputs->num};
     TESS_TRY(find_stretches(outputs, parts));
     TESS_TRY(list_blocks(outputs, row_time, samples, parts));
     TESS_TRY(part_blocks(parts, threads, samples));

@@ -39,6 +39,8 @@ typedef struct sample_parts {
     int64_t num_blocks, capacity;
     int64_t *first_block, *end_block; /**< [num_intervals] a range that has all blocks
                                          of an interval */
+    int64_t first_output, end_output; /**< outputs whose samples are parted: all, unless
+                                         the caller knows better */
 } sample_parts;
 
 /** Part samples, which are [num_vis] of a survey's rows, one row after the other, with

@@ -65,10 +65,11 @@ static double shared_bytes(const imager_job *job, double kept)
            job->memory.backlog_bytes + kept;
 }
 
-/* Bytes of the samples of all outputs on a rank. */
+/* Bytes of the samples of all outputs on a rank, if they are kept. */
 static double kept_bytes(const imager_teams_need *need, int rank_teams)
 {
     double all = 0;
+    if (!need->kept) return 0;
     for (int64_t k = 0; k < need->outputs->num; ++k)
         all += (double)need->outputs->extent[k].num_vis;
     return (need->vis_bytes + need->row_bytes) * all / rank_teams;
@@ -116,7 +117,9 @@ tess_status imager_thread_teams_choose(const imager_job *job,
     const int64_t left = need->outputs->num - need->first_output;
     const double samples =
         (need->vis_bytes + need->row_bytes) * (double)largest_vis(need->outputs);
-    const double each = team_bytes(job, samples, output_bytes);
+    /* else a rank holds those of the outputs of a round, which are copied, too */
+    const double each =
+        team_bytes(job, samples, output_bytes) + (need->kept ? 0 : samples);
     const double room = MEMORY_SHARE * (double)job->memory.rank_bytes -
                         shared_bytes(job, kept_bytes(need, rank_teams));
     *teams =

@@ -8,6 +8,7 @@
 #include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_names.h"
+#include "run_samples.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -215,6 +216,7 @@ static tess_status make_round(run_rounds *rounds, output_range round)
     image_run *run = rounds->run;
     const int num = count_groups(rounds, round);
     double mark;
+    if (rounds->teams.team) TESS_TRY(image_hold_outputs(run, round.first, round.end));
     for (int k = 0; k < num; ++k)
         TESS_TRY(begin_group(rounds, round, k));
     mark = tess_time_now();

@@ -16,7 +16,9 @@ static void take_job(const image_run *run, int number, thread_team *team)
 {
     imager_job *job = &team->run.job;
     const double kept =
-        imager_samples_bytes(&run->all) + sample_parts_bytes(&run->parts);
+        run->mode == DATA_PER_OUTPUT
+            ? IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes
+            : imager_samples_bytes(&run->all) + sample_parts_bytes(&run->parts);
     team->plan = *run->job.plan;
     if (!team->plan.frame) team->plan.frame = run->job.plan; /* owns the tables */
     team->plan.opts.threads = team->opts.layout.threads;
@@ -119,8 +121,12 @@ static void add_profiles(const thread_teams *teams, int num, double passed_s)
 /* What the run of the rank has changed since the teams were made. */
 static void renew(const thread_teams *teams)
 {
-    for (int k = 0; k < teams->num; ++k)
-        teams->team[k].run.densities = teams->run->densities;
+    for (int k = 0; k < teams->num; ++k) {
+        image_run *own = &teams->team[k].run;
+        own->densities = teams->run->densities;
+        own->all = teams->run->all;
+        own->parts = teams->run->parts;
+    }
 }
 
 tess_status thread_teams_make(thread_teams *teams, channel_group *groups, int num)

@@ -13,26 +13,6 @@
 #include "tess_mem.h"
 #include "tess_scale.h"
 
-/* Reads an output's samples into memory. Local. */
-static tess_status read_output(image_run *run, int64_t output, tess_samples *out)
-{
-    tess_status status = TESS_OK;
-    const bool by_channel = run->outputs.num_channels > 1;
-    tess_samples block = tess_source_samples(run->source);
-    *out = tess_source_samples(run->source);
-    tess_source_rewind(run->source);
-    for (int64_t k = 0; k < tess_source_own_blocks(run->source); ++k) {
-        block.num_rows = block.num_vis = 0;
-        TESS_TRY(tess_source_next(run->source, by_channel ? &block : out, NULL, NULL));
-        if (by_channel)
-            TESS_TRY(
-                output_table_choose_rows(&run->outputs, output, &block, NULL, out));
-    }
-cleanup:
-    tess_samples_free(&block);
-    return status;
-}
-
 /* Number of blocks in a set. It is as large as memory allows if a model is subtracted
  * as blocks are read, because every set costs the transforms of all planes of the
  * model. */
@@ -91,15 +71,25 @@ static tess_status take_cached(image_run *run, int64_t output,
     return TESS_OK;
 }
 
-/* Reads the samples of the output into memory. Collective. */
-static tess_status read_cached(image_run *run, int64_t output, sample_sets *data)
+/* Takes samples of those that are held, and reads them before if they are not.
+ * Collective. */
+static tess_status take_held(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
-    double mark = tess_time_now();
-    image_want_output(run, output);
-    TESS_TRY(tess_comm_agree(run->comm, read_output(run, output, &data->cached)));
-    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
-    TESS_TRY(image_subtract_early(run, &data->cached));
+    double mark;
+    TESS_TRY(image_hold_outputs(run, output, output + 1));
+    mark = tess_time_now();
+    if (run->parts.end_output - run->parts.first_output == 1 &&
+        !run->teams.of_threads.is_one) {
+        data->cached = run->all; /* moved: no other output is held */
+        run->all = (tess_samples){0};
+        sample_parts_free(&run->parts);
+        return TESS_OK;
+    }
+    data->kept_bytes =
+        imager_samples_bytes(&run->all) + sample_parts_bytes(&run->parts);
+    TESS_TRY(tess_comm_agree(run->comm, copy_output(run, output, &data->cached)));
+    tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
 cleanup:
     return status;
 }
@@ -109,7 +99,7 @@ static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
     int64_t num_blocks;
-    image_want_output(run, output);
+    image_want_outputs(run, output, output + 1);
     data->block = tess_source_samples(run->source);
     data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
     data->set_blocks = blocks_of_set(run);
@@ -142,7 +132,7 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
         tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
         return status;
     }
-    return run->mode == DATA_PER_OUTPUT ? read_cached(run, output, data)
+    return run->mode == DATA_PER_OUTPUT ? take_held(run, output, data)
                                         : begin_sets(run, output, data);
 }
 

@@ -24,8 +24,8 @@ typedef struct sample_sets sample_sets; /* sample_sets.h */
 /* Where the samples of an image come from. */
 typedef enum data_mode {
     DATA_CACHED,     /* all samples of this rank's slice are kept */
-    DATA_PER_OUTPUT, /* the samples of one output at a time, read again for each output
-                      */
+    DATA_PER_OUTPUT, /* the samples of as many outputs as fit, one or more; data are
+                        read again for the next ones */
     DATA_STREAMED /* samples are read block by block, in several passes for each output
                    */
 } data_mode;
@@ -64,9 +64,10 @@ typedef struct image_run {
     int num_pol;
     int64_t block_bytes;
     data_mode mode;
-    tess_samples all;   /* all samples of this rank, in DATA_CACHED */
+    tess_samples all;   /* all samples of this rank, in DATA_CACHED; those of some
+                           outputs in DATA_PER_OUTPUT */
     sample_parts parts; /* how they are parted, if there are several outputs */
-    bool *chan_wanted;  /* [num_chan] of the current output */
+    bool *chan_wanted;  /* [num_chan] of the current outputs */
     output_table outputs;
     image_survey survey;
     image_densities densities;

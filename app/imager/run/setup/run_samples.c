@@ -101,14 +101,21 @@ void image_want_all(image_run *run)
                        outputs->interval_begin[outputs->num_intervals]);
 }
 
-/* The times and channels of one output. */
-void image_want_output(image_run *run, int64_t output)
+/* The times and channels of outputs [first, end). */
+void image_want_outputs(image_run *run, int64_t first, int64_t end)
 {
     const output_table *outputs = &run->outputs;
-    const double *begin = outputs->interval_begin + output / outputs->num_channels;
-    output_table_channels(outputs, output % outputs->num_channels, run->chan_wanted);
-    tess_source_filter(run->source, outputs->num_channels > 1 ? run->chan_wanted : NULL,
-                       begin[0], begin[1]);
+    const int64_t channels = outputs->num_channels;
+    const int64_t from = first / channels, to = (end - 1) / channels + 1;
+    for (int64_t k = 0; k < outputs->num_chan; ++k) {
+        run->chan_wanted[k] = false;
+        for (int64_t t = from; t < to && outputs->chan_output[k] >= 0; ++t) {
+            const int64_t output = t * channels + outputs->chan_output[k];
+            if (output >= first && output < end) run->chan_wanted[k] = true;
+        }
+    }
+    tess_source_filter(run->source, channels > 1 ? run->chan_wanted : NULL,
+                       outputs->interval_begin[from], outputs->interval_begin[to]);
 }
 
 /* Reads the next blocks, which are all, with the times of their rows where outputs need
@@ -395,6 +402,82 @@ cleanup:
     return status;
 }
 
+/* ---- some outputs at a time ---- */
+
+/* Finds the end of the outputs from `first` on whose samples fit into memory together,
+ * beside a copy of those of each output that is made at a time; at least `end`. Several
+ * teams of ranks read one output each. Collective. */
+static tess_status choose_held(const image_run *run, int64_t first, int64_t *end)
+{
+    const output_table *outputs = &run->outputs;
+    const double rows = (double)run->info->num_rows, vis = (double)run->info->num_vis;
+    const double row_bytes =
+        IMAGE_ROW_BYTES * rows / vis * (double)outputs->num_channels;
+    const tess_samples like = tess_source_samples(run->source);
+    const double room = IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;
+    const int at_once = run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1;
+    double bytes = at_once * image_largest_output_bytes(run);
+    int64_t fits = first;
+    if (run->teams.num > 1) return TESS_OK;
+    for (int64_t k = first; k < outputs->num; ++k) {
+        const bool new_rows = k == first || k % outputs->num_channels == 0;
+        bytes += (double)outputs->num_held[k] *
+                 ((double)tess_samples_vis_bytes(&like) + (new_rows ? row_bytes : 0));
+        if (bytes > room) break;
+        fits = k + 1;
+    }
+    if (fits > *end) *end = fits;
+    return tess_comm_allreduce_i64(run->comm, end, 1, TESS_MIN);
+}
+
+/* Reads the samples of outputs [first, end) into run->all, in the order of the file.
+ * Local. */
+static tess_status read_outputs(image_run *run, int64_t first, int64_t end,
+                                double **row_time)
+{
+    tess_status status = TESS_OK;
+    double *block_time = NULL;
+    tess_samples block = tess_source_samples(run->source);
+    int64_t held = 0;
+    for (int64_t k = first; k < end; ++k)
+        held += run->outputs.num_held[k];
+    run->all = tess_source_samples(run->source);
+    TESS_TRY(tess_samples_reserve(&run->all, 0, held));
+    image_want_outputs(run, first, end);
+    tess_source_rewind(run->source);
+    for (int64_t k = 0; k < tess_source_own_blocks(run->source); ++k) {
+        block.num_rows = block.num_vis = 0;
+        TESS_TRY(tess_source_next(run->source, &block, &block_time, NULL));
+        TESS_TRY(output_table_choose_range(&run->outputs, first, end, &block,
+                                           block_time, &run->all, row_time));
+    }
+cleanup:
+    tess_samples_free(&block);
+    tess_free(block_time);
+    return status;
+}
+
+tess_status image_hold_outputs(image_run *run, int64_t first, int64_t end)
+{
+    tess_status status = TESS_OK;
+    double *row_time = NULL, mark = tess_time_now();
+    if (run->mode != DATA_PER_OUTPUT ||
+        (first >= run->parts.first_output && end <= run->parts.end_output))
+        return TESS_OK;
+    tess_samples_free(&run->all);
+    sample_parts_free(&run->parts);
+    TESS_TRY(choose_held(run, first, &end));
+    TESS_TRY(tess_comm_agree(run->comm, read_outputs(run, first, end, &row_time)));
+    tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+    TESS_TRY(image_subtract_early(run, &run->all));
+    TESS_TRY(part_all(run, row_time));
+    run->parts.first_output = first;
+    run->parts.end_output = end;
+cleanup:
+    tess_free(row_time);
+    return status;
+}
+
 /* TESS_ERR_RESOURCE where --reproducible cannot be kept: if a model is subtracted from
  * some samples at a time, the plan of its prediction depends on how many these are.
  * Local. */
@@ -424,7 +507,7 @@ static tess_status survey_large(image_run *run, double bytes)
     fits = fits && run->outputs.num > 1 && !run->holds.together;
     run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
     tess_log_info("data are %s: %s would not fit into %s per rank",
-                  fits ? "read again for every output" : "streamed",
+                  fits ? "read again for every few outputs" : "streamed",
                   tess_mem_text(bytes),
                   tess_mem_text((double)run->job.memory.rank_bytes));
 cleanup:

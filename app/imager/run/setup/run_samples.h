@@ -22,9 +22,14 @@ double image_cached_bytes(const image_run *run);
 tess_status image_check_kept(const image_run *run, bool kept, const char *what);
 
 /** Choose what the source reads from here on: the times and channels of all outputs, or
- * of one. Local. */
+ * of outputs [first, end). Local. */
 void image_want_all(image_run *run);
-void image_want_output(image_run *run, int64_t output);
+void image_want_outputs(image_run *run, int64_t first, int64_t end);
+
+/** In DATA_PER_OUTPUT, hold the samples of outputs [first, end): read them, with those
+ * of further outputs if there is memory, unless they are held. Nothing in other modes.
+ * Collective. */
+tess_status image_hold_outputs(image_run *run, int64_t first, int64_t end);
 
 /** Whether weights have a density; tapers are factors of its cells. Local. */
 bool image_has_density(const tess_image_weights *weights);
