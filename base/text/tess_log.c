@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,10 @@ static struct {
     double start;
     bool bar_shown; /* whether a progress bar stands on the current line of the terminal
                      */
+    double told;    /* time of the last line or bar */
+    tess_progress step; /* a copy of the step that has moved last, if that is active */
+    bool runs, ticks;   /* whether a run is at work, and whether a thread tells so */
+    double run_start;
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET, .fd = -1};
 
 double tess_time_now(void)
@@ -176,6 +182,7 @@ write_line(bool show, const char *prefix, const char *format, va_list args)
     pthread_mutex_lock(&out.lock);
     if (show) {
         clear_bar();
+        out.told = tess_time_now();
         if (prefix)
             fprintf(stderr, "%s%s\n", prefix, text);
         else
@@ -231,15 +238,11 @@ void tess_log_error(const char *format, ...)
     va_end(args);
 }
 
-void tess_progress_start(tess_progress *progress, const char *label, const char *unit,
-                         double total)
-{
-    *progress = (tess_progress){.label = label, .unit = unit, .total = total};
-    progress->start = progress->shown = tess_time_now();
-    /* of works that go on side by side, none shows its progress */
-    progress->active =
-        out.rank == 0 && out.level >= TESS_LOG_INFO && !tess_omp_beside();
-}
+/* ---- progress ---- */
+
+/* Shortest time between two states of a bar, and the longest silence of a terminal and
+ * of a log [s]. */
+static const double BAR_EVERY = 0.2, BAR_SILENCE = 1.0, LOG_SILENCE = 10.0;
 
 /* Write 1234567 as "1.2 M". */
 static const char *short_number(double value, char text[16])
@@ -254,51 +257,167 @@ static const char *short_number(double value, char text[16])
     return text;
 }
 
-static void show_progress(tess_progress *progress, double now)
+static double share_of(const tess_progress *progress)
+{
+    const double share = progress->share >= 0  ? progress->share
+                         : progress->total > 0 ? progress->done / progress->total
+                                               : 0;
+    return share < 1 ? share : 1;
+}
+
+/* "12.3 Mvis, 1.2 Mvis/s, 12 s left": what a step counts. Where the rest of the work is
+ * unknown, its time is, too. */
+static void count_text(tess_progress *progress, double elapsed, char *text, size_t size)
+{
+    const double rate = elapsed > 0 ? progress->done / elapsed : 0;
+    char done[16], speed[16];
+    if (!progress->unit) {
+        snprintf(text, size, "%.0f s", elapsed);
+        return;
+    }
+    const int length =
+        snprintf(text, size, "%s%s, %s%s/s", short_number(progress->done, done),
+                 progress->unit, short_number(rate, speed), progress->unit);
+    if (progress->share >= 0 || !(progress->total > 0) || !(rate > 0)) return;
+    const double left_s = fmax(progress->total - progress->done, 0) / rate;
+    progress->left_s = fmin(progress->left_s, left_s);
+    snprintf(text + length, size - (size_t)length, ", %.0f s left", progress->left_s);
+}
+
+static void show_bar(const tess_progress *progress, const char *count)
 {
     enum { WIDTH = 30 };
-    const double elapsed = now - progress->start;
-    const double part = progress->total > 0 ? progress->done / progress->total : 1;
-    const double rate = elapsed > 0 ? progress->done / elapsed : 0;
-    const double left = rate > 0 ? (progress->total - progress->done) / rate : 0;
-    char done[16], speed[16];
-    short_number(progress->done, done);
-    short_number(rate, speed);
+    char bar[WIDTH + 1];
+    const double share = share_of(progress);
+    for (int k = 0; k < WIDTH; ++k)
+        bar[k] = k < (int)(share * WIDTH) ? '#' : '.';
+    bar[WIDTH] = '\0';
+    fprintf(stderr, "\r\033[K%-12s [%s] %3.0f%%  %s", progress->label, bar, 100 * share,
+            count);
+}
+
+/* Shows a step on stderr. The lock is held. */
+static void show_progress(tess_progress *progress, double now)
+{
+    const bool has_share = progress->share >= 0 || progress->total > 0;
+    char count[96];
+    count_text(progress, now - progress->start, count, sizeof count);
     if (isatty(STDERR_FILENO)) {
-        char bar[WIDTH + 1];
-        for (int k = 0; k < WIDTH; ++k)
-            bar[k] = k < (int)(part * WIDTH) ? '#' : '.';
-        bar[WIDTH] = '\0';
-        fprintf(stderr, "\r\033[K%-12s [%s] %3.0f%%  %s%s  %s%s/s  %.0f s left",
-                progress->label, bar, 100 * part, done, progress->unit, speed,
-                progress->unit, left);
+        if (has_share)
+            show_bar(progress, count);
+        else
+            fprintf(stderr, "\r\033[K%-12s %s", progress->label, count);
         out.bar_shown = true;
-    } else
-        fprintf(stderr, "[%8.2f s] %s %.0f%% (%s%s, %s%s/s, %.0f s left)\n",
-                now - out.start, progress->label, 100 * part, done, progress->unit,
-                speed, progress->unit, left);
+    } else if (has_share)
+        fprintf(stderr, "[%8.2f s] %s %.0f%% (%s)\n", now - out.start, progress->label,
+                100 * share_of(progress), count);
+    else
+        fprintf(stderr, "[%8.2f s] %s (%s)\n", now - out.start, progress->label, count);
     fflush(stderr);
+    out.told = progress->shown = now;
+}
+
+/* Several short steps are as silent as a long one: what counts is the last output of
+ * any. The lock is held. */
+static void move(tess_progress *progress)
+{
+    const double now = tess_time_now();
+    const double interval = isatty(STDERR_FILENO) ? BAR_EVERY : LOG_SILENCE;
+    if (!progress->active) return;
+    if (out.step.active && out.step.owner == progress)
+        progress->left_s = fmin(progress->left_s, out.step.left_s);
+    if (now - out.told >= interval) show_progress(progress, now);
+    out.step = *progress;
+    out.step.owner = progress;
+}
+
+void tess_progress_start(tess_progress *progress, const char *label, const char *unit,
+                         double total)
+{
+    *progress = (tess_progress){
+        .label = label, .unit = unit, .total = total, .share = -1, .left_s = INFINITY};
+    progress->start = progress->shown = tess_time_now();
+    /* of works that go on side by side, none shows its progress */
+    progress->active =
+        out.rank == 0 && out.level >= TESS_LOG_INFO && !tess_omp_beside();
+    pthread_mutex_lock(&out.lock);
+    move(progress);
+    pthread_mutex_unlock(&out.lock);
 }
 
 void tess_progress_add(tess_progress *progress, double count)
 {
     pthread_mutex_lock(&out.lock);
     progress->done += count;
-    if (progress->active) {
-        const double now = tess_time_now();
-        const double interval = isatty(STDERR_FILENO) ? 0.2 : 10.0;
-        if (now - progress->shown >= interval) {
-            progress->shown = now;
-            show_progress(progress, now);
-        }
-    }
+    move(progress);
+    pthread_mutex_unlock(&out.lock);
+}
+
+void tess_progress_reach(tess_progress *progress, double done, double share)
+{
+    pthread_mutex_lock(&out.lock);
+    progress->done = done;
+    progress->share = fmax(progress->share, share);
+    move(progress);
     pthread_mutex_unlock(&out.lock);
 }
 
 void tess_progress_finish(tess_progress *progress)
 {
     pthread_mutex_lock(&out.lock);
+    if (progress->active) out.step.active = false;
     clear_bar();
     progress->active = false;
     pthread_mutex_unlock(&out.lock);
+}
+
+/* Shows the step at work if that has been silent for too long. The lock is held. */
+static void tell_silence(void)
+{
+    const double now = tess_time_now();
+    tess_progress none = {.label = "working", .share = -1, .start = out.run_start};
+    if (!out.runs ||
+        now - out.told < (isatty(STDERR_FILENO) ? BAR_SILENCE : LOG_SILENCE))
+        return;
+    show_progress(out.step.active ? &out.step : &none, now);
+}
+
+/* The thread that tells of silent work. It ends with the process. */
+static void *tick(void *unused)
+{
+    const struct timespec second = {.tv_sec = 1};
+    (void)unused;
+    for (;;) {
+        nanosleep(&second, NULL);
+        pthread_mutex_lock(&out.lock);
+        tell_silence();
+        pthread_mutex_unlock(&out.lock);
+    }
+    return NULL;
+}
+
+/* Without a thread only steps that move are told of. Signals are for others. */
+static bool start_ticking(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return false;
+    const bool started = pthread_create(&thread, NULL, tick, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started && pthread_detach(thread) == 0;
+}
+
+void tess_progress_run(bool begins)
+{
+    if (out.rank != 0 || out.level < TESS_LOG_INFO) return;
+    pthread_mutex_lock(&out.lock);
+    clear_bar();
+    out.runs = begins;
+    out.step.active = false;
+    out.run_start = out.told = tess_time_now();
+    const bool starts = begins && !out.ticks;
+    out.ticks = out.ticks || begins;
+    pthread_mutex_unlock(&out.lock);
+    if (starts) out.ticks = start_ticking();
 }

@@ -63,21 +63,36 @@ double tess_time_now(void);
 double tess_time_own(void);
 
 /** Progress of one long step. A terminal shows a bar with the rate and the time that is
- * left; a log gets a line every ten seconds. Several threads of rank 0 may update it.
+ * left; a log gets a line after ten seconds without any other. Several threads of rank
+ * 0 may update it. The time that is left is never told to be longer than it was before.
  */
 typedef struct tess_progress {
     const char *label; /**< what is done, like "gridding" */
-    const char *unit;  /**< what is counted, like "vis" */
-    double total;      /**< number of these in the whole step */
+    const char *unit;  /**< what is counted, like "vis"; NULL: nothing is */
+    double total; /**< number of these in the whole step; 0: unknown, and only the time
+                     that has gone by is told */
     double done;
+    double share;        /**< share of the work that is done, where the number of what
+                            is left is unknown; below 0: done / total */
     double start, shown; /**< times of the start and of the last output */
+    double left_s;       /**< time left as told last; INFINITY: not told yet */
+    const void *owner;   /**< of a copy: what it is a copy of */
     bool active;
 } tess_progress;
 
 void tess_progress_start(tess_progress *progress, const char *label, const char *unit,
                          double total);
 void tess_progress_add(tess_progress *progress, double count);
+
+/** As tess_progress_add for a step without a known total: the count so far, and the
+ * share of the work that is done by any other measure. */
+void tess_progress_reach(tess_progress *progress, double done, double share);
 void tess_progress_finish(tess_progress *progress);
+
+/** A run begins or ends. Until it ends, a thread of rank 0 shows every second on a
+ * terminal, and after ten silent seconds in a log, that the work goes on: the step at
+ * work, or that there is none to be told of. */
+void tess_progress_run(bool begins);
 
 #ifdef __cplusplus
 }

@@ -238,10 +238,12 @@ static tess_status predict(tess_comm *comm, const tess_predict_opts *opts,
 {
     tess_status status = TESS_OK;
     bool is_list = false;
+    tess_progress_run(true);
     if (opts->model) TESS_TRY(tess_source_list_is(comm, opts->model, &is_list));
     TESS_TRY(is_list ? predict_list(comm, opts, profile)
                      : tess_imager_predict(comm, opts, profile));
 cleanup:
+    tess_progress_run(false);
     return status;
 }
 

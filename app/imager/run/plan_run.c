@@ -342,6 +342,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     natural.weights.taper = (tess_taper){0};
     natural.scratch = NULL; /* nothing is read a second time */
     run.opts = &natural;
+    tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     run.mode = DATA_STREAMED;
     TESS_TRY(image_survey_blocks(&run));
@@ -366,6 +367,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:
+    tess_progress_run(false);
     image_free_run(&run);
     return status;
 }

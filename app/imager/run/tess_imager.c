@@ -94,6 +94,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                      .holds = {image_is_cleaned(opts), image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
+    tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     if (own.clean.only_model) {
         TESS_TRY(update_model_alone(&run));
@@ -113,6 +114,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_checkpoint_finish(&run.checkpoint);
     TESS_TRY(tell_end(&run));
 cleanup:
+    tess_progress_run(false);
     tess_profile_stop_meter(profile);
     clean_inputs_free(&run);
     image_free_run(&run);

@@ -250,13 +250,16 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
 {
     tess_status status = TESS_OK;
     double mark = tess_time_now();
+    tess_progress progress;
     const int num_weight =
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(set));
     bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
+    tess_progress_start(&progress, "sorting", NULL, 0);
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
+    tess_progress_finish(&progress);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
     status = imager_job_partition(job, &set->own_bricks, true);

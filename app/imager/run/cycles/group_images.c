@@ -333,6 +333,8 @@ tess_status group_images_write(channel_group *group)
     tess_status status = TESS_OK;
     image_run *run = group->run;
     const int64_t channels = run->outputs.num_channels;
+    tess_progress progress;
+    tess_progress_start(&progress, "writing", " images", group->num_channels);
     for (int c = 0; c < group->num_channels; ++c) {
         group_channel *channel = &group->channel[c];
         const int64_t output = channel->output;
@@ -340,7 +342,9 @@ tess_status group_images_write(channel_group *group)
         TESS_TRY(image_files_write(&run->output, output / channels, output % channels,
                                    channel->product, &run->outputs.extent[output],
                                    channel->found));
+        tess_progress_add(&progress, 1);
     }
+    tess_progress_finish(&progress);
     /* the files of the round before have their names behind this one */
     if (group->num_channels == 0)
         TESS_TRY(image_backlog_finish(run->comm, run->output.backlog));

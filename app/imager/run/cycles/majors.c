@@ -281,9 +281,7 @@ static void tell_progress(void *context, const tess_clean_progress *now)
     const double share = way > 0 && now->peak > 0 && now->threshold > 0
                              ? log(now->peak_start / now->peak) / way
                              : 0;
-    if (!(share > all->share && share <= 1)) return;
-    tess_progress_add(&all->progress, 100 * (share - all->share));
-    all->share = share;
+    tess_progress_reach(&all->progress, (double)now->iterations, fmin(share, 1));
 }
 
 /* Between sub-minor loops, saves the components so far. Not so for cross-hands: what
@@ -509,9 +507,8 @@ static tess_status clean_one(majors *all, cleaned *group)
     const int phase = group->report.phase;
     const bool first = tess_comm_rank(all->run->comm) == 0;
     char of[64];
-    all->share = 0;
     gather_rows(all, group);
-    tess_progress_start(&all->progress, "cleaning", " %", 100);
+    tess_progress_start(&all->progress, "cleaning", " iterations", 0);
     status = tess_clean_minor(group->clean, all->residual, all->model, &group->report);
     tess_progress_finish(&all->progress);
     TESS_TRY(status);
@@ -777,10 +774,13 @@ tess_status majors_clean(channel_group *group)
     if (run->opts->clean.save_sources)
         TESS_TRY(component_list_make(&all, &run->output.sources));
     mark = tess_time_now();
+    tess_progress_start(&all.progress, "restoring", " channels", all.num_channels);
     for (int c = 0; c < all.num_channels; ++c) {
         TESS_TRY(take_products(&all, c));
         take_weights(&run->output.kinds, &all.channel[c]);
+        tess_progress_add(&all.progress, 1);
     }
+    tess_progress_finish(&all.progress);
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
 cleanup:
     image_checkpoint_cycle(image_run_checkpoint(run), NULL, NULL);

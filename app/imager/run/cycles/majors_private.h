@@ -45,7 +45,6 @@ typedef struct majors {
                                       borrowed for one call */
     double *weight, *freq_hz; /* [num_channels · num_pol], [num_channels] likewise */
     tess_progress progress;
-    double share; /* share of the way to the threshold that the progress shows */
 } majors;
 
 /** Number of images of all channels. */

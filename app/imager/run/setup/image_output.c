@@ -144,6 +144,15 @@ void image_data_free(sample_sets *data)
     *data = (sample_sets){0};
 }
 
+/* Samples in memory are one set, which takes as long as it takes. */
+static void start_weighting(const sample_sets *data, tess_progress *progress)
+{
+    if (data->in_memory)
+        tess_progress_start(progress, "weighting", NULL, 0);
+    else
+        tess_progress_start(progress, "weighting", " blocks", (double)data->num_sets);
+}
+
 /* Makes the density of an output's samples, unless the survey has made it; NULL with
  * natural weights. `data` refers to the density, and applies it to samples that it
  * reads. Collective. */
@@ -155,6 +164,7 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
     image_bookmark *bookmark = &run->checkpoint.bookmark;
     const imager_check check = {{data->num_sets, data->set_blocks}};
     int64_t first = 0;
+    tess_progress progress;
     if (run->densities.single) {
         data->density = *density = run->densities.single;
         run->densities.single = NULL;
@@ -169,6 +179,7 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
     if (!*density) return TESS_OK;
     if (!data->in_memory)
         TESS_TRY(image_bookmark_density(bookmark, &check, *density, &first));
+    start_weighting(data, &progress);
     for (int64_t k = first; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = sample_sets_get(data, k, &samples);
@@ -177,7 +188,9 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
                                       data->threads);
         image_bookmark_at(bookmark, BOOKMARK_DENSITY, k + 1);
         status = visset_keeper_look(&run->job, status);
+        tess_progress_add(&progress, 1);
     }
+    tess_progress_finish(&progress);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!tess_density_is_finished(*density))
         TESS_TRY(tess_density_finish(*density, run->comm));
@@ -282,19 +295,23 @@ static tess_status add_output(image_run *run, int64_t output, tess_density **den
 {
     tess_status status = TESS_OK;
     sample_sets data = {0};
+    tess_progress progress;
     TESS_TRY(image_data_for(run, output, &data));
     const tess_samples *like = data.in_memory ? &data.cached : &data.block;
     if (!*density)
         TESS_TRY(
             image_create_density(run, like->num_weight, data.weight_scale, density));
     run->densities.scale = data.weight_scale;
+    start_weighting(&data, &progress);
     for (int64_t k = 0; k < data.num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = sample_sets_get(&data, k, &samples);
         if (status == TESS_OK)
             status =
                 tess_density_add(*density, samples, 0, samples->num_rows, data.threads);
+        tess_progress_add(&progress, 1);
     }
+    tess_progress_finish(&progress);
     TESS_TRY(tess_comm_agree(run->comm, status));
 cleanup:
     image_data_free(&data);

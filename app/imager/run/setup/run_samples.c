@@ -348,16 +348,20 @@ tess_status image_survey_blocks(image_run *run)
     image_bookmark *bookmark = &run->checkpoint.bookmark;
     int64_t num_blocks, first;
     double *row_time = NULL, mark = tess_time_now();
+    tess_progress progress;
     tess_samples block = tess_source_samples(run->source);
     image_want_all(run);
     TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
     TESS_TRY(continue_survey(run, num_blocks, block.num_weight, &first));
     tess_source_skip_to(run->source, first);
+    tess_progress_start(&progress, "reading", " blocks", (double)(num_blocks - first));
     for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
         status = survey_block(run, &block, &row_time);
+        tess_progress_add(&progress, 1);
         image_bookmark_at(bookmark, BOOKMARK_SURVEY, k + 1);
         status = image_checkpoint_look(&run->checkpoint, status);
     }
+    tess_progress_finish(&progress);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (run->densities.single && !tess_density_is_finished(run->densities.single))
         TESS_TRY(tess_density_finish(run->densities.single, run->comm));
