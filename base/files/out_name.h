@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+/** The most characters that such a name has more than `path`: for the host, for a
+ * process of up to ten digits, and for attempts below 100. */
+enum { OUT_NAME_MOST_ADDED = sizeof ".tessera-01234567-0123456789-99.tmp" - 1 };
+
 /** Make the name under which this process writes a file that will be called `path`.
  * `attempt` distinguishes names for the same path. temp[TESS_OUT_FILE_NAME]. Returns
  * false if the name is too long. Local. */

@@ -15,6 +15,27 @@
 #include "out_name.h"
 #include "tess_input.h"
 
+/* Refuses a name that is too long together with what a temporary name has behind it.
+ * Numbers of processes differ from rank to rank, so that the longest counts. */
+static tess_status check_length(const char *path)
+{
+    tess_status status = TESS_OK;
+    char folder[TESS_OUT_FILE_NAME];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    tess_out_file_folder(path, folder);
+    const long told = pathconf(folder, _PC_NAME_MAX);
+    const long most = told > 0 ? told : NAME_MAX;
+    const long length = (long)strlen(name), spare = OUT_NAME_MOST_ADDED;
+    if (length + spare > most)
+        TESS_FAIL(
+            TESS_ERR_IO,
+            "%s: the name of %ld characters is too long: the folder takes %ld, of "
+            "which a file that is being written needs %ld; choose a shorter one",
+            path, length, most, spare);
+cleanup:
+    return status;
+}
+
 tess_status tess_out_check_target(const char *path, bool overwrite)
 {
     tess_status status = TESS_OK;
@@ -24,6 +45,7 @@ tess_status tess_out_check_target(const char *path, bool overwrite)
         TESS_FAIL(TESS_ERR_IO, "output name is empty or too long; choose another");
     if (path[strlen(path) - 1] == '/')
         TESS_FAIL(TESS_ERR_IO, "%s: is a folder; name a file in it", path);
+    TESS_TRY(check_length(path));
     if (lstat(path, &entry) == 0) {
         /* a link to nothing belongs to somebody, too */
         const bool found = stat(path, &info) == 0;

@@ -6,6 +6,7 @@ Also: header bytes changed at random never end the program by a signal.
 """
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -623,6 +624,24 @@ def check_names(faults):
                         before)
 
 
+def check_long_names(faults):
+    """Names that are too long for a file that is being written are refused before the work."""
+    suite, valid = faults.suite, faults.valid
+    model = uvfits.write_model(suite.path("long.fits"), np.ones((64, 64)), 60 * ASEC)
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    folder = tempfile.mkdtemp(dir=suite.work)
+    longest = os.path.join(folder, "x" * 240)
+    for what, command in [("image", ["image", valid, *IMAGE, "-o", longest[:-10]]),
+                          ("predict", ["predict", valid, "--model", model, "-o", longest]),
+                          ("simulate", simulation(sky, longest + ".uvfits"))]:
+        for ranks in RANKS if what == "image" else (1,):
+            result = tessera(*command, ranks=ranks, timeout=TIMEOUT)
+            faults.judge(f"{what} of a long name, {ranks} ranks", result, 3, "is too long")
+            suite.true(f"{what} of a long name: no work was done",
+                       not re.search("plan: |wrote", result.err))
+            suite.equal(f"{what} of a long name: left", os.listdir(folder), [])
+
+
 def check_twice(faults):
     """No file of a run replaces another, and a plan writes no kernels."""
     suite, valid, bad = faults.suite, faults.valid, faults.bad
@@ -898,7 +917,7 @@ def main():
                  check_resources, check_models, check_pipes, check_outputs,
                  check_existing, check_own_files, check_killed, check_late_signals,
                  check_escapes, check_cached_pipe, check_permissions, check_names,
-                 check_twice, check_signals, check_full_disk, check_file_limit,
+                 check_twice, check_long_names, check_signals, check_full_disk, check_file_limit,
                  check_open_files, check_skies,
                  check_damage):
         if not chosen or part.__name__ in chosen:
