@@ -53,3 +53,23 @@ void tess_input_keep_standard(void)
         if (fcntl(stream, F_GETFD) < 0) /* open() takes the lowest number */
             (void)open("/dev/null", access[stream]);
 }
+
+const char *tess_input_unpacker(const void *start, int64_t bytes)
+{
+    static const struct packing {
+        const char *begins, *unpacker;
+    } known[] = {{"\x1f\x8b", "gunzip"},
+                 {"\x1f\x9d", "uncompress"},
+                 {"BZh", "bunzip2"},
+                 {"\xfd"
+                  "7zXZ",
+                  "unxz"},
+                 {"\x28\xb5\x2f\xfd", "unzstd"},
+                 {"PK\x03\x04", "unzip"}};
+    for (size_t k = 0; k < sizeof known / sizeof *known; ++k) {
+        const size_t length = strlen(known[k].begins);
+        if (bytes >= (int64_t)length && memcmp(start, known[k].begins, length) == 0)
+            return known[k].unpacker;
+    }
+    return NULL;
+}

@@ -26,6 +26,10 @@ tess_status tess_input_open(const char *path, int *fd, int64_t *bytes);
  * is the reason, and TESS_OK is returned. Local. */
 tess_status tess_input_check_limit(const char *path);
 
+/** The program that unpacks a compressed file which begins with these bytes, such as
+ * "gunzip"; NULL: it is not compressed in a way that is known here. Local. */
+const char *tess_input_unpacker(const void *start, int64_t bytes);
+
 /** Give those standard streams that are closed to a file that can neither be read, for
  * standard input, nor written. Otherwise a file that the run opens later has the number
  * of such a stream, and messages are written into it. For programs to call first.

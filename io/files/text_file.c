@@ -30,6 +30,9 @@ static tess_status read_text(const char *path, const char *kind, char **text,
     if (!buffer || !file) TESS_FAIL(TESS_ERR_ALLOC, "%s: table", path);
     const size_t got = fread(buffer, 1, (size_t)size, file);
     if (ferror(file)) TESS_FAIL(TESS_ERR_IO, "%s: %s", path, strerror(errno));
+    const char *unpacker = tess_input_unpacker(buffer, (int64_t)got);
+    if (unpacker)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run %s on it", path, unpacker);
     if (memchr(buffer, '\0', got)) TESS_FAIL(TESS_ERR_INPUT, "%s: not %s", path, kind);
     *text = buffer;
     *bytes = (int64_t)got;

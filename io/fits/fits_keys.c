@@ -34,8 +34,9 @@ tess_status fits_open_plain(const char *path, int64_t *file_bytes, int *fd_out)
     const ssize_t got = pread(fd, start, 9, 0);
     if (got < 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (got >= 2 && start[0] == '\x1f' && start[1] == '\x8b')
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run gunzip on it", path);
+    const char *unpacker = tess_input_unpacker(start, got);
+    if (unpacker)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run %s on it", path, unpacker);
     if (got < 9 || strncmp(start, "SIMPLE  =", 9) != 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
     *file_bytes = (int64_t)info.st_size;

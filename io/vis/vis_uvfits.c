@@ -35,8 +35,9 @@ static tess_status open_file(uvfits_state *state, const char *path)
     state->layout.file_bytes = info.st_size;
     if (info.st_size >= (off_t)sizeof start)
         TESS_TRY(uvfits_pread(state->fd, start, sizeof start, 0, path));
-    if (start[0] == '\x1f' && start[1] == '\x8b')
-        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; gunzip it first", path);
+    const char *unpacker = tess_input_unpacker(start, sizeof start);
+    if (unpacker)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run %s on it", path, unpacker);
     if (strncmp(start, "SIMPLE  = ", sizeof start) != 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is not a FITS file", path);
 cleanup:

@@ -4,7 +4,10 @@ a final name; on one rank and on three; and nothing hangs.
 
 Also: header bytes changed at random never end the program by a signal.
 """
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import shutil
@@ -642,6 +645,21 @@ def check_long_names(faults):
             suite.equal(f"{what} of a long name: left", os.listdir(folder), [])
 
 
+def check_packed(faults):
+    """Compressed files are refused with the program that unpacks them."""
+    model = uvfits.write_model(faults.suite.path("unpacked.fits"), np.ones((64, 64)), 60 * ASEC)
+    for module, program in ((bz2, "bunzip2"), (gzip, "gunzip"), (lzma, "unxz")):
+        packed = []
+        for path in (faults.valid, model):
+            packed.append(f"{path}.{program}")
+            with open(path, "rb") as plain, module.open(packed[-1], "wb") as to:
+                shutil.copyfileobj(plain, to)
+        faults.judge(f"an observation for {program}", tessera("info", packed[0]), 3,
+                     f"run {program} on it")
+        faults.bad(f"a model for {program}", 3, "predict", faults.valid, "--model", packed[1],
+                   says=f"run {program} on it")
+
+
 def check_twice(faults):
     """No file of a run replaces another, and a plan writes no kernels."""
     suite, valid, bad = faults.suite, faults.valid, faults.bad
@@ -917,7 +935,7 @@ def main():
                  check_resources, check_models, check_pipes, check_outputs,
                  check_existing, check_own_files, check_killed, check_late_signals,
                  check_escapes, check_cached_pipe, check_permissions, check_names,
-                 check_twice, check_long_names, check_signals, check_full_disk, check_file_limit,
+                 check_twice, check_long_names, check_packed, check_signals, check_full_disk, check_file_limit,
                  check_open_files, check_skies,
                  check_damage):
         if not chosen or part.__name__ in chosen:
