@@ -517,6 +517,13 @@ bool is_filled(const ArrayColumn<T> &column, const Segments &segments)
 void check_data_column(const Reader &reader, const char *name, tess_status otherwise,
                        const char *option)
 {
+    const casacore::TableDesc &desc = reader.table().tableDesc();
+    if (desc.isColumn(name) && desc[name].dataType() == casacore::TpDComplex)
+        MS_FAIL(TESS_ERR_INPUT,
+                "%s: column %s holds visibilities in double precision (dcomplex), "
+                "which MeasurementSets do not have; copy them into a column of type "
+                "complex, and choose that with %s",
+                reader.path.c_str(), name, option);
     if (!is_data_column(reader.table(), name))
         MS_FAIL(otherwise, "%s: has no visibility column %s; choose with %s from: %s",
                 reader.path.c_str(), name, option,

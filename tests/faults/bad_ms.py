@@ -106,7 +106,8 @@ def check_contents(sets):
                       ("shape-none", "row 351 has no DATA"),
                       ("half-CORRECTED_DATA", "row 351 has no CORRECTED_DATA"),
                       ("half-FLAG", "row 351 has no FLAG"),
-                      ("half-WEIGHT", "row 351 has no WEIGHT of")):
+                      ("half-WEIGHT", "row 351 has no WEIGHT of"),
+                      ("dcomplex", "DATA holds visibilities in double precision")):
         broken = sets.spoilt(way)
         if broken:
             bad(f"MS with bad {way}", 3, "image", broken, *IMAGE, says=says)

@@ -10,7 +10,7 @@ window has one more than the data); shape, shape-first, shape-more, shape-none (
 of one row, the first or the middle one, has a channel less than its window, a channel
 more, or is not there); half-COLUMN (tiled, with cells in the first half of the rows
 alone; half-other: WEIGHT_SPECTRUM with cells of another shape in the other half);
-flag_row; random-N (a value, a row or a column of some table, chosen by the
+flag_row; dcomplex (DATA in double precision); random-N (a value, a row or a column of some table, chosen by the
 number N, which is said).
 
 A script of its own because python3-casacore may belong to another interpreter than the
@@ -75,6 +75,14 @@ def spoil_half(t, column):
     for row in range(len(cells) if other else half):
         cell = cells[row] if row < half else cells[row][:-1]
         t.putcell(column, row, 4 * cell if column == "WEIGHT_SPECTRUM" else cell)
+
+
+def spoil_type(t):
+    """DATA in double precision, as numpy has it."""
+    data = t.getcol("DATA")
+    t.removecols("DATA")
+    t.addcols(maketabdesc(makearrcoldesc("DATA", 0j, ndim=2, valuetype="dcomplex")))
+    t.putcol("DATA", data.astype("c16"))
 
 
 SUBTABLES = ("", "", "", "ANTENNA", "FIELD", "DATA_DESCRIPTION", "POLARIZATION",
@@ -173,6 +181,8 @@ def main(ms, way):
             spoil_half(t, way.removeprefix("half-"))
         elif way.startswith("shape"):
             spoil_shape(t, way)
+        elif way == "dcomplex":
+            spoil_type(t)
         elif way == "flag_row":
             t.putcol("FLAG_ROW", np.arange(t.nrows()) % 3 == 0)
         else:
