@@ -196,6 +196,26 @@ cleanup:
     return status;
 }
 
+tess_status tess_fits_open_unplaced(const char *path, bool *is_placed,
+                                    tess_fits_model *model_out)
+{
+    tess_status status = TESS_OK;
+    tess_fits_model model = {.frame = "J2000", .bitpix = 0};
+    TESS_TRY(tess_fits_array_open(path, &model.array));
+    const tess_fits_axis *axis = model.array.axis;
+    *is_placed = model.array.num_axes > 1 && (axis[0].type[0] || axis[1].type[0]);
+    if (model.array.num_axes < 2 || *is_placed) return tess_fits_open(path, model_out);
+    snprintf(model.path, sizeof model.path, "%s", path);
+    snprintf(model.unit, sizeof model.unit, "%s", model.array.unit);
+    model.bitpix = model.array.bitpix;
+    model.nx = axis[0].length;
+    model.ny = axis[1].length;
+    TESS_TRY(get_planes(&model));
+    *model_out = model;
+cleanup:
+    return status;
+}
+
 void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
                            double dec_rad, tess_fits_model *model)
 {

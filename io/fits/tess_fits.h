@@ -209,6 +209,11 @@ tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
  *  Local. */
 tess_status tess_fits_open(const char *path, tess_fits_model *model);
 
+/** As tess_fits_open, but an image whose first two axes have no names is read, too:
+ *  `*is_placed` is false, and the model has no position and no scale. Local. */
+tess_status tess_fits_open_unplaced(const char *path, bool *is_placed,
+                                    tess_fits_model *model);
+
 /** TESS_ERR_INPUT when the positions of an image are not J2000; the message names the
  *  file. Local. */
 tess_status tess_fits_check_j2000(const tess_fits_model *model);

@@ -22,6 +22,7 @@ enum { ROWS_AT_ONCE = 64 };
 typedef struct mask_file {
     tess_fits_model header;
     tess_casa_image *casa; /* NULL: FITS */
+    bool is_placed;        /* whether the header tells where its pixels lie */
 } mask_file;
 
 static void close_mask(mask_file *mask)
@@ -29,18 +30,43 @@ static void close_mask(mask_file *mask)
     tess_casa_image_close(mask->casa);
 }
 
-/* Local. */
-static tess_status open_mask(const image_run *run, mask_file *mask)
+/* Checks that pixels are those of the image. Pixels of a header that does not tell, or
+ * has East to the right as no image here, are taken by their number if there are as
+ * many. Local. */
+static tess_status check_place(const image_run *run, const mask_file *mask, bool tells)
+{
+    tess_status status = TESS_OK;
+    const tess_fits_model *header = &mask->header;
+    const long long nx = run->opts->nx, ny = run->opts->ny;
+    if (mask->is_placed && !(header->scale_x_rad > 0))
+        return pixel_places_check_run(run, header);
+    if (header->nx != nx || header->ny != ny)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: it has %lld x %lld pixels, the image %lld x %lld", header->path,
+                  (long long)header->nx, (long long)header->ny, nx, ny);
+    if (tells)
+        tess_log_warn("%s: its header %s; its pixels are taken for those of the image, "
+                      "which has as many",
+                      header->path,
+                      mask->is_placed ? "has East to the right (CDELT1 > 0)"
+                                      : "does not tell where they lie (no RA and DEC)");
+cleanup:
+    return status;
+}
+
+/* `tells`: warn of a mask without positions. Local. */
+static tess_status open_mask(const image_run *run, bool tells, mask_file *mask)
 {
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     const tess_fits_model *header = &mask->header;
     const int64_t channels = run->opts->channels_out;
-    *mask = (mask_file){0};
+    *mask = (mask_file){.is_placed = true};
     TESS_TRY(choice->casa_mask
                  ? tess_casa_image_open(choice->casa_mask, &mask->header, &mask->casa)
-                 : tess_fits_open(choice->fits_mask, &mask->header));
-    TESS_TRY(pixel_places_check_run(run, header));
+                 : tess_fits_open_unplaced(choice->fits_mask, &mask->is_placed,
+                                           &mask->header));
+    TESS_TRY(check_place(run, mask, tells));
     if (header->num_freq != 1 && header->num_freq != channels)
         TESS_FAIL(
             TESS_ERR_INPUT,
@@ -76,7 +102,7 @@ static tess_status read_mask(const image_run *run, int64_t channel, int pol,
     const int64_t nx = set->nx, num_rows = set->num_rows;
     double *rows = tess_alloc(ROWS_AT_ONCE * nx, sizeof *rows);
     if (!rows) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
-    TESS_TRY(open_mask(run, &mask));
+    TESS_TRY(open_mask(run, false, &mask));
     const int plane = plane_of(&mask.header, run->pol[pol].code);
     const int freq = mask.header.num_freq > 1 ? (int)channel : 0;
     for (int64_t j = 0; j < num_rows; j += ROWS_AT_ONCE) {
@@ -171,7 +197,7 @@ static tess_status check_all(image_run *run)
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
-    if (has_mask(run)) TESS_TRY(open_mask(run, &mask));
+    if (has_mask(run)) TESS_TRY(open_mask(run, true, &mask));
     if (!choice->continues && !choice->only_model) goto cleanup;
     if (!run->means.continued)
         TESS_TRY(continued_models_create(run, &run->means.continued));
