@@ -34,7 +34,20 @@ def main():
                     0.01)
         check_png(suite, prefix + "-dirty.png")
     check_ring(suite, obs)
+    check_small(suite, obs)
     suite.finish()
+
+
+def check_small(suite, obs):
+    """An image that is too small for the sidelobes of the ring is not cleaned to the noise, and
+    this is said."""
+    result = tessera("image", obs, "--size", "127,131", "--scale", "1uas", "--weight", "uniform",
+                     "--niter", 10000, "--auto-threshold", 3, "--auto-mask", 5, "--multiscale", "-o",
+                     suite.path("small"))
+    if suite.ran("a small image", result):
+        warned = [line for line in result.err.splitlines() if "warning: " in line]
+        suite.true(f"a small image: {warned}", len(warned) == 1 and "not at the noise" in warned[0]
+                   and "larger --size" in warned[0])
 
 
 def check_ring(suite, obs):
@@ -47,6 +60,8 @@ def check_ring(suite, obs):
                              "--clean-border", 25, "--beam-size", "20uas", "--preview",
                              "-o", prefix)):
         return
+    with open(prefix + ".log") as log:
+        suite.true("the example of the README has no warning", "warning" not in log.read())
     check_png(suite, prefix + "-image.png")
     y, x = np.mgrid[:128, :128] - 64
 

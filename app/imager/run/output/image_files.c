@@ -331,13 +331,18 @@ static void warn_of_blank(const image_files *output, const char *name, int64_t i
                       name, (long long)channel, (long long)interval);
 }
 
-/* Noise of an image whose weights are 1/σ² of correlations that are independent. The
- * image is Σ W Re V / ΣW, and the variance of Re V is that of a correlation's real
- * part; half of it where V combines two of them, each times 1/2 in absolute value.
- * (Briggs 1995, chapter 3; Thompson, Moran and Swenson 2017, chapter 6.) Of two weights
+bool image_knows_noise(const image_files *output)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < output->outputs->num; ++k)
+        largest = fmax(largest, output->outputs->extent[k].largest_weight);
+    return largest < 1 || largest > 1;
+}
+
+/* (Briggs 1995, chapter 3; Thompson, Moran and Swenson 2017, chapter 6.) Of two weights
  * the smaller one counts (prepare.h), so that this is what the noise is at most. */
-static double expected_noise(const image_files *output, int k,
-                             const imager_product *product)
+double image_expected_noise(const image_files *output, int k,
+                            const imager_product *product)
 {
     const tess_source_info *info = output->info;
     const tess_pol_mix mix =
@@ -361,7 +366,7 @@ tess_status image_files_measure(const image_files *output, int64_t interval,
         const bool wants_deviation =
             all.majors > 0 && image_found_tells_deviation(output, interval, channel, k);
         all.made = 1;
-        all.noise_jy = expected_noise(output, k, &image[k]);
+        all.noise_jy = image_expected_noise(output, k, &image[k]);
         TESS_TRY(image_found_measure(output->comm, &image[k].rows,
                                      output->opts->layout.threads, wants_deviation,
                                      &all));

@@ -79,6 +79,18 @@ tess_status image_files_write(const image_files *output, int64_t interval,
                               const imager_extent *extent,
                               const struct image_found *found);
 
+/** Noise of an image of polarisation `k` whose weights are 1/σ² of correlations that
+ * are independent; NAN: unknown. The image is Σ W Re V / ΣW, and the variance of Re V
+ * is that of a correlation's real part; half of it where V combines two of them, each
+ * times 1/2 in absolute value. Local. */
+double image_expected_noise(const image_files *output, int k,
+                            const imager_product *product);
+
+/** Whether weights may be 1/σ². They are not where the largest of all is 1: many
+ * programs give samples without known noise the weight 1, or scale weights to it.
+ * Local. */
+bool image_knows_noise(const image_files *output);
+
 /** Log the names of the files that image_files_write has written. Local. */
 void image_files_log(const image_files *output, int64_t interval, int64_t channel);
 

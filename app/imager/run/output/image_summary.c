@@ -18,6 +18,10 @@
 /* The most files that are named. */
 enum { MOST_FILES = 8 };
 
+/* A residual of so many times the expected noise is told to be one. At the second
+ * number it is worth a warning: it is not noise whose weights are somewhat off. */
+static const double SEVERAL = 3, FAR_ABOVE_NOISE = 10;
+
 /* "the final threshold" */
 static const char *end_text(image_end end)
 {
@@ -265,12 +269,15 @@ static void cleaned_text(const struct image_found *found, char *text, size_t siz
 {
     char flux[64];
     snprintf(text, size, "%.0f iteration%s in %.0f major%s, %.4g Jy, until %s",
-             found->iterations, found->iterations > 1 ? "s" : "", found->majors,
+             found->iterations, found->iterations == 1 ? "" : "s", found->majors,
              found->majors > 1 ? "s" : "", found->flux_jy,
              end_text((image_end)found->clean_end));
     if (!((image_end)found->clean_end == IMAGE_END_THRESHOLD)) return;
     tess_words_flux(found->threshold_jy, 3, flux, sizeof flux);
     add(text, size, " of %s", flux);
+    if (found->residual_deviation_jy > 0)
+        add(text, size, ", %.2g sigma of the residual",
+            found->threshold_jy / found->residual_deviation_jy);
 }
 
 /* "peak 3.1 mJy/beam, rms 0.21 mJy/beam, 1.4826 MAD 0.2 mJy/beam" */
@@ -281,6 +288,9 @@ static void residual_text(const struct image_found *found, char *text, size_t si
     tess_words_flux(found->residual_rms_jy, 3, rms, sizeof rms);
     tess_words_flux(found->residual_deviation_jy, 3, deviation, sizeof deviation);
     snprintf(text, size, "peak %s, rms %s, 1.4826 MAD %s", peak, rms, deviation);
+    if (found->residual_deviation_jy > SEVERAL * found->noise_jy)
+        add(text, size, ", %.3g times the expected noise",
+            found->residual_deviation_jy / found->noise_jy);
 }
 
 /* "1.4826 MAD 0.2 mJy/beam, dynamic range 5.3e+03, flux 12.3 Jy": the flux is the sum
@@ -295,7 +305,8 @@ static void restored_text(const image_files *output, const struct image_found *f
     tess_words_flux(found->deviation_jy, 3, deviation, sizeof deviation);
     snprintf(text, size, "1.4826 MAD %s", deviation);
     if (found->deviation_jy > 0)
-        add(text, size, ", dynamic range %.4g", found->peak_jy / found->deviation_jy);
+        add(text, size, ", dynamic range %.4g",
+            fabs(found->peak_jy) / found->deviation_jy);
     if (beam_pixels > 0) add(text, size, ", flux %.4g Jy", found->sum_jy / beam_pixels);
 }
 
@@ -490,6 +501,54 @@ static void warn_of_beams(const image_files *output)
             : "The headers have no BMAJ");
 }
 
+/* The deviation of an image's residual over the noise that is expected, if cleaning
+ * went down to what the residual has everywhere, and was not stopped before; else 0. */
+static double ends_above_noise(const struct image_found *found)
+{
+    const image_end end = (image_end)found->clean_end;
+    const double left = found->residual_deviation_jy > 0 ? found->residual_deviation_jy
+                                                         : found->residual_rms_jy;
+    if (!(found->made > 0 && found->majors > 0 && found->noise_jy > 0)) return 0;
+    if (end != IMAGE_END_THRESHOLD && end != IMAGE_END_STALLED) return 0;
+    if (end == IMAGE_END_THRESHOLD && found->threshold_jy > FAR_ABOVE_NOISE * left)
+        return 0;
+    return left / found->noise_jy;
+}
+
+/* Cleaning may end as it should, and leave sidelobes that no component removes: they
+ * raise σ, and with it the threshold. */
+static void warn_of_endings(const image_files *output)
+{
+    const image_found_table *summary = output->summary;
+    int64_t worst = -1, count = 0;
+    double times = FAR_ABOVE_NOISE;
+    char name[64] = "", left[48], others[48] = "";
+    if (!image_knows_noise(output)) return;
+    for (int64_t k = 0; k < image_found_count(summary); ++k) {
+        const double above = ends_above_noise(&summary->image[k]);
+        count += above > FAR_ABOVE_NOISE;
+        if (!(above > times)) continue;
+        times = above;
+        worst = k;
+    }
+    if (worst < 0) return;
+    if (image_found_count(summary) > 1) {
+        image_name(output, worst, name);
+        add(others, sizeof others, " of %s", name);
+    }
+    if (count > 1) add(others, sizeof others, ", and %lld more", (long long)count - 1);
+    tess_words_flux(times * summary->image[worst].noise_jy, 3, left, sizeof left);
+    tess_log_warn(
+        "cleaning ended at its threshold, but not at the noise: the residual%s of %s "
+        "is "
+        "%.3g times the noise that the weights let expect. Sidelobes are left, of "
+        "sources outside the image (try a larger --size, or --subtract a model of "
+        "them), of what a mask leaves out, of bright sources between pixels (a smaller "
+        "--scale), of errors of calibration (self-calibrate), or of --accuracy %g (a "
+        "smaller one); or the weights are not 1/sigma^2",
+        others, left, times, output->opts->gridding.accuracy);
+}
+
 /* ---- files ---- */
 
 /* Names of the files; of many images the first and the last. */
@@ -530,6 +589,7 @@ tess_status image_summary_tell(tess_comm *all, const image_files *output,
     TESS_TRY(tess_comm_allreduce_f64(all, &seconds, 1, TESS_MAX));
     if (tess_comm_rank(all) != 0) return TESS_OK;
     warn_of_beams(output);
+    warn_of_endings(output);
     tell_observation(output);
     tell_column(output);
     tell_counts(counts);
