@@ -12,6 +12,7 @@
 #include "imager_stages.h"
 #include "imager_window.h"
 #include "imaging_weights.h"
+#include "majors.h"
 #include "run_samples.h"
 #include "tess_log.h"
 #include "tess_profile_report.h"
@@ -37,6 +38,7 @@ static tess_status check_files(image_run *run)
     tess_status status = TESS_OK;
     TESS_TRY(image_files_check(&run->output));
     TESS_TRY(clean_inputs_check(run));
+    majors_warn_of_options(run);
     TESS_TRY(tess_comm_agree(run->comm, update_model_check(run)));
     TESS_TRY(tess_comm_agree(run->comm, imaging_weights_check(run)));
     TESS_TRY(image_primary_beam_open(run));

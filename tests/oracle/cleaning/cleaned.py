@@ -3,16 +3,20 @@
 beam's resolution on the residual, fluxes are those of the sky, and nothing depends on ranks or
 threads. What masks, earlier models, beams and mistakes lead to."""
 import os
+import pty
 import re
 import shutil
+import subprocess
 import sys
+import time
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (ASEC, BACKEND, C_M_S, FULL, Suite, casacore_python, fits_module, forced,
-                 have_ms, mpiexec, offset_radec, read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, BACKEND, BIN, C_M_S, FULL, SLOWER, Suite, casacore_python, fits_module,
+                 forced, have_ms, mpi_environment, mpiexec, offset_radec, read_image, run,
+                 simulate, tessera, write_sky)
 import uvfits
 
 KINDS = ("dirty", "psf", "model", "residual", "image")
@@ -281,6 +285,7 @@ def masks(suite, obs, prefix):
     for what, path in mistakes.items():
         refused(suite, f"a mask {what}", [obs, *args, "--fits-mask", path], 3)
     casa_mask(suite, obs, args, mask, out)
+    unplaced_masks(suite, obs, args, mask, out)
     near = write_mask(suite.path("near.fits"), like, pixels, shift=.05)
     suite.image("near", obs, *args, "--fits-mask", near)
     by_channel = np.stack([pixels, np.roll(pixels, 9, 1)])[None]
@@ -293,6 +298,26 @@ def masks(suite, obs, prefix):
         model = read_image(f"{out}-000{c}-model.fits")[0]
         suite.true(f"channel {c} has a mask of its own",
                    not np.any(model[~(np.nan_to_num(by_channel[0, c]) > 0)] != 0))
+
+
+def unplaced_masks(suite, obs, args, mask, same_as):
+    """A mask with East to the right, or without positions, counts pixel by pixel, which is said."""
+    fits = fits_module()
+    east, bare = suite.path("east-right.fits"), suite.path("bare.fits")
+    data, header = fits.getdata(mask), fits.getheader(mask)
+    header["CDELT1"] *= -1
+    fits.PrimaryHDU(data, header).writeto(east)
+    fits.PrimaryHDU(data.squeeze()).writeto(bare)
+    for path, words in ((east, "CDELT1 > 0"), (bare, "no RA and DEC")):
+        log, out = told(suite, words, obs, *args, "--fits-mask", path,
+                        words=[words, "taken for those of the image"])
+        if log.status == 0:
+            same_files(suite, words, [same_as, out], kinds=("model",))
+    fits.PrimaryHDU(data.squeeze()[:-2]).writeto(suite.path("bare-small.fits"))
+    refused(suite, "a mask of another size, without positions",
+            [obs, *args, "--fits-mask", suite.path("bare-small.fits")], 3)
+    fits.PrimaryHDU(data, header).writeto(suite.path("bare.fits.gz"))
+    refused(suite, "a compressed mask", [obs, *args, "--fits-mask", suite.path("bare.fits.gz")], 3)
 
 
 def casa_mask(suite, obs, args, mask, same_as):
@@ -470,6 +495,129 @@ def limits(suite, obs):
                 "--local-rms-window", "20")
 
 
+def warnings(log):
+    return [line for line in log.err.splitlines() if "warning: " in line]
+
+
+def told(suite, what, obs, *args, words=(), count=1):
+    """So many warnings, the first with these words; returns the log and the files' prefix."""
+    prefix = suite.path("told-" + re.sub(r"\W+", "-", what))
+    log = tessera("image", obs, *args, "--overwrite", "-o", prefix)
+    suite.ran(what, log)
+    found = warnings(log)
+    suite.equal(f"{what}: warnings {found}", len(found), count)
+    for word in words:
+        suite.true(f"{what}: {word!r}", found and word in found[0])
+    return log, prefix
+
+
+def honest_endings(suite, points):
+    """What cleaning leaves is compared with the noise that weights let expect; no run of sources
+    that are all in the image is warned of."""
+    clean = ["--size", "256", "--scale", "3.4asec", "--niter", "20000", "--auto-threshold", "5"]
+    log, prefix = told(suite, "all inside", points, *clean, count=0)
+    sigmas = lines(log, r"until the final threshold of .*, ([\d.]+) sigma of the residual")
+    left, header = read_image(prefix + "-residual.fits")
+    sigma = 1.4826 * np.median(np.abs(left - np.median(left)))
+    suite.true("the threshold in sigma of the last residual", len(sigmas) == 1 and
+               abs(float(sigmas[0].group(1)) * sigma / header["CLTHRESH"] - 1) < .02)
+    suite.true("which is near the noise", not lines(log, "times the expected noise"))
+    sky = make_sky(suite.path("outside.csv"), [*POINTS, (400, 150, 50.0)], None)
+    obs = observe(suite, "outside.uvfits", sky)
+    log, _ = told(suite, "a bright source outside", obs, *clean, words=[
+        "not at the noise", "times the noise that the weights let expect", "larger --size",
+        "--subtract", "self-calibrate", "--accuracy"])
+    suite.true("the residual line says how far above the noise", lines(
+        log, r"residual: .*, ([\d.]+) times the expected noise"))
+    told(suite, "which was to be shallow", obs, *clean, "--threshold", "20Jy", count=0)
+    negative = make_sky(suite.path("negative.csv"), [(10, 20, -1.0)], None)
+    log, _ = told(suite, "a negative peak", observe(suite, "negative.uvfits", negative), *clean,
+                  count=0)
+    suite.true("a negative peak: dynamic range", lines(log, r"dynamic range \d"))
+
+
+def limited_accuracy(suite):
+    """100 Jy at an accuracy of 1e-3: told before the first major iteration, with one that does."""
+    sky = make_sky(suite.path("bright.csv"), [(-21.25, 34, 100.0)], None)
+    obs = observe(suite, "bright.uvfits", sky)
+    clean = ["--size", "128", "--scale", "3.4asec", "--niter", "20000", "--auto-threshold", "5"]
+    log, prefix = told(suite, "100 Jy at 1e-3", obs, *clean, "--accuracy", "1e-3", words=[
+        "--accuracy 0.001 limits the dynamic range", "peak of ", "would do"])
+    suite.true("told before the first major iteration",
+               log.err.index("limits the dynamic range") < log.err.index("major 1: "))
+    found = re.search(r"--accuracy (\S+) would do", log.err)
+    if not found:
+        return
+    _, enough = told(suite, "that accuracy", obs, *clean, "--accuracy", found.group(1), count=0)
+    args = [*clean[:4], "--accuracy", "1e-10"]
+    for name, limit in ((prefix, np.inf), (enough, 1)):
+        _, exact = suite.image("exact", obs, *args, "--subtract", name + "-model.fits")
+        truth, left = (read_image(f)[0] for f in (exact + "-dirty.fits", name + "-residual.fits"))
+        noise = 1.4826 * np.median(np.abs(truth - np.median(truth)))
+        error = np.abs(left - truth).max() / noise
+        suite.below("residual's error in sigma", error, limit)
+        suite.true("which is large at 1e-3", limit == 1 or error > 3)
+
+
+def cleaned_noise(suite):
+    """Thresholds and masks that let noise be cleaned; scales that cannot be used."""
+    sky = make_sky(suite.path("noise.csv"), [(0, 0, 1e-6)], None)
+    obs = observe(suite, "noise.uvfits", sky, channels=1)
+    clean = ["--size", "96", "--scale", "3.4asec", "--niter", "200", "--nmiter", "2"]
+    told(suite, "noise to 1 sigma", obs, *clean, "--auto-threshold", "1", words=[
+        "--auto-threshold 1 lets noise be cleaned", "32 %", "--auto-mask"])
+    told(suite, "a mask from 2 sigma", obs, *clean, "--auto-threshold", "1", "--auto-mask", "2",
+         words=["--auto-mask 2 lets noise be cleaned"])
+    told(suite, "a mask from 5 sigma", obs, *clean, "--auto-threshold", "1", "--auto-mask", "5",
+         count=0)
+    log, prefix = told(suite, "a mask below the threshold", obs, *clean[:4], "--niter", "9999",
+                       "--auto-threshold", "5", "--auto-mask", "3",
+                       words=["--auto-mask 3 is below --auto-threshold 5"])
+    left, header = read_image(prefix + "-residual.fits")
+    sigma = 1.4826 * np.median(np.abs(left - np.median(left)))
+    suite.below("the threshold told is the mask's: 3 sigma",
+                abs(header["CLTHRESH"] / sigma - 3), .5)
+    told(suite, "scales as wide as the image", obs, *clean, "--auto-threshold", "4",
+         "--multiscale", "--multiscale-scales", "0,20,95,200",
+         words=["2 of 4 scales, from 95 pixels on", "are ignored", "larger --size"])
+    y, x = np.mgrid[:96, :96]
+    for what, pixels, count in (("wide", x < 60, 1), ("small", np.hypot(x, y) < 20, 0)):
+        mask = write_mask(suite.path(what + "-mask.fits"), prefix + "-residual.fits", pixels)
+        told(suite, f"a {what} mask", obs, *clean, "--auto-threshold", "1", "--fits-mask", mask,
+             words=["the mask lets noise be cleaned: it has 6", "32 %"][:2 * count], count=count)
+
+
+def silences(command):
+    """Runs a command with a terminal for its stderr; its status and the longest time in which it
+    showed nothing."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([str(word) for word in command], stderr=theirs,
+                             stdout=subprocess.DEVNULL, env=mpi_environment())
+    os.close(theirs)
+    longest, last = 0.0, time.monotonic()
+    while True:
+        try:
+            text = os.read(ours, 1 << 16)
+        except OSError:  # nobody writes any more
+            text = b""
+        longest, last = max(longest, time.monotonic() - last), time.monotonic()
+        if not text:
+            os.close(ours)
+            return child.wait(), longest
+
+
+def never_silent(suite, size, most, *args):
+    """A run under a terminal shows its progress all the time."""
+    obs = observe(suite, f"long{size}.uvfits", make_sky(suite.path("long.csv")), channels=8,
+                  pol="XX,XY,YX,YY")
+    status, longest = silences([
+        BIN, "image", obs, "--size", size, "--scale", "1asec", "--niter", "20000",
+        "--auto-threshold", "3", "--auto-mask", "5", "--multiscale", "-o",
+        suite.path(f"long{size}"), *args])
+    suite.equal(f"{size} pixels under a terminal: status", status, 0)
+    suite.below(f"{size} pixels under a terminal: longest silence [s]", longest, most * SLOWER)
+
+
 def what_is_told(suite, obs):
     """Lines of major iterations name the images that are cleaned by themselves, as their files
     are named. That memory limits the number of planes is said once, not for each image."""
@@ -564,6 +712,11 @@ def main():
         continued(suite, points)
         beams(suite, points)
         limits(suite, points)
+        honest_endings(suite, points)
+        limited_accuracy(suite)
+        cleaned_noise(suite)
+        if FULL:
+            never_silent(suite, 4096, 5, "--nmiter", "4", "--stokes", "IQUV")
         what_is_told(suite, points)
         mistakes(suite, points)
         all_sky(suite)

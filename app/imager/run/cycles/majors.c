@@ -232,6 +232,7 @@ static tess_status create_clean(majors *all, cleaned *group)
                                        &psf_of(all, c, group->first_pol + p)->rows));
     if (clean_inputs_have_mask(all->run)) {
         TESS_TRY(join_masks(all, group, &mask));
+        if (group->first_pol == 0) TESS_TRY(majors_warn_of_mask(all, &mask));
         TESS_TRY(tess_comm_agree(all->slabs, tess_rows_move(&mask, all->place)));
         TESS_TRY(tess_clean_set_mask(group->clean, &mask));
     }
@@ -499,12 +500,21 @@ static void tell_major(const majors *all, const cleaned *group)
                     report->transform_s, report->list_s);
 }
 
+/* The image was cleaned to the threshold of the first phase, if that was the lower one.
+ */
+static void keep_reached(const majors *all, double reached, tess_clean_report *report)
+{
+    if (reached > 0 && all->opts.auto_mask < all->opts.auto_threshold)
+        report->final_threshold = fmin(reached, report->final_threshold);
+}
+
 /* Runs a minor loop of a group. Collective. */
 static tess_status clean_one(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
     const tess_clean_report *report = &group->report;
     const int phase = group->report.phase;
+    const double reached = group->report.final_threshold;
     const bool first = tess_comm_rank(all->run->comm) == 0;
     char of[64];
     gather_rows(all, group);
@@ -518,6 +528,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     if (report->iterations > 0) all->has_model = all->changed = true;
     group->iterations = report->total_iterations;
     group->goes_on = report->again;
+    if (report->phase == 2) keep_reached(all, reached, &group->report);
     group->end = end_of(report->end);
     if (first) tell_major(all, group);
     if (group->goes_on && has_stalled(group, report, report->phase == phase)) {
@@ -531,7 +542,8 @@ static tess_status clean_one(majors *all, cleaned *group)
     if (group->end == IMAGE_END_DIVERGED && first)
         tess_log_warn(
             "cleaning diverged in major iteration %lld%s: the image is left as it "
-            "was before; a smaller --gain, --mgain or a mask may help",
+            "was before; a smaller --gain or --mgain, a mask, or a larger --size may "
+            "help",
             (long long)group->num_majors, of_group(all, group, of, sizeof of));
 cleanup:
     return status;
@@ -770,6 +782,7 @@ tess_status majors_clean(channel_group *group)
     TESS_TRY(set_up(&all));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));
+    TESS_TRY(majors_warn_of_accuracy(&all));
     TESS_TRY(all_majors(&all));
     if (run->opts->clean.save_sources)
         TESS_TRY(component_list_make(&all, &run->output.sources));

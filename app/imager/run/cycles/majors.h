@@ -14,6 +14,10 @@
  * determines beam and scales. Local. */
 double majors_bytes(const image_run *run);
 
+/** Warn of thresholds that let noise be cleaned, and of scales that are ignored.
+ * Local. */
+void majors_warn_of_options(const image_run *run);
+
 /** Clean the images of a group of channels; polarisations each by itself or together.
  * The final residuals are those of the data less the whole models.
  * TESS_ERR_INPUT: the mask, or the model that is continued, has other pixels.

@@ -90,6 +90,16 @@ tess_status majors_order_ranks(const image_run *run, tess_comm **slabs);
 /** A fitted beam in pixels. Local. */
 tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam);
 
+/* ---- majors_warnings.c ---- */
+
+/** Warn of a user's mask, this rank's rows, that lets noise be cleaned; NULL: there is
+ * none. Collective. */
+tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask);
+
+/** Before the first minor loop, warn if the accuracy of gridding makes the residuals
+ * wrong by more than the noise. Collective. */
+tess_status majors_warn_of_accuracy(const majors *all);
+
 /* ---- component_list.c ---- */
 
 /** List the Stokes I components of all minor loops as points, or Gaussians of a scale's
