@@ -35,6 +35,8 @@ trap - USR1 TERM
 most_planned=32
 # A job is given this much more time than estimated, and minutes to start and end.
 more_time=1.5 more_minutes=10
+# How long cleaning takes is guessed within a factor of two.
+guess_time=3
 # tessera plans for 85 % of the memory it is given, and estimates within 15 %.
 more_memory=1.4
 # With so much, samples of any share of it are kept instead of read again.
@@ -259,6 +261,7 @@ plan() {
     text=$(env -u SLURM_JOB_END_TIME "${launch[@]}" "$tessera" plan "${planned[@]}" \
         --threads "$threads" --memory "$(($4 * $3))MiB" 2>"$errors") || return
     plan_seconds=$(sed -n 's/^time  *about \([^ ]*\) s:.*/\1/p' <<<"$text")
+    ! grep -q '^guess ' <<<"$text" || more_time=$guess_time
     peak=$(sed -n 's/^memory a rank about \([0-9]*\) MiB.*/\1/p' <<<"$text")
     samples=$(sed -n 's/^memory a rank .* \([0-9]*\) MiB samples.*/\1/p' <<<"$text")
     plan_memory=$(calculate "($peak * $1 - $samples / 2 * ($1 - $ranks)) / $3")

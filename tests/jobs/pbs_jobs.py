@@ -126,6 +126,12 @@ def check_length(suite, env, obs):
         program = make_planner(suite, "planner", line)
         result = bash(suite, dict(env, TESSERA=program), folder, *base, *options, *image)
         suite.equal(f"submit.sh, {label}", layout(result), wanted)
+    program = make_planner(suite, "planner", "time=7200")
+    for label, options, wanted in [("half more than planned", [], "03:10:00"),
+                                   ("three times what is guessed", ["--niter", "99"], "06:10:00")]:
+        result = bash(suite, dict(env, TESSERA=program), folder, *base,
+                      *[word for word in image if word != "--no-psf"], *options)
+        suite.true(f"submit.sh, {label}: {wanted}", f"walltime={wanted}\n" in result.stdout)
 
 
 def check_missing(suite, env, obs):

@@ -11,10 +11,12 @@
 #include "imager_estimate.h"
 #include "imager_passes.h"
 #include "imager_window.h"
+#include "plan_clean.h"
 #include "run_samples.h"
 #include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_words.h"
 
 /* The work that this rank would have with its slice. Collective. */
 static tess_status workload_of(const image_run *run, bool kept, const sample_sets *data,
@@ -63,7 +65,7 @@ static void print_seconds(const imager_estimate *estimate)
     static const tess_stage shown[] = {
         TESS_STAGE_READ,    TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
         TESS_STAGE_SORT,    TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
-        TESS_STAGE_CORRECT, TESS_STAGE_WRITE};
+        TESS_STAGE_CORRECT, TESS_STAGE_CLEAN,  TESS_STAGE_WRITE};
     printf("time          about %.2g s:", estimate->total_s);
     for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
         if (estimate->seconds[shown[k]] > 0)
@@ -124,9 +126,22 @@ static void print_memory(const image_run *run, const imager_job *job,
            estimate->reading / (1 << 20), estimate->samples / (1 << 20),
            estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (image_is_cleaned(run->opts))
-        printf("cleaning      %.0f MiB of these; the time is that of dirty images, and "
-               "a major iteration takes about as long\n",
+        printf("cleaning      %.0f MiB of these\n",
                job->memory.clean_bytes / (1 << 20));
+}
+
+/* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */
+static void print_guess(const plan_clean *guess)
+{
+    char peak[48], noise[48];
+    if (!(guess->majors > 0)) return;
+    tess_words_flux(guess->peak_jy, 3, peak, sizeof peak);
+    tess_words_flux(guess->noise_jy, 3, noise, sizeof noise);
+    printf("guess         from sources up to about %s and noise of %s: %.0f major "
+           "iterations, %.2g s of residual images; %.2g minor ones, %.2g s. Nobody "
+           "knows how many sources there are\n",
+           peak, noise, guess->majors, guess->major_s, guess->iterations,
+           guess->minor_s);
 }
 
 static void print_costs(const image_run *run, const imager_job *job)
@@ -144,12 +159,13 @@ static void print_costs(const image_run *run, const imager_job *job)
 }
 
 static void print_plan(const image_run *run, const imager_job *job,
-                       const imager_estimate *estimate)
+                       const imager_estimate *estimate, const plan_clean *guess)
 {
     print_work(run, job);
     print_ranks(run, job);
     print_memory(run, job, estimate);
     print_costs(run, job);
+    print_guess(guess);
     print_seconds(estimate);
 }
 
@@ -334,6 +350,8 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                      .teams = {.all = comm, .num = 1}};
     imager_estimate estimate;
     early_model early;
+    image_power power = {0};
+    plan_clean guess;
     tess_costs costs;
     tess_layout team;
     tess_image_opts natural = *opts; /* weights do not change the plan */
@@ -345,7 +363,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     run.mode = DATA_STREAMED;
-    TESS_TRY(image_survey_blocks(&run));
+    TESS_TRY(image_survey_blocks(&run, image_is_cleaned(opts) ? &power : NULL));
     TESS_TRY(image_finish_survey(&run));
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
@@ -363,8 +381,11 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
     add_thread_teams(&run, &estimate);
     add_early(&early, kept, &estimate);
+    run.opts = opts;
+    TESS_TRY(plan_clean_guess(&run, &power, kept, &estimate, &guess));
+    run.opts = &natural;
     imager_job_warn_of_w(&run.job);
-    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate);
+    if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate, &guess);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));
 cleanup:
     tess_progress_run(false);

@@ -85,6 +85,49 @@ def check_cleaned(suite, options):
             compare_memory(suite, label, *found[:2])
 
 
+# Skies that are cleaned: number of points, flux of the brightest [Jy], number of Gaussians, size,
+# and options. Their time is guessed, by one who does not know their sources.
+GUESSED = [(1, 1, 0, 1024, []), (10, 1, 0, 1024, []), (100, .5, 0, 1024, []),
+           (100, 1, 10, 1024, ["--multiscale", "--auto-mask", "5"]),
+           (30, .05, 0, 2048, []), (300, 2, 0, 2048, []),
+           (50, 1, 5, 2048, ["--multiscale", "--auto-mask", "5"]),
+           (100, 1, 10, 1024, ["--multiscale", "--channels-out", "4", "--join-channels"]),
+           (50, 1, 0, 1024, ["--channels-out", "4"]),
+           (100, 1, 0, 1024, ["--stokes", "IQUV"])]
+GUESS = 2  # within this factor
+
+
+def guessed_sky(suite, points, peak, gaussians):
+    """Fluxes of which as many are above a flux as its reciprocal says."""
+    rng = np.random.default_rng(points + gaussians)
+    sources = [dict(flux_jy=peak / (k + 1), ra=f"{60 + .12 * rng.uniform(-1, 1):.6f}deg",
+                    dec=f"{40 + .1 * rng.uniform(-1, 1):.6f}deg") for k in range(points)]
+    for source in sources[:gaussians]:
+        width = f"{rng.uniform(5, 40):.1f}asec"
+        source.update(major=width, minor=width)
+    return write_sky(suite.path("guessed.csv"), sources)
+
+
+def check_guesses(suite, cases):
+    """The plan of a job that cleans tells its time within a factor."""
+    for points, peak, gaussians, size, more in cases:
+        pol = "XX,XY,YX,YY" if "IQUV" in more else "XX,YY"
+        obs = simulate(suite.path("guessed.uvfits"), guessed_sky(suite, points, peak, gaussians),
+                       layout="meerkat", dec="40deg", duration="3h", integration="60s", channels=16,
+                       pol=pol, extra=["--noise", "0.3", "--overwrite", "--antennas", "40",
+                                       "--min-elevation", "5deg"])
+        options = [obs, "--size", size, "--scale", "1.5asec", "--niter", 1000000,
+                   "--auto-threshold", 3, *more]
+        label = f"{points} points, {gaussians} Gaussians, {size} {' '.join(more)}"
+        found = measured(suite, label, 1, options)
+        if not found:
+            continue
+        told = float(re.search(r"time +about (\S+) s", found[0].out).group(1))
+        took = sum(stage["seconds"] for stage in found[1]["stages"].values())
+        suite.true(f"{label}: {told:g} s told, {took:.2f} s taken",
+                   1 / GUESS <= told / took <= GUESS)
+
+
 def check_subtracted(suite, obs, all_hands, pixels):
     """A model, its sums and what is subtracted from are counted."""
     scale_rad = np.deg2rad(SCALE_ASEC / 3600)
@@ -316,6 +359,8 @@ def main():
             check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
                          MATRIX_LIMITS)
     check_cleaned(suite, options)
+    if FULL and SLOWER == 1:
+        check_guesses(suite, GUESSED)
     check_subtracted(suite, obs, all_hands, pixels)
     check_passes(suite, options)
     check_limits(suite, options)

@@ -395,6 +395,15 @@ def check_plan(suite):
             # two digits are printed of each
             suite.below("sum of stages / whole - 1", abs(sum(parts.values()) / total - 1),
                         0.1)
+    result = tessera("plan", obs, "--size", 512, "--scale", "20asec", "--niter", 9999,
+                     "--auto-threshold", 3)
+    suite.ran("plan of cleaning", result)
+    found = re.search(r"guess +from sources up to about \S+ \S+ and noise of \S+ \S+: (\d+) "
+                      r"major iterations, (\S+) s of residual images; (\S+) minor ones, (\S+) s",
+                      result.out)
+    time = re.search(r"time +about .* clean (\S+) s", result.out)
+    suite.true(f"what cleaning takes is guessed, and counted: {result.out[-700:]}", found and time
+               and time.group(1) == found.group(4) and int(found.group(1)) > 0)
 
 
 def check_compare(suite):

@@ -8,6 +8,7 @@
 #include "residual.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 
 /* Keeps one weight of each sample if all its polarisations have the same. */
 static void share_weights(tess_samples *samples)
@@ -307,6 +308,21 @@ cleanup:
     return status;
 }
 
+/* Local. */
+static void add_power(const tess_samples *block, image_power *power)
+{
+    for (int64_t k = 0; k < block->num_vis; ++k) {
+        const int64_t at = 2 * k * block->num_pol;
+        const double weight = tess_samples_weight(block, k * block->num_weight);
+        const double re = tess_real_at(block->vis, block->is_double, at),
+                     im = tess_real_at(block->vis, block->is_double, at + 1);
+        if (!(weight > 0)) continue;
+        power->weighted += weight * (re * re + im * im);
+        power->weights += weight;
+        power->count += 1;
+    }
+}
+
 /* Takes the next block of the survey into the outputs and the density of a single one.
  * `block` and `row_time` are memory that the next block uses again. Local. */
 static tess_status survey_block(image_run *run, tess_samples *block, double **row_time)
@@ -342,7 +358,7 @@ cleanup:
 
 /* Reads everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */
-tess_status image_survey_blocks(image_run *run)
+tess_status image_survey_blocks(image_run *run, image_power *power)
 {
     tess_status status = TESS_OK;
     image_bookmark *bookmark = &run->checkpoint.bookmark;
@@ -357,6 +373,7 @@ tess_status image_survey_blocks(image_run *run)
     tess_progress_start(&progress, "reading", " blocks", (double)(num_blocks - first));
     for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
         status = survey_block(run, &block, &row_time);
+        if (power && status == TESS_OK) add_power(&block, power);
         tess_progress_add(&progress, 1);
         image_bookmark_at(bookmark, BOOKMARK_SURVEY, k + 1);
         status = image_checkpoint_look(&run->checkpoint, status);
@@ -506,7 +523,7 @@ static tess_status survey_large(image_run *run, double bytes)
 {
     tess_status status = TESS_OK;
     bool fits;
-    TESS_TRY(image_survey_blocks(run));
+    TESS_TRY(image_survey_blocks(run, NULL));
     TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
     fits = fits && run->outputs.num > 1 && !run->holds.together;
     run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;

@@ -40,9 +40,16 @@ bool image_has_density(const tess_image_weights *weights);
 tess_status image_create_density(const image_run *run, int num_weight,
                                  double weight_scale, tess_density **density);
 
+/** Power of the visibilities of the first polarisation. Weights are natural. */
+typedef struct image_power {
+    double weighted, weights; /**< Σ w |V|², Σ w */
+    double count;             /**< of visibilities with weight */
+} image_power;
+
 /** Survey the data: read them once to learn what the outputs are made of, and to make
- * the density of a single output. Collective. */
-tess_status image_survey_blocks(image_run *run);
+ * the density of a single output. Those of this rank are added to `*power`; NULL:
+ * nobody asks for it. Collective. */
+tess_status image_survey_blocks(image_run *run, image_power *power);
 
 /** Bytes of the largest output that this rank may have to hold. Local. */
 double image_largest_output_bytes(const image_run *run);
