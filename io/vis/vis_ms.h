@@ -87,6 +87,20 @@ inline void prepare_casacore()
     (void)casacore::HostInfo::memoryTotal(casacore::True);
 }
 
+/** How casacore tells that it has no library for a storage manager: its name follows.
+ */
+constexpr char LACKS[] = "Shared library ";
+
+/** Length of the name of the storage manager that an exception says to be missing; 0:
+ * it says something else. */
+inline int lacking_manager(const char *what)
+{
+    const char *begin = std::strstr(what, LACKS);
+    const char *end = begin ? std::strstr(begin, " not found in ") : nullptr;
+    return end ? static_cast<int>(end - begin - static_cast<long>(sizeof LACKS - 1))
+               : 0;
+}
+
 /** Run `work`. An exception of casacore becomes the status `otherwise`, with a message
  *  that names `path`. */
 template <class Work>
@@ -110,6 +124,13 @@ tess_status caught(tess_status otherwise, const char *path, const char *trouble,
                                      "%s: cannot be opened: too many files are open; "
                                      "raise their number (ulimit -n)",
                                      path);
+        if (const int length = lacking_manager(error.what()))
+            return tess_error_record(
+                otherwise, __FILE__, __LINE__, __func__,
+                "%s: its columns are stored by %.*s, a storage manager that casacore "
+                "does not have here; install that, or name the folder of its library "
+                "in CASACORE_LDPATH",
+                path, length, std::strstr(error.what(), LACKS) + std::strlen(LACKS));
         return tess_error_record(otherwise, __FILE__, __LINE__, __func__,
                                  "%s: %s (casacore says: %.400s)", path, trouble,
                                  error.what());

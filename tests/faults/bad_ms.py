@@ -113,6 +113,21 @@ def check_contents(sets):
             bad(f"MS with bad {way}", 3, "image", broken, *IMAGE, says=says)
 
 
+def check_managers(sets):
+    """A storage manager that casacore does not have is named."""
+    broken = sets.copy("manager")
+    path = os.path.join(broken, "table.dat")
+    with open(path, "rb") as f:
+        text = f.read()
+    with open(path, "wb") as f:
+        f.write(text.replace(b"TiledColumnStMan", b"OtherColumnStMan"))
+    for command in (["image", broken, *IMAGE], ["info", broken]):
+        result = tessera(*command, "-o", sets.suite.path("x")) if command[0] == "image" else \
+            tessera(*command)
+        sets.faults.judge(f"{command[0]} of another storage manager", result, 3,
+                          "othercolumnstman, a storage manager that casacore does not have")
+
+
 def check_half_spectra(sets):
     """WEIGHT is the weight of rows that WEIGHT_SPECTRUM has no cell for, or one of another
     shape: half of the weights are four times those of the set without a fault."""
@@ -478,7 +493,7 @@ def main():
         skip("built without MeasurementSets")
     chosen = [a for a in sys.argv[1:] if not a.startswith("-")]  # all parts when empty
     sets = Sets(Faults(Suite("bad_ms")))
-    for part in (check_structure, check_contents, check_half_spectra, check_columns,
+    for part in (check_structure, check_contents, check_managers, check_half_spectra, check_columns,
                  check_counts, check_stopped, check_stopped_images, check_failing_reads,
                  check_two_writers, check_locks, check_variables, check_open_files,
                  check_closed_streams, check_user_signals, check_failing_disk):
