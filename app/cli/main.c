@@ -12,6 +12,7 @@
 #include "tess_input.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
+#include "tess_stack.h"
 #include "tess_status.h"
 #include "tess_stop.h"
 #include "tess_subcommands.h"
@@ -269,8 +270,11 @@ int main(int argc, char **argv)
     tess_stop_hold();
     tess_input_keep_standard();
     tess_out_catch_file_limit();
-    yield_early(argc, argv);
-    tess_status status = tess_comm_start(&argc, &argv, &comm);
+    tess_status status = tess_stack_prepare();
+    if (status == TESS_OK) {
+        yield_early(argc, argv);
+        status = tess_comm_start(&argc, &argv, &comm);
+    }
     tess_stop_record();
     if (status != TESS_OK) {
         tess_log_error("%s [%s]", tess_error_message(), tess_error_origin());

@@ -21,7 +21,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                                 "oracle"))
-from e2e import (ASEC, BIN, FULL, ROOT, Suite, fits_module, forced, have_ms,  # noqa: E402
+from e2e import (ASEC, BIN, FULL, ROOT, SLOWER, Suite, fits_module, forced, have_ms,  # noqa: E402
                  mpi_environment, mpiexec, run, tessera, unsignalled_environment, write_sky)
 import uvfits  # noqa: E402
 
@@ -660,6 +660,23 @@ def check_packed(faults):
                    says=f"run {program} on it")
 
 
+def check_stack(faults):
+    """A stack that is too small is named; one that no thread could get is not asked for."""
+    suite = faults.suite
+    if SLOWER > 1:  # sanitizers need stacks of their own
+        return
+    for limit, status in ((100, 4), (2 * 10 ** 12, 0)):
+        limited = ["sh", "-c", f'ulimit -s {limit} 2>/dev/null || exit 77; exec "$@"', "sh", BIN]
+        result = run([*limited, "image", faults.valid, *IMAGE, "--threads", "2", "--overwrite", "-o",
+                      suite.path("stack")], TIMEOUT, env=mpi_environment())
+        if result.status == 77:
+            suite.skipped(f"ulimit -s {limit}: not allowed")
+        elif status:
+            faults.judge(f"ulimit -s {limit}", result, status, "(ulimit -s)")
+        else:
+            suite.ran(f"ulimit -s {limit}", result)
+
+
 def check_twice(faults):
     """No file of a run replaces another, and a plan writes no kernels."""
     suite, valid, bad = faults.suite, faults.valid, faults.bad
@@ -935,7 +952,7 @@ def main():
                  check_resources, check_models, check_pipes, check_outputs,
                  check_existing, check_own_files, check_killed, check_late_signals,
                  check_escapes, check_cached_pipe, check_permissions, check_names,
-                 check_twice, check_long_names, check_packed, check_signals, check_full_disk, check_file_limit,
+                 check_twice, check_long_names, check_packed, check_stack, check_signals, check_full_disk, check_file_limit,
                  check_open_files, check_skies,
                  check_damage):
         if not chosen or part.__name__ in chosen:

@@ -1,0 +1,41 @@
+/* The stacks of a program and of its threads, before it starts any. */
+#define _GNU_SOURCE
+#include "tess_stack.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+/* MPI and its libraries need about 100 KiB to start. */
+static const rlim_t LEAST_BYTES = 256 << 10;
+
+/* Threads take the limit for the size of their stacks: memory that is reserved for each
+ * of them. Larger stacks than the first number are not what anybody needs, and the
+ * second is the usual limit. */
+static const size_t MOST_THREAD_BYTES = 64 << 20, USUAL_BYTES = 8 << 20;
+
+/* Where that fails, threads are as they were. */
+static void bound_threads(void)
+{
+    pthread_attr_t attr;
+    size_t bytes = 0;
+    if (pthread_getattr_default_np(&attr) != 0) return;
+    if (pthread_attr_getstacksize(&attr, &bytes) == 0 && bytes > MOST_THREAD_BYTES &&
+        pthread_attr_setstacksize(&attr, USUAL_BYTES) == 0)
+        (void)pthread_setattr_default_np(&attr);
+    (void)pthread_attr_destroy(&attr);
+}
+
+tess_status tess_stack_prepare(void)
+{
+    tess_status status = TESS_OK;
+    struct rlimit limit;
+    bound_threads();
+    if (getrlimit(RLIMIT_STACK, &limit) != 0) return TESS_OK;
+    if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < LEAST_BYTES)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "the stack may have %lld KiB only (ulimit -s), and needs %lld; raise "
+                  "the limit, for instance by ulimit -s 8192",
+                  (long long)limit.rlim_cur >> 10, (long long)LEAST_BYTES >> 10);
+cleanup:
+    return status;
+}
