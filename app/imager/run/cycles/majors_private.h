@@ -92,8 +92,8 @@ tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam);
 
 /* ---- majors_warnings.c ---- */
 
-/** Warn of a user's mask, this rank's rows, that lets noise be cleaned; NULL: there is
- * none. Collective. */
+/** Warn of a user's mask, this rank's rows in host memory, that lets noise be cleaned.
+ * Collective. */
 tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask);
 
 /** Before the first minor loop, warn if the accuracy of gridding makes the residuals

@@ -149,7 +149,7 @@ static tess_status find_range(const majors *all, int pol, double *noise, double 
     *peak = 0;
     for (int c = 0; c < all->num_channels; ++c) {
         const group_channel *channel = &all->channel[c];
-        const imager_rows *dirty = channel->made[pol].rows.value
+        const tess_rows *dirty = channel->made[pol].rows.value
                                        ? &channel->made[pol].rows
                                        : &channel->residual[pol];
         struct image_found found = {0};
