@@ -18,6 +18,7 @@
 #include "tess_clean.h"
 #include "tess_comm.h"
 #include "tess_mem.h"
+#include "tess_row_stats.h"
 
 enum { NX = 60, NY = 48 };
 
@@ -423,6 +424,36 @@ static void test_restore(void **state)
     drop(&f);
 }
 
+/* Pixels of a part of an image are told by their places in all of it. */
+static void test_statistics(void **state)
+{
+    enum { FIRST = 5, COLUMNS = 20 };
+    field f;
+    tess_row_stats stats;
+    make(&f, 1, false);
+    tess_rows like =
+        tess_rows_of(NX, NY, f.images.row_first, f.images.num_rows, TESS_PIXEL_SINGLE);
+    like.col_first = FIRST;
+    like.num_cols = COLUMNS;
+    float *pixel = tess_alloc_zero(tess_rows_count(&like), sizeof *pixel);
+    for (int64_t k = 0; k < tess_rows_count(&like); ++k)
+        pixel[k] = (float)((like.row_first + k / COLUMNS) * NX + FIRST + k % COLUMNS);
+    tess_rows rows = tess_rows_borrow(&like, pixel);
+    assert_int_equal(tess_rows_move(&rows, place), TESS_OK);
+    assert_int_equal(tess_row_stats_measure(world, &rows, 2, false, &stats), TESS_OK);
+    assert_true(stats.count == NY * COLUMNS);
+    assert_true(stats.least == FIRST && stats.least_at == stats.least);
+    assert_true(stats.most == (NY - 1) * NX + FIRST + COLUMNS - 1);
+    assert_true(stats.most_at == stats.most);
+    rows.type = TESS_PIXEL_MASK;
+    assert_int_equal(tess_row_stats_measure(world, &rows, 2, false, &stats),
+                     TESS_ERR_INTERNAL);
+    tess_error_clear();
+    tess_rows_free(&rows);
+    tess_free(pixel);
+    drop(&f);
+}
+
 static tess_status set_mask(const field *f, const uint8_t *array)
 {
     tess_rows mask = rows_of(f, TESS_PIXEL_MASK, array);
@@ -545,7 +576,8 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_options),
                                        cmocka_unit_test(test_bytes),
                                        cmocka_unit_test(test_same_frequencies),
-                                       cmocka_unit_test(test_other_rows)};
+                                       cmocka_unit_test(test_other_rows),
+                                       cmocka_unit_test(test_statistics)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;
