@@ -121,14 +121,14 @@ static void note_facts(const pipeline *with, const imager_job *job)
 }
 
 /* The ranks' rows as one image on all of them. Collective. */
-static tess_status gather_rows(const pipeline *with, const imager_rows *rows,
+static tess_status gather_rows(const pipeline *with, const tess_rows *rows,
                                double *image)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(with->comm);
     const int64_t row_bytes = rows->nx * (int64_t)sizeof *image;
     void *all = NULL;
-    imager_rows view = {0};
+    tess_rows view = {0};
     int64_t *first = tess_alloc(size, sizeof *first);
     int64_t *bytes = tess_alloc(size, sizeof *bytes);
     status = first && bytes ? tess_rows_view_as(rows, TESS_PIXEL_DOUBLE, 1, &view)
@@ -210,7 +210,7 @@ cleanup:
 
 /* This rank's rows of a model, as images lie. */
 static tess_status take_model(const pipeline *with, const imager_job *job,
-                              const double *image, imager_rows *rows)
+                              const double *image, tess_rows *rows)
 {
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx;
@@ -249,7 +249,7 @@ static tess_status residual_of(const pipeline *with, visset *set, const double *
     const imager_stages no_stages = {.comm = with->comm};
     const visset_request request = {.psf = psf != NULL, .less_model = true};
     const int64_t pixels = with->geom.nx * with->geom.ny;
-    imager_rows rows[TESS_MAX_POL] = {0};
+    tess_rows rows[TESS_MAX_POL] = {0};
     imager_product product[TESS_MAX_POL + 1] = {0};
     for (int k = 0; k < model_images(with) && status == TESS_OK; ++k)
         status = take_model(with, set->job, model + k * pixels, &rows[k]);
@@ -309,7 +309,7 @@ static tess_status set_model(const pipeline *with, imager_job *job, const double
 {
     tess_status status = TESS_OK;
     const int64_t pixels = job->geom.nx * job->geom.ny;
-    imager_rows rows[TESS_MAX_POL] = {0};
+    tess_rows rows[TESS_MAX_POL] = {0};
     for (int k = 0; k < with->num_pol && status == TESS_OK; ++k)
         status = take_model(with, job, model + k * pixels, &rows[k]);
     TESS_TRY(tess_comm_agree(with->comm, status));

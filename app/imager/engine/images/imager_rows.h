@@ -1,17 +1,14 @@
 /** @file imager_rows.h  (private to app/imager/)
- *  Finished images, distributed over the ranks by rows.
+ *  Finished images, whose rows are distributed over the ranks.
  */
 #ifndef TESS_IMAGER_ROWS_H
 #define TESS_IMAGER_ROWS_H
 
 #include "tess_rows.h"
 
-/** Rows of a finished image on this rank. */
-typedef tess_rows imager_rows;
-
 /** One image (dirty or PSF) of one polarisation. */
 typedef struct imager_product {
-    imager_rows rows;
+    tess_rows rows;
     double sum_weights;
     double effective_vis; /**< ΣW over the largest W; NAN if unknown */
     double

@@ -91,11 +91,11 @@ tess_status imager_stages_start(tess_comm *comm, const char *folder, bool overwr
 /* ---- images ---- */
 
 tess_status imager_stages_write(const imager_stages *to, const char *stage, int image,
-                                const tess_geom *geom, const imager_rows *rows)
+                                const tess_geom *geom, const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     char *path = NULL;
-    imager_rows view = {0};
+    tess_rows view = {0};
     const tess_image_meta meta = {.nx = geom->nx,
                                   .ny = geom->ny,
                                   .scale_rad = geom->scale_rad,
@@ -166,10 +166,10 @@ tess_status imager_map_write(const imager_stages *to, const tess_geom *geom,
     const tess_geom coarse = {.nx = SIDE, .ny = SIDE, .scale_rad = geom->scale_rad};
     if (!to->folder) return TESS_OK;
     const int64_t mine = tess_comm_rank(to->comm) == 0 ? SIDE : 0;
-    const imager_rows like = tess_rows_of(SIDE, SIDE, 0, mine, TESS_PIXEL_DOUBLE);
+    const tess_rows like = tess_rows_of(SIDE, SIDE, 0, mine, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_comm_allreduce_f64(to->comm, map, 2 * CELLS, TESS_SUM));
     for (int k = 0; k < 2; ++k) {
-        const imager_rows rows = tess_rows_borrow(&like, map + k * CELLS);
+        const tess_rows rows = tess_rows_borrow(&like, map + k * CELLS);
         TESS_TRY(imager_stages_write(to, "0-samples", k, &coarse, &rows));
     }
 cleanup:

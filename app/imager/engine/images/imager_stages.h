@@ -26,7 +26,7 @@ tess_status imager_stages_start(tess_comm *comm, const char *folder, bool overwr
 
 /** Write an image of a stage. Collective. */
 tess_status imager_stages_write(const imager_stages *to, const char *stage, int image,
-                                const tess_geom *geom, const imager_rows *rows);
+                                const tess_geom *geom, const tess_rows *rows);
 
 /** Begin maps of the samples that will be gridded, before a model is subtracted: Σ w
  * and Σ w|V|² of the first polarisation on a coarse uv-plane, which are the same for

@@ -65,11 +65,11 @@ void imager_model_mix(const imager_model *model, const tess_pol *pol, int num_po
 /** Make rows[model.num], in Jy/pixel and distributed as finished images, the model of
  * the job, which has model planes. NaN counts as 0. TESS_ERR_INTERNAL: the rows are
  * those of other ranks. Collective. */
-tess_status imager_model_set(imager_job *job, const imager_rows *rows);
+tess_status imager_model_set(imager_job *job, const tess_rows *rows);
 
 /** Like imager_model_set(), but put `num` of rows onto model planes of the job;
  * `*scale` gets the factor by which pixels have been multiplied. Collective. */
-tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int num,
+tess_status imager_model_put(const imager_job *job, const tess_rows *rows, int num,
                              tess_planes *planes, double *scale);
 
 /** Have the backend correct `num` model images for gridding, once they are where

@@ -11,10 +11,10 @@
 #include "tess_scale.h"
 
 /* Raises `*largest` to the largest finite pixel of the rows. Local. */
-static tess_status find_largest(const imager_rows *rows, double *largest)
+static tess_status find_largest(const tess_rows *rows, double *largest)
 {
     tess_status status = TESS_OK;
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_rows_view(rows, &view));
     for (int64_t i = 0; i < tess_rows_count(&view); ++i) {
         const double value = fabs(tess_rows_pixel(&view, i));
@@ -26,13 +26,13 @@ cleanup:
 }
 
 /* Puts all of this rank's rows onto the planes, in the plan's precision. Local. */
-static tess_status prepare_rows(const imager_job *job, const imager_rows *rows,
+static tess_status prepare_rows(const imager_job *job, const tess_rows *rows,
                                 double scale, void *out)
 {
     tess_status status = TESS_OK;
     const int64_t nx = rows->nx, real_bytes = job->plan->is_double ? 8 : 4;
     bool complete = true;
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_rows_view(rows, &view));
 #pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
     {
@@ -54,7 +54,7 @@ cleanup:
 }
 
 /* Whether rows are those that images leave to this rank. */
-static bool lie_as_images(const imager_job *job, const imager_rows *rows)
+static bool lie_as_images(const imager_job *job, const tess_rows *rows)
 {
     int64_t first, count;
     tess_comm *comm = job->alone ? job->comm : imager_team(job);
@@ -65,7 +65,7 @@ static bool lie_as_images(const imager_job *job, const imager_rows *rows)
            rows->nx == job->geom.nx && tess_rows_are_whole(rows);
 }
 
-tess_status imager_model_put(const imager_job *job, const imager_rows *rows, int num,
+tess_status imager_model_put(const imager_job *job, const tess_rows *rows, int num,
                              tess_planes *planes, double *scale)
 {
     tess_status status = TESS_OK;
@@ -128,7 +128,7 @@ void imager_model_mix(const imager_model *model, const tess_pol *pol, int num_po
     }
 }
 
-tess_status imager_model_set(imager_job *job, const imager_rows *rows)
+tess_status imager_model_set(imager_job *job, const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     imager_job_model *model = &job->model;

@@ -38,8 +38,8 @@ typedef struct imager_predictor {
     const imager_extent *whole; /* of all good samples that will come, in any number of
                                    calls, on one plan: ignored ones are left out; NULL:
                                    a plan for what comes, with ignored ones. Borrowed */
-    const imager_rows *rows;    /* [model.num_stokes] rows of the model, which each call
-                                   may change; NULL: the model is model.fits. Borrowed */
+    const tess_rows *rows;      /* [model.num_stokes] rows of the model, which each call
+                                     may change; NULL: the model is model.fits. Borrowed */
 } imager_predictor;
 
 /** Make a predictor for an open model, which then belongs to the predictor. Nothing is

@@ -246,11 +246,11 @@ static tess_status add_rows(const imager_teams *teams, int team, const rank_rows
     const double weight = told[team * teams->members].sum_weights[image];
     for (int k = team * teams->members; k < (team + 1) * teams->members; ++k) {
         const rank_rows *from = &told[k];
-        imager_rows like = tess_rows_like(&mean->rows, TESS_PIXEL_DOUBLE);
+        tess_rows like = tess_rows_like(&mean->rows, TESS_PIXEL_DOUBLE);
         if (from->row_first > like.row_first) like.row_first = from->row_first;
         like.num_rows = overlap(from->row_first, from->num_rows, mean->rows.row_first,
                                 mean->rows.num_rows);
-        const imager_rows sent = tess_rows_borrow(&like, *arrived);
+        const tess_rows sent = tess_rows_borrow(&like, *arrived);
         if (weight != 0) TESS_TRY(tess_rows_add(&sent, weight, threads, &mean->rows));
         *arrived += tess_rows_count(&sent);
     }
@@ -269,8 +269,8 @@ static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);
     const rank_rows *own = &told[tess_comm_rank(teams->all)];
-    const imager_rows *rows = &product->rows;
-    imager_rows view = {0};
+    const tess_rows *rows = &product->rows;
+    tess_rows view = {0};
     int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
     status = bytes ? TESS_OK : TESS_ERR_ALLOC;
     if (bytes && own->num_rows > 0)

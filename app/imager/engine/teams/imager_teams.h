@@ -119,13 +119,12 @@ void imager_round_free(imager_round *round); /**< Local. */
  *  job left to this rank of its team's, NULL for other teams; rows[num] get this rank's
  *  rows of every team's, bit for bit. Collective over all ranks. */
 tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job,
-                                int num, const imager_rows *own,
-                                imager_rows *const *rows);
+                                int num, const tess_rows *own, tess_rows *const *rows);
 
 /** The inverse: the team g < num gets the image whose rows of this rank are rows[g], as
  *  imager_model_set() wants it in `own`; other teams get nothing. Collective over all
  *  ranks. */
 tess_status imager_teams_bring(const imager_teams *teams, const imager_job *job,
-                               int num, imager_rows *const *rows, imager_rows *own);
+                               int num, tess_rows *const *rows, tess_rows *own);
 
 #endif

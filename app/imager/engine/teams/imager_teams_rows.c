@@ -41,13 +41,13 @@ static int64_t row_bytes(const imager_job *job, tess_pixel type)
 }
 
 /* Address of a row of the image. */
-static void *row_at(const imager_rows *rows, int64_t row)
+static void *row_at(const tess_rows *rows, int64_t row)
 {
     return tess_rows_at(rows, (row - rows->row_first) * rows->nx);
 }
 
 /* Rows of an image, without memory. */
-static imager_rows rows_of(const imager_job *job, span rows, tess_pixel type)
+static tess_rows rows_of(const imager_job *job, span rows, tess_pixel type)
 {
     return tess_rows_of(job->geom.nx, job->geom.ny, rows.first, rows.count, type);
 }
@@ -55,7 +55,7 @@ static imager_rows rows_of(const imager_job *job, span rows, tess_pixel type)
 /* Makes room for this rank's rows of several images, and for the counts of an exchange.
  */
 static tess_status make_slabs(const imager_teams *teams, const imager_job *job, int num,
-                              imager_rows *const *rows)
+                              tess_rows *const *rows)
 {
     tess_status status = TESS_OK;
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
@@ -69,7 +69,7 @@ cleanup:
 
 /* Puts the rows that came from each rank into its team's image. */
 static void place_slabs(const imager_teams *teams, const imager_job *job, int num,
-                        const char *from, imager_rows *const *rows)
+                        const char *from, tess_rows *const *rows)
 {
     const int64_t bytes = row_bytes(job, tess_pixel_of(job->plan->is_double));
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
@@ -83,15 +83,14 @@ static void place_slabs(const imager_teams *teams, const imager_job *job, int nu
 }
 
 tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job,
-                                int num, const imager_rows *own,
-                                imager_rows *const *rows)
+                                int num, const tess_rows *own, tess_rows *const *rows)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all), rank = tess_comm_rank(teams->all);
     const int64_t bytes = row_bytes(job, tess_pixel_of(job->plan->is_double));
     const span here = team_span(teams, job, rank);
     void *arrived = NULL;
-    imager_rows view = {0};
+    tess_rows view = {0};
     int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
     status = counts ? make_slabs(teams, job, num, rows) : TESS_ERR_ALLOC;
     if (status == TESS_OK && own) status = tess_rows_view(own, &view);
@@ -112,7 +111,7 @@ cleanup:
 /* Copies the rows that each member of a team needs of this rank's to `to`, one member
  * after the other; counts[members] bytes. Returns where the next team's begin. */
 static char *pack_team(const imager_teams *teams, const imager_job *job, int team,
-                       const imager_rows *rows, int64_t *counts, char *to)
+                       const tess_rows *rows, int64_t *counts, char *to)
 {
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
     for (int k = 0; k < teams->members; ++k) {
@@ -128,7 +127,7 @@ static char *pack_team(const imager_teams *teams, const imager_job *job, int tea
 
 /* Collects the rows of all teams, one after the other; counts bytes. Local. */
 static tess_status pack_slabs(const imager_teams *teams, const imager_job *job, int num,
-                              imager_rows *const *rows, int64_t *counts, void **packed)
+                              tess_rows *const *rows, int64_t *counts, void **packed)
 {
     tess_status status = TESS_OK;
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
@@ -136,7 +135,7 @@ static tess_status pack_slabs(const imager_teams *teams, const imager_job *job, 
         tess_alloc(num * slab.count, (size_t)row_bytes(job, rows[0]->type));
     if (!to) TESS_FAIL(TESS_ERR_ALLOC, "rows for %d teams", num);
     for (int g = 0; g < num; ++g) {
-        imager_rows view;
+        tess_rows view;
         TESS_TRY(tess_rows_view(rows[g], &view));
         to = pack_team(teams, job, g, &view, counts + g * teams->members, to);
         tess_rows_free(&view);
@@ -146,7 +145,7 @@ cleanup:
 }
 
 tess_status imager_teams_bring(const imager_teams *teams, const imager_job *job,
-                               int num, imager_rows *const *rows, imager_rows *own)
+                               int num, tess_rows *const *rows, tess_rows *own)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);

@@ -10,7 +10,7 @@
 #include "visset_private.h"
 
 /* Counts the pixels of a row above the horizon that are not finite. */
-static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t row)
+static int64_t count_bad(const imager_job *job, const tess_rows *rows, int64_t row)
 {
     const tess_geom *geom = &job->geom;
     const double m = tess_geom_m(geom, rows->row_first + row);
@@ -23,7 +23,7 @@ static int64_t count_bad(const imager_job *job, const imager_rows *rows, int64_t
     return bad;
 }
 
-static void correct_row(const imager_rows *rows, int64_t row, const double *correction,
+static void correct_row(const tess_rows *rows, int64_t row, const double *correction,
                         double factor)
 {
     const int64_t first = row * rows->nx;
@@ -40,12 +40,12 @@ static void correct_row(const imager_rows *rows, int64_t row, const double *corr
 
 /* Correct the rows, and count the pixels that are not finite. */
 static tess_status correct_rows(const imager_job *job, double factor,
-                                const imager_rows *image, int64_t *num_bad)
+                                const tess_rows *image, int64_t *num_bad)
 {
     tess_status status = TESS_OK;
     int64_t bad = 0;
     bool complete = true;
-    imager_rows view, *rows = &view;
+    tess_rows view, *rows = &view;
     TESS_TRY(tess_rows_edit(image, true, &view));
 #pragma omp parallel num_threads(job->layout->threads) reduction(+ : bad) \
         reduction(&& : complete)
@@ -105,7 +105,7 @@ cleanup:
 
 /* Takes the rows of an image that the sum of all planes leaves to this rank.
  * Collective. */
-static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
+static tess_status take_rows(imager_job *job, int image, tess_rows *rows)
 {
     *rows = tess_rows_of(job->geom.nx, job->geom.ny, 0, 0,
                          tess_pixel_of(job->plan->is_double));
@@ -115,7 +115,7 @@ static tess_status take_rows(imager_job *job, int image, imager_rows *rows)
 }
 
 /* Where the finished rows live: what uses them takes them from there. */
-static tess_status place_rows(const imager_job *job, imager_rows *rows)
+static tess_status place_rows(const imager_job *job, tess_rows *rows)
 {
     return tess_rows_move(rows,
                           job->layout->forced.device_rows ? job->backend->place : NULL);

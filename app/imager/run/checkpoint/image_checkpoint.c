@@ -216,7 +216,7 @@ static void note_saved(image_checkpoint *checkpoint)
 }
 
 /* All images of a checkpoint have the same rows on a rank. */
-static void note_rows(const imager_rows *rows, tess_checkpoint_rows *means)
+static void note_rows(const tess_rows *rows, tess_checkpoint_rows *means)
 {
     means->row_first = rows->row_first;
     means->num_rows = rows->num_rows;
@@ -260,7 +260,7 @@ static void free_cycle(image_cycle *cycle)
 
 /* Adds the rows of the means over channels. The caller frees view[], also after a
  * failure. Local. */
-static tess_status add_means(image_checkpoint *checkpoint, imager_rows *view,
+static tess_status add_means(image_checkpoint *checkpoint, tess_rows *view,
                              const void **mean, tess_checkpoint_rows *means)
 {
     tess_status status = TESS_OK;
@@ -286,7 +286,7 @@ static tess_status write_now(image_checkpoint *checkpoint)
     const int64_t num_done = checkpoint->state.num_done;
     const void *sum[TESS_MAX_IMAGES], *mean[TESS_CHECKPOINT_MEANS];
     void *copy[TESS_MAX_IMAGES] = {NULL};
-    imager_rows view[TESS_MAX_IMAGES] = {0};
+    tess_rows view[TESS_MAX_IMAGES] = {0};
     image_cycle cycle = {0};
     tess_checkpoint_rows sums = {.image = sum}, means = {.image = mean};
     tess_checkpoint_own own = {image_bookmark_write, &checkpoint->bookmark, 0};
@@ -639,13 +639,13 @@ tess_status image_checkpoint_cleaned(image_checkpoint *checkpoint)
 }
 
 tess_status image_checkpoint_cycle_rows(const image_checkpoint *checkpoint, int k,
-                                        const imager_rows *rows)
+                                        const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     const tess_checkpoint_state *state = &checkpoint->state;
     const tess_checkpoint_rows wanted =
         mean_rows(checkpoint, rows->row_first, rows->num_rows);
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_rows_check_whole(rows, "rows of a checkpoint"));
     TESS_TRY(tess_rows_edit(rows, true, &view));
     TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state,

@@ -16,11 +16,11 @@
 /** What major cycles add to a checkpoint: rows of images, and bytes that are the same
  * on all ranks. */
 typedef struct image_cycle {
-    int num;                                  /**< of images */
-    imager_rows image[TESS_CHECKPOINT_MEANS]; /**< [num] this rank's rows of each, of
+    int num;                                /**< of images */
+    tess_rows image[TESS_CHECKPOINT_MEANS]; /**< [num] this rank's rows of each, of
                                                  double in host memory: views of others,
                                                  or rows of their own */
-    void *bytes;                              /**< [num_bytes]; owned */
+    void *bytes;                            /**< [num_bytes]; owned */
     int64_t num_bytes;
 } image_cycle;
 
@@ -122,7 +122,7 @@ tess_status image_checkpoint_cleaned(image_checkpoint *checkpoint);
 /** Read this rank's rows, of double, of image `k` that major cycles had saved. Their
  * bytes are in checkpoint->state.cycle. Local. */
 tess_status image_checkpoint_cycle_rows(const image_checkpoint *checkpoint, int k,
-                                        const imager_rows *rows);
+                                        const tess_rows *rows);
 
 /** Let the job's visibility sets report their progress to this checkpoint. Local. */
 void image_checkpoint_keep(image_checkpoint *checkpoint, imager_job *job);

@@ -39,7 +39,7 @@ typedef struct group_channel {
     imager_product product[TESS_MAX_IMAGES]; /**< all kinds, in the order of
                                                 run->output.kinds */
     struct image_found found[TESS_MAX_POL];  /**< the beam; cleaning adds its results */
-    imager_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
+    tess_rows model[TESS_MAX_POL], residual[TESS_MAX_POL]; /**< while it is cleaned */
 } group_channel;
 
 typedef struct channel_group {
@@ -50,8 +50,8 @@ typedef struct channel_group {
     int *order;             /**< [num_with_data] channels with data, in the order of
                                rounds; owned */
     int num_with_data;
-    int at_once;        /**< channels of a round; the last round may have fewer */
-    imager_rows **rows; /**< [at_once] rows of a round's channels, for one call */
+    int at_once;      /**< channels of a round; the last round may have fewer */
+    tess_rows **rows; /**< [at_once] rows of a round's channels, for one call */
 } channel_group;
 
 /** Begin the group of these outputs. TESS_ERR_ALLOC: callers agree on it. Local. */

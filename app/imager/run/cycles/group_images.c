@@ -167,11 +167,11 @@ static tess_status spread_images(channel_group *group, int first)
     const int size = channel_group_size(group, first);
     const group_channel *own = channel_group_own(group, first);
     for (int k = 0; k < run->job.num_images; ++k) {
-        imager_rows mine = {0};
+        tess_rows mine = {0};
         if (own) mine = own->made[k].rows;
         for (int g = 0; g < size; ++g) {
             group->rows[g] = &channel_group_at(group, first, g)->made[k].rows;
-            *group->rows[g] = (imager_rows){0};
+            *group->rows[g] = (tess_rows){0};
         }
         status = imager_teams_spread(&run->teams, &run->job, size, own ? &mine : NULL,
                                      group->rows);

@@ -66,17 +66,16 @@ double majors_bytes(const image_run *run)
 
 /* This rank's rows of an image that is cleaned, in double precision and without memory,
  * where the dirty images live. */
-static imager_rows rows_of(const majors *all)
+static tess_rows rows_of(const majors *all)
 {
-    imager_rows rows =
-        tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
-                     all->images.num_rows, TESS_PIXEL_DOUBLE);
+    tess_rows rows = tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                                  all->images.num_rows, TESS_PIXEL_DOUBLE);
     rows.place = all->place;
     return rows;
 }
 
 /* Makes blank rows like those of the images, for an image without data. Local. */
-static tess_status blank_rows(const majors *all, imager_rows *to)
+static tess_status blank_rows(const majors *all, tess_rows *to)
 {
     tess_status status = TESS_OK;
     *to = rows_of(all);
@@ -145,11 +144,11 @@ static void gather_rows(const majors *all, const cleaned *group)
 
 /* The union of the channels' masks of the group's polarisations. Collective. */
 static tess_status join_masks(const majors *all, const cleaned *group,
-                              imager_rows *joined)
+                              tess_rows *joined)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    imager_rows mask = {0};
+    tess_rows mask = {0};
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p) {
             if (!is_linked(run, group->first_pol + p) && group->num_pol > 1) continue;
@@ -159,7 +158,7 @@ static tess_status join_masks(const majors *all, const cleaned *group,
                 group->first_pol + p, &mask));
             if (!joined->value) {
                 *joined = mask;
-                mask = (imager_rows){0};
+                mask = (tess_rows){0};
             }
             for (int64_t k = 0; k < tess_rows_count(&mask); ++k)
                 if (tess_rows_pixel(&mask, k) != 0) tess_rows_set(joined, k, 1);
@@ -218,7 +217,7 @@ static tess_status create_clean(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
     bool linked[TESS_MAX_POL];
-    imager_rows mask = {0};
+    tess_rows mask = {0};
     if (!find_weights(all, group)) return TESS_OK;
     const tess_clean_images images = group_images(all, group, linked);
     TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
@@ -250,7 +249,7 @@ static tess_status begin_models(majors *all)
     image_run *run = all->run;
     const int64_t channels = run->outputs.num_channels;
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
-        imager_rows *model = &all->channel[k / run->num_pol].model[k % run->num_pol];
+        tess_rows *model = &all->channel[k / run->num_pol].model[k % run->num_pol];
         *model = rows_of(all);
         status = tess_rows_alloc_zero(model);
     }
@@ -329,7 +328,7 @@ static tess_status set_up(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    const imager_rows *rows = &channel_group_first(all->channels)->made[0].rows;
+    const tess_rows *rows = &channel_group_first(all->channels)->made[0].rows;
     const struct image_found beam = joined_beam(all);
     const tess_clean_calls calls = {
         .progress = tell_progress, .look = look, .context = all};
@@ -374,7 +373,7 @@ static tess_status begin_residuals(majors *all)
         if (!c->has_data) continue;
         if (run->opts->no_dirty) {
             c->residual[p] = c->made[p].rows;
-            c->made[p].rows = (imager_rows){0};
+            c->made[p].rows = (tess_rows){0};
         } else
             status = tess_rows_copy(&c->made[p].rows, &c->residual[p]);
     }
@@ -593,7 +592,7 @@ static tess_status keep_first(majors *all)
     all->has_first = true;
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
         const int c = k / run->num_pol, p = k % run->num_pol;
-        imager_rows *to = &majors_product(all, c, IMAGE_FIRST_RESIDUAL, p)->rows;
+        tess_rows *to = &majors_product(all, c, IMAGE_FIRST_RESIDUAL, p)->rows;
         if (all->channel[c].has_data)
             status = tess_rows_copy(&all->channel[c].residual[p], to);
     }
@@ -619,7 +618,7 @@ cleanup:
 /* ---- products ---- */
 
 /* Collective. */
-static tess_status restore(const majors *all, int channel, int pol, imager_rows *image)
+static tess_status restore(const majors *all, int channel, int pol, tess_rows *image)
 {
     tess_status status = TESS_OK;
     const group_channel *c = &all->channel[channel];
@@ -632,10 +631,10 @@ cleanup:
     return status;
 }
 
-tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy)
+tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy)
 {
     tess_status status = TESS_OK;
-    imager_rows view = {0};
+    tess_rows view = {0};
     double sum = 0;
     TESS_TRY(tess_comm_agree(comm, tess_rows_view(rows, &view)));
     for (int64_t k = 0; k < tess_rows_count(&view); ++k)
@@ -689,7 +688,7 @@ static tess_status take_blank(const majors *all, int channel)
     for (int p = 0; p < run->num_pol; ++p) {
         TESS_TRY(majors_flux(all->run->comm, &c->model[p], &c->found[p].flux_jy));
         majors_product(all, channel, IMAGE_MODEL, p)->rows = c->model[p];
-        c->model[p] = (imager_rows){0};
+        c->model[p] = (tess_rows){0};
     }
 cleanup:
     return status;
@@ -706,11 +705,11 @@ static tess_status take_products(const majors *all, int channel)
     if (!c->has_data) return take_blank(all, channel);
     for (int k = 0; k < kinds->num[IMAGE_DIRTY]; ++k) {
         majors_product(all, channel, IMAGE_DIRTY, k)->rows = c->made[k].rows;
-        c->made[k].rows = (imager_rows){0};
+        c->made[k].rows = (tess_rows){0};
     }
     for (int k = 0; k < kinds->num[IMAGE_PSF]; ++k) {
         *majors_product(all, channel, IMAGE_PSF, k) = c->made[run->num_pol + k];
-        c->made[run->num_pol + k].rows = (imager_rows){0};
+        c->made[run->num_pol + k].rows = (tess_rows){0};
     }
     for (int p = 0; p < run->num_pol; ++p) {
         TESS_TRY(restore(all, channel, p,
@@ -718,7 +717,7 @@ static tess_status take_products(const majors *all, int channel)
         TESS_TRY(note(all, channel, p));
         majors_product(all, channel, IMAGE_MODEL, p)->rows = c->model[p];
         majors_product(all, channel, IMAGE_RESIDUAL, p)->rows = c->residual[p];
-        c->model[p] = c->residual[p] = (imager_rows){0};
+        c->model[p] = c->residual[p] = (tess_rows){0};
     }
 cleanup:
     return status;

@@ -25,12 +25,12 @@ void majors_warn_of_options(const image_run *run);
 tess_status majors_clean(channel_group *group);
 
 /** Sum of a model's pixels over all ranks. Collective. */
-tess_status majors_flux(tess_comm *comm, const imager_rows *rows, double *flux_jy);
+tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy);
 
 /** image := model ∗ beam + residual. The rows lie as those of a team's images.
  * Collective. */
 tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
-                           const imager_rows *model, const imager_rows *residual,
-                           const imager_rows *image);
+                           const tess_rows *model, const tess_rows *residual,
+                           const tess_rows *image);
 
 #endif

@@ -40,8 +40,8 @@ tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam)
 }
 
 tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
-                           const imager_rows *model, const imager_rows *residual,
-                           const imager_rows *image)
+                           const tess_rows *model, const tess_rows *residual,
+                           const tess_rows *image)
 {
     tess_status status = TESS_OK;
     tess_comm *slabs = run->comm;

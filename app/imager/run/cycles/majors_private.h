@@ -41,7 +41,7 @@ typedef struct majors {
     cleaned group[TESS_MAX_POL];
     bool has_first; /* the first major iteration is over, and its residuals have been
                        kept */
-    imager_rows *residual, *model; /* [num_channels · num_pol] rows of a group's images,
+    tess_rows *residual, *model; /* [num_channels · num_pol] rows of a group's images,
                                       borrowed for one call */
     double *weight, *freq_hz; /* [num_channels · num_pol], [num_channels] likewise */
     tess_progress progress;

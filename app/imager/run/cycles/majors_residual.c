@@ -8,7 +8,7 @@
  * models, whose rows lie as those of the job's images. Collective over the job's ranks.
  */
 static tess_status make_residual(const majors *all, group_channel *channel,
-                                 const imager_rows *model, imager_rows *residual)
+                                 const tess_rows *model, tess_rows *residual)
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
@@ -30,7 +30,7 @@ cleanup:
 
 /* Brings the models of this team's channel, model[num_pol], to its ranks. Collective.
  */
-static tess_status bring_models(const majors *all, int first, imager_rows *model)
+static tess_status bring_models(const majors *all, int first, tess_rows *model)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
@@ -51,8 +51,7 @@ cleanup:
 /* Sends the residuals made[num_pol] of this team's channel to all ranks, and receives
  * those of the round's other channels. `made` is NULL if this team has no channel.
  * Collective. */
-static tess_status spread_residuals(const majors *all, int first,
-                                    const imager_rows *made)
+static tess_status spread_residuals(const majors *all, int first, const tess_rows *made)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
@@ -74,7 +73,7 @@ static tess_status make_by_teams(const majors *all, int first)
     tess_status status = TESS_OK;
     image_run *run = all->run;
     group_channel *own = channel_group_own(all->channels, first);
-    imager_rows model[TESS_MAX_POL] = {0}, made[TESS_MAX_POL] = {0};
+    tess_rows model[TESS_MAX_POL] = {0}, made[TESS_MAX_POL] = {0};
     TESS_TRY(bring_models(all, first, model));
     if (own) status = make_residual(all, own, model, made);
     double mark = tess_time_now();

@@ -76,7 +76,7 @@ static tess_status add_masks(const majors *all, const tess_clean_state *state,
 {
     tess_status status = TESS_OK;
     for (int g = 0; g < all->num_groups; ++g) {
-        imager_rows *rows = &cycle->image[cycle->num];
+        tess_rows *rows = &cycle->image[cycle->num];
         *rows = tess_rows_like(&cycle->image[0], TESS_PIXEL_DOUBLE);
         TESS_TRY(tess_rows_alloc(rows));
         ++cycle->num;
@@ -172,9 +172,8 @@ static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to
 static tess_status take_mask(const majors *all, int image, uint32_t **found)
 {
     tess_status status = TESS_OK;
-    imager_rows rows =
-        tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
-                     all->images.num_rows, TESS_PIXEL_DOUBLE);
+    tess_rows rows = tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
+                                  all->images.num_rows, TESS_PIXEL_DOUBLE);
     *found = tess_alloc(tess_rows_count(&rows), sizeof **found);
     if (!*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
     TESS_TRY(tess_rows_alloc_zero(&rows));
@@ -245,7 +244,7 @@ static tess_status take_first(majors *all, int image)
     tess_status status = TESS_OK;
     const int num_pol = all->run->num_pol;
     for (int k = 0; k < majors_num_images(all); ++k) {
-        imager_rows *rows =
+        tess_rows *rows =
             &majors_product(all, k / num_pol, IMAGE_FIRST_RESIDUAL, k % num_pol)->rows;
         if (!all->channel[k / num_pol].has_data) continue;
         *rows = tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,

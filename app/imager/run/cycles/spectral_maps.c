@@ -16,8 +16,8 @@ typedef struct spectra {
     int num_channels, pol;
     tess_clean_images images;
     double *weight, *freq_hz, *sigma; /* [num_channels] */
-    imager_rows *value; /* [num_channels] images with the beam of the mean */
-    imager_rows misfit; /* of the pixels: see tess_spectrum_maps */
+    tess_rows *value; /* [num_channels] images with the beam of the mean */
+    tess_rows misfit; /* of the pixels: see tess_spectrum_maps */
 } spectra;
 
 /* No more pixels than about this are fitted with more terms. */
@@ -60,7 +60,7 @@ static tess_status allocate(spectra *job)
 {
     tess_status status = TESS_OK;
     const tess_join_choice *join = &job->run->opts->clean.join;
-    const imager_rows *rows = &product_of(job, 0, IMAGE_MODEL)->rows;
+    const tess_rows *rows = &product_of(job, 0, IMAGE_MODEL)->rows;
     job->weight = tess_alloc_zero(job->num_channels, sizeof *job->weight);
     job->freq_hz = tess_alloc_zero(job->num_channels, sizeof *job->freq_hz);
     job->sigma = tess_alloc_zero(job->num_channels, sizeof *job->sigma);
@@ -92,7 +92,7 @@ static tess_status restore(spectra *job, int c, const tess_fits_beam *beam)
 {
     tess_status status = TESS_OK;
     const imager_product *residual = product_of(job, c, IMAGE_RESIDUAL);
-    imager_rows *image = &job->value[c];
+    tess_rows *image = &job->value[c];
     if (!(job->weight[c] > 0)) return TESS_OK;
     *image = tess_rows_like(&residual->rows, residual->rows.type);
     TESS_TRY(tess_comm_agree(job->run->comm, tess_rows_alloc(image)));
@@ -151,7 +151,7 @@ static tess_status count_misfits(const spectra *job, int64_t *told, int64_t *poo
 {
     tess_status status = TESS_OK;
     int64_t count[2] = {0, 0};
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_comm_agree(job->run->comm, tess_rows_view(&job->misfit, &view)));
     for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
         const double misfit = tess_rows_pixel(&view, k);

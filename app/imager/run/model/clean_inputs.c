@@ -95,7 +95,7 @@ static int plane_of(const tess_fits_model *fits, int stokes)
 
 /* Local. */
 static tess_status read_mask(const image_run *run, int64_t channel, int pol,
-                             const imager_rows *set)
+                             const tess_rows *set)
 {
     tess_status status = TESS_OK;
     mask_file mask = {0};
@@ -124,7 +124,7 @@ static bool has_mask(const image_run *run)
 
 /* Takes pixels near the horizon out of a mask: pixels whose angle from the phase centre
  * is at least 90 degrees less the angle of --horizon-mask. */
-static void leave_horizon(const image_run *run, const imager_rows *mask)
+static void leave_horizon(const image_run *run, const tess_rows *mask)
 {
     const tess_geom *geom = &run->job.geom;
     const double most = cos(run->opts->clean.horizon_rad);
@@ -139,10 +139,10 @@ static void leave_horizon(const image_run *run, const imager_rows *mask)
 
 /* Local. */
 static tess_status make_mask(const image_run *run, int64_t channel, int pol,
-                             imager_rows *mask)
+                             tess_rows *mask)
 {
     tess_status status = TESS_OK;
-    imager_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
+    tess_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
     TESS_TRY(tess_rows_check_whole(&made, "mask"));
     TESS_TRY(tess_rows_alloc(&made));
     if (has_mask(run))
@@ -151,7 +151,7 @@ static tess_status make_mask(const image_run *run, int64_t channel, int pol,
         memset(made.value, 1, (size_t)tess_rows_bytes(&made));
     if (run->opts->clean.horizon_rad > 0) leave_horizon(run, &made);
     *mask = made;
-    made = (imager_rows){0};
+    made = (tess_rows){0};
 cleanup:
     tess_rows_free(&made);
     return status;
@@ -163,7 +163,7 @@ bool clean_inputs_have_mask(const image_run *run)
 }
 
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
-                              imager_rows *mask)
+                              tess_rows *mask)
 {
     if (!clean_inputs_have_mask(run)) return TESS_OK;
     return tess_comm_agree(run->comm, make_mask(run, channel, pol, mask));
@@ -173,7 +173,7 @@ tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
 
 /* Files are opened when they are needed for the first time. Local. */
 static tess_status read_model(image_run *run, int64_t interval, int64_t channel,
-                              int pol, imager_rows *rows)
+                              int pol, tess_rows *rows)
 {
     tess_status status = TESS_OK;
     if (!run->means.continued)
@@ -185,7 +185,7 @@ cleanup:
 }
 
 tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
-                               int64_t channel, int pol, imager_rows *rows)
+                               int64_t channel, int pol, tess_rows *rows)
 {
     return tess_comm_agree(comm, read_model(run, interval, channel, pol, rows));
 }
@@ -222,12 +222,11 @@ void clean_inputs_free(image_run *run)
 /* ---- the mask of the horizon, as a file ---- */
 
 /* Makes this rank's rows. Collective over the run's ranks. */
-static tess_status make_rows(const image_run *run, tess_fits_rows *rows,
-                             imager_rows *out)
+static tess_status make_rows(const image_run *run, tess_fits_rows *rows, tess_rows *out)
 {
     tess_status status = TESS_OK;
-    imager_rows mask = tess_rows_of(run->opts->nx, run->opts->ny, rows->row_first,
-                                    rows->num_rows, TESS_PIXEL_MASK);
+    tess_rows mask = tess_rows_of(run->opts->nx, run->opts->ny, rows->row_first,
+                                  rows->num_rows, TESS_PIXEL_MASK);
     TESS_TRY(clean_inputs_mask(run, 0, 0, &mask));
     TESS_TRY(tess_rows_view_as(&mask, TESS_PIXEL_SINGLE, 1, out));
     rows->pixel = out->value;
@@ -246,7 +245,7 @@ tess_status horizon_mask_write(const image_run *run)
     tess_fits_rows rows = {.row_first = first,
                            .num_rows = ny * (rank + 1) / size - first};
     tess_image_meta meta;
-    imager_rows value = {0};
+    tess_rows value = {0};
     char *path = NULL;
     if (!image_has_horizon_mask(run->opts)) return TESS_OK;
     TESS_TRY(tess_comm_agree(all, make_rows(run, &rows, &value)));

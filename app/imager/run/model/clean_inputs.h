@@ -17,13 +17,13 @@ bool clean_inputs_have_mask(const image_run *run);
  *  not 0 where components may be, in host memory. `*mask` has the part of the image. To
  *  be freed with tess_rows_free(). Collective. */
 tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
-                              imager_rows *mask);
+                              tess_rows *mask);
 
 /** Fill rows of double with those of NAME-model.fits, or of a set or cube of models
  *  (continued_models.c); blank pixels become 0. `comm`: the ranks that take part.
  *  Collective. */
 tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
-                               int64_t channel, int pol, imager_rows *rows);
+                               int64_t channel, int pol, tess_rows *rows);
 
 /** Close the models that the functions above have opened. Local. */
 void clean_inputs_free(image_run *run);
@@ -59,6 +59,6 @@ tess_status continued_models_check(const image_run *run, continued_models *model
  *  as above. Local. */
 tess_status continued_models_read(const image_run *run, continued_models *models,
                                   int64_t interval, int64_t channel, int pol,
-                                  imager_rows *rows);
+                                  tess_rows *rows);
 
 #endif

@@ -179,11 +179,11 @@ cleanup:
 
 tess_status continued_models_read(const image_run *run, continued_models *models,
                                   int64_t interval, int64_t channel, int pol,
-                                  imager_rows *rows)
+                                  tess_rows *rows)
 {
     tess_status status = TESS_OK;
     model_source source;
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(find(run, models, interval, channel, pol, &source));
     TESS_TRY(tess_rows_check_whole(rows, "model"));
     TESS_TRY(tess_rows_edit(rows, false, &view));

@@ -236,7 +236,7 @@ static tess_status predict_output(predict_run *run, int64_t output,
     tess_status status = TESS_OK;
     const predict_models *models = run->opts->models;
     imager_predictor *predictor = &run->predictor;
-    imager_rows rows[2 * TESS_MAX_POL] = {0};
+    tess_rows rows[2 * TESS_MAX_POL] = {0};
     tess_samples chosen = tess_source_samples(run->source);
     chosen.num_pol = models->num_pol;
     chosen.num_weight = 1;

@@ -17,7 +17,7 @@ typedef struct predict_models {
     const double *freq_hz;       /**< … have these, [outputs->num_chan] */
     /** Fill the model of an output: rows[num_pol] of zeros in double precision, in
      *  Jy/pixel. Collective. */
-    tess_status (*load)(void *context, int64_t output, imager_rows *rows);
+    tess_status (*load)(void *context, int64_t output, tess_rows *rows);
     void *context;
 } predict_models;
 

@@ -46,7 +46,7 @@ cleanup:
 }
 
 /* Collective. */
-static tess_status load(void *context, int64_t output, imager_rows *rows)
+static tess_status load(void *context, int64_t output, tess_rows *rows)
 {
     tess_status status = TESS_OK;
     image_run *run = context;

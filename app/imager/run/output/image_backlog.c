@@ -19,11 +19,11 @@ void image_backlog_add(image_backlog *backlog, tess_fits_writing *file)
     backlog->file[backlog->num_files++] = file;
 }
 
-void image_backlog_keep(image_backlog *backlog, imager_rows *rows)
+void image_backlog_keep(image_backlog *backlog, tess_rows *rows)
 {
     if (rows->value && !rows->is_borrowed)
         backlog->array[backlog->num_arrays++] = *rows;
-    *rows = (imager_rows){0};
+    *rows = (tess_rows){0};
 }
 
 void image_backlog_keep_products(image_backlog *backlog, imager_product *product,

@@ -25,7 +25,7 @@ typedef struct image_backlog {
     tess_worker *worker; /**< NULL: pixels are written when the files are completed */
     int num_files, num_arrays;
     tess_fits_writing *file[IMAGE_BACKLOG_FILES]; /**< owned */
-    imager_rows array[IMAGE_BACKLOG_ARRAYS];      /**< owned: pixels of these files */
+    tess_rows array[IMAGE_BACKLOG_ARRAYS];        /**< owned: pixels of these files */
     tess_held_files held; /**< what waits for a name with them */
     int64_t first, end;   /**< the outputs of this round, of which the log tells when
                                their files have their names */
@@ -38,7 +38,7 @@ tess_status image_backlog_create(int threads, image_backlog **backlog);
 void image_backlog_add(image_backlog *backlog, tess_fits_writing *file);
 
 /** Take over rows from which files are written; `*rows` becomes zeros. Local. */
-void image_backlog_keep(image_backlog *backlog, imager_rows *rows);
+void image_backlog_keep(image_backlog *backlog, tess_rows *rows);
 
 /** Take over the rows of products, if files are being written from them; free them
  *  otherwise, also where `backlog` is NULL. Local. */

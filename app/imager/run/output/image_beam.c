@@ -15,7 +15,7 @@ enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
 static const double BOX_BEAMS = 10;
 
 /* The middle box of an image on rank 0, side × side; elsewhere *box stays NULL. */
-static tess_status gather_box(const image_files *output, const imager_rows *rows,
+static tess_status gather_box(const image_files *output, const tess_rows *rows,
                               int64_t side_x, int64_t side_y, double **box)
 {
     tess_status status = TESS_OK;
@@ -23,7 +23,7 @@ static tess_status gather_box(const image_files *output, const imager_rows *rows
     const int64_t first_y = output->opts->ny / 2 - side_y / 2;
     int64_t begin = first_y - rows->row_first, end = begin + side_y, bytes = 0;
     void *received = NULL;
-    imager_rows view = {0};
+    tess_rows view = {0};
     int64_t *counts = tess_alloc_zero(tess_comm_size(output->comm), sizeof *counts);
     if (begin < 0) begin = 0;
     if (end > rows->num_rows) end = rows->num_rows;
@@ -60,7 +60,7 @@ cleanup:
 /* Fit as WSClean does: in a box of ten times the expected beam, or as many as options
  * say, and an ellipse again in a larger one while the beam found is larger than was
  * expected. */
-static tess_status fit_beam(const image_files *output, const imager_rows *psf,
+static tess_status fit_beam(const image_files *output, const tess_rows *psf,
                             tess_beam *beam, struct image_found *found)
 {
     tess_status status = TESS_OK;

@@ -200,8 +200,8 @@ cleanup:
 }
 
 /* Views rows in the precision of files, and describes them as a product. Local. */
-static tess_status view_product(const image_files *output, const imager_rows *rows,
-                                imager_rows *view, tess_image_product *product)
+static tess_status view_product(const image_files *output, const tess_rows *rows,
+                                tess_rows *view, tess_image_product *product)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
@@ -218,7 +218,7 @@ cleanup:
 
 /* Gives a product of polarisation `k` to files and to the taker. Collective. */
 static tess_status write_image(const image_files *output, image_kind kind, int k,
-                               const imager_rows *rows, tess_image_product *product,
+                               const tess_rows *rows, tess_image_product *product,
                                tess_held_files *held)
 {
     const tess_pol *named = image_named_pol(output, kind, k);
@@ -228,7 +228,7 @@ static tess_status write_image(const image_files *output, image_kind kind, int k
     const char *const second_name = image_second_name(opts, kind);
     const bool has_file = opts->output && image_has_file(output, kind, k);
     const int64_t pixels = tess_rows_count(rows);
-    imager_rows view = {0};
+    tess_rows view = {0};
     status = view_product(output, rows, &view, product);
     if (output->backlog) image_backlog_keep(output->backlog, &view);
     TESS_TRY(tess_comm_agree(output->comm, status));
@@ -434,14 +434,14 @@ cleanup:
  * itself, or its square, or an image over the beam, which is NaN where the beam is
  * below the limit; a model is 0 there. TESS_ERR_ALLOC. Local. */
 static tess_status corrected_rows(const image_corrected *corrected,
-                                  const imager_rows *image, const imager_rows *beam,
-                                  double limit, imager_rows *rows)
+                                  const tess_rows *image, const tess_rows *beam,
+                                  double limit, tess_rows *rows)
 {
     tess_status status = TESS_OK;
     const bool is_beam = corrected->of == IMAGE_PRIMARY_BEAM;
     const double blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN;
     const bool is_weight = strncmp(corrected->name, "weight", 6) == 0;
-    imager_rows of = {0}, by = {0};
+    tess_rows of = {0}, by = {0};
     *rows = tess_rows_like(image, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_rows_alloc(rows));
     TESS_TRY(tess_rows_view(image, &of));
@@ -469,7 +469,7 @@ static tess_status write_corrected_kind(const image_files *output,
 {
     tess_status status = TESS_OK;
     char name[8];
-    imager_rows rows = {0};
+    tess_rows rows = {0};
     const image_kinds *kinds = &output->kinds;
     const imager_product *image = product + image_kinds_place(kinds, corrected->of);
     const imager_product *beam = product + image_kinds_place(kinds, IMAGE_PRIMARY_BEAM);
@@ -526,10 +526,10 @@ static void warn_of_blanks(const image_files *output, int64_t interval, int64_t 
 }
 
 /* Local. */
-static tess_status check_model(const imager_rows *rows)
+static tess_status check_model(const tess_rows *rows)
 {
     tess_status status = TESS_OK;
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_rows_view(rows, &view));
     for (int64_t k = 0; k < tess_rows_count(&view); ++k)
         if (!isfinite(tess_rows_pixel(&view, k)))

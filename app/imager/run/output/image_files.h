@@ -23,7 +23,7 @@ struct image_primary_beam;
 /** A map of spectra, which is written with the images of the mean. */
 typedef struct image_map {
     int pol;
-    imager_rows rows;
+    tess_rows rows;
 } image_map;
 
 /** The components of an output that was cleaned, as a list of sources. */

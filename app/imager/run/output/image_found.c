@@ -66,7 +66,7 @@ static double peak_of(const tess_row_stats *stats)
     return peak_is_most(stats) ? stats->most : stats->least;
 }
 
-tess_status image_found_measure(tess_comm *comm, const imager_rows *rows, int threads,
+tess_status image_found_measure(tess_comm *comm, const tess_rows *rows, int threads,
                                 bool wants_deviation, struct image_found *found)
 {
     tess_status status = TESS_OK;
@@ -82,7 +82,7 @@ cleanup:
     return status;
 }
 
-tess_status image_found_measure_residual(tess_comm *comm, const imager_rows *rows,
+tess_status image_found_measure_residual(tess_comm *comm, const tess_rows *rows,
                                          int threads, bool wants_deviation,
                                          struct image_found *found)
 {

@@ -81,11 +81,11 @@ bool image_found_tells_deviation(const image_files *output, int64_t interval,
 
 /** Measure peak, rms and sum of an image that is distributed by rows, and its deviation
  *  where that is wanted, because it takes several times as long. Collective. */
-tess_status image_found_measure(tess_comm *comm, const imager_rows *rows, int threads,
+tess_status image_found_measure(tess_comm *comm, const tess_rows *rows, int threads,
                                 bool wants_deviation, struct image_found *found);
 
 /** Measure the same of the residual of an image, but for the sum. Collective. */
-tess_status image_found_measure_residual(tess_comm *comm, const imager_rows *rows,
+tess_status image_found_measure_residual(tess_comm *comm, const tess_rows *rows,
                                          int threads, bool wants_deviation,
                                          struct image_found *found);
 

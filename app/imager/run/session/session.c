@@ -151,7 +151,7 @@ void image_session_weights(const image_session *session, int64_t interval,
 /* Puts the rows of a model onto the planes of an output. Collective. */
 static tess_status set_model(image_session *session, const double *model)
 {
-    imager_rows rows[2 * TESS_MAX_POL];
+    tess_rows rows[2 * TESS_MAX_POL];
     session_model_rows(session, model, rows);
     return imager_model_set(&session->run.job, rows);
 }
@@ -171,7 +171,7 @@ static void blank(const image_session *session, double *image, double *psf)
 static tess_status take_image(const imager_product *product, double *image)
 {
     tess_status status = TESS_OK;
-    imager_rows view = {0};
+    tess_rows view = {0};
     TESS_TRY(tess_rows_view(&product->rows, &view));
     tess_rows_doubles(&view, 0, tess_rows_count(&view), image);
 cleanup:

@@ -329,7 +329,7 @@ tess_status image_session_predict(image_session *session, int64_t interval,
 {
     tess_status status = TESS_OK;
     image_run *run = &session->run;
-    imager_rows rows[2 * TESS_MAX_POL];
+    tess_rows rows[2 * TESS_MAX_POL];
     imager_predictor *predictor = &session->predictor.predictor;
     const session_prediction what = {predictor, run->pol, run->num_pol};
     session_arrays given = {.model = model != NULL};

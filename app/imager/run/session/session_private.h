@@ -68,7 +68,7 @@ tess_status session_predict(image_session *session, int64_t interval, int64_t ch
 
 /* A model's rows on this rank, rows[num_pol]: the caller's pixels. Local. */
 void session_model_rows(const image_session *session, const double *model,
-                        imager_rows *rows);
+                        tess_rows *rows);
 
 /* Which arrays a call passes. */
 typedef struct session_arrays {

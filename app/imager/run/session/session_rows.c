@@ -4,11 +4,11 @@
 #include "tess_imager_session.h"
 
 void session_model_rows(const image_session *session, const double *model,
-                        imager_rows *rows)
+                        tess_rows *rows)
 {
     const image_session_facts *facts = &session->facts;
-    const imager_rows like = tess_rows_of(facts->nx, facts->ny, facts->row_first,
-                                          facts->num_rows, TESS_PIXEL_DOUBLE);
+    const tess_rows like = tess_rows_of(facts->nx, facts->ny, facts->row_first,
+                                        facts->num_rows, TESS_PIXEL_DOUBLE);
     const int64_t pixels = tess_rows_count(&like);
     for (int p = 0; p < facts->num_pol; ++p)
         rows[p] = tess_rows_borrow(&like, pixels > 0 ? model + p * pixels : NULL);

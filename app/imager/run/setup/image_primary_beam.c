@@ -250,7 +250,7 @@ static double power_at(const image_primary_beam *beam, const tess_beam_mean *mea
 }
 
 static void fill_rows(const image_run *run, const tess_beam_mean *mean,
-                      const imager_rows *rows)
+                      const tess_rows *rows)
 {
     const tess_image_opts *opts = run->opts;
 #pragma omp parallel for schedule(static) num_threads(opts->layout.threads)
@@ -267,8 +267,8 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
 }
 
 /* The beam of each polarisation; those with the same weights share one. Local. */
-static tess_status make_all(const image_run *run, int64_t output,
-                            const imager_rows *like, imager_product *to)
+static tess_status make_all(const image_run *run, int64_t output, const tess_rows *like,
+                            imager_product *to)
 {
     tess_status status = TESS_OK;
     const image_primary_beam *beam = run->output.primary_beam;
