@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "imager_stages.h"
 #include "tess_fits.h"
 #include "tess_mem.h"

@@ -4,7 +4,7 @@
 #ifndef TESS_IMAGER_STAGES_H
 #define TESS_IMAGER_STAGES_H
 
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "tess_comm.h"
 #include "tess_geom.h"
 

@@ -5,7 +5,7 @@
 #define TESS_IMAGER_MODEL_H
 
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "model_cube.h"
 #include "tess_comm.h"
 #include "tess_fits.h"

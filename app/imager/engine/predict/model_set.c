@@ -5,7 +5,7 @@
 
 #include "imager_job.h"
 #include "imager_model.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 #include "tess_scale.h"

@@ -5,7 +5,7 @@
 
 #include "imager_estimate.h"
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "imager_teams.h"
 #include "imager_window.h"
 #include "output_table.h"

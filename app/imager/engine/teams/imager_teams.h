@@ -6,7 +6,7 @@
 #define TESS_IMAGER_TEAMS_H
 
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 #include "tess_comm.h"
 #include "tess_samples.h"

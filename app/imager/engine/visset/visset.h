@@ -18,7 +18,7 @@
 #include "exchange.h"
 #include "imager_job.h"
 #include "imager_passes.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "imager_stages.h"
 #include "spool.h"
 

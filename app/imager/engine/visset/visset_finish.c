@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "imager_stages.h"
 #include "sample_sets.h"
 #include "tess_mem.h"

@@ -16,7 +16,7 @@
 #include "image_bookmark.h"
 #include "image_checkpoint.h"
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_stop.h"

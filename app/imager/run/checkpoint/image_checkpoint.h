@@ -6,7 +6,7 @@
 
 #include "image_bookmark.h"
 #include "imager_job.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "tess_checkpoint.h"
 #include "tess_comm.h"
 #include "tess_imager.h"

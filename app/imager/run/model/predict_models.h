@@ -4,7 +4,7 @@
 #ifndef TESS_PREDICT_MODELS_H
 #define TESS_PREDICT_MODELS_H
 
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 #include "tess_geom.h"
 #include "tess_polar.h"

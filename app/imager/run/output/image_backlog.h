@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
 #include "tess_imager_opts.h"

@@ -6,7 +6,7 @@
 
 #include "image_files.h"
 #include "image_found.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 
 /** Find the beam of the first of these PSFs that has weights, and note it in `found`:

@@ -11,7 +11,7 @@
 #include "image_found.h"
 #include "image_meta.h"
 #include "image_names.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 #include "tess_grid.h"
 #include "tess_imager.h"

@@ -5,7 +5,7 @@
 #define TESS_IMAGE_FILES_H
 
 #include "image_kinds.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 #include "source.h"
 #include "tess_comm.h"

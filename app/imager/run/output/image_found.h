@@ -6,7 +6,7 @@
 #define TESS_IMAGE_FOUND_H
 
 #include "image_files.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "output_table.h"
 
 /** Why an image is cleaned no further. */

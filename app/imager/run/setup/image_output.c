@@ -5,7 +5,7 @@
 #include "image_beam.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
-#include "imager_rows.h"
+#include "imager_product.h"
 #include "imager_window.h"
 #include "run_samples.h"
 #include "sample_sets.h"

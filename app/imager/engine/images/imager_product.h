@@ -1,8 +1,8 @@
-/** @file imager_rows.h  (private to app/imager/)
+/** @file imager_product.h  (private to app/imager/)
  *  Finished images, whose rows are distributed over the ranks.
  */
-#ifndef TESS_IMAGER_ROWS_H
-#define TESS_IMAGER_ROWS_H
+#ifndef TESS_IMAGER_PRODUCT_H
+#define TESS_IMAGER_PRODUCT_H
 
 #include "tess_rows.h"
 
