@@ -164,7 +164,7 @@ def main():
     cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",
                             "--save-first-residual", "--save-source-list"],
-             "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2",
+             "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2", "--save-source-list",
                           *forced(teams=1)],
              "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
                         "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",

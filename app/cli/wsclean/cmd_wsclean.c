@@ -130,6 +130,7 @@ static tess_status check_refused(tess_comm *comm, const wsclean_line *line)
     const bool lists = line->translate_only && tess_comm_rank(comm) == 0;
     for (int64_t k = 0; lists && k < line->num_refused; ++k)
         printf("# %s\n", line->refused[k].text);
+    if (lists) fflush(stdout); /* the error follows */
     return tess_comm_agree(comm, wsclean_line_check(line));
 }
 
