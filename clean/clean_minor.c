@@ -370,10 +370,14 @@ static void fill_report(const minor *run)
 }
 
 /* Whether another minor loop makes sense. May end the first phase of automatic masking.
- */
+ * The noise of an image with the sidelobes of bright sources is higher than that of the
+ * next residual image, so that the mask may have to be recorded for longer. */
 static bool goes_on_after(tess_clean *clean, tess_clean_end end)
 {
     if (end == TESS_CLEAN_FINAL_THRESHOLD && clean_records(clean)) {
+        if (clean->major.majors < clean->setup.opts.mask_rounds &&
+            clean->minor.iterations > 0)
+            return true;
         clean->major.phase = 2;
         return true;
     }

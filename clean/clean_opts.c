@@ -11,6 +11,7 @@ void tess_clean_opts_default(tess_clean_opts *opts)
 {
     *opts = (tess_clean_opts){.gain = 0.1,
                               .mgain = 0.8,
+                              .mask_rounds = 1,
                               .scale_bias = 0.6,
                               .scale_gain = 0.2,
                               .local = {.window_beams = 25, .strength = 1},

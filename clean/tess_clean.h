@@ -135,8 +135,10 @@ typedef struct tess_clean_opts {
     double threshold_jy;   /**< [Jy/beam]; 0: none */
     double auto_threshold; /**< in σ; 0: none */
     double auto_mask;      /**< in σ; 0: no automatic mask */
-    int64_t niter; /**< largest number of minor iterations, with those of the run that
-                      this one continues */
+    int mask_rounds; /**< the automatic mask is recorded in so many minor loops, if they
+                        find components; 1: until one has reached its threshold */
+    int64_t niter;   /**< largest number of minor iterations, with those of the run that
+                        this one continues */
     bool no_negative, stop_negative;
     double border_percent; /**< share of width and height at each edge where no
                               components may be */

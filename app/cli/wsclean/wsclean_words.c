@@ -467,6 +467,41 @@ cleanup:
     return status;
 }
 
+static bool has_local_rms(const wsclean_line *line)
+{
+    return wsclean_line_last(line, "local-rms") ||
+           wsclean_line_last(line, "local-rms-window") ||
+           wsclean_line_last(line, "local-rms-method");
+}
+
+/* What -parallel-deconvolution changes beside -local-rms. An image that is no larger
+ * than its parts is cleaned as one of them, and WSClean 3.1 then searches for peaks
+ * without the local noise, whose least value still sets thresholds. In an image of
+ * several parts the local noise, which is that of sidelobes at first, ends the
+ * automatic mask early. */
+static tess_status add_parts(const wsclean_line *line, wsclean_words *words,
+                             wsclean_words *notes)
+{
+    tess_status status = TESS_OK;
+    const double part = number_of(line, "parallel-deconvolution", 0);
+    const wsclean_given *size = wsclean_line_last(line, "size");
+    if (!cleans(line) || !(part > 0) || !size || !has_local_rms(line)) return TESS_OK;
+    const bool is_whole = part >= strtod(size->argument[0], NULL) &&
+                          part >= strtod(size->argument[1], NULL);
+    if (is_whole && !wsclean_line_last(line, "local-rms-strength")) {
+        TESS_TRY(wsclean_words_add(words, "--local-rms-strength", "0", NULL));
+        TESS_TRY(add(notes, "-parallel-deconvolution of one part: local noise sets "
+                            "thresholds, and peaks are searched without it"));
+    } else if (wsclean_line_last(line, "auto-mask") &&
+               !wsclean_line_last(line, "force-mask-rounds")) {
+        TESS_TRY(wsclean_words_add(words, "--force-mask-rounds", "6", NULL));
+        TESS_TRY(add(notes, "-parallel-deconvolution with local noise: the automatic "
+                            "mask grows in six major iterations"));
+    }
+cleanup:
+    return status;
+}
+
 static tess_status add_subtraction(const wsclean_line *line, wsclean_words *words)
 {
     if (!wsclean_line_last(line, "subtract-model")) return TESS_OK;
@@ -547,6 +582,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_shift(line, words));
     TESS_TRY(add_subtraction(line, words));
     TESS_TRY(add_cleaning(line, words, notes));
+    TESS_TRY(add_parts(line, words, notes));
     TESS_TRY(add_joins(line, words));
     TESS_TRY(add_terms(line, "fit-spectral-pol", "--fit-spectral-pol", words, notes));
     TESS_TRY(add_terms(line, "fit-spectral-log-pol", "--fit-spectral-log-pol", words,

@@ -471,6 +471,8 @@ def limits(suite, obs):
     cases = {"--nmiter": (["--nmiter", "2"], r"number of major iterations"),
              "--auto-mask-nmiter": (["--niter", "9000", "--auto-mask", "9", "--auto-threshold", "1",
                                      "--auto-mask-nmiter", "1"], r"in the mask \(--auto-mask-nmiter\)"),
+             "--force-mask-rounds": (["--niter", "9000", "--auto-mask", "30", "--auto-threshold", "20", "--mgain", "1",
+                                      "--force-mask-rounds", "3"], r"final threshold"),
              "--niter": (["--niter", "37", "--mgain", "1"], r"number of iterations"),
              "--threshold": (["--threshold", "200mJy"], r"threshold of 200 mJy"),
              "--stop-negative": (["--stop-negative", "--niter", "100000"], r"a negative component")}
@@ -480,6 +482,9 @@ def limits(suite, obs):
             suite.true(f"{what} is said to have ended it", lines(log, r"cleaned: .*" + words))
         if what == "--auto-mask-nmiter":
             suite.equal("major iterations in the mask", len(lines(log, r"major \d.*automatic mask")), 1)
+        if what == "--force-mask-rounds":
+            masked = ["automatic mask" in line for line in log.err.splitlines() if "] major" in line]
+            suite.true(f"the mask grows in three major iterations: {masked}", len(masked) > 3 and masked.index(True) == 3)
         if what == "--niter":
             suite.equal("as many iterations", read_image(prefix + "-image.fits")[1]["NITER"], 37)
             check_residual(suite, "mgain 1", obs, prefix, images(prefix))

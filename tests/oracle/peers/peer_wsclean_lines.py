@@ -95,6 +95,8 @@ def lines(mask):
          1, SAME),
         ("oxkat-mask", f"{QUICK} -data-column DATA {FIELD} -weight briggs 0.0 -niter 60000 -mgain 0.8 "
                        f"-fits-mask {mask} -threshold 0.01 -local-rms", 1, SAME),
+        ("oxkat-local-rms", f"{QUICK} -data-column DATA {FIELD} -weight briggs -0.3 -parallel-deconvolution 2560 -niter "
+                            "60000 -gain 0.15 -mgain 0.9 -local-rms -auto-mask 4.5 -auto-threshold 1.5", 1, SAME),
         # as its generate_syscall_wsclean writes them, for nodes of 225 GB
         ("oxkat-whole", "-log-time -abs-mem 225 -parallel-reordering 8 -data-column DATA -field 0 -mem 90 "
                         f"{FIELD} -use-wgridder -no-update-model-required -weight briggs -0.3 "
