@@ -96,7 +96,7 @@ def lines(mask):
         ("oxkat-mask", f"{QUICK} -data-column DATA {FIELD} -weight briggs 0.0 -niter 60000 -mgain 0.8 "
                        f"-fits-mask {mask} -threshold 0.01 -local-rms", 1, SAME),
         ("oxkat-local-rms", f"{QUICK} -data-column DATA {FIELD} -weight briggs -0.3 -parallel-deconvolution 2560 -niter "
-                            "60000 -gain 0.15 -mgain 0.9 -local-rms -auto-mask 4.5 -auto-threshold 1.5", 1, SAME),
+                            "60000 -gain 0.15 -mgain 0.9 -local-rms -auto-mask 4.5 -auto-threshold 3", 1, SAME),
         # as its generate_syscall_wsclean writes them, for nodes of 225 GB
         ("oxkat-whole", "-log-time -abs-mem 225 -parallel-reordering 8 -data-column DATA -field 0 -mem 90 "
                         f"{FIELD} -use-wgridder -no-update-model-required -weight briggs -0.3 "
@@ -167,6 +167,12 @@ def lines(mask):
                   "-channels-out 4 -gain 0.1 -mgain 0.7 -nmiter 3 -niter 2000 -multiscale-scale-bias 0.75 "
                   "-fit-spectral-pol 2 -weight briggs -0.5 -data-column DATA -join-channels -minuv-l 200 "
                   "-no-update-model-required -beam-fitting-size 1.25 -pol i -save-source-list", 1, SAME),
+        ("gaps", f"{FIELD} -weight natural -gap-channel-division -channels-out 3 -make-psf", 1, SAME),
+        ("divided", f"{FIELD} -weight natural -channel-division-frequencies 1.27e9 -channels-out 3 -make-psf", 1, SAME),
+        ("divided-gaps", f"{FIELD} -weight briggs 0 -gap-channel-division -channel-division-frequencies 1.29e9 -channels-out "
+                         "2 -join-channels -niter 200 -mgain 0.8 -no-update-model-required", 1, SAME),
+        ("no-fit-beam", f"{FIELD} -weight briggs 0 -no-fit-beam -beam-size 60 -circular-beam -niter 300 -mgain 0.8 "
+                        "-auto-threshold 4 -no-update-model-required", 1, SAME),
         ("circular", f"{FIELD} -weight natural -make-psf -circular-beam", 1, SAME),
         ("theoretic", f"{FIELD} -weight natural -taper-gaussian 50 -channels-out 2 -theoretic-beam -make-psf "
                       "-visibility-weighting-mode normal", 1, SAME),
