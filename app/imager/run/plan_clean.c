@@ -19,9 +19,9 @@ static const double ROBUST_NOISE = 1.3, UNIFORM_NOISE = 2;
  * peaks and noise. */
 static const double SCALE_TRANSFORMS = 12, OTHER_TRANSFORMS = 30, SINGLE_TRANSFORMS = 8;
 
-/* A transform's side over that of the image. A real one has half the operations of a
- * complex one; passes over memory take as long again. */
-static const double PADDED = 1.5, REAL_SHARE = 1;
+/* A transform's side over that of the image. A real transform has half the operations
+ * of a complex one, and passes over memory take as long again. */
+static const double PADDED = 1.5;
 
 /* Seconds of an iteration in one image, where lists of candidates are short. */
 static const double ITERATION_S = 2e-5;
@@ -74,8 +74,8 @@ static double minor_seconds(const image_run *run, const plan_clean *guess)
     const double scales = num_scales(opts);
     const double cells = PADDED * PADDED * (double)opts->nx * (double)opts->ny;
     const double threads = (double)opts->layout.threads * tess_comm_size(run->comm);
-    const double transform_s = REAL_SHARE * 5 * cells * log2(cells) *
-                               run->job.plan->costs.fft_flop_s[is_double] / threads;
+    const double transform_s =
+        5 * cells * log2(cells) * run->job.plan->costs.fft_flop_s[is_double] / threads;
     const double transforms =
         scales > 1 ? SCALE_TRANSFORMS * scales + OTHER_TRANSFORMS : SINGLE_TRANSFORMS;
     double images = image_joins_pols(opts) ? run->num_pol : 1;
