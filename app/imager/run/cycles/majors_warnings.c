@@ -181,7 +181,7 @@ tess_status majors_warn_of_accuracy(const majors *all)
     for (int p = 0; p < run->num_pol; ++p) {
         double noise, peak;
         TESS_TRY(find_range(all, p, &noise, &peak));
-        if (!(noise > 0) || !(peak / noise > worst)) continue;
+        if (!image_may_have_noise(peak, noise) || !(peak / noise > worst)) continue;
         worst = peak / noise;
         of_noise = noise;
         of_peak = peak;

@@ -331,6 +331,11 @@ static void warn_of_blank(const image_files *output, const char *name, int64_t i
                       name, (long long)channel, (long long)interval);
 }
 
+bool image_may_have_noise(double peak_jy, double noise_jy)
+{
+    return noise_jy > 0 && fabs(peak_jy) < 1e7 * noise_jy;
+}
+
 bool image_knows_noise(const image_files *output)
 {
     double largest = 0;

@@ -86,6 +86,11 @@ tess_status image_files_write(const image_files *output, int64_t interval,
 double image_expected_noise(const image_files *output, int k,
                             const imager_product *product);
 
+/** Whether an image with this peak may have the noise that its weights let expect.
+ * Images reach dynamic ranges of some 1e6 (Perley 1999, ASP 180, 275); ten times that
+ * means weights of another unit. Local. */
+bool image_may_have_noise(double peak_jy, double noise_jy);
+
 /** Whether weights may be 1/σ². They are not where the largest of all is 1: many
  * programs give samples without known noise the weight 1, or scale weights to it.
  * Local. */

@@ -288,7 +288,8 @@ static void residual_text(const struct image_found *found, char *text, size_t si
     tess_words_flux(found->residual_rms_jy, 3, rms, sizeof rms);
     tess_words_flux(found->residual_deviation_jy, 3, deviation, sizeof deviation);
     snprintf(text, size, "peak %s, rms %s, 1.4826 MAD %s", peak, rms, deviation);
-    if (found->residual_deviation_jy > SEVERAL * found->noise_jy)
+    if (found->residual_deviation_jy > SEVERAL * found->noise_jy &&
+        image_may_have_noise(found->peak_jy, found->noise_jy))
         add(text, size, ", %.3g times the expected noise",
             found->residual_deviation_jy / found->noise_jy);
 }
@@ -508,7 +509,8 @@ static double ends_above_noise(const struct image_found *found)
     const image_end end = (image_end)found->clean_end;
     const double left = found->residual_deviation_jy > 0 ? found->residual_deviation_jy
                                                          : found->residual_rms_jy;
-    if (!(found->made > 0 && found->majors > 0 && found->noise_jy > 0)) return 0;
+    if (!(found->made > 0 && found->majors > 0)) return 0;
+    if (!image_may_have_noise(found->peak_jy, found->noise_jy)) return 0;
     if (end != IMAGE_END_THRESHOLD && end != IMAGE_END_STALLED) return 0;
     if (end == IMAGE_END_THRESHOLD && found->threshold_jy > FAR_ABOVE_NOISE * left)
         return 0;
