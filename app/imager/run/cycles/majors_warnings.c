@@ -192,7 +192,7 @@ tess_status majors_warn_of_accuracy(const majors *all)
         tess_comm_rank(run->comm) != 0)
         return TESS_OK;
     tess_words_flux(of_peak, 3, peak_text, sizeof peak_text);
-    tess_words_flux(of_noise, 2, noise_text, sizeof noise_text);
+    tess_words_flux(of_noise, 3, noise_text, sizeof noise_text);
     tess_log_warn(
         "--accuracy %g limits the dynamic range: beside a peak of %s, residuals are "
         "wrong by up to about %.2g times the noise of %s that the weights let expect; "
