@@ -344,8 +344,9 @@ bool image_knows_noise(const image_files *output)
     return largest < 1 || largest > 1;
 }
 
-/* (Briggs 1995, chapter 3; Thompson, Moran and Swenson 2017, chapter 6.) Of two weights
- * the smaller one counts (prepare.h), so that this is what the noise is at most. */
+/* The formula is that of Briggs (1995, chapter 3) and of Thompson, Moran and Swenson
+ * (2017, chapter 6). Of two weights the smaller one counts (prepare.h), so that this is
+ * what the noise is at most. */
 double image_expected_noise(const image_files *output, int k,
                             const imager_product *product)
 {

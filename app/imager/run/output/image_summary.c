@@ -542,8 +542,7 @@ static void warn_of_endings(const image_files *output)
     tess_words_flux(times * summary->image[worst].noise_jy, 3, left, sizeof left);
     tess_log_warn(
         "cleaning ended at its threshold, but not at the noise: the residual%s of %s "
-        "is "
-        "%.3g times the noise that the weights let expect. Sidelobes are left, of "
+        "is %.3g times the noise that the weights let expect. Sidelobes are left, of "
         "sources outside the image (try a larger --size, or --subtract a model of "
         "them), of what a mask leaves out, of bright sources between pixels (a smaller "
         "--scale), of errors of calibration (self-calibrate), or of --accuracy %g (a "
