@@ -17,6 +17,10 @@
  */
 enum { PIECE = 1 << 19, MOST_THREADS = 4 };
 
+/* Pieces of at least this size are sent to the disk at once. The system sends planes of
+ * a cube that are smaller together, which takes fewer calls and fewer disk accesses. */
+enum { START_BYTES = 1 << 20 };
+
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BIG_ENDIAN_32(x) __builtin_bswap32(x)
 #define BIG_ENDIAN_64(x) __builtin_bswap64(x)
@@ -187,7 +191,7 @@ static tess_status write_piece(fits_output *file, const fits_slab *slab, int64_t
     else
         convert_float((const float *)slab->pixels + k, piece, part, file);
     TESS_TRY(tess_out_file_write(file->fd, file->path, piece, part * size, at));
-    tess_out_file_start(file->fd, at, part * size);
+    if (part * size >= START_BYTES) tess_out_file_start(file->fd, at, part * size);
 cleanup:
     return status;
 }

@@ -181,18 +181,33 @@ cleanup:
     return status;
 }
 
+/* Finds the range of the channels of each output channel, so that a cube of many
+ * channels does not look at all of them for each. */
+static void find_ranges(output_table *outputs)
+{
+    for (int64_t k = 0; k < outputs->num_chan; ++k) {
+        if (outputs->chan_output[k] < 0) continue;
+        int64_t *range = &outputs->chan_range[2 * outputs->chan_output[k]];
+        if (range[1] == 0) range[0] = k;
+        range[1] = k + 1;
+    }
+}
+
 static tess_status allocate(output_table *outputs)
 {
     tess_status status = TESS_OK;
     const int64_t intervals = outputs->num_intervals;
+    outputs->chan_range =
+        tess_alloc_zero(2 * outputs->num_channels, sizeof *outputs->chan_range);
     outputs->interval_begin =
         tess_alloc(intervals + 1, sizeof *outputs->interval_begin);
     outputs->interval_span = tess_alloc_zero(2 * intervals, sizeof(double));
     outputs->extent = tess_alloc(outputs->num, sizeof *outputs->extent);
     outputs->num_held = tess_alloc_zero(outputs->num, sizeof *outputs->num_held);
     if (!outputs->interval_begin || !outputs->interval_span || !outputs->extent ||
-        !outputs->num_held)
+        !outputs->num_held || !outputs->chan_range)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
+    find_ranges(outputs);
     for (int64_t k = 0; k < outputs->num; ++k)
         outputs->extent[k] = imager_extent_empty();
 cleanup:
@@ -220,6 +235,7 @@ cleanup:
 void output_table_free(output_table *outputs)
 {
     tess_free(outputs->chan_output);
+    tess_free(outputs->chan_range);
     tess_free(outputs->interval_begin);
     tess_free(outputs->interval_span);
     tess_free(outputs->extent);
@@ -520,7 +536,10 @@ void output_table_band(const output_table *outputs, const tess_source_info *info
                        int64_t channel, double *centre_hz, double *width_hz)
 {
     double low = INFINITY, high = 0;
-    for (int64_t k = 0; k < outputs->num_chan; ++k) {
+    const bool one = channel >= 0 && outputs->chan_range;
+    const int64_t first = one ? outputs->chan_range[2 * channel] : 0;
+    const int64_t end = one ? outputs->chan_range[2 * channel + 1] : outputs->num_chan;
+    for (int64_t k = first; k < end; ++k) {
         if (channel >= 0 && outputs->chan_output[k] != channel) continue;
         low = fmin(low, info->freq_hz[k] - 0.5 * info->width_hz[k]);
         high = fmax(high, info->freq_hz[k] + 0.5 * info->width_hz[k]);

@@ -15,9 +15,11 @@ typedef struct output_table {
     int64_t num_channels, num_intervals, num; /* num: number of outputs */
     int64_t num_chan;                         /* channels of the source's table */
     int32_t *chan_output;                     /* [num_chan] output channel of each */
-    double *interval_begin;                   /* [num_intervals + 1] MJD s */
-    double *interval_span; /* [num_intervals][2] start of the first integration and end
-                              of the last, MJD s */
+    int64_t *chan_range; /* [num_channels][2] the first channel of each output channel,
+                            and the one behind its last; NULL: not known */
+    double *interval_begin; /* [num_intervals + 1] MJD s */
+    double *interval_span;  /* [num_intervals][2] start of the first integration and end
+                               of the last, MJD s */
     imager_extent
         *extent; /* [num] extents of the good samples, in the end over all ranks */
     int64_t *num_held; /* [num] numbers of samples, good or not, of this rank's slice */

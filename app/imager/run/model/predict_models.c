@@ -337,6 +337,7 @@ static tess_status find_channels(predict_run *run)
     output_table *outputs = &run->outputs;
     *outputs = *models->outputs;
     outputs->num_chan = run->info->num_chan;
+    outputs->chan_range = NULL;
     outputs->chan_output =
         tess_alloc_zero(outputs->num_chan, sizeof *outputs->chan_output);
     if (!outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
