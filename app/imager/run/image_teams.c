@@ -107,10 +107,6 @@ static double output_bytes(const image_run *run)
     return rows * (images + corrected);
 }
 
-/* Images of fewer bytes are written in less time than it takes to wake a thread for it
- * and to wait for that thread. */
-static const double LEAST_BACKLOG_BYTES = 1 << 19;
-
 /* An output is written while the next one is made, if its images take an eighth of
  * every rank's memory at most. Runs with checkpoints count an output as made when it is
  * on the disk, and sets that are cleaned together are written one after the other.
@@ -120,8 +116,8 @@ static tess_status choose_backlog(image_run *run)
     tess_status status = TESS_OK;
     const double bytes = output_bytes(run);
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
-    if (bytes < LEAST_BACKLOG_BYTES || run->opts->checkpoint.folder ||
-        image_joins_channels(run->opts) || run->outputs.num <= run->teams.num)
+    if (run->opts->checkpoint.folder || image_joins_channels(run->opts) ||
+        run->outputs.num <= run->teams.num)
         return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
     if (fits) run->job.memory.backlog_bytes = bytes;

@@ -74,7 +74,8 @@ static tess_status start_backlog(image_run *run)
     tess_status status = TESS_OK;
     const int threads = run->job.backend->start ? run->opts->layout.threads : 1;
     if (!run->opts->output || !(run->job.memory.backlog_bytes > 0)) return TESS_OK;
-    status = image_backlog_create(threads, &run->output.backlog);
+    status = image_backlog_create(threads, run->job.memory.backlog_bytes,
+                                  &run->output.backlog);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tess_log_detail("files are written while the images of the next output are made");
 cleanup:

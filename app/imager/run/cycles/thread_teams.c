@@ -51,7 +51,9 @@ static tess_status make_team(image_run *run, int number, thread_team *team)
     own->output.backlog = NULL;
     if (run->teams.num == 1) own->teams.all = team->comm;
     take_job(run, number, team);
-    if (run->output.backlog) TESS_TRY(image_backlog_create(1, &own->output.backlog));
+    if (run->output.backlog)
+        TESS_TRY(image_backlog_create(1, run->job.memory.backlog_bytes,
+                                      &own->output.backlog));
 cleanup:
     return status;
 }

@@ -3,12 +3,17 @@
 
 #include "tess_mem.h"
 
-tess_status image_backlog_create(int threads, image_backlog **backlog)
+/* Images of fewer bytes are written in less time than it takes to wake a thread for it
+ * and to wait for that thread. */
+static const double LEAST_BYTES = 1 << 19;
+
+tess_status image_backlog_create(int threads, double bytes, image_backlog **backlog)
 {
     tess_status status = TESS_OK;
     image_backlog *made = tess_alloc_zero(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "files that are written later");
     made->threads = threads;
+    made->has_worker = bytes >= LEAST_BYTES;
     *backlog = made;
 cleanup:
     return status;
@@ -50,7 +55,7 @@ void image_backlog_start(image_backlog *backlog, tess_held_files *held)
     backlog->held = *held;
     *held = (tess_held_files){.overwrite = held->overwrite, .threads = held->threads};
     backlog->is_started = true;
-    if (!backlog->worker) backlog->worker = tess_worker_create();
+    if (!backlog->worker && backlog->has_worker) backlog->worker = tess_worker_create();
     if (backlog->worker) tess_worker_start(backlog->worker, put_all, backlog);
 }
 

@@ -22,6 +22,7 @@ enum {
 typedef struct image_backlog {
     int threads; /**< that convert pixels, at most */
     bool is_started;
+    bool has_worker;     /**< false: images are too small to be worth a thread */
     tess_worker *worker; /**< NULL: pixels are written when the files are completed */
     int num_files, num_arrays;
     tess_fits_writing *file[IMAGE_BACKLOG_FILES]; /**< owned */
@@ -31,8 +32,9 @@ typedef struct image_backlog {
                                their files have their names */
 } image_backlog;
 
-/** Make a backlog without files. TESS_ERR_ALLOC. Local. */
-tess_status image_backlog_create(int threads, image_backlog **backlog);
+/** Make a backlog without files, for outputs whose images have `bytes` bytes.
+ * TESS_ERR_ALLOC. Local. */
+tess_status image_backlog_create(int threads, double bytes, image_backlog **backlog);
 
 /** Add a file that has begun. The backlog has not been started. Local. */
 void image_backlog_add(image_backlog *backlog, tess_fits_writing *file);
