@@ -1,0 +1,134 @@
+/* Weights of facets in a row of the image: 1 inside, and with a feather a slope across
+ * borders between facets. */
+#include <math.h>
+#include <string.h>
+
+#include "facet_outline.h"
+#include "tess_const.h"
+#include "tess_mem.h"
+#include "tess_minmax.h"
+
+struct tess_facet_work {
+    double *crossing;                /* [most_edges] */
+    facet_span *span;                /* [most_edges] */
+    double *distance2, *slope, *sum; /* [nx] */
+    bool *inside;                    /* [nx] */
+};
+
+tess_status tess_facet_work_create(const tess_facets *facets, tess_facet_work **out)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = facets->image.geom.nx;
+    tess_facet_work *work = tess_alloc_zero(1, sizeof *work);
+    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "no memory for weights of facets");
+    work->crossing = tess_alloc(facets->most_edges, sizeof *work->crossing);
+    work->span = tess_alloc(facets->most_edges, sizeof *work->span);
+    work->distance2 = tess_alloc(nx, sizeof *work->distance2);
+    work->slope = tess_alloc(nx, sizeof *work->slope);
+    work->sum = tess_alloc(nx, sizeof *work->sum);
+    work->inside = tess_alloc(nx, sizeof *work->inside);
+    if (!work->crossing || !work->span || !work->distance2 || !work->slope ||
+        !work->sum || !work->inside)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for weights of facets");
+    *out = work;
+    work = NULL;
+cleanup:
+    tess_facet_work_destroy(work);
+    return status;
+}
+
+void tess_facet_work_destroy(tess_facet_work *work)
+{
+    if (!work) return;
+    tess_free(work->crossing);
+    tess_free(work->span);
+    tess_free(work->distance2);
+    tess_free(work->slope);
+    tess_free(work->sum);
+    tess_free(work->inside);
+    tess_free(work);
+}
+
+/* Columns of a row that may be closer to an edge than `reach`: [first, end), not beyond
+ * [x0, x1). */
+static void columns_near(const tess_facet_edge *edge, double y, double reach,
+                         int64_t x0, int64_t x1, int64_t *first, int64_t *end)
+{
+    const double *low = edge->low, *high = edge->high;
+    double left = low[0], right = high[0];
+    *first = *end = x0;
+    if (low[1] > y + reach || high[1] < y - reach) return;
+    if (high[1] > low[1]) { /* the part of the edge that is near the row */
+        const double slope = (high[0] - low[0]) / (high[1] - low[1]);
+        left = low[0] + slope * (fmax(low[1], y - reach) - low[1]);
+        right = low[0] + slope * (fmin(high[1], y + reach) - low[1]);
+    }
+    const double from = fmin(left, right) - reach, to = fmax(left, right) + reach;
+    *first = (int64_t)fmin(fmax(floor(from), (double)x0), (double)x1);
+    *end = (int64_t)fmin(fmax(ceil(to) + 1, (double)x0), (double)x1);
+}
+
+/* Squares of distances from a facet's border where it is closer than `reach`, and
+ * reach² elsewhere: distance2[x1 - x0]. */
+static void measure_distances(const tess_facets *facets, int64_t facet, int64_t row,
+                              double reach, int64_t x0, int64_t x1, double *distance2)
+{
+    const tess_facet *of = &facets->facet[facet];
+    for (int64_t x = x0; x < x1; ++x)
+        distance2[x - x0] = reach * reach;
+    for (int64_t k = of->first_edge; k < of->end_edge; ++k) {
+        const tess_facet_edge *edge = &facets->edge[k];
+        int64_t first, end;
+        columns_near(edge, (double)row, reach, x0, x1, &first, &end);
+        for (int64_t x = first; x < end; ++x)
+            distance2[x - x0] = fmin(
+                distance2[x - x0], facet_edge_distance2(edge, (double)x, (double)row));
+    }
+}
+
+/* r(d) of a facet, slope[x1 - x0]; sets work->inside in its pixels. */
+static void find_slope(const tess_facets *facets, tess_facet_work *work, int64_t facet,
+                       int64_t row, int64_t x0, int64_t x1, double *slope)
+{
+    const double reach = 0.5 * facets->feather;
+    const int64_t num =
+        facet_spans(facets, facet, (double)row, work->crossing, work->span);
+    memset(slope, 0, (size_t)(x1 - x0) * sizeof *slope);
+    for (int64_t k = 0; k < num; ++k) {
+        int64_t first, end;
+        facet_span_pixels(&work->span[k], x1, &first, &end);
+        for (int64_t x = tess_max_i64(first, x0); x < end; ++x) {
+            slope[x - x0] = 1;
+            work->inside[x - x0] = true;
+        }
+    }
+    if (!(reach > 0)) return;
+    measure_distances(facets, facet, row, reach, x0, x1, work->distance2);
+    for (int64_t k = 0; k < x1 - x0; ++k) {
+        if (!(work->distance2[k] < reach * reach)) continue;
+        const double part = sqrt(work->distance2[k]) / reach;
+        const double half = 0.5 * sin(0.5 * TESS_PI * part);
+        slope[k] = slope[k] > 0 ? 0.5 + half : 0.5 - half;
+    }
+}
+
+void tess_facets_weights(const tess_facets *facets, tess_facet_work *work,
+                         int64_t facet, int64_t row, int64_t x0, int64_t x1,
+                         double *weight)
+{
+    const int64_t count = x1 - x0;
+    memset(work->inside, 0, (size_t)count * sizeof *work->inside);
+    find_slope(facets, work, facet, row, x0, x1, weight);
+    memcpy(work->sum, weight, (size_t)count * sizeof *weight);
+    for (int64_t k = 0; k < facets->num_facets; ++k) {
+        const tess_facet_box *box = &facets->facet[k].box;
+        const int64_t first = tess_max_i64(box->x0, x0),
+                      end = tess_min_i64(box->x1, x1);
+        if (k == facet || row < box->y0 || row >= box->y1 || first >= end) continue;
+        find_slope(facets, work, k, row, x0, x1, work->slope);
+        for (int64_t x = 0; x < count; ++x)
+            work->sum[x] += work->slope[x];
+    }
+    for (int64_t x = 0; x < count; ++x)
+        weight[x] = work->inside[x] && work->sum[x] > 0 ? weight[x] / work->sum[x] : 0;
+}
