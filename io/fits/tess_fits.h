@@ -257,6 +257,28 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
 tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
                               const tess_image_meta *meta, const tess_fits_rows *rows);
 
+/** A point with a text beside it, and a line, over an image [pixels, from 0]. */
+typedef struct tess_preview_point {
+    double at[2]; /**< x, y */
+    const char *text;
+} tess_preview_point;
+typedef struct tess_preview_line {
+    double from[2], to[2];
+} tess_preview_line;
+
+/** What is drawn over an image. */
+typedef struct tess_preview_marks {
+    int64_t num_lines, num_points;
+    tess_preview_line *line;   /**< [num_lines]; they belong to the caller */
+    tess_preview_point *point; /**< [num_points] */
+} tess_preview_marks;
+
+/** The same with marks. Collective. */
+tess_status tess_preview_hold_marked(tess_comm *comm, const char *path,
+                                     tess_held_files *held, const tess_image_meta *meta,
+                                     const tess_fits_rows *rows,
+                                     const tess_preview_marks *marks);
+
 #ifdef __cplusplus
 }
 #endif

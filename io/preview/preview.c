@@ -367,7 +367,7 @@ static preview_layout arrange(const preview_image *image)
 }
 
 static tess_status draw(const tess_image_meta *meta, preview_image *image,
-                        preview_canvas *canvas)
+                        const tess_preview_marks *marks, preview_canvas *canvas)
 {
     tess_status status = TESS_OK;
     preview_layout layout = arrange(image);
@@ -389,6 +389,7 @@ static tess_status draw(const tess_image_meta *meta, preview_image *image,
     tess_preview_map(stretch.kind, what.map);
     if (what.has_horizon) TESS_TRY(continue_image(meta, &layout, image));
     draw_pixels(canvas, &what);
+    if (marks) tess_preview_marks_draw(canvas, &layout, marks);
     tess_canvas_frame(canvas, layout.left, layout.top, layout.right, layout.bottom,
                       layout.line);
     tess_preview_axes_choose(meta, &layout, &axes);
@@ -447,6 +448,14 @@ cleanup:
 tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files *held,
                               const tess_image_meta *meta, const tess_fits_rows *rows)
 {
+    return tess_preview_hold_marked(comm, path, held, meta, rows, NULL);
+}
+
+tess_status tess_preview_hold_marked(tess_comm *comm, const char *path,
+                                     tess_held_files *held, const tess_image_meta *meta,
+                                     const tess_fits_rows *rows,
+                                     const tess_preview_marks *marks)
+{
     tess_status status = TESS_OK;
     preview_image image = {0};
     preview_canvas canvas = {0};
@@ -459,7 +468,7 @@ tess_status tess_preview_hold(tess_comm *comm, const char *path, tess_held_files
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_preview_reduce(comm, meta, rows, MAX_SIDE, &image));
     if (tess_comm_rank(comm) == 0) {
-        status = draw(meta, &image, &canvas);
+        status = draw(meta, &image, marks, &canvas);
         if (status == TESS_OK) status = write_png(path, &canvas, held);
     }
     TESS_TRY(tess_comm_agree(comm, status));

@@ -204,6 +204,10 @@ void tess_preview_bar(preview_canvas *canvas, const preview_layout *layout, int 
  */
 double tess_preview_unit(const char *unit, double largest, char text[48]);
 
+/** Draw lines, and points with their texts, inside the plot. */
+void tess_preview_marks_draw(preview_canvas *canvas, const preview_layout *layout,
+                             const tess_preview_marks *marks);
+
 /* ---- the file ---- */
 
 /** Write pixels of three bytes, rows downwards, to a temporary file of `path`, which
