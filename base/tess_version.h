@@ -13,9 +13,11 @@ const char *tess_version_compiler(void);
 const char *tess_version_libraries(void);
 
 /** The version of OpenMP; the GPUs for which code was compiled; the library that reads
- * MeasurementSets. A part that is left out is "none (built without ...)". */
+ * MeasurementSets, and that of solutions. A part that is left out is "none (built
+ * without ...)". */
 const char *tess_version_openmp(void);
 const char *tess_version_gpu(void);
 const char *tess_version_ms(void);
+const char *tess_version_hdf5(void);
 
 #endif

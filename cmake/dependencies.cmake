@@ -10,6 +10,18 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 find_library(ERFA_LIBRARY erfa REQUIRED)
 find_path(ERFA_INCLUDE_DIR erfa.h REQUIRED)
 
+# Debian has HDF5 without MPI in folders of its own; a plain one is found, too.
+set(TESS_HAVE_HDF5 OFF)
+if(TESS_HDF5)
+    find_library(HDF5_LIBRARY NAMES hdf5_serial hdf5)
+    find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
+    if(HDF5_LIBRARY AND HDF5_INCLUDE_DIR)
+        set(TESS_HAVE_HDF5 ON)
+    else()
+        message(STATUS "HDF5 not found: built without solutions (h5parm)")
+    endif()
+endif()
+
 # memkind is looked for when a program runs; ON insists that it is there already.
 if(TESS_MEMKIND AND NOT TESS_MEMKIND STREQUAL "AUTO")
     find_library(MEMKIND_LIBRARY NAMES memkind libmemkind.so.0 REQUIRED)

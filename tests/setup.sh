@@ -4,7 +4,7 @@
 
 TESS_BUILD_PACKAGES="build-essential cmake ninja-build pkg-config openmpi-bin \
 libopenmpi-dev libfftw3-dev libcfitsio-dev casacore-dev liberfa-dev libjansson-dev \
-libpng-dev libcminpack-dev python3"
+libpng-dev libcminpack-dev libhdf5-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
 # Peers that some tests compare with, a module system that loads what is installed, a batch
 # system to submit jobs to, and what makes a bare machine, or several nodes of one; those tests

@@ -13,16 +13,18 @@
  * Weights sum to 1 in all pixels of facets and are 0 elsewhere, also beside outer
  * borders.
  *
- *  Every rank holds the vertices of all facets and a line about each, and no pixel. All
- *  functions are Local, and give the same on all ranks.
+ *  Every rank holds the vertices of all facets and a line about each, and no pixel.
+ *  Functions are Local unless they say otherwise, and give the same on all ranks.
  */
 #ifndef TESS_FACETS_H
 #define TESS_FACETS_H
 
 #include <stdint.h>
 
+#include "tess_comm.h"
 #include "tess_geom.h"
 #include "tess_region_file.h"
+#include "tess_solutions.h"
 #include "tess_source_list.h"
 #include "tess_status.h"
 
@@ -117,5 +119,20 @@ tess_status tess_facets_brightest(const tess_facet_image *image,
                                   const tess_source_list *list, int64_t most,
                                   double separation_rad, tess_region **direction,
                                   int64_t *num_directions);
+
+/* ---- solutions ---- */
+
+/** The directions of a file of solutions; freed with tess_free(). Errors of
+ *  tess_solutions_sources(). Collective. */
+tess_status tess_facets_solved(tess_comm *comm, const char *path,
+                               tess_region **direction, int64_t *num_directions);
+
+/** Solutions in the directions of facets, which take the place of those of `opts`.
+ *  Errors of tess_solutions_read(), and TESS_ERR_INPUT if the nearest direction of a
+ *  file with several is farther from a facet than half of the facet's longer side.
+ *  Collective. */
+tess_status tess_facets_solutions(tess_comm *comm, const tess_facets *facets,
+                                  const tess_solutions_opts *opts,
+                                  tess_solutions **solutions);
 
 #endif

@@ -151,7 +151,7 @@ def check_spack(suite):
     suite.equal("Spack: options that the project does not have", unknown, [])
     needs = {re.split(r"[@: ]", a[0])[0] for a, _ in recorder.named("depends_on")}
     # What cmake/dependencies.cmake looks for, by Spack's names of it.
-    wanted = {"fftw", "cfitsio", "cminpack", "jansson", "erfa", "libpng", "mpi", "casacore",
+    wanted = {"fftw", "cfitsio", "cminpack", "jansson", "erfa", "libpng", "mpi", "casacore", "hdf5",
               "cmake", "pkgconfig", "c", "cxx"}
     suite.equal("Spack: needed and not asked for", sorted(wanted - needs), [])
     looked = set(re.findall(r"pkg_check_modules\(\w+ REQUIRED IMPORTED_TARGET (\w+)\)",

@@ -17,7 +17,7 @@ ROOMS = {
              ""),
     "clean": ("", "cpu"),
     "grid": ("bricks", "tile", "projection", "density", ""),
-    "io": ("files", "fits", "vis", "preview", "checkpoint", "regions"),
+    "io": ("files", "fits", "vis", "preview", "checkpoint", "regions", "solutions"),
     "app/imager": (
         "samples",
         "engine/machine", "engine/images", "engine/steps", "engine/plan", "engine/exchange",

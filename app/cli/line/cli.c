@@ -343,4 +343,5 @@ void tess_built_print(FILE *out)
     print_processors(out);
     fprintf(out, "%-16s%s\n", "fast memory", tess_fast_memory_text());
     fprintf(out, "%-16s%s\n", "MeasurementSets", tess_version_ms());
+    fprintf(out, "%-16s%s\n", "solutions", tess_version_hdf5());
 }

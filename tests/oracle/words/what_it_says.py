@@ -83,7 +83,7 @@ def check_convolve(suite):
 
 def check_built(suite, text):
     """A line for each part that a build may have, which agrees with what it does."""
-    labels = ("MPI", "OpenMP", "GPUs", "processor code", "fast memory", "MeasurementSets")
+    labels = ("MPI", "OpenMP", "GPUs", "processor code", "fast memory", "MeasurementSets", "solutions")
     built = {label: line[len(label):].strip() for line in text.splitlines()[3:]
              for label in labels if line.startswith(label + " ")}
     if not suite.equal("--version: parts", sorted(built), sorted(labels)):

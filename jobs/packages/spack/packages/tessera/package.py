@@ -19,6 +19,7 @@ class Tessera(CMakePackage, CudaPackage):
     variant("mpi", default=True, description="Several ranks")
     variant("openmp", default=True, description="Several threads a rank")
     variant("casacore", default=True, description="Read and write MeasurementSets")
+    variant("hdf5", default=True, description="Read solutions of calibrations (h5parm)")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build", when="+casacore")
@@ -33,6 +34,7 @@ class Tessera(CMakePackage, CudaPackage):
     depends_on("libpng")
     depends_on("mpi@3.1:", when="+mpi")
     depends_on("casacore@3.4:", when="+casacore")
+    depends_on("hdf5@1.10:", when="+hdf5")
     depends_on("cmocka", type="test")
 
     conflicts("cuda_arch=none", when="+cuda", msg="name the GPUs: cuda_arch=80 or 90")
@@ -42,6 +44,7 @@ class Tessera(CMakePackage, CudaPackage):
             self.define_from_variant("TESS_MPI", "mpi"),
             self.define_from_variant("TESS_OPENMP", "openmp"),
             self.define_from_variant("TESS_MS", "casacore"),
+            self.define_from_variant("TESS_HDF5", "hdf5"),
             self.define_from_variant("TESS_CUDA", "cuda"),
             self.define("TESS_TESTS", self.run_tests),
         ]

@@ -1,0 +1,113 @@
+/** @file tess_solutions.h
+ *  Gains of antennas, by direction, time and frequency: solutions of calibrations in
+ *  files of the format h5parm.
+ *
+ *  A file has a group `sol000` with directions (`source`) and solution tables, each of
+ * a type: amplitude, phase [rad], tec [1e16 / m²], clock [s], rotation [rad],
+ *  rotationmeasure [rad/m²]. Their axes may be in any order, and may be absent. Values
+ *  of weight 0, and those that are not finite, do not count.
+ *
+ *  The Jones matrix of a direction is the product of those of the files, in their
+ * order, and within a file of its tables, in the order in which they are asked for. An
+ *  amplitude and a phase of one file are one matrix: of one value (scalar), two
+ *  (diagonal) or four. With frequency ν and wavelength λ, the phase of a TEC is
+ *  −8.44797245e9 TEC / ν and that of a clock 2π ν t, and a rotation measure rotates by
+ *  λ² RM. Rotations are those of linear feeds, (cos, −sin; sin, cos).
+ *
+ *  Every rank holds the values of the antennas, directions, times and frequencies that
+ *  are asked for, 8 bytes each; no rank holds more but for the first, which reads the
+ *  file in pieces of 64 MiB.
+ */
+#ifndef TESS_SOLUTIONS_H
+#define TESS_SOLUTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Names of directions and antennas, which end with NUL. */
+typedef char tess_solution_name[129];
+
+/** A direction of a file. */
+typedef struct tess_solution_source {
+    tess_solution_name name;
+    double ra_rad, dec_rad; /**< J2000 */
+} tess_solution_source;
+
+/** Which files and tables, and for what. Texts and arrays belong to the caller. */
+typedef struct tess_solutions_opts {
+    const char *const *path; /**< [num_files] */
+    int num_files;
+    const char *const *table; /**< [num_tables], each in at least one file; none:
+                                   amplitude000 and phase000, those that are there */
+    int num_tables;
+    bool is_linear; /**< between values in time and frequency; else the nearest */
+    const char *const *antenna; /**< [num_antennas] by name; NULL: those of the first
+                                     table */
+    int64_t num_antennas;
+    const double (
+        *direction)[2]; /**< [num_directions] right ascension and declination
+                             [rad], for which the nearest of a file is taken */
+    int64_t num_directions;
+    double time_mjd_s[2]; /**< first and last; 0: all times of the files */
+    double freq_hz[2];    /**< lowest and highest; 0: all frequencies */
+} tess_solutions_opts;
+
+typedef struct tess_solutions tess_solutions;
+
+/** The directions of a file; freed with tess_free(). Errors of tess_solutions_read().
+ *  Collective. */
+tess_status tess_solutions_sources(tess_comm *comm, const char *path,
+                                   tess_solution_source **source, int64_t *num);
+
+/** Read on rank 0, and send to all. TESS_ERR_IO; TESS_ERR_INPUT naming file and table:
+ *  no such table, a type that is not known, an antenna or a direction that it lacks,
+ *  times or frequencies without a solution (outside of the file's by more than one of
+ *  its steps, unless it has only one), no value of a direction that counts.
+ *  TESS_ERR_RESOURCE: without HDF5, or for lack of memory. Collective. */
+tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts,
+                                tess_solutions **solutions);
+void tess_solutions_free(tess_solutions *solutions); /**< NULL is fine. Local. */
+
+/** The Jones matrix (XX, XY, YX, YY: real and imaginary parts) of an antenna and a
+ *  direction, as numbered in the options, at a time and a frequency: times and
+ *  frequencies outside take the ends. False, and a matrix of zeros: the value that is
+ *  nearest does not count, nor do visibilities of this antenna. Local, thread-safe. */
+bool tess_solutions_jones(const tess_solutions *solutions, int64_t antenna,
+                          int64_t direction, double time_mjd_s, double freq_hz,
+                          double jones[4][2]);
+
+/** The direction of a file that a direction of the options takes. */
+typedef struct tess_solution_match {
+    tess_solution_name name;
+    double separation_rad; /**< from it */
+    bool is_only;          /**< the file has only this one, or depends on none (then the
+                                name is "") */
+} tess_solution_match;
+
+/** Of a file and a direction, as numbered in the options. Local. */
+const tess_solution_match *tess_solutions_match(const tess_solutions *solutions,
+                                                int file, int64_t direction);
+
+/** What the values of a table are, of one direction. */
+typedef struct tess_solution_range {
+    const char *table, *unit; /**< "phase000", "rad" */
+    double least, most;
+    int64_t num_values, num_bad; /**< those that do not count are bad */
+} tess_solution_range;
+
+/** Number of tables that were read, of all files; and the range of one. Local. */
+int tess_solutions_num_tables(const tess_solutions *solutions);
+tess_solution_range tess_solutions_range(const tess_solutions *solutions, int table,
+                                         int64_t direction);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
