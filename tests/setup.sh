@@ -89,7 +89,7 @@ tess_setup_peers() {
 }
 
 # Sets TESS_TEST_PYTHON: the one given, else a virtual environment under $1 that sees
-# Debian's numpy, astropy and casacore and adds ducc0 (a peer; optional).
+# Debian's numpy, astropy and casacore and adds ducc0 and h5py (peers; optional).
 tess_setup_python() {
     local folder=$1
     if [ -n "${TESS_TEST_PYTHON:-}" ]; then
@@ -101,10 +101,12 @@ tess_setup_python() {
         tess_say "making a Python environment for the tests in $folder"
         "$TESS_TEST_PYTHON" -m venv --system-site-packages "$folder" || return 0
     fi
-    if ! "$folder/bin/python" -c 'import ducc0' 2>/dev/null; then
-        "$folder/bin/python" -m pip install -q --disable-pip-version-check ducc0 ||
-            tess_say "ducc0 is not available: comparisons with it are skipped"
-    fi
+    local peer
+    for peer in ducc0 h5py; do
+        "$folder/bin/python" -c "import $peer" 2>/dev/null ||
+            "$folder/bin/python" -m pip install -q --disable-pip-version-check "$peer" ||
+            tess_say "$peer is not available: comparisons with it are skipped"
+    done
     if ! "$folder/bin/python" -c 'import numpy, astropy' 2>/dev/null; then
         "$folder/bin/python" -m pip install -q --disable-pip-version-check \
             numpy astropy ||

@@ -1,10 +1,10 @@
 /* Solutions for the facets of an image: a direction for each, which is not far away. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tess_facets.h"
 #include "tess_mem.h"
-#include "tess_minmax.h"
 #include "tess_text.h"
 
 tess_status tess_facets_solved(tess_comm *comm, const char *path,
@@ -45,9 +45,8 @@ static tess_status check_separation(const tess_facets *facets,
     tess_status status = TESS_OK;
     const tess_facet *facet = &facets->facet[k];
     const tess_solution_match *match = tess_solutions_match(solutions, file, k);
-    const int64_t side =
-        tess_max_i64(facet->box.x1 - facet->box.x0, facet->box.y1 - facet->box.y0);
-    const double half_rad = 0.5 * (double)side * facets->image.geom.scale_rad;
+    const double half_rad =
+        0.5 * sqrt((double)facet->num_pixels) * facets->image.geom.scale_rad;
     char away[48];
     if (match->is_only || match->separation_rad <= half_rad) goto cleanup;
     tess_text_angle(match->separation_rad, away, sizeof away);

@@ -183,7 +183,8 @@ tess_solution_range tess_solutions_range(const tess_solutions *solutions, int ta
     const solution_values *of = &solutions->table[table];
     const int64_t each = solution_values_count(of) / of->num[H5PARM_DIR];
     const double *value = of->value + of->held[direction] * each;
-    tess_solution_range range = {.table = of->name,
+    tess_solution_range range = {.file = of->file,
+                                 .table = of->name,
                                  .unit = units[of->kind],
                                  .least = INFINITY,
                                  .most = -INFINITY,

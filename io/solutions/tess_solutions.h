@@ -97,6 +97,7 @@ const tess_solution_match *tess_solutions_match(const tess_solutions *solutions,
 
 /** What the values of a table are, of one direction. */
 typedef struct tess_solution_range {
+    int file;                 /**< of the options */
     const char *table, *unit; /**< "phase000", "rad" */
     double least, most;
     int64_t num_values, num_bad; /**< those that do not count are bad */

@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include <argp.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "facets_report.h"
 #include "option_rules.h"
 #include "options.h"
 #include "tess_cli.h"
+#include "tess_mem.h"
 #include "tess_subcommands.h"
 
 static const char doc[] =
@@ -18,9 +20,13 @@ static const char doc[] =
     "WSClean write it. The facets of a list are the Voronoi cells of its sources in "
     "the "
     "image. Facets that overlap are refused.\n\n"
+    "Solutions of an h5parm are matched by angle; a direction farther from a facet "
+    "than "
+    "half of it is refused.\n\n"
     "Examples:\n"
     "  tessera facets facets.reg --like out-image.fits --png facets.png\n"
     "  tessera facets sources.txt --number 20 --like out-image.fits -o facets.reg\n"
+    "  tessera facets facets.reg --like out-image.fits --solutions solutions.h5\n"
     "  tessera facets facets.reg --size 8192 --scale 1.5asec \\\n"
     "      --center 4h00m00s,-30d00m00s";
 
@@ -34,6 +40,8 @@ enum {
     OPT_SEPARATION,
     OPT_FEATHER,
     OPT_PADDING,
+    OPT_SOLUTIONS,
+    OPT_SOLTABS,
     OPT_PNG,
     OPT_OVERWRITE
 };
@@ -57,6 +65,14 @@ static const struct argp_option options[] = {
      0},
     {"padding", OPT_PADDING, "FACTOR", 0,
      "Show columns and rows with this much padding (default 1)", 0},
+    {"solutions", OPT_SOLUTIONS, "FILE[,FILE...]", 0,
+     "Show the directions and values that facets take from these h5parm files. Without "
+     "FILE, make facets around the directions of the first of them",
+     0},
+    {"soltabs", OPT_SOLTABS, "NAME[,NAME...]", 0,
+     "Take these solution tables (default: amplitude000 and phase000, those that are "
+     "there)",
+     0},
     {"output", 'o', "FACETS.reg", 0, "Write the facets to this region file", 0},
     {"png", OPT_PNG, "FILE.png", 0, "Draw the facets over the image of --like", 0},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace existing files", 0},
@@ -97,6 +113,32 @@ static tess_status take_dec(const tess_option_rule *rule, const char *text, void
     return tess_parse_dec(text, value);
 }
 
+/* Cuts the value of an option at commas. */
+static tess_status take_names(const tess_option_rule *rule, const char *text,
+                              void *value)
+{
+    tess_status status = TESS_OK;
+    enum { MOST = sizeof((facets_names *)0)->name / sizeof(char *) };
+    facets_names names = {.text = tess_strdup(text)};
+    facets_names *into = value;
+    char *next = names.text;
+    (void)rule;
+    if (!next) TESS_FAIL(TESS_ERR_ALLOC, "no memory for '%s'", text);
+    while (next) {
+        const char *name = strsep(&next, ",");
+        if (!*name || names.num == MOST)
+            TESS_FAIL(TESS_ERR_USAGE, "'%s' is no list of at most %d names", text,
+                      MOST);
+        names.name[names.num++] = name;
+    }
+    tess_free(into->text);
+    *into = names;
+    names.text = NULL;
+cleanup:
+    tess_free(names.text);
+    return status;
+}
+
 #define AT(member) offsetof(facets_args, member)
 
 static const tess_option_rule rules[] = {
@@ -110,6 +152,8 @@ static const tess_option_rule rules[] = {
     {OPT_SEPARATION, tess_take_scale, .offset = AT(separation_rad)},
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_PADDING, tess_take_number, .offset = AT(padding), .min = 1, .max = 10},
+    {OPT_SOLUTIONS, take_names, .offset = AT(solutions)},
+    {OPT_SOLTABS, take_names, .offset = AT(tables)},
     {'o', tess_take_text, .offset = AT(output)},
     {OPT_PNG, tess_take_text, .offset = AT(picture)},
     {OPT_OVERWRITE, tess_take_flag, .offset = AT(overwrite)},
@@ -136,9 +180,11 @@ static tess_status check(const facets_args *args)
         args->nx > 0 && args->scale_rad > 0 && args->has_ra && args->has_dec;
     const bool has_any =
         args->nx > 0 || args->scale_rad > 0 || args->has_ra || args->has_dec;
-    if (!args->input)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "no facets given; name a region file or a list of sources");
+    if (!args->input && args->solutions.num == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "no facets given; name a region file or a list of "
+                                  "sources, or --solutions");
+    if (args->tables.num > 0 && args->solutions.num == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --solutions FILE");
     if (args->like && has_any)
         TESS_FAIL(TESS_ERR_USAGE, "--like gives the pixels; leave out --size, --scale, "
                                   "--center, --ra and --dec");
@@ -162,6 +208,8 @@ tess_status tess_cmd_facets(tess_comm *comm, int argc, char **argv)
     TESS_TRY(check(&args));
     TESS_TRY(facets_report(comm, &args));
 cleanup:
+    tess_free(args.solutions.text);
+    tess_free(args.tables.text);
     tess_cli_free(&cli);
     return status;
 }

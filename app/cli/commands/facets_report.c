@@ -21,11 +21,13 @@
 typedef struct facets_job {
     tess_comm *comm;
     const facets_args *args;
+    const char *source; /* the file that facets come from */
     tess_facet_image image;
     tess_fits_model pixels; /* of --like */
     tess_image_meta meta;
     tess_region_list regions;
     tess_facets facets;
+    tess_solutions *solutions; /* NULL: none are asked for */
     tess_held_files held;
 } facets_job;
 
@@ -92,15 +94,31 @@ cleanup:
     return status;
 }
 
+/* Facets around the directions of solutions. Collective. */
+static tess_status take_solved(facets_job *job)
+{
+    tess_status status = TESS_OK;
+    tess_region *direction = NULL;
+    int64_t num = 0;
+    TESS_TRY(tess_facets_solved(job->comm, job->source, &direction, &num));
+    TESS_TRY(tess_comm_agree(
+        job->comm, tess_facets_tessellate(&job->image, direction, num, &job->regions)));
+cleanup:
+    tess_free(direction);
+    return status;
+}
+
 /* Collective. */
 static tess_status take_regions(facets_job *job)
 {
     tess_status status = TESS_OK;
     const facets_args *args = job->args;
     tess_source_list list = {0};
-    bool is_list;
-    TESS_TRY(tess_source_list_is(job->comm, args->input, &is_list));
-    if (is_list) {
+    bool is_list = false;
+    if (args->input) TESS_TRY(tess_source_list_is(job->comm, args->input, &is_list));
+    if (!args->input) {
+        TESS_TRY(take_solved(job));
+    } else if (is_list) {
         TESS_TRY(tess_source_list_read(job->comm, args->input, &list));
         TESS_TRY(tess_comm_agree(job->comm, tessellate(job, &list)));
     } else {
@@ -111,11 +129,22 @@ static tess_status take_regions(facets_job *job)
         TESS_TRY(tess_region_file_read(job->comm, args->input, &job->regions));
     }
     TESS_TRY(tess_comm_agree(job->comm,
-                             tess_facets_create(args->input, &job->regions, &job->image,
+                             tess_facets_create(job->source, &job->regions, &job->image,
                                                 args->feather, &job->facets)));
 cleanup:
     tess_source_list_free(&list);
     return status;
+}
+
+/* Collective. */
+static tess_status take_solutions(facets_job *job)
+{
+    const facets_args *args = job->args;
+    const tess_solutions_opts opts = {.path = args->solutions.name,
+                                      .num_files = args->solutions.num,
+                                      .table = args->tables.name,
+                                      .num_tables = args->tables.num};
+    return tess_facets_solutions(job->comm, &job->facets, &opts, &job->solutions);
 }
 
 /* ---- the table ---- */
@@ -125,7 +154,7 @@ static void print_head(const facets_job *job, int width)
     const tess_geom *geom = &job->image.geom;
     const long long num = job->facets.num_facets;
     char path[256], scale[48];
-    snprintf(path, sizeof path, "%s", job->args->input);
+    snprintf(path, sizeof path, "%s", job->source);
     tess_text_angle(geom->scale_rad, scale, sizeof scale);
     printf("%s: %lld facet%s in %lld x %lld pixels of %s\n", tess_text_clean(path), num,
            num == 1 ? "" : "s", (long long)geom->nx, (long long)geom->ny, scale);
@@ -250,6 +279,8 @@ static tess_status check_outputs(const facets_args *args)
         TESS_TRY(tess_out_check_target(path[k], args->overwrite));
         TESS_TRY(tess_out_check_other(path[k], args->input));
         TESS_TRY(tess_out_check_other(path[k], args->like));
+        for (int j = 0; j < args->solutions.num; ++j)
+            TESS_TRY(tess_out_check_other(path[k], args->solutions.name[j]));
     }
     TESS_TRY(tess_out_check_distinct(args->output, args->picture));
 cleanup:
@@ -260,18 +291,24 @@ tess_status facets_report(tess_comm *comm, const facets_args *args)
 {
     tess_status status = TESS_OK;
     const bool first = tess_comm_rank(comm) == 0;
-    facets_job job = {
-        .comm = comm, .args = args, .held = {.overwrite = args->overwrite}};
+    facets_job job = {.comm = comm,
+                      .args = args,
+                      .source = args->input ? args->input : args->solutions.name[0],
+                      .held = {.overwrite = args->overwrite}};
     TESS_TRY(tess_comm_agree(comm, first ? check_outputs(args) : TESS_OK));
     TESS_TRY(tess_comm_agree(comm, take_image(&job)));
     TESS_TRY(take_regions(&job));
+    if (args->solutions.num > 0) TESS_TRY(take_solutions(&job));
     if (args->output)
         TESS_TRY(tess_comm_agree(comm, first ? write_regions(&job) : TESS_OK));
     if (args->picture) TESS_TRY(draw_picture(&job));
     TESS_TRY(tess_held_publish(comm, &job.held));
     if (first) print_table(&job);
+    if (first && job.solutions)
+        facets_print_solutions(args, &job.facets, job.solutions);
 cleanup:
     tess_held_free(&job.held);
+    tess_solutions_free(job.solutions);
     tess_facets_free(&job.facets);
     tess_region_list_free(&job.regions);
     return status;

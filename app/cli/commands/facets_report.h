@@ -8,11 +8,20 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_facets.h"
 #include "tess_status.h"
+
+/** Names that commas separate in the value of an option. */
+typedef struct facets_names {
+    char *text; /**< owned */
+    int num;
+    const char *name[16]; /**< in `text` */
+} facets_names;
 
 /** Options of `tessera facets`; what is not given is 0 or NULL. */
 typedef struct facets_args {
-    const char *input; /**< a region file, or a list of sources */
+    const char *input; /**< a region file, or a list of sources; NULL: facets around
+                            the directions of the first file of solutions */
     int64_t number;    /**< of sources of a list; 0: all */
     double separation_rad;
     const char *like; /**< an image, or NULL for the pixels below */
@@ -20,6 +29,7 @@ typedef struct facets_args {
     double scale_rad, ra_rad, dec_rad;
     bool has_ra, has_dec;
     double feather, padding;
+    facets_names solutions, tables;
     const char *output, *picture;
     bool overwrite;
 } facets_args;
@@ -27,5 +37,10 @@ typedef struct facets_args {
 /** Read or make facets, print a table of them on rank 0, and write the region file and
  *  the picture. Errors of the files. Collective. */
 tess_status facets_report(tess_comm *comm, const facets_args *args);
+
+/** Print which directions facets take from files of solutions, and which values these
+ *  have. Local. */
+void facets_print_solutions(const facets_args *args, const tess_facets *facets,
+                            const tess_solutions *solutions);
 
 #endif

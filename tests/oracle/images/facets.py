@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """tessera facets: pixels of facets against a polygon test of numpy, tessellations of lists of
-sources, region files as they are in the wild, pictures, and what is refused."""
+sources, region files as they are in the wild, pictures, solutions against what h5py reads, and
+what is refused."""
 import os
 import re
 import struct
+import subprocess
 import sys
 import zlib
 
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from e2e import Suite, data_folder, mpiexec, tessera  # noqa: E402
+from e2e import Suite, data_folder, lacks, mpiexec, tessera  # noqa: E402
 
 RA, DEC, SIZE, SCALE = 125.0, 34.0, 512, 15.0  # degrees, degrees, pixels, arcsec
 WHERE = ("--size", SIZE, "--scale", f"{SCALE}asec", "--ra", f"{RA}deg", "--dec", f"{DEC}deg")
@@ -174,6 +176,145 @@ def check_refused(suite, regions):
         suite.true(f"usage: {result.errors()}", result.status == 2 and words in result.errors()[0])
 
 
+# ---- solutions ----
+
+ORDER = ("dir", "ant", "time", "freq", "pol")
+
+
+def have_h5py():
+    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
+        lacks("solutions: built without HDF5")
+        return False
+    try:
+        import h5py  # noqa: F401
+    except ImportError:
+        lacks("what an h5parm holds: h5py is not installed")
+        return False
+    return True
+
+
+def stored(path):
+    """Amplitudes and phases in the order above, axes by name, and directions, by h5py."""
+    import h5py
+    with h5py.File(path, "r") as file:
+        group = file["sol000"]
+        tables = [group[name] for name in ("amplitude000", "phase000")]
+        axes = [table["val"].attrs["AXES"].decode().split(",") for table in tables]
+        values = [np.transpose(table["val"][:], [a.index(k) for k in ORDER]) for table, a in zip(tables, axes)]
+        weights = [np.transpose(table["weight"][:], [a.index(k) for k in ORDER]) for table, a in zip(tables, axes)]
+        axis = {k: tables[0][k][:] for k in ORDER}
+        return values, weights, axis, np.array(group["source"]["dir"], float)
+
+
+def nearest(axis, at):
+    return int(np.argmin(np.abs(axis - at)))
+
+
+def ask(path, how, axis, where, questions):
+    """Answers of solution_gains: whether each counts, and its matrix."""
+    text = "\n".join([f"{len(axis['ant'])} {len(where)}", *(name.decode() for name in axis["ant"]),
+                      *("%.17g %.17g" % tuple(w) for w in where),
+                      *("%d %d %.17g %.17g" % q for q in questions)])
+    result = subprocess.run([os.environ["TESS_SOLUTION_GAINS"], path, "amplitude000,phase000", how], input=text,
+                            text=True, capture_output=True, timeout=60, check=False)
+    found = np.array([line.split() for line in result.stdout.splitlines()], float)
+    if result.returncode or len(found) != len(questions):
+        return None, result.stderr
+    return found[:, 0] > 0, found[:, 1::2] + 1j * found[:, 2::2]
+
+
+def check_gains(suite, path):
+    """Matrices at places between and beyond the values, against arrays of h5py."""
+    (amplitude, phase), weights, axis, where = stored(path)
+    random = np.random.default_rng(3)
+    time, freq = (axis[k] for k in ("time", "freq"))
+    questions = [(int(random.integers(len(axis["ant"]))), int(random.integers(len(where))),
+                  random.uniform(time[0] - 100, time[-1] + 100), random.uniform(freq[0] - 1e6, freq[-1] + 1e6))
+                 for _ in range(200)]
+    good, found = ask(path, "nearest", axis, where, questions)
+    if good is None:
+        suite.true(f"{os.path.basename(path)} is read: {found}", False)
+        return
+    worst, wrong = 0, 0
+    for q, counts, matrix in zip(questions, good, found):
+        at = (q[1], q[0], nearest(time, q[2]), nearest(freq, q[3]))
+        gain = amplitude[at] * np.exp(1j * phase[at])
+        full = {1: [0, None, None, 0], 2: [0, None, None, 1], 4: [0, 1, 2, 3]}[len(gain)]
+        here = np.array([0 if k is None else gain[k] for k in full])
+        is_good = np.isfinite(here).all() and weights[0][at].all() and weights[1][at].all()
+        wrong += counts != is_good
+        worst = max(worst, np.abs(matrix - here * is_good).max() if is_good else np.abs(matrix).max())
+    suite.equal(f"{os.path.basename(path)}: values that count otherwise", wrong, 0)
+    suite.below(f"{os.path.basename(path)}: matrices", worst, 1e-12 * np.nanmax(amplitude))
+
+
+def check_linear(suite, path):
+    """Bilinear in time and frequency: amplitudes, and phases the shorter way round."""
+    (amplitude, phase), _, axis, where = stored(path)
+    time, freq = axis["time"], axis["freq"]
+    questions = [(a, d, time[1] + 0.3 * (time[2] - time[1]), freq[0] + 0.8 * (freq[1] - freq[0]))
+                 for a in range(len(axis["ant"])) for d in range(len(where))]
+    _, found = ask(path, "linear", axis, where, questions)
+    worst = 0
+    for (a, d, _, _), matrix in zip(questions, found):
+        share = np.array([[.7 * .2, .7 * .8], [.3 * .2, .3 * .8]])[..., None]
+        near = phase[d, a, 1, 1]
+        turn = np.angle(np.exp(1j * (phase[d, a, 1:3, :2] - near)))
+        gain = (share * amplitude[d, a, 1:3, :2]).sum((0, 1)) * np.exp(1j * (near + (share * turn).sum((0, 1))))
+        worst = max(worst, np.abs(matrix[[0, 3]] - gain).max())
+    suite.below(f"{os.path.basename(path)}: linear", worst, 1e-12)
+
+
+def check_table(suite, folder, regions):
+    """Ranges of values, and facets around the directions of solutions."""
+    path = os.path.join(folder, "solutions.h5")
+    (amplitude, phase), _, _, _ = stored(path)
+    ranks = 2 if mpiexec() else 1
+    shown = tessera("facets", regions, *WHERE, "--solutions", path, ranks=ranks)
+    suite.ran(f"solutions of facets on {ranks} ranks", shown)
+    found = re.findall(r"^  (dir\d) +\[(dir\d)\] +\S+ +(\S+) to (\S+) +(\S+) to (\S+) rad", shown.out, re.M)
+    suite.equal("directions by angle", [(f[0], f[1]) for f in found], [(f"dir{k}",) * 2 for k in range(3)])
+    for k, row in enumerate(found):
+        mine = [f(v[k]) for v in (amplitude, phase) for f in (np.min, np.max)]
+        suite.below(f"dir{k}: ranges", np.abs(np.array(row[2:], float) - mine).max(), 0.006)
+    made = tessera("facets", "--solutions", path, *WHERE)
+    suite.equal("facets around directions", [row[0] for row in rows(made.out)], [f"[dir{k}]" for k in range(3)])
+
+
+def check_refused_solutions(suite, folder, regions):
+    import h5py
+    path, away, empty = os.path.join(folder, "solutions.h5"), suite.path("away.h5"), suite.path("empty.h5")
+    for name in (away, empty):
+        with open(path, "rb") as file, open(name, "wb") as out:
+            out.write(file.read())
+    with h5py.File(away, "a") as file:
+        source = file["sol000/source"][:]
+        source["dir"][1] += (0, .03)
+        file["sol000/source"][:] = source
+    with h5py.File(empty, "a") as file:
+        file["sol000/phase000/val"][...] = np.nan
+    cases = [((path, "--soltabs", "phase007"), ("solutions.h5", "'phase007'", "amplitude000, phase000")),
+             ((away,), ("away.h5", "facet 'dir1'", "more than half")),
+             ((empty,), ("empty.h5", "phase000", "[dir0]", "NaN")),
+             ((regions,), ("facets.reg", "no HDF5 file")), ((path + "x",), ("solutions.h5x",))]
+    for k, (args, words) in enumerate(cases):
+        out = suite.path(f"refused-{k}.reg")
+        result = tessera("facets", regions, *WHERE, "-o", out, "--solutions", *args)
+        suite.equal(f"{os.path.basename(args[0])}: status", result.status, 3)
+        suite.true(f"one line says why: {result.err.strip()}", len(result.err.splitlines()) == 1 and
+                   all(word in result.err for word in words) and not os.path.exists(out))
+
+
+def check_solutions(suite, folder, regions):
+    if not have_h5py():
+        return
+    for name in ("solutions.h5", "real/lofar-diagonal.h5", "real/lofar-fulljones.h5"):
+        check_gains(suite, os.path.join(folder, name))
+    check_linear(suite, os.path.join(folder, "solutions.h5"))
+    check_table(suite, folder, regions)
+    check_refused_solutions(suite, folder, regions)
+
+
 def main():
     suite = Suite("facets")
     folder = data_folder("data", "facets")
@@ -183,6 +324,7 @@ def main():
     check_picture(suite, regions, os.path.join(folder, "wsclean-ddc-image.fits"))
     check_wild(suite, os.path.join(folder, "real"))
     check_refused(suite, regions)
+    check_solutions(suite, folder, regions)
     suite.finish()
 
 
