@@ -49,65 +49,70 @@ void tess_facet_work_destroy(tess_facet_work *work)
     tess_free(work);
 }
 
-/* Columns of a row that may be closer to an edge than `reach`: [first, end), not beyond
- * [x0, x1). */
-static void columns_near(const tess_facet_edge *edge, double y, double reach,
-                         int64_t x0, int64_t x1, int64_t *first, int64_t *end)
+/* Columns [x0, x1) of a row. */
+typedef struct row_part {
+    int64_t row, x0, x1;
+} row_part;
+
+/* Those columns of a part that may be closer to an edge than `reach`: [first, end). */
+static void columns_near(const tess_facet_edge *edge, double reach, row_part part,
+                         int64_t *first, int64_t *end)
 {
-    const double *low = edge->low, *high = edge->high;
+    const double *low = edge->low, *high = edge->high, y = (double)part.row;
     double left = low[0], right = high[0];
-    *first = *end = x0;
+    *first = *end = part.x0;
     if (low[1] > y + reach || high[1] < y - reach) return;
-    if (high[1] > low[1]) { /* the part of the edge that is near the row */
+    if (high[1] > low[1]) { /* the piece of the edge that is near the row */
         const double slope = (high[0] - low[0]) / (high[1] - low[1]);
         left = low[0] + slope * (fmax(low[1], y - reach) - low[1]);
         right = low[0] + slope * (fmin(high[1], y + reach) - low[1]);
     }
     const double from = fmin(left, right) - reach, to = fmax(left, right) + reach;
-    *first = (int64_t)fmin(fmax(floor(from), (double)x0), (double)x1);
-    *end = (int64_t)fmin(fmax(ceil(to) + 1, (double)x0), (double)x1);
+    *first = (int64_t)fmin(fmax(floor(from), (double)part.x0), (double)part.x1);
+    *end = (int64_t)fmin(fmax(ceil(to) + 1, (double)part.x0), (double)part.x1);
 }
 
 /* Squares of distances from a facet's border where it is closer than `reach`, and
  * reach² elsewhere: distance2[x1 - x0]. */
-static void measure_distances(const tess_facets *facets, int64_t facet, int64_t row,
-                              double reach, int64_t x0, int64_t x1, double *distance2)
+static void measure_distances(const tess_facets *facets, int64_t facet, double reach,
+                              row_part part, double *distance2)
 {
     const tess_facet *of = &facets->facet[facet];
-    for (int64_t x = x0; x < x1; ++x)
-        distance2[x - x0] = reach * reach;
+    for (int64_t x = part.x0; x < part.x1; ++x)
+        distance2[x - part.x0] = reach * reach;
     for (int64_t k = of->first_edge; k < of->end_edge; ++k) {
         const tess_facet_edge *edge = &facets->edge[k];
         int64_t first, end;
-        columns_near(edge, (double)row, reach, x0, x1, &first, &end);
+        columns_near(edge, reach, part, &first, &end);
         for (int64_t x = first; x < end; ++x)
-            distance2[x - x0] = fmin(
-                distance2[x - x0], facet_edge_distance2(edge, (double)x, (double)row));
+            distance2[x - part.x0] =
+                fmin(distance2[x - part.x0],
+                     facet_edge_distance2(edge, (double)x, (double)part.row));
     }
 }
 
-/* r(d) of a facet, slope[x1 - x0]; sets work->inside in its pixels. */
+/* r(d) of a facet, slope[x1 - x0]; sets inside[x1 - x0] in its pixels. */
 static void find_slope(const tess_facets *facets, tess_facet_work *work, int64_t facet,
-                       int64_t row, int64_t x0, int64_t x1, double *slope)
+                       row_part part, double *slope, bool *inside)
 {
     const double reach = 0.5 * facets->feather;
     const int64_t num =
-        facet_spans(facets, facet, (double)row, work->crossing, work->span);
-    memset(slope, 0, (size_t)(x1 - x0) * sizeof *slope);
+        facet_spans(facets, facet, (double)part.row, work->crossing, work->span);
+    memset(slope, 0, (size_t)(part.x1 - part.x0) * sizeof *slope);
     for (int64_t k = 0; k < num; ++k) {
         int64_t first, end;
-        facet_span_pixels(&work->span[k], x1, &first, &end);
-        for (int64_t x = tess_max_i64(first, x0); x < end; ++x) {
-            slope[x - x0] = 1;
-            work->inside[x - x0] = true;
+        facet_span_pixels(&work->span[k], part.x1, &first, &end);
+        for (int64_t x = tess_max_i64(first, part.x0); x < end; ++x) {
+            slope[x - part.x0] = 1;
+            inside[x - part.x0] = true;
         }
     }
     if (!(reach > 0)) return;
-    measure_distances(facets, facet, row, reach, x0, x1, work->distance2);
-    for (int64_t k = 0; k < x1 - x0; ++k) {
+    measure_distances(facets, facet, reach, part, work->distance2);
+    for (int64_t k = 0; k < part.x1 - part.x0; ++k) {
         if (!(work->distance2[k] < reach * reach)) continue;
-        const double part = sqrt(work->distance2[k]) / reach;
-        const double half = 0.5 * sin(0.5 * TESS_PI * part);
+        const double near = sqrt(work->distance2[k]) / reach;
+        const double half = 0.5 * sin(0.5 * TESS_PI * near);
         slope[k] = slope[k] > 0 ? 0.5 + half : 0.5 - half;
     }
 }
@@ -118,16 +123,17 @@ void tess_facets_weights(const tess_facets *facets, tess_facet_work *work,
 {
     const int64_t count = x1 - x0;
     memset(work->inside, 0, (size_t)count * sizeof *work->inside);
-    find_slope(facets, work, facet, row, x0, x1, weight);
+    find_slope(facets, work, facet, (row_part){row, x0, x1}, weight, work->inside);
     memcpy(work->sum, weight, (size_t)count * sizeof *weight);
     for (int64_t k = 0; k < facets->num_facets; ++k) {
         const tess_facet_box *box = &facets->facet[k].box;
-        const int64_t first = tess_max_i64(box->x0, x0),
-                      end = tess_min_i64(box->x1, x1);
-        if (k == facet || row < box->y0 || row >= box->y1 || first >= end) continue;
-        find_slope(facets, work, k, row, x0, x1, work->slope);
-        for (int64_t x = 0; x < count; ++x)
-            work->sum[x] += work->slope[x];
+        const row_part part = {row, tess_max_i64(box->x0, x0),
+                               tess_min_i64(box->x1, x1)};
+        if (k == facet || row < box->y0 || row >= box->y1 || part.x0 >= part.x1)
+            continue;
+        find_slope(facets, work, k, part, work->slope, work->inside + (part.x0 - x0));
+        for (int64_t x = part.x0; x < part.x1; ++x)
+            work->sum[x - x0] += work->slope[x - part.x0];
     }
     for (int64_t x = 0; x < count; ++x)
         weight[x] = work->inside[x] && work->sum[x] > 0 ? weight[x] / work->sum[x] : 0;
