@@ -18,7 +18,10 @@
 enum { NAME_BYTES = sizeof(tess_solution_name), MOST_AXES = H5PARM_AXES };
 
 /* Values that are read at a time. */
-static const int64_t BLOCK_VALUES = (int64_t)1 << 23;
+static const int64_t BLOCK_VALUES = (int64_t)1 << 20;
+
+/* No calibration has more, and their number of bytes is an int64_t. */
+static const double MOST_VALUES = 1e13;
 
 static const char *const axis_names[] = {"dir", "ant", "time", "freq", "pol"};
 
@@ -391,6 +394,7 @@ static tess_status read_table(h5parm *file, hid_t group, h5parm_table *table)
     tess_status status = TESS_OK;
     char axes[NAME_BYTES];
     hsize_t dims[MOST_AXES];
+    double count = 1;
     hid_t set = -1;
     if (!read_attribute(group, "TITLE", table->type, sizeof table->type))
         TESS_FAIL(TESS_ERR_INPUT, "%s: %s has no attribute TITLE, its type", file->path,
@@ -411,6 +415,11 @@ static tess_status read_table(h5parm *file, hid_t group, h5parm_table *table)
     if (set < 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the values of %s do not have the axes '%s'",
                   file->path, table->name, axes);
+    for (int k = 0; k < table->num_axes; ++k)
+        count *= (double)dims[k];
+    if (count > MOST_VALUES)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: %s claims to have %.3g values", file->path,
+                  table->name, count);
     for (int k = 0; k < MOST_AXES; ++k) {
         h5parm_axis *axis = &table->axis[k];
         axis->length = axis->place >= 0 ? (int64_t)dims[axis->place] : 1;
@@ -503,33 +512,69 @@ static int64_t stride_of(const h5parm_table *table, const value_block *block, in
     return stride;
 }
 
-/* Puts the picked values of a block where they belong; with `is_weight` it makes values
- * of no weight NaN. */
-static void take_block(const h5parm_table *table, const h5parm_pick *pick,
-                       const value_block *block, bool is_weight, double *value)
+/* How the values of a block lie, and where they are put. */
+typedef struct value_layout {
+    int first; /* the axis along which blocks follow one another */
+    int64_t
+        stride[MOST_AXES];    /* in the block, from one index to the next; 0: no axis */
+    int64_t put[MOST_AXES];   /* in what is held */
+    int64_t start[MOST_AXES]; /* of the block, along each axis */
+    int64_t rest;             /* number of values for each index of `first` */
+} value_layout;
+
+static value_layout layout_of(const h5parm_table *table, const h5parm_pick *pick,
+                              const value_block *block)
 {
-    int64_t stride[MOST_AXES], total = 1;
-    for (int k = 0; k < MOST_AXES; ++k) {
-        stride[k] = stride_of(table, block, k);
-        total *= pick->num[k];
+    value_layout layout = {.rest = 1};
+    int64_t held = 1;
+    for (int k = MOST_AXES - 1; k >= 0; --k) {
+        const int place = table->axis[k].place;
+        layout.stride[k] = stride_of(table, block, k);
+        layout.start[k] = place >= 0 ? (int64_t)block->start[place] : 0;
+        layout.put[k] = held;
+        held *= pick->num[k];
+        if (place == 0)
+            layout.first = k;
+        else
+            layout.rest *= pick->num[k];
     }
-    for (int64_t k = 0; k < total; ++k) {
-        int64_t rest = k, at = 0;
-        bool is_here = true;
+    return layout;
+}
+
+/* Puts the values of one index of the first axis where they belong: value[at] is those
+ * of the block, and held[...] what is held. With `is_weight` values of no weight become
+ * NaN. */
+static void take_index(const h5parm_pick *pick, const value_layout *layout,
+                       const double *value, bool is_weight, double *held)
+{
+    for (int64_t k = 0; k < layout->rest; ++k) {
+        int64_t left = k, at = 0, to = 0;
         for (int axis = MOST_AXES - 1; axis >= 0; --axis) {
-            const int place = table->axis[axis].place;
-            const int64_t index = pick->index[axis][rest % pick->num[axis]];
-            rest /= pick->num[axis];
-            if (place < 0) continue;
-            const int64_t in = index - (int64_t)block->start[place];
-            is_here = is_here && in >= 0 && in < (int64_t)block->count[place];
-            at += in * stride[axis];
+            if (axis == layout->first) continue;
+            const int64_t which = left % pick->num[axis];
+            left /= pick->num[axis];
+            at +=
+                (pick->index[axis][which] - layout->start[axis]) * layout->stride[axis];
+            to += which * layout->put[axis];
         }
-        if (!is_here) continue;
         if (!is_weight)
-            value[k] = isfinite(block->value[at]) ? block->value[at] : (double)NAN;
-        else if (!(block->value[at] > 0))
-            value[k] = (double)NAN;
+            held[to] = isfinite(value[at]) ? value[at] : (double)NAN;
+        else if (!(value[at] > 0))
+            held[to] = (double)NAN;
+    }
+}
+
+/* Takes those picked values that are in a block. */
+static void take_block(const h5parm_table *table, const h5parm_pick *pick,
+                       const value_block *block, bool is_weight, double *held)
+{
+    const value_layout layout = layout_of(table, pick, block);
+    const int first = layout.first;
+    for (int64_t k = 0; k < pick->num[first]; ++k) {
+        const int64_t in = pick->index[first][k] - layout.start[first];
+        if (in >= 0 && in < (int64_t)block->count[0])
+            take_index(pick, &layout, block->value + in * layout.stride[first],
+                       is_weight, held + k * layout.put[first]);
     }
 }
 

@@ -65,7 +65,7 @@ tess_status h5parm_table_open(h5parm *file, const char *name, h5parm_table *tabl
 void h5parm_table_free(h5parm_table *table);
 
 /** value[dir][ant][time][freq][pol] of a pick; NaN where the weight is 0 or no number,
- *  or the value is none. Memory beside it: 64 MiB, or one step of the first axis. */
+ *  or the value is none. Memory beside it: 8 MiB, or one step of the first axis. */
 tess_status h5parm_values(h5parm *file, const h5parm_table *table,
                           const h5parm_pick *pick, double *value);
 

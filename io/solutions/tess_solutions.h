@@ -16,7 +16,7 @@
  *
  *  Every rank holds the values of the antennas, directions, times and frequencies that
  *  are asked for, 8 bytes each; no rank holds more but for the first, which reads the
- *  file in pieces of 64 MiB.
+ *  file in pieces of 8 MiB.
  */
 #ifndef TESS_SOLUTIONS_H
 #define TESS_SOLUTIONS_H

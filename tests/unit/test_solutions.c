@@ -228,6 +228,34 @@ static void test_kinds(void **state)
     (void)state;
 }
 
+/* A file that is read in several pieces. */
+static void test_pieces(void **state)
+{
+    enum { MANY = 60000 };
+    static double many[MANY];
+    for (int k = 0; k < MANY; ++k)
+        many[k] = 1e8 + 1e3 * k;
+    sample_table table =
+        table_of("amplitude000", "amplitude", "time,freq,ant,dir,pol", 2, amplitude);
+    table.length[3] = MANY;
+    table.number[3] = many;
+    table.no_weight = true;
+    write_file(path, &table, 1, SAMPLE_PADDED);
+    tess_solutions_opts opts = opts_of(NULL, 0);
+    opts.freq_hz[0] = many[100];
+    opts.freq_hz[1] = many[MANY - 100];
+    tess_solutions *solutions = taken(&opts);
+    for (int k = 0; k < 3; ++k) {
+        const int x[] = {dir_of[1], ant_of[0], k, 7000 * k + 150, 0};
+        const int y[] = {dir_of[1], ant_of[0], k, 7000 * k + 150, 1};
+        double jones[4][2];
+        assert_true(tess_solutions_jones(solutions, 0, 1, times[k], many[x[3]], jones));
+        same((const double(*)[2])jones, amplitude(x), 0, 0, amplitude(y));
+    }
+    tess_solutions_free(solutions);
+    (void)state;
+}
+
 /* Between times and frequencies, and across a turn of the phase. */
 static void test_linear(void **state)
 {
@@ -410,8 +438,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_orders),  cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_linear),  cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_sources)};
+        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_weights), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, begin, end);
 }
