@@ -117,23 +117,35 @@ static void find_slope(const tess_facets *facets, tess_facet_work *work, int64_t
     }
 }
 
+/* The columns of a part that are in a facet's box, which may be none. */
+static row_part part_of_box(const tess_facet_box *box, row_part part)
+{
+    const bool is_in = part.row >= box->y0 && part.row < box->y1;
+    const int64_t x0 = tess_max_i64(box->x0, part.x0);
+    const int64_t x1 = tess_min_i64(box->x1, part.x1);
+    return (row_part){part.row, x0, is_in ? tess_max_i64(x0, x1) : x0};
+}
+
 void tess_facets_weights(const tess_facets *facets, tess_facet_work *work,
                          int64_t facet, int64_t row, int64_t x0, int64_t x1,
                          double *weight)
 {
-    const int64_t count = x1 - x0;
+    const row_part own =
+        part_of_box(&facets->facet[facet].box, (row_part){row, x0, x1});
+    const int64_t count = own.x1 - own.x0;
+    memset(weight, 0, (size_t)(x1 - x0) * sizeof *weight);
+    if (count == 0) return;
+    weight += own.x0 - x0;
     memset(work->inside, 0, (size_t)count * sizeof *work->inside);
-    find_slope(facets, work, facet, (row_part){row, x0, x1}, weight, work->inside);
+    find_slope(facets, work, facet, own, weight, work->inside);
     memcpy(work->sum, weight, (size_t)count * sizeof *weight);
     for (int64_t k = 0; k < facets->num_facets; ++k) {
-        const tess_facet_box *box = &facets->facet[k].box;
-        const row_part part = {row, tess_max_i64(box->x0, x0),
-                               tess_min_i64(box->x1, x1)};
-        if (k == facet || row < box->y0 || row >= box->y1 || part.x0 >= part.x1)
-            continue;
-        find_slope(facets, work, k, part, work->slope, work->inside + (part.x0 - x0));
+        const row_part part = part_of_box(&facets->facet[k].box, own);
+        if (k == facet || part.x0 == part.x1) continue;
+        find_slope(facets, work, k, part, work->slope,
+                   work->inside + (part.x0 - own.x0));
         for (int64_t x = part.x0; x < part.x1; ++x)
-            work->sum[x - x0] += work->slope[x - part.x0];
+            work->sum[x - own.x0] += work->slope[x - part.x0];
     }
     for (int64_t x = 0; x < count; ++x)
         weight[x] = work->inside[x] && work->sum[x] > 0 ? weight[x] / work->sum[x] : 0;

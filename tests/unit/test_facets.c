@@ -273,6 +273,25 @@ static void test_feather(void **state)
     (void)state;
 }
 
+/* A spike without pixels reaches into another facet, where its feather counts no more
+ * than the box of the facet says. */
+static void test_spike(void **state)
+{
+    static double one[NY][NX], other[NY][NX];
+    tess_facets facets =
+        made("polygon(10.4167,-.25,10.0,-.25,10.0,.25,10.4167,.25)\n"
+             "polygon(10.3667,.00833,10.0,.006667,10.0,-.25,9.6667,-.25,9.6667,.25,"
+             "10.0,.25,10.0,.01)\n",
+             6);
+    weigh(&facets, 0, one);
+    weigh(&facets, 1, other);
+    for (int y = 6; y < 35; ++y)
+        for (int x = 6; x < 50; ++x)
+            assert_true(fabs(one[y][x] + other[y][x] - 1) < 1e-12);
+    tess_facets_free(&facets);
+    (void)state;
+}
+
 /* A concave facet, and one with a hole in which another facet lies. */
 static void test_holes(void **state)
 {
@@ -426,11 +445,11 @@ static void test_brightest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spellings),      cmocka_unit_test(test_systems),
-        cmocka_unit_test(test_refused_files),  cmocka_unit_test(test_written_again),
-        cmocka_unit_test(test_pixels),         cmocka_unit_test(test_shared_row),
-        cmocka_unit_test(test_feather),        cmocka_unit_test(test_holes),
-        cmocka_unit_test(test_refused_facets), cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_brightest)};
+        cmocka_unit_test(test_spellings),     cmocka_unit_test(test_systems),
+        cmocka_unit_test(test_refused_files), cmocka_unit_test(test_written_again),
+        cmocka_unit_test(test_pixels),        cmocka_unit_test(test_shared_row),
+        cmocka_unit_test(test_feather),       cmocka_unit_test(test_spike),
+        cmocka_unit_test(test_holes),         cmocka_unit_test(test_refused_facets),
+        cmocka_unit_test(test_cells),         cmocka_unit_test(test_brightest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
