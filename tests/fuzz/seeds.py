@@ -325,6 +325,47 @@ def sources(_make, seeds, regression, _program):
     (regression / "terms").write_text(SOURCES + "a,POINT,1deg,1deg,1,[" + "1," * 5000 + "1]\n")
 
 
+REGIONS = """# Region file format: DS9 version 4.1
+global color=green font="helvetica 10"
+fk5
+polygon(9.5,-0.2,10.0,-0.2,10.05,0.9,9.5,0.9) # text={one}
+point(9.8,.1)
+polygon(10.0,-0.2,10.6,-0.2,10.6,0.9,10.05,0.9) # text="two"
+-polygon(0h41m00s,0d6m,10.3d 0.1 10.3,0.3)
+icrs;polygon(120,-60,110,-60,110,-75)
+circle(10,0,5")
+"""
+
+
+def regions(_make, seeds, regression, _program):
+    (seeds / "ds9").write_text(REGIONS)
+    for kind, text in {"mark": "\ufeff" + REGIONS, "returns": REGIONS.replace("\n", "\r\n"),
+                       "numbers": REGIONS.replace("9", "1e999"), "nan": REGIONS.replace("10.0", "nan"),
+                       "same": REGIONS.replace("10.6", "10.0"), "braces": REGIONS.replace("{", "{{}"),
+                       "image": REGIONS.replace("fk5", "image"), "fk4": REGIONS.replace("fk5", "b1950"),
+                       "odd": REGIONS.replace(",0.9)", ")"), "pole": REGIONS.replace("0.9", "90"),
+                       "names": REGIONS.replace("one", "x}" * 200), "holes": REGIONS.replace("polygon", "-polygon"),
+                       "many": REGIONS + "polygon(" + "1,2," * 10000 + "3,4)\n",
+                       "overlap": REGIONS * 2}.items():
+        (regression / kind).write_text(text)
+    (regression / "nul").write_bytes(REGIONS.encode()[:80] + b"\0" + REGIONS.encode()[80:])
+    for cut in range(1, len(REGIONS), 23):
+        (regression / f"cut-{cut}").write_text(REGIONS[:cut])
+    (regression / "empty").write_text("")
+
+
+def h5parm(_make, seeds, regression, _program):
+    """The bytes are choices: of nothing odd where they are not 0 or 1 mod 8 and 16."""
+    (seeds / "usual").write_bytes(bytes([7]) * 400)
+    (seeds / "counting").write_bytes(bytes(k % 256 for k in range(600)))
+    for value in (0, 1, 2, 3, 9, 255):
+        (regression / f"all-{value}").write_bytes(bytes([value]) * 400)
+    for at in range(60):
+        (regression / f"one-{at}").write_bytes(bytes([7]) * at + b"\1" + bytes([7]) * 300)
+        (regression / f"none-{at}").write_bytes(bytes([7]) * at + b"\0" + bytes([7]) * 300)
+    (regression / "empty").write_bytes(b"")
+
+
 def config(make, seeds, regression, _program):
     text = subprocess.run([make.program, "image", "--help"], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
