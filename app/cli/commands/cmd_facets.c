@@ -171,7 +171,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     return tess_cli_result(state, options, key, arg, status);
 }
 
-static const struct argp argp = {options, parse, "FILE", doc, children, NULL, NULL};
+static const struct argp argp = {options, parse, "[FILE]", doc, children, NULL, NULL};
 
 static tess_status check(const facets_args *args)
 {
