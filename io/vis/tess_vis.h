@@ -58,6 +58,7 @@ typedef struct tess_vis_field {
     char frame[16];   /**< of the file: "J2000", "B1950", "GALACTIC" */
     double pointing_rad[2]; /**< right ascension and declination that antennas point to:
                                  REFERENCE_DIR (MS), else the phase centre */
+    double rest_hz;         /**< of UVFITS files: RESTFREQ of the source; 0: unknown */
     int64_t num_rows;
 } tess_vis_field;
 
@@ -66,6 +67,12 @@ typedef struct tess_vis_antenna {
     double xyz_m[3];   /**< geocentric (ITRF) */
     double diameter_m; /**< 0 when unknown */
 } tess_vis_antenna;
+
+/** What a set tells of lines. */
+typedef struct tess_vis_line {
+    double rest_hz; /**< of that which the selected field is observed in; 0: unknown */
+    char freq_frame[16]; /**< of frequencies: "LSRK" ...; "": they are topocentric */
+} tess_vis_line;
 
 /** What a set holds after selection. Owned by the reader. */
 typedef struct tess_vis_meta {
@@ -86,6 +93,7 @@ typedef struct tess_vis_meta {
     tess_vis_antenna *antenna;
     int64_t num_rows_total; /**< rows in the file before selection */
     char data_column[64];   /**< of an MS, that visibilities are read from; else "" */
+    tess_vis_line line;     /**< of an MS if the selection wants lines */
     int64_t min_spw_chan; /**< channels in the file of the selected spectral window that
                                has the fewest; 0: unknown */
 } tess_vis_meta;
@@ -107,10 +115,11 @@ typedef struct tess_vis_select {
     int num_spw;
     int64_t chan_first, chan_end; /**< channels [first, end) of each spw; end 0 = all */
     bool model_only;              /**< data column may be absent; vis of blocks are 0 */
-    bool uvw_only;  /**< MS: of rows, uvw_m alone is read and worth something: times
-                         and antennas are 0, vis and weight undefined */
-    bool any_field; /**< without `field`: never refused for having several;
-                         rows of all (MS) or of the first (UVFITS) */
+    bool uvw_only;    /**< MS: of rows, uvw_m alone is read and worth something: times
+                           and antennas are 0, vis and weight undefined */
+    bool wants_lines; /**< MS: rest frequencies and the frame of frequencies are read */
+    bool any_field;   /**< without `field`: never refused for having several;
+                           rows of all (MS) or of the first (UVFITS) */
 } tess_vis_select;
 
 /** A block of rows of one segment. Arrays are owned by the block, grow as needed and

@@ -331,6 +331,18 @@ cleanup:
     return status;
 }
 
+/* Reads the frequency of the line at rest, and the frame of frequencies. */
+static void read_line(fitsfile *fits, tess_vis_meta *meta)
+{
+    char frame[FLEN_VALUE];
+    const double rest_hz =
+        uvfits_key_number(fits, "RESTFRQ", uvfits_key_number(fits, "RESTFREQ", 0.0));
+    meta->line.rest_hz = isfinite(rest_hz) && rest_hz > 0 ? rest_hz : 0;
+    uvfits_key_text(fits, "SPECSYS", frame, sizeof frame);
+    if (strcasecmp(frame, "TOPOCENT") != 0)
+        snprintf(meta->line.freq_frame, sizeof meta->line.freq_frame, "%.15s", frame);
+}
+
 tess_status uvfits_read_header(fitsfile *fits, uvfits_state *state, tess_vis_meta *meta)
 {
     tess_status status = TESS_OK;
@@ -343,6 +355,7 @@ tess_status uvfits_read_header(fitsfile *fits, uvfits_state *state, tess_vis_met
     uvfits_key_text(fits, "OBSERVER", meta->observer, sizeof meta->observer);
     uvfits_key_text(fits, "OBJECT", meta->object, sizeof meta->object);
     uvfits_key_text(fits, "PROJECT", meta->project, sizeof meta->project);
+    read_line(fits, meta);
     meta->equinox = 2000.0;
     TESS_TRY(read_frame(fits, state));
     meta->num_rows_total = layout->num_groups;

@@ -441,6 +441,8 @@ void uvfits_place_fields(const uvfits_state *state, tess_vis_meta *meta)
         field->ra_rad = field->pointing_rad[0] = place[0];
         field->dec_rad = field->pointing_rad[1] = place[1];
     }
+    const double rest_hz = meta->field[meta->field_selected].rest_hz;
+    if (isfinite(rest_hz) && rest_hz > 0) meta->line.rest_hz = rest_hz;
     meta->ra_rad = meta->field[meta->field_selected].ra_rad;
     meta->dec_rad = meta->field[meta->field_selected].dec_rad;
 }
@@ -473,6 +475,7 @@ static tess_status read_sources(fitsfile *fits, uvfits_state *state,
     const int name_column = find_column(fits, "SOURCE");
     const int ra_column = find_column(fits, "RAEPO");
     const int dec_column = find_column(fits, "DECEPO");
+    const int rest_column = find_column(fits, "RESTFREQ");
     const bool at_header = num_rows == 1 && (meta->ra_rad != 0 || meta->dec_rad != 0);
     for (int64_t row = 0; row < num_rows; ++row) {
         char name[64];
@@ -489,6 +492,8 @@ static tess_status read_sources(fitsfile *fits, uvfits_state *state,
             TESS_FAIL(TESS_ERR_INPUT, "%s: row %lld of its SU table cannot be read",
                       state->path, (long long)row + 1);
         TESS_TRY(uvfits_add_field(state, meta, name, (int)id, place_rad, &frame));
+        meta->field[meta->num_fields - 1].rest_hz =
+            read_number(fits, rest_column, row, 0);
     }
     state->sources_listed = num_rows > 0;
 cleanup:
