@@ -147,3 +147,15 @@ double tess_doppler_velosys(double factor)
     const double square = factor * factor;
     return TESS_SPEED_OF_LIGHT_M_S * (square - 1) / (square + 1);
 }
+
+double tess_velocity_of(tess_velocity kind, double rest_hz, double freq_hz)
+{
+    return TESS_SPEED_OF_LIGHT_M_S *
+           (kind == TESS_OPTICAL ? rest_hz / freq_hz - 1 : 1 - freq_hz / rest_hz);
+}
+
+double tess_velocity_freq(tess_velocity kind, double rest_hz, double velocity_m_s)
+{
+    const double beta = velocity_m_s / TESS_SPEED_OF_LIGHT_M_S;
+    return kind == TESS_OPTICAL ? rest_hz / (1 + beta) : rest_hz * (1 - beta);
+}

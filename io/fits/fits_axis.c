@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "tess_const.h"
+#include "tess_doppler.h"
 #include "tess_fits_array.h"
 
 double tess_fits_degrees(double rad)
@@ -50,6 +51,30 @@ double tess_fits_unit_hz(const char *unit)
     for (size_t k = 0; k < sizeof units / sizeof *units; ++k)
         if (strcasecmp(unit, units[k].name) == 0) return units[k].hz;
     return 0;
+}
+
+/* The kind of velocity that an axis is linear in. A longer name says that it is linear
+ * in something else (FITS paper III, section 4.3). */
+static tess_velocity velocity_of(const tess_fits_axis *axis)
+{
+    if (strcasecmp(axis->type, "VRAD") == 0) return TESS_RADIO;
+    return strcasecmp(axis->type, "VOPT") == 0 ? TESS_OPTICAL : TESS_NO_VELOCITY;
+}
+
+bool tess_fits_is_spectral(const tess_fits_axis *axis)
+{
+    return strncasecmp(axis->type, "FREQ", 4) == 0 ||
+           velocity_of(axis) != TESS_NO_VELOCITY;
+}
+
+double tess_fits_axis_hz(const tess_fits_axis *axis, double rest_hz, double pixel)
+{
+    const double value = axis->value + (pixel - axis->pixel) * axis->step;
+    const tess_velocity kind = velocity_of(axis);
+    if (kind == TESS_NO_VELOCITY) return value * tess_fits_unit_hz(axis->unit);
+    const bool in_km = strcasecmp(axis->unit, "km/s") == 0;
+    if (!(rest_hz > 0) || (!in_km && strcasecmp(axis->unit, "m/s") != 0)) return 0;
+    return tess_velocity_freq(kind, rest_hz, in_km ? 1e3 * value : value);
 }
 
 /* Whether an axis is a longitude: "RA" and "RA---SIN", "GLON-CAR" (xLON) and "HPLN-TAN"

@@ -35,21 +35,27 @@ static tess_status read_axis(const tess_fits_model *model, double *freq_hz)
         return TESS_OK;
     }
     const tess_fits_axis *axis = &model->array.axis[model->freq_axis];
-    const double hz = tess_fits_unit_hz(axis->unit);
-    if (!(hz > 0))
+    const double rest_hz = model->array.rest_freq_hz;
+    if (strncasecmp(axis->type, "FREQ", 4) == 0 && !(tess_fits_unit_hz(axis->unit) > 0))
         TESS_FAIL(TESS_ERR_INPUT, "%s: unit of the FREQ axis is '%s'; it must be Hz",
                   model->path, axis->unit);
-    if (strcasecmp(axis->type, "FREQ-TAB") == 0)
+    if (strncasecmp(axis->type, "FREQ", 4) != 0 &&
+        !(fabs(tess_fits_axis_hz(axis, rest_hz, 1)) > 0))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its axis of velocities needs a unit of m/s or km/s, and RESTFRQ",
+                  model->path);
+    if (strcasecmp(axis->type, "FREQ-TAB") == 0) {
         TESS_TRY(read_listed(model, freq_hz));
-    else if (model->num_freq > 1 && strlen(axis->type) > 4)
+        for (int k = 0; k < model->num_freq; ++k)
+            freq_hz[k] *= tess_fits_unit_hz(axis->unit);
+        return TESS_OK;
+    }
+    if (model->num_freq > 1 && strlen(axis->type) > 4)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: frequency axis '%s' is not linear; write one with CTYPE 'FREQ'",
                   model->path, axis->type);
-    else
-        for (int k = 0; k < model->num_freq; ++k)
-            freq_hz[k] = axis->value + (k + 1 - axis->pixel) * axis->step;
     for (int k = 0; k < model->num_freq; ++k)
-        freq_hz[k] *= hz;
+        freq_hz[k] = tess_fits_axis_hz(axis, rest_hz, k + 1);
 cleanup:
     return status;
 }

@@ -229,7 +229,7 @@ tess_status fits_cube_tables(const tess_image_meta *meta, const fits_plane *plan
     fits_create_imgll(to.fits, BYTE_IMG, 0, NULL, &to.failed);
     if (meta->cube->has_beams) put_beams(&to);
     put_planes(&to);
-    if (!(tess_cube_step_hz(meta->cube) > 0)) put_frequencies(&to);
+    if (!tess_cube_is_linear(meta)) put_frequencies(&to);
     TESS_TRY(take_bytes(&to, &memory, text, bytes));
 cleanup:
     if (to.fits) fits_close_file(to.fits, &(int){0});

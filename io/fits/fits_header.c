@@ -99,9 +99,15 @@ double tess_cube_step_hz(const tess_cube_axes *cube)
     const double step_hz = (cube->freq_hz[last] - cube->freq_hz[0]) / last;
     for (int k = 1; k < last; ++k)
         if (!(fabs(cube->freq_hz[k] - cube->freq_hz[0] - k * step_hz) <=
-              MOST_BEND * step_hz))
+              MOST_BEND * fabs(step_hz)))
             return 0;
     return step_hz;
+}
+
+bool tess_cube_is_linear(const tess_image_meta *meta)
+{
+    return meta->spectral.velocity == TESS_OPTICAL ||
+           fabs(tess_cube_step_hz(meta->cube)) > 0;
 }
 
 /* A linear axis: `value` at a reference pixel, which is counted from 1. */
@@ -144,23 +150,54 @@ static void put_listed_axis(fitsfile *fits, int *failed)
     }
 }
 
-/* Writes axes 3 and 4. A step of zero would make the coordinate system singular. */
-static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
+/* The spectral axis, in velocity if that is asked for. A step of zero would make the
+ * coordinate system singular. */
+static linear_axis spectral_axis(const tess_image_meta *meta)
 {
     const tess_cube_axes *cube = meta->cube;
     const bool several = cube && cube->num_freq > 1;
-    const double step_hz = several ? tess_cube_step_hz(cube) : meta->bandwidth_hz;
-    if (several && !(step_hz > 0))
+    const tess_velocity kind = meta->spectral.velocity;
+    const double first_hz = meta->freq_hz;
+    if (kind == TESS_NO_VELOCITY || !(meta->spectral.rest_hz > 0)) {
+        const double step_hz = several ? tess_cube_step_hz(cube) : meta->bandwidth_hz;
+        return (linear_axis){"FREQ", "Hz", 1, first_hz,
+                             fabs(step_hz) > 0 ? step_hz : 1.0};
+    }
+    const double steps = several ? cube->num_freq - 1 : 1;
+    const double last_hz =
+        several ? cube->freq_hz[cube->num_freq - 1] : first_hz - meta->bandwidth_hz;
+    const double first = tess_velocity_of(kind, meta->spectral.rest_hz, first_hz);
+    const double last = tess_velocity_of(kind, meta->spectral.rest_hz, last_hz);
+    return (linear_axis){kind == TESS_OPTICAL ? "VOPT" : "VRAD", "m/s", 1, first,
+                         (last - first) / steps};
+}
+
+/* Writes axes 3 and 4. */
+static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    const tess_cube_axes *cube = meta->cube;
+    const linear_axis spectral = spectral_axis(meta);
+    if (cube && cube->num_freq > 1 && !tess_cube_is_linear(meta))
         put_listed_axis(fits, failed);
     else
-        put_axis(
-            fits, 3,
-            &(linear_axis){"FREQ", "Hz", 1, meta->freq_hz, step_hz > 0 ? step_hz : 1.0},
-            failed);
+        put_axis(fits, 3, &spectral, failed);
     put_axis(
         fits, 4,
         &(linear_axis){"STOKES", "", 1, meta->stokes, cube ? cube->stokes_step : 1},
         failed);
+}
+
+/* Writes the frame of frequencies. SSYSOBS is the frame in which channels stayed the
+ * same during the observation. */
+static void put_frame(fitsfile *fits, const tess_image_meta *meta, int *failed)
+{
+    const tess_fits_spectral *spectral = &meta->spectral;
+    put_text(fits, "SPECSYS", tess_spectral_frame_specsys(spectral->frame), NULL,
+             failed);
+    if (!spectral->is_chosen) return;
+    put_text(fits, "SSYSOBS", "TOPOCENT", NULL, failed);
+    put_number(fits, "VELOSYS", spectral->velosys_m_s,
+               "[m/s] observer, away from the source, at the start", failed);
 }
 
 static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
@@ -179,13 +216,15 @@ static void put_wcs(fitsfile *fits, const tess_image_meta *meta, int *failed)
     put_planes(fits, meta, failed);
     put_number_if(fits, "FREQMEAN", meta->gridded.freq_mean_hz,
                   "[Hz] mean of the visibilities gridded", failed);
-    put_number_if(fits, "RESTFRQ", meta->rest_hz, "[Hz] centre of all channels",
+    put_number_if(fits, "RESTFRQ", meta->spectral.rest_hz,
+                  meta->spectral.is_chosen ? "[Hz] of the line"
+                                           : "[Hz] centre of all channels",
                   failed);
     /* the default would turn the image round at declination 90 deg */
     put_number(fits, "LONPOLE", 180.0, NULL, failed);
     put_text(fits, "RADESYS", equinox < 1984.0 ? "FK4" : "FK5", NULL, failed);
     put_number(fits, "EQUINOX", equinox, NULL, failed);
-    put_text(fits, "SPECSYS", "TOPOCENT", NULL, failed);
+    put_frame(fits, meta, failed);
 }
 
 /* Computes the calendar date of a modified Julian date (proleptic Gregorian). Years are

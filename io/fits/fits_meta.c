@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "fits_header.h"
 #include "fits_keys.h"
@@ -98,8 +99,13 @@ static tess_status take_frequency(const tess_fits_model *image, tess_image_meta 
     if (num > 1) TESS_TRY(read_width(image, &meta->bandwidth_hz));
     if (meta->bandwidth_hz > 0 || image->freq_axis < 0) goto cleanup;
     const tess_fits_axis *axis = &image->array.axis[image->freq_axis];
-    meta->bandwidth_hz = num > 1 ? fabs(freq_hz[1] - freq_hz[0])
-                                 : fabs(axis->step) * tess_fits_unit_hz(axis->unit);
+    if (num > 1)
+        meta->bandwidth_hz = fabs(freq_hz[1] - freq_hz[0]);
+    else if (strncasecmp(axis->type, "FREQ", 4) == 0)
+        meta->bandwidth_hz = fabs(axis->step) * tess_fits_unit_hz(axis->unit);
+    else
+        meta->bandwidth_hz =
+            fabs(tess_fits_axis_hz(axis, image->array.rest_freq_hz, 2) - freq_hz[0]);
 cleanup:
     tess_free(freq_hz);
     tess_free(has_data);
@@ -134,6 +140,25 @@ static void get_observation(fitsfile *fits, tess_image_meta *meta, int *failed)
     meta->time_end_mjd_s = get_time(fits, "DATE-END", failed);
 }
 
+/* The frame of frequencies; topocentric where it is not one that is known. */
+static void get_spectral(fitsfile *fits, const tess_fits_model *image,
+                         tess_fits_spectral *spectral, int *failed)
+{
+    char name[16] = "";
+    double velosys = NAN;
+    fits_get_text(fits, "SPECSYS", name, sizeof name, failed);
+    fits_get_number(fits, "VELOSYS", &velosys, failed);
+    for (int k = TESS_TOPO; k <= TESS_GALACTO; ++k)
+        if (strcasecmp(name, tess_spectral_frame_specsys((tess_spectral_frame)k)) == 0)
+            spectral->frame = (tess_spectral_frame)k;
+    spectral->is_chosen = isfinite(velosys);
+    spectral->velosys_m_s = velosys;
+    if (image->freq_axis < 0) return;
+    const char *type = image->array.axis[image->freq_axis].type;
+    if (strcasecmp(type, "VRAD") == 0) spectral->velocity = TESS_RADIO;
+    if (strcasecmp(type, "VOPT") == 0) spectral->velocity = TESS_OPTICAL;
+}
+
 static void get_gridded(fitsfile *fits, tess_fits_gridded *gridded, int *failed)
 {
     double num_vis = 0;
@@ -158,11 +183,12 @@ tess_status tess_fits_meta_read(const char *path, tess_fits_model *image,
     TESS_TRY(take_axes(image, &meta));
     TESS_TRY(take_frequency(image, &meta));
     take_beam(&image->array, &meta.beam);
-    meta.rest_hz = image->array.rest_freq_hz;
+    meta.spectral.rest_hz = image->array.rest_freq_hz;
     snprintf(meta.unit, sizeof meta.unit, "%.15s", image->unit);
     TESS_TRY(fits_image_open(path, &file));
     get_observation(file.fits, &meta, &failed);
     get_gridded(file.fits, &meta.gridded, &failed);
+    get_spectral(file.fits, image, &meta.spectral, &failed);
     if (failed)
         TESS_FAIL(TESS_ERR_INPUT, "%s: header cannot be read (CFITSIO status %d)", path,
                   failed);

@@ -144,6 +144,14 @@ cleanup:
     return status;
 }
 
+/* Whether an axis is the spectral one. An only plane need not tell its frequency. */
+static bool is_spectral(const tess_fits_model *model, const tess_fits_axis *axis)
+{
+    return tess_fits_is_spectral(axis) &&
+           (axis->length > 1 || strncasecmp(axis->type, "FREQ", 4) == 0 ||
+            tess_fits_axis_hz(axis, model->array.rest_freq_hz, 1) > 0);
+}
+
 /* Checks axes 3 and up: FREQ and STOKES in either order; others must have one plane. */
 static tess_status get_planes(tess_fits_model *model)
 {
@@ -156,12 +164,12 @@ static tess_status get_planes(tess_fits_model *model)
     model->freq_hz = model->array.rest_freq_hz;
     for (int k = 2; k < model->array.num_axes; ++k) {
         const tess_fits_axis *axis = &model->array.axis[k];
-        if (strncasecmp(axis->type, "FREQ", 4) == 0 && model->freq_axis < 0) {
+        if (is_spectral(model, axis) && model->freq_axis < 0) {
             model->freq_axis = k;
             if (axis->length > INT32_MAX)
                 TESS_FAIL(TESS_ERR_INPUT, "%s: too many frequencies", model->path);
             model->num_freq = (int)axis->length;
-            model->freq_hz = axis->value + (1 - axis->pixel) * axis->step;
+            model->freq_hz = tess_fits_axis_hz(axis, model->array.rest_freq_hz, 1);
             model->freq_stride = stride;
         } else if (strcasecmp(axis->type, "STOKES") == 0 && !has_stokes) {
             has_stokes = true;

@@ -19,6 +19,14 @@ typedef enum tess_spectral_frame {
     TESS_GALACTO /**< centre of the Galaxy */
 } tess_spectral_frame;
 
+/** Velocities that stand for frequencies: radio, c (1 - f/f0), and optical,
+ *  c (f0/f - 1), of a line of frequency f0 at rest. */
+typedef enum tess_velocity { TESS_NO_VELOCITY, TESS_RADIO, TESS_OPTICAL } tess_velocity;
+
+/** The velocity [m/s] of a frequency, and back. Local. */
+double tess_velocity_of(tess_velocity kind, double rest_hz, double freq_hz);
+double tess_velocity_freq(tess_velocity kind, double rest_hz, double velocity_m_s);
+
 /** The frame of a name of --frame, "topo", "bary", "lsrk" or "galacto". TESS_ERR_USAGE.
  *  Local. */
 tess_status tess_spectral_frame_parse(const char *text, tess_spectral_frame *frame);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_doppler.h"
 #include "tess_fits_array.h"
 #include "tess_held_files.h"
 #include "tess_status.h"
@@ -78,11 +79,21 @@ typedef struct tess_fits_names {
     char telescope[64], observer[64], object[64];
 } tess_fits_names;
 
+/** The frame of the frequencies of an image. Zeroed: topocentric, as they are. */
+typedef struct tess_fits_spectral {
+    bool is_chosen; /**< SSYSOBS and VELOSYS are written */
+    tess_spectral_frame frame;
+    double rest_hz;         /**< RESTFRQ; 0 = unknown */
+    tess_velocity velocity; /**< the axis is VRAD or VOPT; it needs rest_hz */
+    double velosys_m_s;     /**< at the start of the observation */
+} tess_fits_spectral;
+
 /** The axes of a cube, whose planes are many. The header's frequency and Stokes
  *  parameter are those of the first plane. */
 typedef struct tess_cube_axes {
     int num_freq, num_stokes;
-    const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending */
+    const double *freq_hz, *width_hz; /**< [num_freq] centres and widths, ascending
+                                           or descending */
     int stokes_step;                  /**< from code to code of the STOKES axis */
     bool has_beams;  /**< CASAMBM: a table of beams follows; set by the writer. The beam
                           of an only plane is in the header instead */
@@ -100,10 +111,10 @@ typedef struct tess_image_meta {
                                        all channels of the image. Flagged channels
                                        count, so that the channels of a cube are
                                        regular */
-    double rest_hz;               /**< RESTFRQ; 0 = unknown */
-    int stokes;                   /**< FITS code, as in tess_vis.h */
-    bool imaginary;               /**< the imaginary image of a cross-hand ("XYi") */
-    bool is_psf;                  /**< a point spread function: BTYPE 'Beam' */
+    tess_fits_spectral spectral;
+    int stokes;     /**< FITS code, as in tess_vis.h */
+    bool imaginary; /**< the imaginary image of a cross-hand ("XYi") */
+    bool is_psf;    /**< a point spread function: BTYPE 'Beam' */
     tess_fits_beam beam;
     tess_fits_gridded gridded;
     double equinox;

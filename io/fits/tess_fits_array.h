@@ -76,6 +76,14 @@ double tess_fits_unit_rad(const char *unit);
  *  not one of a frequency. Local. */
 double tess_fits_unit_hz(const char *unit);
 
+/** Whether an axis is one of frequency (FREQ, FREQ-TAB) or of a velocity that stands for
+ *  it (VRAD, VOPT). Local. */
+bool tess_fits_is_spectral(const tess_fits_axis *axis);
+
+/** The frequency of a pixel (1-based) of a linear one [Hz]. 0: its unit is unknown, or
+ *  it is of velocity and the frequency at rest is 0. Local. */
+double tess_fits_axis_hz(const tess_fits_axis *axis, double rest_hz, double pixel);
+
 /** A whole turn in the unit of a longitude's axis (RA, GLON, ELON, ...), for which
  *  values that differ by it are the same; 0 for every other axis. Local. */
 double tess_fits_turn(const tess_fits_axis *axis);

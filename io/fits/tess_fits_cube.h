@@ -35,6 +35,10 @@ typedef struct tess_cube_plane {
  */
 double tess_cube_step_hz(const tess_cube_axes *cube);
 
+/** Whether the header of a cube tells its frequencies: they are equidistant, or the
+ * axis is of optical velocity, in which they are. Local. */
+bool tess_cube_is_linear(const tess_image_meta *meta);
+
 /** Create the file under a temporary name, and reserve its pixels. meta->cube has the
  *  axes; both are copied, and what they point to must outlive the cube. TESS_ERR_IO as
  *  of tess_fits_write.

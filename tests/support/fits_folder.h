@@ -79,7 +79,7 @@ static inline tess_image_meta sample_meta(int64_t nx, int64_t ny)
                             .freq_hz = 227070703125.0,
                             .bandwidth_hz = 1.856e9,
                             .gridded.freq_mean_hz = 227070703125.125,
-                            .rest_hz = 2.28e11,
+                            .spectral.rest_hz = 2.28e11,
                             .stokes = 1,
                             .beam.major_rad = 3e-11,
                             .beam.minor_rad = 2e-11,

@@ -186,7 +186,7 @@ static void keywords(void **state)
     read_text(path, "NVIS", text);
     assert_string_equal(text, "5877");
     assert_true(read_number(path, "FREQMEAN") == meta.gridded.freq_mean_hz);
-    assert_true(read_number(path, "RESTFRQ") == meta.rest_hz);
+    assert_true(read_number(path, "RESTFRQ") == meta.spectral.rest_hz);
     read_text(path, "DATE-BEG", text);
     assert_string_equal(text, "2017-04-11T00:32:05.250");
     read_text(path, "DATE-END", text);

@@ -141,7 +141,8 @@ static void headers_back(void **state)
     assert_true(fabs(back.scale_rad / meta.scale_rad - 1) < 1e-12);
     assert_true(fabs(back.l0 / meta.l0 - 1) < 1e-12);
     assert_true(fabs(back.m0 / meta.m0 - 1) < 1e-12);
-    assert_true(back.freq_hz == meta.freq_hz && back.rest_hz == meta.rest_hz);
+    assert_true(back.freq_hz == meta.freq_hz &&
+                back.spectral.rest_hz == meta.spectral.rest_hz);
     assert_true(back.bandwidth_hz == meta.bandwidth_hz);
     assert_true(fabs(back.beam.major_rad / meta.beam.major_rad - 1) < 1e-12);
     assert_true(fabs(back.beam.pa_rad / meta.beam.pa_rad - 1) < 1e-12);

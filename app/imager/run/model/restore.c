@@ -456,7 +456,7 @@ static tess_status open_canvas(const tess_draw_opts *opts, canvas *to)
                                  .scale_rad = opts->scale_rad,
                                  .freq_hz = opts->freq_hz,
                                  .bandwidth_hz = opts->bandwidth_hz,
-                                 .rest_hz = opts->freq_hz,
+                                 .spectral.rest_hz = opts->freq_hz,
                                  .stokes = opts->stokes};
     if (opts->like) {
         TESS_TRY(tess_fits_meta_read(opts->like, &to->pixels, &to->meta));

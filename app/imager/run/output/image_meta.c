@@ -76,7 +76,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
                               .history = opts->beside.command_line};
     output_table_band(output->outputs, info, channel, &meta->freq_hz,
                       &meta->bandwidth_hz);
-    output_table_band(output->outputs, info, -1, &meta->rest_hz, &whole_hz);
+    output_table_band(output->outputs, info, -1, &meta->spectral.rest_hz, &whole_hz);
     if (extent->num_vis > 0)
         meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
     tess_vis_site(info->meta, meta->place_m);
