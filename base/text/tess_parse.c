@@ -58,6 +58,12 @@ static const unit frequency_units[] = {
     {"GHz", 1e9}, {"THz", 1e12}, {NULL, 0},
 };
 
+static const unit velocity_units[] = {
+    {"m/s", 1},
+    {"km/s", 1e3},
+    {NULL, 0},
+};
+
 static const unit flux_units[] = {
     {"", 1},
     {"Jy", 1},
@@ -240,6 +246,18 @@ tess_status tess_parse_frequency(const char *text, double *hz)
                   "'%s' is not a frequency; write it like 1.4GHz, 150MHz or 1.4e9 (Hz)",
                   text);
     *hz = value;
+cleanup:
+    return status;
+}
+
+tess_status tess_parse_velocity(const char *text, double *m_s)
+{
+    tess_status status = TESS_OK;
+    double value = 0;
+    if (read_quantity(text, velocity_units, &value))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a velocity; write it like -120km/s or 50m/s", text);
+    *m_s = value;
 cleanup:
     return status;
 }

@@ -36,6 +36,9 @@ tess_status tess_parse_memory(const char *text, int64_t *bytes);
 /** Frequency > 0: "1.4GHz", "150MHz", "10kHz", "1e9Hz" or plain "1e9". */
 tess_status tess_parse_frequency(const char *text, double *hz);
 
+/** Velocity of either sign, with its unit: "-120km/s", "50 m/s". */
+tess_status tess_parse_velocity(const char *text, double *m_s);
+
 /** Flux or brightness >= 0 [Jy]: "1.5mJy", "20uJy", "0.1Jy" or plain "0.1". */
 tess_status tess_parse_flux(const char *text, double *jy);
 

@@ -31,6 +31,15 @@ tess_status tess_cli_lock_timeout(const char *text);
     "Wait for at most TIME (1min by default, 0: not at all) where another program "    \
     "has a MeasurementSet locked, which it does while it writes the set"
 
+/* ---- axes of channels, of `tessera image` and `tessera plan` ---- */
+
+/** Parses the options; its input is a tess_image_opts. */
+extern const struct argp tess_axis_argp;
+
+/** Check them together with those of images, and find the number of output channels.
+ *  Errors of tess_imager_take_axis. Collective. */
+tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts);
+
 /* ---- cleaning, of `tessera image` and `tessera plan` ---- */
 
 /** Parses the options; its input is a tess_image_opts. */

@@ -206,6 +206,7 @@ static const struct argp_option image_options[] = {
 
 static const struct argp_child image_children[] = {
     {&tess_selection_argp, 0, "Selection of visibilities:", 2},
+    {&tess_axis_argp, 0, "Frame of frequencies, and the axis of cubes:", 3},
     {&tess_clean_argp, 0, "Cleaning:", 3},
     {&tess_gridding_argp, 0, "Gridding:", 3},
     {&tess_layout_argp, 0, "Resources:", 4},
@@ -243,9 +244,9 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     opts->beside.primary_beam.limit = 0.2; /* as pblimit of CASA's tclean */
     tess_cli_default(state, "pb-limit", "0.2");
     state->child_inputs[0] = &opts->selection;
-    state->child_inputs[1] = opts;
-    state->child_inputs[2] = &opts->gridding;
-    state->child_inputs[3] = &opts->layout;
+    state->child_inputs[1] = state->child_inputs[2] = opts;
+    state->child_inputs[3] = &opts->gridding;
+    state->child_inputs[4] = &opts->layout;
 }
 
 /* Parses ascending frequencies. */
@@ -593,6 +594,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
+    TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);
 cleanup:

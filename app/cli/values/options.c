@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -190,6 +191,62 @@ tess_status tess_parse_beam(const char *text, tess_fits_beam *beam)
         TESS_FAIL(TESS_ERR_USAGE, "'%s': the minor axis is longer than the major one",
                   text);
     *beam = found;
+cleanup:
+    return status;
+}
+
+/* Reads a value in one of the units that a text may have: a whole number without a unit
+ * counts channels. Returns whether it is one. */
+static bool read_axis_value(const char *text, tess_axis_value *value)
+{
+    const int64_t most = 1 << 20;
+    int64_t channels;
+    const bool is_negative = *text == '-';
+    const size_t length = strlen(text);
+    tess_axis_value found;
+    tess_status status;
+    if (length > 0 && text[length - 1] == 's') {
+        found.unit = TESS_AXIS_M_S;
+        status = tess_parse_velocity(text, &found.value);
+    } else if (length > 0 && strchr("zZ", text[length - 1])) {
+        found.unit = TESS_AXIS_HZ;
+        status = tess_parse_frequency(text + is_negative, &found.value);
+        if (status == TESS_OK && is_negative) found.value = -found.value;
+    } else {
+        found.unit = TESS_AXIS_CHANNEL;
+        status = tess_parse_integer(text, -most, most, &channels);
+        if (status == TESS_OK) found.value = (double)channels;
+    }
+    tess_error_clear(); /* the caller's message shows all forms */
+    if (status == TESS_OK) *value = found;
+    return status == TESS_OK;
+}
+
+tess_status tess_parse_axis_start(const char *text, tess_axis_value *start)
+{
+    tess_status status = TESS_OK;
+    tess_axis_value found;
+    if (!read_axis_value(text, &found) ||
+        (found.unit != TESS_AXIS_M_S && found.value < 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not where an axis begins; write a frequency like 1.4195GHz, "
+                  "a velocity like -300km/s, or a channel like 16",
+                  text);
+    *start = found;
+cleanup:
+    return status;
+}
+
+tess_status tess_parse_axis_width(const char *text, tess_axis_value *width)
+{
+    tess_status status = TESS_OK;
+    tess_axis_value found;
+    if (!read_axis_value(text, &found) || !(fabs(found.value) > 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is not a width; write it like 20kHz, 5km/s, or a number of "
+                  "channels like 4",
+                  text);
+    *width = found;
 cleanup:
     return status;
 }

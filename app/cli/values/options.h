@@ -34,6 +34,12 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
 /** "8asec,6asec,30deg": FWHM of a beam's axes, the longer first, and position angle. */
 tess_status tess_parse_beam(const char *text, tess_fits_beam *beam);
 
+/** "1.42GHz", "-300km/s", or a channel like "16": where an axis begins. */
+tess_status tess_parse_axis_start(const char *text, tess_axis_value *start);
+
+/** "20kHz", "-5km/s", or a number of channels like "4", not 0: the step of an axis. */
+tess_status tess_parse_axis_width(const char *text, tess_axis_value *width);
+
 /** TESS_ERR_USAGE if options of gridding contradict each other. If only one backend has
  *  the strategy, --backend auto becomes that backend. */
 tess_status tess_check_gridding(tess_gridding *gridding);

@@ -74,6 +74,16 @@ static void print_seconds(const imager_estimate *estimate)
     printf("\n");
 }
 
+/* The output channels of --frame. */
+static void print_axis(const channel_axis *axis)
+{
+    const double first = channel_axis_freq(axis, 0);
+    const double last = channel_axis_freq(axis, (double)(axis->num - 1));
+    printf("axis          %lld channels in %s, %.9g to %.9g MHz, each %.6g %s wide\n",
+           (long long)axis->num, tess_spectral_frame_specsys(axis->frame), 1e-6 * first,
+           1e-6 * last, 1e-3 * fabs(axis->step), axis->is_optical ? "km/s" : "kHz");
+}
+
 static void print_work(const image_run *run, const imager_job *job)
 {
     char text[512];
@@ -97,6 +107,7 @@ static void print_work(const image_run *run, const imager_job *job)
         image_cube_text(&run->output, text, sizeof text);
         printf("cubes         %s, of each kind of image\n", text);
     }
+    if (run->info->axis) print_axis(run->info->axis);
 }
 
 static void print_ranks(const image_run *run, const imager_job *job)

@@ -91,8 +91,10 @@ typedef struct tess_image_opts {
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;
-    int64_t channels_out; /**< default 1 */
+    int64_t channels_out;  /**< default 1; with an axis, the number of its channels */
     tess_channel_division division;
+    tess_axis_opts axis;   /**< --frame, --start, --width, --nchan, --restfreq,
+                                --velocity, --interpolation */
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
     bool no_dirty;         /**< --no-dirty */
@@ -118,6 +120,11 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
  *  inputs of the run. Local. */
 tess_status tess_image_check_output(const tess_image_opts *opts, const char *path,
                                     bool overwrite);
+
+/** With an axis, take its number of channels as that of the outputs; it may depend on
+ *  the data, which are then opened. TESS_ERR_USAGE, and errors of opening them.
+ *  Collective. */
+tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts);
 
 /** Where --size or --scale is not given with --predict-models, take that of the first
  *  model. TESS_ERR_IO, TESS_ERR_INPUT, TESS_ERR_ALLOC. Collective. */

@@ -113,6 +113,7 @@ static tess_vis_select selected(const tess_selection *s)
                              .chan_first = s->chan_first,
                              .chan_end = s->chan_end,
                              .model_only = s->positions_only,
+                             .wants_lines = s->wants_lines,
                              .uvw_only = s->uvw_only};
 }
 
@@ -351,6 +352,7 @@ void tess_source_close(tess_source *source)
     tess_free(source->inv_lambda);
     tess_free(source->steps.time);
     source_origins_free(source);
+    source_regrid_free(source->reading.regrid);
     tess_free(source);
 }
 

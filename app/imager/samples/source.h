@@ -5,8 +5,8 @@
 #ifndef TESS_SOURCE_H
 #define TESS_SOURCE_H
 
+#include "channel_axis.h"
 #include "prepare.h"
-#include "tess_imager_opts.h"
 #include "tess_polar.h"
 #include "tess_vis.h"
 
@@ -24,6 +24,7 @@ typedef struct tess_source_info {
     const double *freq_hz;       /**< [num_chan] */
     const double *width_hz;      /**< [num_chan] */
     const double *inv_lambda;    /**< [num_chan] freq/c [1/m] */
+    const channel_axis *axis;    /**< samples are in its channels; NULL: the files' */
     double time_first, time_end; /**< MJD s */
     int num_corr;                /**< correlations of the first segment */
     tess_corr corr[TESS_MAX_CORR];

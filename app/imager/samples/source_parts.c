@@ -240,10 +240,13 @@ void tess_source_filter(tess_source *source, const bool *chan_wanted, double tim
 {
     for (int k = 0; k < source->num_parts; ++k) {
         part *p = &source->parts[k];
-        p->recipe.chan_wanted = chan_wanted ? chan_wanted + p->chan_base : NULL;
+        p->recipe.chan_wanted =
+            chan_wanted && !source->reading.regrid ? chan_wanted + p->chan_base : NULL;
         p->recipe.time_first = time_first;
         p->recipe.time_end = time_end;
     }
+    if (source->reading.regrid)
+        source_regrid_filter(source->reading.regrid, chan_wanted);
     source->reading.at_start = false; /* other blocks may be wanted */
 }
 
@@ -258,7 +261,7 @@ tess_samples tess_source_samples(const tess_source *source)
     return (tess_samples){.is_double = source->is_double,
                           .num_pol = source->num_pol,
                           .num_weight = source->num_weight,
-                          .inv_lambda = source->inv_lambda,
+                          .inv_lambda = source->info.inv_lambda,
                           .origins = source_keeps_origins(source) ? &source->origins.all
                                                                   : NULL};
 }
@@ -267,9 +270,12 @@ void tess_source_slice(const tess_source *source, int64_t *num_rows, int64_t *nu
 {
     *num_rows = *num_vis = 0;
     for (int64_t k = 0; k < source->num_spans; ++k) {
-        *num_rows += source->spans[k].num_rows;
-        *num_vis +=
-            source->spans[k].num_rows * source->parts[source->spans[k].part].num_chan;
+        const span *s = &source->spans[k];
+        int64_t rows = 1, vis = source->parts[s->part].num_chan;
+        if (source->reading.regrid)
+            source_regrid_most(source->reading.regrid, s->part, &rows, &vis);
+        *num_rows += s->num_rows * rows;
+        *num_vis += s->num_rows * vis;
     }
 }
 
@@ -291,6 +297,7 @@ bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows 
 {
     const span *s = &source->spans[k];
     const part *p = &source->parts[s->part];
+    if (source->reading.regrid) return false;
     *rows = (tess_source_rows){.recipe = &p->recipe,
                                .reader = source->reader[p->obs],
                                .segment = p->segment,

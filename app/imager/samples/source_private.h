@@ -6,6 +6,7 @@
 #define TESS_SOURCE_PRIVATE_H
 
 #include "source.h"
+#include "source_regrid.h"
 #include "tess_worker.h"
 
 /** The rows of one segment of an observation, and what is made of them. */
@@ -29,11 +30,13 @@ typedef struct span {
 typedef struct source_reading {
     tess_vis_block block[2]; /* the reading thread fills block[turn] */
     int turn;
-    tess_worker *worker; /* the reading thread, once there is something to read */
-    bool at_start;       /* rewound, and nothing taken or changed since */
-    bool in_turn;        /* blocks are read when they are asked for */
-    int only_reader;     /* whose blocks are wanted, or -1: all */
-    tess_status status;  /* of the block that was read last */
+    tess_worker *worker;   /* the reading thread, once there is something to read */
+    bool at_start;         /* rewound, and nothing taken or changed since */
+    bool in_turn;          /* blocks are read when they are asked for */
+    int part;              /* of the block that was handed out last */
+    int only_reader;       /* whose blocks are wanted, or -1: all */
+    tess_status status;    /* of the block that was read last */
+    source_regrid *regrid; /* brings samples into the channels of an axis, or NULL */
 } source_reading;
 
 /** Where rows come from, in numbers that all observations share. */

@@ -90,6 +90,7 @@ void tess_source_rest(tess_source *source)
     source->reading.worker = NULL;
     source->reading.at_start = false;
     tess_vis_rest(source->reader[source->obs_read]);
+    if (source->reading.regrid) source_regrid_rest(source->reading.regrid);
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->reading.block[k]);
 }
@@ -158,6 +159,7 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     span *s = &source->spans[source->next_span++];
     *block = &source->reading.block[source->reading.turn];
     *recipe = &source->parts[s->part].recipe;
+    source->reading.part = s->part;
     note_times(*block, s);
     source->bytes_read += block_bytes_of(source, *block);
     if (!source->reading.in_turn) source->reading.turn = 1 - source->reading.turn;
@@ -173,6 +175,11 @@ tess_status tess_source_next(tess_source *source, tess_samples *samples,
     const tess_recipe *recipe;
     TESS_TRY(tess_source_next_block(source, &block, &recipe));
     if (!block) return TESS_OK;
+    if (source->reading.regrid)
+        return source_regrid_block(
+            source->reading.regrid,
+            &(regrid_work){recipe, block, source->reading.part, source->threads},
+            samples, row_time, profile);
     if (row_time) {
         int64_t capacity = samples->num_rows; /* grown to what is needed, no further */
         if (tess_grow((void **)row_time, &capacity, samples->num_rows + block->num_rows,

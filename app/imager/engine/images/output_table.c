@@ -106,6 +106,19 @@ cleanup:
     return status;
 }
 
+/* Channels of an axis are output channels. */
+static tess_status take_axis(const tess_source_info *info, output_table *outputs)
+{
+    tess_status status = TESS_OK;
+    outputs->num_chan = info->num_chan;
+    outputs->chan_output = tess_alloc(info->num_chan, sizeof(int32_t));
+    if (!outputs->chan_output) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    memcpy(outputs->chan_output, info->axis->of_chan,
+           (size_t)info->num_chan * sizeof(int32_t));
+cleanup:
+    return status;
+}
+
 /* Divides the frequencies of all observations into output channels. */
 static tess_status deal_channels(const tess_source_info *info,
                                  const tess_channel_division *division,
@@ -224,7 +237,9 @@ tess_status output_table_create(tess_comm *comm, tess_source *source,
     *outputs = (output_table){.num_channels = num_channels,
                               .num_intervals = num_intervals,
                               .num = num_channels * num_intervals};
-    status = deal_channels(tess_source_info_of(source), division, outputs);
+    const tess_source_info *info = tess_source_info_of(source);
+    status =
+        info->axis ? take_axis(info, outputs) : deal_channels(info, division, outputs);
     if (status == TESS_OK) status = allocate(outputs);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(deal_times(source, selection, outputs));
@@ -536,6 +551,10 @@ void output_table_band(const output_table *outputs, const tess_source_info *info
                        int64_t channel, double *centre_hz, double *width_hz)
 {
     double low = INFINITY, high = 0;
+    if (info->axis) {
+        channel_axis_band(info->axis, channel, centre_hz, width_hz);
+        return;
+    }
     const bool one = channel >= 0 && outputs->chan_range;
     const int64_t first = one ? outputs->chan_range[2 * channel] : 0;
     const int64_t end = one ? outputs->chan_range[2 * channel + 1] : outputs->num_chan;

@@ -149,10 +149,13 @@ static void tell(const image_files *output)
 {
     char text[160];
     const tess_cube_axes axes = axes_of(output, IMAGE_DIRTY);
+    tess_image_meta meta;
     if (tess_comm_rank(output->comm) != 0) return;
     image_cube_text(output, text, sizeof text);
     tess_log_info("each cube has %s", text);
-    if (!(tess_cube_step_hz(&axes) > 0))
+    image_meta_of_cube(output, 0, IMAGE_DIRTY, &meta);
+    meta.cube = &axes;
+    if (!tess_cube_is_linear(&meta))
         tess_log_warn(
             "the output channels are not equidistant in frequency: cubes have "
             "a table of frequencies (FREQ-TAB), and CASA and CARTA do not open them");

@@ -54,6 +54,27 @@ static tess_fits_wsclean wsclean_of(const tess_image_opts *opts,
     return told;
 }
 
+/* The frame of frequencies, and the frequency of the line at rest: that of --restfreq
+ * or of the observation where an axis is asked for, else the middle of all channels. */
+static void set_spectral(const image_files *output, tess_image_meta *meta)
+{
+    double whole_hz; /* the width of all channels, which no keyword has */
+    const tess_source_info *info = output->info;
+    const double rest_hz = output->opts->axis.rest_hz;
+    output_table_band(output->outputs, info, -1, &meta->spectral.rest_hz, &whole_hz);
+    if (info->axis) {
+        meta->spectral = (tess_fits_spectral){
+            .is_chosen = true,
+            .frame = info->axis->frame,
+            .rest_hz = info->axis->rest_hz,
+            .velocity = info->axis->velocity,
+            .velosys_m_s = tess_doppler_velosys(info->axis->doppler)};
+    } else if (rest_hz > 0) {
+        meta->spectral.rest_hz = rest_hz;
+        meta->spectral.is_chosen = true;
+    }
+}
+
 /* `channel`: -1 for the mean of all. */
 void image_meta_fill(const image_files *output, int64_t interval, int64_t channel,
                      const imager_extent *extent, tess_image_meta *meta)
@@ -61,7 +82,6 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
     const tess_image_opts *opts = output->opts;
     const tess_source_info *info = output->info;
     const double *span = output->outputs->interval_span + 2 * interval;
-    double whole_hz; /* the width of all channels, which no keyword has */
     *meta = (tess_image_meta){.nx = opts->nx,
                               .ny = opts->ny,
                               .ra_rad = info->ra_rad,
@@ -76,7 +96,7 @@ void image_meta_fill(const image_files *output, int64_t interval, int64_t channe
                               .history = opts->beside.command_line};
     output_table_band(output->outputs, info, channel, &meta->freq_hz,
                       &meta->bandwidth_hz);
-    output_table_band(output->outputs, info, -1, &meta->spectral.rest_hz, &whole_hz);
+    set_spectral(output, meta);
     if (extent->num_vis > 0)
         meta->gridded.freq_mean_hz = extent->freq_sum / (double)extent->num_vis;
     tess_vis_site(info->meta, meta->place_m);

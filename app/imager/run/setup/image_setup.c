@@ -7,6 +7,7 @@
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
+#include "source_axis.h"
 #include "tess_backend_choice.h"
 #include "tess_calibrate.h"
 #include "tess_log.h"
@@ -168,6 +169,7 @@ static tess_status open_source(image_run *run)
     tess_geom *geom = &run->job.geom;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
+    TESS_TRY(tess_source_regrid(run->source, &opts->axis));
     TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
@@ -233,6 +235,22 @@ static tess_status create_outputs(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.ranks.num_outputs = run->outputs.num;
 cleanup:
+    return status;
+}
+
+tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_source *source = NULL;
+    if (!opts->axis.given) return TESS_OK;
+    opts->channels_out = opts->axis.num_chan;
+    if (opts->channels_out > 0) return TESS_OK;
+    TESS_TRY(
+        tess_source_open(comm, opts->obs, opts->num_obs, &opts->selection, &source));
+    TESS_TRY(tess_source_regrid(source, &opts->axis));
+    opts->channels_out = tess_source_info_of(source)->axis->num;
+cleanup:
+    tess_source_close(source);
     return status;
 }
 
