@@ -675,7 +675,7 @@ def check_bad_axes(suite, s):
     sky, freq = Sky(), s.freq[0] + np.array([.5, 2.5, 4.5, 6.5]) * 2e7
     prefix = suite.path("axes")
     path = prefix + "-cube-model.fits"
-    for cards, words in [(dict(CTYPE3="VRAD"), "FREQ and STOKES"), (dict(CDELT3=0.0), "frequency axis"),
+    for cards, words in [(dict(CTYPE3="VRAD"), "axis of velocities"), (dict(CDELT3=0.0), "frequency axis"),
                          (dict(CUNIT3="m"), "must be Hz"), (dict(CTYPE3="FREQ-LOG"), "not linear"),
                          (dict(CRVAL3=9.0), "none of the data's")]:
         sky.write_cube(suite, prefix, freq, sky.line)
@@ -719,7 +719,7 @@ def check_refused(suite, s, model):
     for c in range(2):
         shutil.copy(f"{model.set}-0000-I-model.fits", f"{same}-{c:04d}-model.fits")
     for label, path, words in [
-            ("another axis", model.write(suite, "bad1", CTYPE3="VRAD"), "FREQ and STOKES"),
+            ("another axis", model.write(suite, "bad1", CTYPE3="WAVE"), "FREQ and STOKES"),
             ("no step", model.write(suite, "bad2", CDELT3=0.0), "frequency axis"),
             ("below 0 Hz", model.write(suite, "bad3", CDELT3=-1e9), "frequency axis"),
             ("logarithms", model.write(suite, "bad4", CTYPE3="FREQ-LOG"), "not linear"),
