@@ -14,8 +14,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (C_M_S, FULL, Suite, casacore_python, fits_module, forced, l2_error, mpiexec,
-                 read_image, run, tessera)
+from e2e import (C_M_S, FULL, Suite, casacore_python, fits_module, have_ms, l2_error, mpiexec, run,
+                 simulate, tessera, write_sky)
 import uvfits
 
 RA, DEC, SIDE, PIXEL_ASEC = 60.0, -30.0, 32, 40
@@ -223,13 +223,13 @@ def check_axes(suite, s):
         ("channels", ["--start", "9", "--nchan", "5"], f0 + w0 * np.arange(9, 14), w0, "FREQ"),
         ("two channels", ["--width", "2", "--nchan", "12"],
          f0 + w0 * (.5 + 2 * np.arange(12)), 2 * w0, "FREQ"),
-        ("Hz", ["--start", f"{f0 + 14200!r}Hz", "--width", "-1.5kHz", "--nchan", "4"],
+        ("Hz", ["--start", f"{float(f0 + 14200)!r}Hz", "--width", "-1.5kHz", "--nchan", "4"],
          f0 + 14200 - 1500 * np.arange(4), 1500, "FREQ"),
         ("km/s", [*rest, "--start", f"{v0 - .6}km/s", "--width", "0.3km/s", "--nchan", "5"],
          radio, .3 * kms, "FREQ"),
         ("radio", [*rest, "--start", f"{v0 - .6}km/s", "--width", "0.3km/s", "--nchan", "5",
                    "--velocity", "radio"], radio, .3 * kms, "VRAD"),
-        ("optical", [*rest, "--start", f"{v1!r}m/s", "--width", "0.25km/s", "--nchan", "4",
+        ("optical", [*rest, "--start", f"{float(v1)!r}m/s", "--width", "0.25km/s", "--nchan", "4",
                      "--velocity", "optical"], optical, abs(optical[1] - optical[0]), "VOPT")]
     for label, options, centres, width, kind in cases:
         ok, prefix = suite.image("axis", s.path, *IMAGE, "--cube", "--frame", "lsrk", *options)
@@ -249,7 +249,7 @@ def check_windows(suite, s, profile):
     other = Line(suite, "descending", profile, channels=10, first=FIRST + 20.3 * WIDTH,
                  width=-2 * WIDTH)
     centres = FIRST + WIDTH * np.arange(-2, CHANNELS + 4)
-    args = ["--cube", "--start", f"{centres[0]!r}Hz", "--width", "1kHz", "--nchan",
+    args = ["--cube", "--start", f"{float(centres[0])!r}Hz", "--width", "1kHz", "--nchan",
             str(len(centres))]
     ok, prefix = suite.image("windows", s.path, other.path, *IMAGE, *args)
     one = np.ones(len(s.mjd))
@@ -351,6 +351,59 @@ def check_readers(suite, s):
         read.spectral_axis.value - (1 - wanted / REST) * C_M_S).max(), 0.3)
 
 
+SOURCE = """
+import sys
+from casacore.tables import default_ms_subtable, makearrcoldesc, maketabdesc, table
+main = table(sys.argv[1], readonly=False, ack=False)
+if sys.argv[2] == "source":
+    lines = default_ms_subtable("SOURCE", sys.argv[1] + "/SOURCE", maketabdesc(
+        makearrcoldesc("REST_FREQUENCY", 0.0, ndim=1, valuetype="double")))
+    lines.addrows(2)
+    for row, rest in enumerate((1.3e9, float(sys.argv[3]))):
+        lines.putcell("SOURCE_ID", row, row)
+        lines.putcell("SPECTRAL_WINDOW_ID", row, -1)
+        lines.putcell("REST_FREQUENCY", row, [rest])
+    main.putkeyword("SOURCE", lines)
+    table(sys.argv[1] + "/FIELD", readonly=False, ack=False).putcell("SOURCE_ID", 0, 1)
+else:
+    table(sys.argv[1] + "/SPECTRAL_WINDOW", readonly=False, ack=False).putcell(
+        "MEAS_FREQ_REF", 0, 1)
+"""
+
+
+def check_sets(suite):
+    """Rest frequencies and frames that a MeasurementSet and a UVFITS file tell."""
+    sky = write_sky(suite.path("one.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg", flux_jy=1)])
+    named = Line(suite, "named", lambda f: 1 + 0 * f, channels=3, cards={"RESTFREQ": REST})
+    options = [*IMAGE, "--cube", "--frame", "lsrk", "--width", "10km/s", "--nchan", "1"]
+    options[options.index("--scale") + 1] = "10asec"
+    ok, prefix = suite.image("named", named.path, *options)
+    if ok:
+        suite.equal("UVFITS: RESTFRQ", cube(prefix)[1].get("RESTFRQ"), REST)
+    python = casacore_python()
+    if not python or not have_ms():
+        return
+    observation = simulate(suite.path("set.ms"), sky, duration="4min", channels=4,
+                           freq="1.42GHz", width="20kHz")
+    suite.ran("SOURCE", run([python, "-c", SOURCE, observation, "source", repr(REST)], 60))
+    ok, prefix = suite.image("set", observation, *options)
+    if ok:
+        header = cube(prefix)[1]
+        suite.equal("MeasurementSet: RESTFRQ", header.get("RESTFRQ"), REST)
+        suite.below("MeasurementSet: width [Hz]", abs(header["CDELT3"] - 1e4 * REST / C_M_S),
+                    1e-3)
+    suite.ran("MEAS_FREQ_REF", run([python, "-c", SOURCE, observation, "frame"], 60))
+    ok, prefix = suite.image("same-frame", observation, *options)
+    if ok:
+        suite.equal("frequencies in LSRK stay", [round(cube(prefix)[1]["CRVAL3"] / 1e3, 3),
+                                                 cube(prefix)[1]["VELOSYS"]],
+                    [round((1.42e9 + 40e3 - 5e3 * REST / C_M_S) / 1e3, 3), 0])
+    options[options.index("lsrk")] = "bary"
+    result = tessera("image", observation, *options, "-o", suite.path("bary"))
+    suite.ran("frequencies in LSRK, --frame bary", result, 3)
+    suite.true("it says so", "in the frame LSRK" in result.err)
+
+
 def check_refused(suite, s):
     """One line, and status 2 or 3."""
     there = ["--frame", "lsrk"]
@@ -391,6 +444,7 @@ def main():
     check_same(suite, s)
     check_cleaned(suite, s)
     check_readers(suite, s)
+    check_sets(suite)
     check_refused(suite, s)
     suite.finish()
 
