@@ -144,6 +144,7 @@ def check_python(suite, obs, env):
 
     check_cube_model(suite, obs, env)
     check_solvers(suite, obs, env)
+    check_galaxy(suite, env)
     check_calibration(suite, env)
 
 
@@ -167,6 +168,18 @@ def check_cube_model(suite, obs, env):
             suite.below(f"what is left, {name} {terms} (Jy/beam)", after, 0.012)
             suite.below("of the source", abs(before - 1.5), 1.5 * 1e-3)
             suite.equal("channels that are predicted", len(re.findall("Jy predicted", result.out)), 4)
+
+
+def check_galaxy(suite, env):
+    """The map of mean velocities is that of the disk to a third of a channel."""
+    os.makedirs(suite.path("galaxy"), exist_ok=True)
+    result = run([sys.executable, os.path.join(EXAMPLES, "python", "rotating_galaxy.py"),
+                  suite.path("galaxy"), BIN], 120, env=env)
+    if suite.ran("rotating_galaxy.py", result):
+        flux, velocity = re.search(r"flux (\S+) Jy.*velocities to (\S+) km/s", result.out).groups()
+        # what the threshold leaves of the faint outer disk, and pixels that a beam blurs
+        suite.below("its flux (Jy km/s)", abs(float(flux) - 100), 5)
+        suite.below("its velocities (km/s)", float(velocity), 8 / 3)
 
 
 def check_calibration(suite, env):
