@@ -85,6 +85,7 @@ static void get_frame(fitsfile *fits, tess_fits_array *array, int *failed)
     char year[FLEN_VALUE] = "";
     fits_get_text(fits, "RADECSYS", array->system, sizeof array->system, failed);
     fits_get_text(fits, "RADESYS", array->system, sizeof array->system, failed);
+    fits_get_text(fits, "SPECSYS", array->specsys, sizeof array->specsys, failed);
     fits_get_text(fits, "EPOCH", year, sizeof year, failed);
     fits_get_text(fits, "EQUINOX", year, sizeof year, failed);
     array->equinox = strtod(year + strspn(year, " JB"), NULL);

@@ -39,6 +39,7 @@ typedef struct tess_fits_array {
     double rest_freq_hz; /**< RESTFRQ, 0 when absent */
     double beam_deg[3];  /**< BMAJ, BMIN, BPA; 0 when absent */
     char system[16];     /**< RADESYS, "" when absent */
+    char specsys[16];    /**< SPECSYS, "" when absent */
     double equinox;      /**< EQUINOX or EPOCH, 0 when absent */
     double sum_weights;  /**< SUMWT, or WSClean's WSCVWSUM; NAN when absent */
     int64_t data_offset; /**< bytes */
@@ -76,8 +77,8 @@ double tess_fits_unit_rad(const char *unit);
  *  not one of a frequency. Local. */
 double tess_fits_unit_hz(const char *unit);
 
-/** Whether an axis is one of frequency (FREQ, FREQ-TAB) or of a velocity that stands for
- *  it (VRAD, VOPT). Local. */
+/** Whether an axis is one of frequency (FREQ, FREQ-TAB) or of a velocity that stands
+ * for it (VRAD, VOPT). Local. */
 bool tess_fits_is_spectral(const tess_fits_axis *axis);
 
 /** The frequency of a pixel (1-based) of a linear one [Hz]. 0: its unit is unknown, or

@@ -27,7 +27,7 @@ typedef struct channel_axis {
                              [m/s]; else in frequency [Hz] */
     double start, step; /**< of channel 0, and from one to the next, not 0 */
     double doppler;     /**< frequency in the frame over that at the array, at the start
-                             of the first observation */
+                             of the first observation; NAN: unknown */
     const int32_t *of_chan; /**< the channel that each channel of the source's table is
                                a part of */
 } channel_axis;

@@ -233,7 +233,9 @@ static tess_status make(const tess_axis_opts *opts, tess_source *source)
     TESS_TRY(
         regrid_table_make(&regrid->table, regrid->part, regrid->num_parts, doppler));
     source_regrid_filter(regrid, NULL);
-    regrid->table.axis.doppler = doppler;
+    /* files in the frame of the axis do not tell the array's frequencies */
+    regrid->table.axis.doppler =
+        regrid->track[0].frame == opts->frame ? doppler : (double)NAN;
     regrid->table.axis.of_chan = regrid->table.output;
     take_table(regrid, source);
     source->reading.regrid = regrid;

@@ -10,11 +10,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+
+/* Frames differ by up to this part of a frequency, 300 km/s. */
+static const double MOST_SHIFT = 1e-3;
+
+void model_cube_warn_frame(const model_cube *cube, tess_spectral_frame frame)
+{
+    const char *path = cube->file[0].path, *specsys = cube->file[0].array.specsys;
+    const int last = cube->num_planes - 1;
+    if (last < 1 || !*specsys ||
+        strcasecmp(specsys, tess_spectral_frame_specsys(frame)) == 0)
+        return;
+    const double apart_hz = fabs(cube->freq_hz[last] - cube->freq_hz[0]) / last;
+    if (apart_hz < MOST_SHIFT * cube->freq_hz[0])
+        tess_log_warn(
+            "%s: its channels are in the frame %s (SPECSYS), and are taken as "
+            "if they were in that of the data's, %s",
+            path, specsys, tess_spectral_frame_specsys(frame));
+}
 
 /* ---- pixels ---- */
 

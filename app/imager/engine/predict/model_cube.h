@@ -56,6 +56,10 @@ double model_cube_factor(const model_cube *cube, int term, double freq_hz);
 tess_status model_cube_check(const model_cube *cube, const double *freq_hz,
                              int64_t num_chan, bool tells);
 
+/** Warn of a model whose channels are narrow, and in another frame than those of the
+ *  data. Local. */
+void model_cube_warn_frame(const model_cube *cube, tess_spectral_frame frame);
+
 /** As above, for a use of the model's channels other than a prediction. `way` describes
  * it, like "the nearest of the model's"; NULL: nothing is logged. Local. */
 tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,

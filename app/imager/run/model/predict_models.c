@@ -384,6 +384,8 @@ static tess_status open_model(predict_run *run, imager_model *model)
     if (model->cube)
         status = model_cube_check(model->cube, info->freq_hz, info->num_chan,
                                   tess_comm_rank(run->comm) == 0);
+    if (status == TESS_OK && model->cube && tess_comm_rank(run->comm) == 0)
+        model_cube_warn_frame(model->cube, TESS_TOPO);
     if (status != TESS_OK) imager_model_close(model);
 cleanup:
     return status;

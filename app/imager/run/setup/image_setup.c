@@ -51,6 +51,8 @@ static tess_status open_model(image_run *run, imager_model *model)
     if (model->cube)
         status = model_cube_check(model->cube, run->info->freq_hz, run->info->num_chan,
                                   tess_comm_rank(run->comm) == 0);
+    if (status == TESS_OK && model->cube && tess_comm_rank(run->comm) == 0)
+        model_cube_warn_frame(model->cube, opts->axis.frame);
     if (status != TESS_OK) imager_model_close(model);
     TESS_TRY(status);
     imager_model_mix(model, run->pol, run->num_pol, &run->job.model);
