@@ -308,10 +308,15 @@ def check_same(suite, s):
 def check_cleaned(suite, s):
     """Models are subtracted at the positions of the samples, whatever their frequency."""
     args = [a for a in IMAGE if a != "--no-psf"]
-    ok, prefix = suite.image("clean", s.path, *args, "--frame", "lsrk", "--cube", "--start", "8",
-                             "--nchan", "8", "--niter", "200", "--gain", "0.3", "--mgain", "0.8",
-                             "--threshold", "2mJy")
+    ok, prefix = suite.image("clean", s.path, *args, "--frame", "lsrk", "--cube", "--start", "4",
+                             "--nchan", "12", "--niter", "200", "--gain", "0.3", "--mgain", "0.8",
+                             "--threshold", "2mJy", "--velocity", "radio", "--restfreq", f"{REST!r}")
     if ok:
+        freq = frequencies(cube(prefix, "model")[1]) / 1e6
+        result = tessera("predict", s.path, "--model", f"{prefix}-cube-model.fits", "-o",
+                         suite.path("predicted.uvfits"))
+        suite.ran("a model whose velocities are those of no channel of the data", result, 3)
+        suite.true("its frequencies", f" {freq.min():.6g} to {freq.max():.6g} MHz" in result.err)
         residual, image = cube(prefix, "residual")[0], cube(prefix, "image")[0]
         suite.below("cleaned: residual over peak", np.abs(residual).max() / image.max(), 5e-3)
 
