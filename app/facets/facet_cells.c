@@ -139,7 +139,7 @@ cleanup:
 }
 
 /* Places of the directions in pixels, at[num_directions]. */
-static tess_status place_directions(const tess_facet_image *image,
+static tess_status place_directions(const char *path, const tess_facet_image *image,
                                     const tess_region *direction,
                                     int64_t num_directions, double (*at)[2])
 {
@@ -147,19 +147,20 @@ static tess_status place_directions(const tess_facet_image *image,
     static const double SAME = 1e-3; /* [pixels] */
     for (int64_t k = 0; k < num_directions; ++k) {
         if (!facet_place(image, direction[k].ra_rad, direction[k].dec_rad, at[k]))
-            TESS_FAIL(TESS_ERR_INPUT,
-                      "direction '%s' is more than 90 degrees from the image's centre",
-                      direction[k].name);
+            TESS_FAIL(
+                TESS_ERR_INPUT,
+                "%s: direction '%s' is more than 90 degrees from the image's centre",
+                path, direction[k].name);
         for (int64_t j = 0; j < k; ++j)
             if (hypot(at[k][0] - at[j][0], at[k][1] - at[j][1]) < SAME)
-                TESS_FAIL(TESS_ERR_INPUT, "directions '%s' and '%s' are the same",
-                          direction[j].name, direction[k].name);
+                TESS_FAIL(TESS_ERR_INPUT, "%s: directions '%s' and '%s' are the same",
+                          path, direction[j].name, direction[k].name);
     }
 cleanup:
     return status;
 }
 
-tess_status tess_facets_tessellate(const tess_facet_image *image,
+tess_status tess_facets_tessellate(const char *path, const tess_facet_image *image,
                                    const tess_region *direction, int64_t num_directions,
                                    tess_region_list *out)
 {
@@ -172,7 +173,7 @@ tess_status tess_facets_tessellate(const tess_facet_image *image,
     if (!at || !cell.corner || !cell.kept)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %lld facets",
                   (long long)num_directions);
-    TESS_TRY(place_directions(image, direction, num_directions, at));
+    TESS_TRY(place_directions(path, image, direction, num_directions, at));
     for (int64_t k = 0; k < num_directions; ++k) {
         begin_cell(&image->geom, &cell);
         for (int64_t j = 0; j < num_directions && cell.num > 0; ++j)

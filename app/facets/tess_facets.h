@@ -103,11 +103,11 @@ void tess_facets_weights(const tess_facets *facets, tess_facet_work *work,
 
 /* ---- tessellations ---- */
 
-/** The Voronoi cells of directions within the image's rectangle, in the plane of its
- *  pixels, as regions with their directions and names. Cells without a part of the
- * image are left out. TESS_ERR_INPUT for two directions in one place, a direction
+/** The Voronoi cells of directions of a file within the image's rectangle, in the plane
+ * of its pixels, as regions with their directions and names. Cells without a part of
+ * the image are left out. TESS_ERR_INPUT for two directions in one place, a direction
  *  beyond the horizon, or an image that reaches beyond it. TESS_ERR_ALLOC. */
-tess_status tess_facets_tessellate(const tess_facet_image *image,
+tess_status tess_facets_tessellate(const char *path, const tess_facet_image *image,
                                    const tess_region *direction, int64_t num_directions,
                                    tess_region_list *cells);
 

@@ -376,7 +376,8 @@ static void test_cells(void **state)
     }
     tess_region_list cells = {0};
     char *text = NULL;
-    assert_int_equal(tess_facets_tessellate(&image, direction, NUM, &cells), TESS_OK);
+    assert_int_equal(tess_facets_tessellate("a.reg", &image, direction, NUM, &cells),
+                     TESS_OK);
     assert_int_equal(tess_region_file_text(&cells, &text), TESS_OK);
     tess_facets facets = made(text, 0);
     assert_int_equal(facets.num_facets, NUM);
@@ -401,9 +402,10 @@ static void test_cells(void **state)
     tess_free(text);
     direction[3].ra_rad = direction[1].ra_rad;
     direction[3].dec_rad = direction[1].dec_rad;
-    assert_int_equal(tess_facets_tessellate(&image, direction, NUM, &cells),
+    assert_int_equal(tess_facets_tessellate("a.reg", &image, direction, NUM, &cells),
                      TESS_ERR_INPUT);
-    assert_non_null(strstr(tess_error_message(), "'d1' and 'd3' are the same"));
+    assert_non_null(
+        strstr(tess_error_message(), "a.reg: directions 'd1' and 'd3' are the same"));
     tess_error_clear();
     (void)state;
 }

@@ -84,11 +84,12 @@ static tess_status tessellate(facets_job *job, const tess_source_list *list)
     if (num == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: no source of this list is in the image",
                   args->input);
-    if (num < args->number)
+    if (num < args->number && tess_comm_rank(job->comm) == 0)
         tess_log_warn("%s: only %lld of its sources are in the image and as far from "
                       "brighter ones as --separation asks",
                       args->input, (long long)num);
-    TESS_TRY(tess_facets_tessellate(&job->image, direction, num, &job->regions));
+    TESS_TRY(tess_facets_tessellate(job->source, &job->image, direction, num,
+                                    &job->regions));
 cleanup:
     tess_free(direction);
     return status;
@@ -101,8 +102,9 @@ static tess_status take_solved(facets_job *job)
     tess_region *direction = NULL;
     int64_t num = 0;
     TESS_TRY(tess_facets_solved(job->comm, job->source, &direction, &num));
-    TESS_TRY(tess_comm_agree(
-        job->comm, tess_facets_tessellate(&job->image, direction, num, &job->regions)));
+    TESS_TRY(tess_comm_agree(job->comm,
+                             tess_facets_tessellate(job->source, &job->image, direction,
+                                                    num, &job->regions)));
 cleanup:
     tess_free(direction);
     return status;
