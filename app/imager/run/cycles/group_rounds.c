@@ -249,6 +249,7 @@ static tess_status start(run_rounds *rounds)
 {
     tess_status status = TESS_OK;
     image_run *run = rounds->run;
+    tess_mem_trim(); /* of what reading has freed */
     TESS_TRY(start_backlog(run));
     status = thread_teams_create(run, &rounds->teams);
     if (status == TESS_OK) {
