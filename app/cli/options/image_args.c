@@ -10,6 +10,7 @@
 #include "groups.h"
 #include "job.h"
 #include "options.h"
+#include "tess_channels.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tess_forced.h"
@@ -51,6 +52,8 @@ enum {
     OPT_RESUME,
     OPT_SUBTRACT,
     OPT_SUBTRACT_POL,
+    OPT_UVCONTSUB,
+    OPT_LINE_CHANNELS,
     OPT_PRIMARY_BEAM,
     OPT_PBCOR,
     OPT_PB_LIMIT,
@@ -96,6 +99,14 @@ static const struct argp_option image_options[] = {
     {"subtract-spectral-pol", OPT_SUBTRACT_POL, "N", 0,
      "Subtract a polynomial of N terms through the model's channels (default: to each "
      "channel of the data the nearest)",
+     1},
+    {"uvcontsub", OPT_UVCONTSUB, "ORDER", 0,
+     "Subtract the continuum: a polynomial of this order in frequency, which is fitted "
+     "to each row of each spectral window without --line-channels",
+     1},
+    {"line-channels", OPT_LINE_CHANNELS, "LIST", 0,
+     "Channels with lines, which --uvcontsub does not fit: like 10~20;30~40 in every "
+     "spectral window, 0:10~20;30~40,1:5~9, or 1420.1~1420.9MHz; or none",
      1},
     {"no-psf", OPT_NO_PSF, NULL, 0, "Do not make the point spread function", 1},
     {"preview", OPT_PREVIEW, NULL, 0, "Also write each image and PSF as PNG", 1},
@@ -337,9 +348,18 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
     }
 }
 
+static tess_status take_lines(const char *text, tess_selection *selection)
+{
+    tess_channel_list *list = tess_alloc(1, sizeof *list);
+    const tess_status status = list ? tess_parse_channels(text, list) : TESS_ERR_ALLOC;
+    selection->continuum.line_channels = text;
+    tess_free(list);
+    return status;
+}
+
 static error_t parse_image(int key, char *arg, struct argp_state *state)
 {
-    enum { MAX_OUT = 1 << 20, MAX_RANK_CELLS = 1 << 16 };
+    enum { MAX_OUT = 1 << 20, MAX_RANK_CELLS = 1 << 16, MAX_CONTINUUM_ORDER = 9 };
     tess_image_args *args = state->input;
     tess_image_opts *opts = &args->opts;
     tess_status status = TESS_OK;
@@ -432,6 +452,14 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
     case OPT_SUBTRACT_POL:
         status = tess_parse_integer(arg, 1, 16, &terms);
         opts->subtract.terms = (int)terms;
+        break;
+    case OPT_UVCONTSUB:
+        status = tess_parse_integer(arg, 0, MAX_CONTINUUM_ORDER, &terms);
+        opts->selection.continuum.subtracts = true;
+        opts->selection.continuum.order = (int)terms;
+        break;
+    case OPT_LINE_CHANNELS:
+        status = take_lines(arg, &opts->selection);
         break;
     default:
         if (!parse_plain(key, arg, args)) return ARGP_ERR_UNKNOWN;
@@ -563,6 +591,29 @@ cleanup:
     return status;
 }
 
+/* A model of lines alone is not what the data are calibrated by, which have the
+ * continuum, too. */
+static tess_status check_continuum(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_continuum_choice *choice = &opts->selection.continuum;
+    if (!choice->subtracts && choice->line_channels)
+        TESS_FAIL(TESS_ERR_USAGE, "--line-channels is for --uvcontsub ORDER, like "
+                                  "--uvcontsub 1");
+    if (!choice->subtracts) return TESS_OK;
+    if (!choice->line_channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--uvcontsub needs --line-channels LIST, the channels with lines, "
+                  "which it does not fit; or --line-channels none");
+    if (opts->clean.update_model || opts->clean.only_model)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--uvcontsub: %s would write a model without the continuum of the "
+                  "data; image without --uvcontsub to calibrate",
+                  opts->clean.only_model ? "--predict-models" : "--update-model");
+cleanup:
+    return status;
+}
+
 /* WSClean has no cubes. */
 static tess_status check_cube(const tess_image_opts *opts)
 {
@@ -595,6 +646,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
+    TESS_TRY(check_continuum(opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);
 cleanup:

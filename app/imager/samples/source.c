@@ -17,8 +17,10 @@ static const double SAME_CENTER_RAD = 5e-9;
 
 /* ---- opening ---- */
 
-/* The source owns the reader from here on, also when this fails. */
-static tess_status keep_reader(tess_source *source, tess_vis_reader *reader)
+/* The source owns the reader of the set at `path` from here on, also when this fails.
+ */
+static tess_status keep_reader(tess_source *source, const char *path,
+                               const tess_vis_select *select, tess_vis_reader *reader)
 {
     tess_status status = TESS_OK;
     if (tess_grow((void **)&source->reader, &source->capacity_obs, source->num_obs + 1,
@@ -27,6 +29,7 @@ static tess_status keep_reader(tess_source *source, tess_vis_reader *reader)
         TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
     }
     source->reader[source->num_obs++] = reader;
+    TESS_TRY(source_open_whole(source, path, select));
 cleanup:
     return status;
 }
@@ -44,7 +47,7 @@ static tess_status open_each_field(tess_source *source, const char *path,
     if (tess_vis_fields_with_rows(meta) <= 1) {
         reader = every;
         every = NULL;
-        TESS_TRY(keep_reader(source, reader));
+        TESS_TRY(keep_reader(source, path, &one, reader));
         return TESS_OK;
     }
     for (int k = 0; k < meta->num_fields; ++k) {
@@ -53,7 +56,7 @@ static tess_status open_each_field(tess_source *source, const char *path,
         snprintf(number, sizeof number, "%d", meta->field[k].id);
         one.field = number;
         TESS_TRY(tess_vis_open(path, &one, &reader));
-        TESS_TRY(keep_reader(source, reader));
+        TESS_TRY(keep_reader(source, path, &one, reader));
     }
 cleanup:
     tess_vis_close(every);
@@ -94,7 +97,7 @@ static tess_status open_listed_fields(tess_source *source, const char *path,
     for (int k = 0; selection_field(&source->selection, k, field, sizeof field); ++k) {
         tess_vis_reader *reader = NULL;
         TESS_TRY(tess_vis_open(path, &one, &reader));
-        TESS_TRY(keep_reader(source, reader));
+        TESS_TRY(keep_reader(source, path, &one, reader));
     }
 cleanup:
     return status;
@@ -142,7 +145,7 @@ static tess_status open_readers(tess_source *source, const char *const *obs,
             continue;
         }
         TESS_TRY(tess_vis_open(obs[k], &select, &reader));
-        TESS_TRY(keep_reader(source, reader));
+        TESS_TRY(keep_reader(source, obs[k], &select, reader));
     }
 cleanup:
     return status;
@@ -321,6 +324,7 @@ tess_status tess_source_open(tess_comm *comm, const char *const *obs, int num_ob
     TESS_TRY(tess_comm_agree(comm, status));
     status = open_readers(source, obs, num_obs);
     if (status == TESS_OK) status = make_parts(source);
+    if (status == TESS_OK) status = source_find_lines(source);
     if (status == TESS_OK) status = find_center(source);
     if (status == TESS_OK) status = find_turn(source);
     if (status == TESS_OK && source->info.num_rows == 0)
@@ -344,6 +348,7 @@ void tess_source_close(tess_source *source)
         tess_vis_close(source->reader[k]);
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->reading.block[k]);
+    source_free_lines(source);
     tess_free(source->reader);
     tess_free(source->parts);
     tess_free(source->spans);

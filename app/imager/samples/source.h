@@ -84,8 +84,7 @@ void tess_source_rest(tess_source *source);
  *  whatever the caller does meanwhile. Nothing when one was just started. Local. */
 void tess_source_rewind(tess_source *source);
 
-/** The same, from this block on: a run that is continued has taken the others. Local.
- */
+/** The same, from this block on: a continued run has taken the others. Local. */
 void tess_source_skip_to(tess_source *source, int64_t block);
 
 /** Passes that begin from now on read a block when it is asked for, by the threads that
@@ -102,6 +101,8 @@ tess_status tess_source_next(tess_source *source, tess_samples *samples,
 
 /** Bytes of the blocks read so far, of this rank, once for each pass. Local. */
 int64_t tess_source_bytes(const tess_source *source);
+/** Rows and windows of this rank that are flagged: no continuum fits. Local. */
+int64_t tess_source_num_unfit(const tess_source *source);
 
 /** As tess_source_next, but hands out the raw block with its recipe, both until the
  *  next call, for prediction. `block` is NULL when this rank has no more. Local. */

@@ -174,7 +174,7 @@ tess_status source_make_spans(tess_source *source)
         if (!p->usable) continue;
         const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
         const int64_t row_bytes =
-            64 + 12 * p->num_chan * meta->segment[p->segment].num_corr;
+            64 + 12 * source_read_chan(p) * meta->segment[p->segment].num_corr;
         const int64_t block_rows = block_bytes_for(source, p) / row_bytes + 1;
         int64_t row = first > before ? first - before : 0;
         const int64_t stop = end - before < p->num_rows ? end - before : p->num_rows;
@@ -183,8 +183,11 @@ tess_status source_make_spans(tess_source *source)
                           sizeof *source->spans))
                 TESS_FAIL(TESS_ERR_ALLOC, "list of blocks");
             source->spans[source->num_spans++] =
-                (span){k, row, stop - row < block_rows ? stop - row : block_rows,
-                       -INFINITY, INFINITY};
+                (span){.part = k,
+                       .row_first = row,
+                       .num_rows = stop - row < block_rows ? stop - row : block_rows,
+                       .time_first = -INFINITY,
+                       .time_last = INFINITY};
         }
         before += p->num_rows;
     }
@@ -304,7 +307,8 @@ bool tess_source_rows_of(const tess_source *source, int64_t k, tess_source_rows 
                                .row_first = s->row_first,
                                .num_rows = s->num_rows,
                                .num_chan = p->num_chan};
-    return tess_vis_raw_rows(rows->reader, rows->segment, &rows->raw);
+    return !source_subtracts(source) &&
+           tess_vis_raw_rows(rows->reader, rows->segment, &rows->raw);
 }
 
 uint64_t tess_source_spans_hash(const tess_source *source)

@@ -5,9 +5,18 @@
 #ifndef TESS_SOURCE_PRIVATE_H
 #define TESS_SOURCE_PRIVATE_H
 
+#include "continuum.h"
 #include "source.h"
 #include "source_regrid.h"
 #include "tess_worker.h"
+
+/** How the continuum of a part's rows is subtracted; zeros: it stays. */
+typedef struct part_lines {
+    continuum fit; /* of whole rows, with all channels of their windows */
+    int segment;   /* of the reader of whole rows */
+    int64_t *chan; /* [num_chan] places of the part's channels in whole rows; NULL: its
+                      rows are whole */
+} part_lines;
 
 /** The rows of one segment of an observation, and what is made of them. */
 typedef struct part {
@@ -15,6 +24,7 @@ typedef struct part {
     int64_t num_rows, num_chan;
     int64_t chan_base;
     tess_recipe recipe;
+    part_lines lines;
     bool usable;      /* makes some of the images asked for */
     bool single_hand; /* Stokes I is made of one parallel hand, here as in all parts */
 } part;
@@ -24,6 +34,7 @@ typedef struct span {
     int part;
     int64_t row_first, num_rows;
     double time_first, time_last; /* of its rows, known once it has been read */
+    int64_t num_unfit; /* rows and windows whose continuum could not be fitted, then */
 } span;
 
 /** The block that is read ahead. */
@@ -33,11 +44,19 @@ typedef struct source_reading {
     tess_worker *worker;   /* the reading thread, once there is something to read */
     bool at_start;         /* rewound, and nothing taken or changed since */
     bool in_turn;          /* blocks are read when they are asked for */
+    int obs_read;          /* reader that the last block came from */
     int part;              /* of the block that was handed out last */
     int only_reader;       /* whose blocks are wanted, or -1: all */
     tess_status status;    /* of the block that was read last */
     source_regrid *regrid; /* brings samples into the channels of an axis, or NULL */
 } source_reading;
+
+/** Readers of the same rows with all channels. */
+typedef struct whole_readers {
+    int num; /* 0: nobody needs them; else num_obs */
+    int64_t capacity;
+    tess_vis_reader **reader; /* [num] NULL: that of the source has all channels */
+} whole_readers;
 
 /** Where rows come from, in numbers that all observations share. */
 typedef struct source_origins {
@@ -49,9 +68,10 @@ typedef struct source_origins {
 struct tess_source {
     tess_comm *comm;
     tess_selection selection;
-    int num_obs, obs_read; /* obs_read: that the last block came from */
+    int num_obs;
     int64_t capacity_obs;
     tess_vis_reader **reader; /* [num_obs] files, or fields of them */
+    whole_readers whole;
     tess_source_info info;
     double *freq_hz, *width_hz, *inv_lambda;
     int num_parts;
@@ -73,6 +93,31 @@ struct tess_source {
 bool source_keeps_origins(const tess_source *source);
 tess_row_origins source_origins_of(const tess_source *source, int obs);
 void source_origins_free(tess_source *source); /* Local. */
+
+/* ---- source_continuum.c ---- */
+
+/** Whether the continuum is subtracted from rows. Local. */
+bool source_subtracts(const tess_source *source);
+
+/** Open the rows of the last reader with all channels, if the continuum is subtracted
+ *  and some channels are not selected. Errors of tess_vis_open. Local. */
+tess_status source_open_whole(tess_source *source, const char *path,
+                              const tess_vis_select *select);
+
+/** Find the channels that the continuum is fitted to. TESS_ERR_USAGE: there are too
+ * few, or no channel that is said to have a line. TESS_ERR_ALLOC. Local. */
+tess_status source_find_lines(tess_source *source);
+void source_free_lines(tess_source *source); /* Local. */
+
+/** Channels that are read of a row of the part. Local. */
+int64_t source_read_chan(const part *p);
+
+/** Read the rows of a span, and subtract their continuum. Errors of tess_vis_read and
+ *  continuum_subtract. Local. */
+tess_status source_read_rows(const tess_source *source, span *s, tess_vis_block *block);
+
+/** Free what reader `obs` holds for reading. Local. */
+void source_rest_reader(const tess_source *source, int obs);
 
 /** This rank's slice of all usable rows, cut into blocks. TESS_ERR_ALLOC. Local. */
 tess_status source_make_spans(tess_source *source);

@@ -53,14 +53,14 @@ tess_status tess_source_deal(tess_source *source, tess_comm *comm)
 static void read_span(void *argument)
 {
     tess_source *source = argument;
-    const span *s = &source->spans[source->next_span];
+    span *s = &source->spans[source->next_span];
     const part *p = &source->parts[s->part];
     const double begin = tess_time_now();
-    if (p->obs != source->obs_read) tess_vis_rest(source->reader[source->obs_read]);
-    source->obs_read = p->obs;
+    if (p->obs != source->reading.obs_read)
+        source_rest_reader(source, source->reading.obs_read);
+    source->reading.obs_read = p->obs;
     source->reading.status =
-        tess_vis_read(source->reader[p->obs], p->segment, s->row_first, s->num_rows,
-                      source->threads, &source->reading.block[source->reading.turn]);
+        source_read_rows(source, s, &source->reading.block[source->reading.turn]);
     tess_trace_add(source->trace, TESS_LANE_READER, "read", begin, tess_time_now());
 }
 
@@ -89,7 +89,7 @@ void tess_source_rest(tess_source *source)
     tess_worker_destroy(source->reading.worker);
     source->reading.worker = NULL;
     source->reading.at_start = false;
-    tess_vis_rest(source->reader[source->obs_read]);
+    source_rest_reader(source, source->reading.obs_read);
     if (source->reading.regrid) source_regrid_rest(source->reading.regrid);
     for (int k = 0; k < 2; ++k)
         tess_vis_block_free(&source->reading.block[k]);
@@ -130,13 +130,15 @@ static void note_times(const tess_vis_block *block, span *s)
     }
 }
 
-static int64_t block_bytes_of(const tess_source *source, const tess_vis_block *block)
+static int64_t block_bytes_of(const tess_source *source, const span *s,
+                              const tess_vis_block *block)
 {
+    const int64_t chans = source_read_chan(&source->parts[s->part]);
     const int64_t uvw = 3 * (int64_t)sizeof(double);
     const int64_t others = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
     const int64_t row = source->selection.uvw_only ? uvw : uvw + others;
     const int64_t sample = source->selection.positions_only ? 0 : 3 * sizeof(float);
-    return block->num_rows * (row + block->num_chan * block->num_corr * sample);
+    return block->num_rows * (row + chans * block->num_corr * sample);
 }
 
 int64_t tess_source_bytes(const tess_source *source)
@@ -161,7 +163,7 @@ tess_status tess_source_next_block(tess_source *source, tess_vis_block **block,
     *recipe = &source->parts[s->part].recipe;
     source->reading.part = s->part;
     note_times(*block, s);
-    source->bytes_read += block_bytes_of(source, *block);
+    source->bytes_read += block_bytes_of(source, s, *block);
     if (!source->reading.in_turn) source->reading.turn = 1 - source->reading.turn;
     start_reading(source);
     return TESS_OK;

@@ -35,6 +35,13 @@ typedef struct tess_shift {
     double ra_rad, dec_rad;
 } tess_shift;
 
+/** The continuum that is subtracted from rows. */
+typedef struct tess_continuum_choice {
+    bool subtracts;            /**< --uvcontsub ORDER */
+    int order;                 /**< of the polynomial */
+    const char *line_channels; /**< --line-channels (tess_channels.h), or NULL */
+} tess_continuum_choice;
+
 /** Which visibilities take part; shared by image, predict and plan. */
 typedef struct tess_selection {
     const char
@@ -44,6 +51,7 @@ typedef struct tess_selection {
     int spw[64];                 /**< --spw 0,2,3 */
     int num_spw;
     int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */
+    tess_continuum_choice continuum;
     double uv_min_lambda,
         uv_max_lambda;           /**< --uvrange MIN:MAX wavelengths; max 0 = none */
     bool cut_cells;              /**< --cut-cells: uv_min_lambda and uv_max_lambda leave

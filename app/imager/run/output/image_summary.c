@@ -101,6 +101,8 @@ static void tell_column(const image_files *output)
         snprintf(text, sizeof text, "none, %.200s is %s", name_of(info->meta->path),
                  info->meta->format);
     if (less) add(text, sizeof text, ", less its %s", less);
+    if (output->opts->selection.continuum.subtracts)
+        add(text, sizeof text, ", less the continuum");
     add_others(text, sizeof text, output->opts->num_obs);
     tess_words_tell("data column", "%s", text);
 }

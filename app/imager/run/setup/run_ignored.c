@@ -111,10 +111,28 @@ static void log_ignored(const visibility_counts *counts)
         (long long)count[TESS_IGNORED_UVRANGE]);
 }
 
+/* Tells how many rows have no continuum: once, because a pass over the data flags the
+ * same rows as the pass before. Collective. */
+static tess_status tell_unfit(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    int64_t count = tess_source_num_unfit(run->source);
+    if (!run->opts->selection.continuum.subtracts) return TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &count, 1, TESS_SUM));
+    if (count > 0 && tess_comm_rank(run->comm) == 0)
+        tess_log_warn(
+            "%lld rows of a spectral window are flagged: they have too few good "
+            "channels without lines for --uvcontsub %d",
+            (long long)count, run->opts->selection.continuum.order);
+cleanup:
+    return status;
+}
+
 tess_status image_check_ignored(image_run *run)
 {
     tess_status status = TESS_OK;
     visibility_counts counts;
+    TESS_TRY(tell_unfit(run));
     TESS_TRY(count_visibilities(run, &counts));
     log_ignored(&counts);
     run->counts.used = counts.used;

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Spectral lines: `tessera image --uvcontsub` against fits of numpy and direct sums, of
+UVFITS with two IFs and of MeasurementSets whose windows differ, on any number of ranks."""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from e2e import (ASEC, C_M_S, HERE, Suite, casacore_python, have_ms, l2_error, mpiexec, read_image,
+                 run, simulate, tessera, write_sky)
+from selections import split_ifs
+import uvfits
+
+N, SCALE = 40, 60 * ASEC
+IMAGE = ["--size", str(N), "--scale", "60asec", "--weight", "natural", "--accuracy", "1e-8",
+         "--reproducible", "--no-psf"]
+# What is left of a sample is rounded to single precision.
+LIMIT = 1e-8 + 6e-8
+ROWS, HALF = 240, 16
+WIDTH = 1e6
+FREQ = 1e9 + WIDTH * np.arange(2 * HALF)
+RANKS = (1, 2, 3, 4) if mpiexec() else (1,)
+
+
+def left_of_fit(freq, is_line, order, vis, weight):
+    """vis less the polynomial of each row and correlation, and weights of rows that have one."""
+    left, kept = np.array(vis, "c16"), np.array(weight, "f8")
+    unfit = 0
+    powers = np.vander((freq - freq.mean()) / np.ptp(freq), order + 1)
+    for row in range(len(vis)):
+        lost = False
+        for corr in range(vis.shape[2]):
+            good = (weight[row, :, corr] > 0) & np.isfinite(vis[row, :, corr])
+            use = good & ~is_line
+            if use.sum() <= order:
+                kept[row, :, corr] = 0
+                lost |= good.any()
+                continue
+            root = np.sqrt(weight[row, use, corr].astype("f8"))
+            found = np.linalg.lstsq(powers[use] * root[:, None],
+                                    vis[row, use, corr].astype("c16") * root, rcond=None)[0]
+            left[row, :, corr] -= powers @ found
+        unfit += lost
+    return left, kept, unfit
+
+
+def make_samples(rng, rows, freq, corrs=2):
+    """A curved continuum of some Jy, lines, noise, flags and weights that differ."""
+    x = (freq - freq.mean()) / np.ptp(freq)
+    shape = (rows, 1, corrs)
+    draw = lambda: rng.normal(size=shape) + 1j * rng.normal(size=shape)
+    vis = draw() + draw() * x[None, :, None] + draw() * x[None, :, None] ** 2
+    vis = vis + 0.1 * (rng.normal(size=(rows, len(freq), corrs)) + 0j)
+    weight = rng.uniform(0.2, 3, vis.shape)
+    weight[rng.uniform(size=vis.shape) < 0.1] = -1
+    vis[3, 5, 0] = np.nan
+    return vis.astype("c8"), weight.astype("f4")
+
+
+def window_lines(channels, *spans):
+    number = np.arange(channels)
+    return np.any([(number >= a) & (number <= b) for a, b in spans], axis=0) \
+        if spans else np.zeros(channels, bool)
+
+
+def told_unfit(result):
+    return [s for s in (result.out + result.err).splitlines() if "too few good channels" in s]
+
+
+class TwoIfs:
+    """A UVFITS file of two IFs; in some rows, lines alone are good."""
+
+    def __init__(self, suite):
+        rng = np.random.default_rng(7)
+        whole, self.path = suite.path("whole.uvfits"), suite.path("ifs.uvfits")
+        vis, weight = make_samples(rng, ROWS, FREQ)
+        weight[7, :5] = weight[7, 9:HALF] = -1
+        self.uvw = uvfits.write(whole, uvfits.random_tracks(ROWS, 450.0), FREQ, vis, weight)
+        split_ifs(whole, self.path)
+        self.vis, self.weight = vis, weight
+
+    def left(self, order, first, second):
+        parts = [left_of_fit(FREQ[s], is_line, order, self.vis[:, s], self.weight[:, s])
+                 for s, is_line in ((slice(0, HALF), first), (slice(HALF, None), second))]
+        value, weight = uvfits.stokes_i(*(np.concatenate([p[k] for p in parts], 1)
+                                          for k in (0, 1)))
+        return value, weight, parts[0][2] + parts[1][2]
+
+    def dirty(self, order, first, second, channels):
+        value, weight, _ = self.left(order, first, second)
+        return uvfits.direct_dirty(self.uvw, FREQ[channels], value[:, channels],
+                                   weight[:, channels], N, N, SCALE)
+
+
+def check_ifs(suite, obs):
+    """Windows with lines of their own, also where few channels are imaged; bits of ranks."""
+    first, second = window_lines(HALF, (5, 8)), window_lines(HALF, (0, 2), (14, 15))
+    args = [obs.path, *IMAGE, "--uvcontsub", "2", "--line-channels", "0:5~8,1:0-2;14~15",
+            "--channels-out", "2"]
+    bits = {}
+    for ranks in RANKS:
+        ran, prefix = suite.image(f"ifs{ranks}", *args, ranks=ranks)
+        if ran:
+            bits[ranks] = [read_image(f"{prefix}-{c:04d}-dirty.fits")[0] for c in (0, 1)]
+    for c, half in enumerate((slice(0, HALF), slice(HALF, None))):
+        suite.below(f"IF {c}: L2 error", l2_error(bits[1][c],
+                                                  obs.dirty(2, first, second, half)), LIMIT)
+    for ranks in RANKS[1:]:
+        suite.true(f"bits of {ranks} ranks", np.array_equal(bits[ranks], bits[1]))
+    some = np.r_[5:9, HALF + 5:HALF + 9]
+    ran, prefix = suite.image("some", *args[:-2], "--channels", "5:9")
+    if ran:
+        suite.below("--channels: L2 error", l2_error(read_image(prefix + "-dirty.fits")[0],
+                                                     obs.dirty(2, first, second, some)), LIMIT)
+
+
+def check_lists(suite, obs):
+    """Numbers of all windows, frequencies, none; and the rows that are flagged."""
+    few = ["--uvcontsub", "1", "--line-channels"]
+    both = window_lines(HALF, (5, 8))
+    by_freq = [FREQ[k] - 0.4 * WIDTH for k in (4, 9)]
+    cases = (("5~8", both, both), ("none", both & False, both & False),
+             (f"{1e-6 * by_freq[0]}~{1e-6 * by_freq[1]}MHz", window_lines(HALF, (4, 9)),
+              both & False))
+    for text, first, second in cases:
+        result = tessera("image", obs.path, *IMAGE, *few, text, "--overwrite", "-o",
+                         suite.path("list"))
+        if suite.ran(text, result):
+            suite.below(f"{text}: L2 error",
+                        l2_error(read_image(suite.path("list-dirty.fits"))[0],
+                                 obs.dirty(1, first, second, slice(None))), LIMIT)
+            count = obs.left(1, first, second)[2]
+            lines = told_unfit(result)
+            suite.equal(f"{text}: rows that are flagged are told",
+                        [int(s.split("warning: ")[1].split()[0]) for s in lines],
+                        [count] if count else [])
+
+
+def check_windows(suite):
+    """A MeasurementSet of two windows: of other widths, overlapping, one of them descending."""
+    python = casacore_python()
+    if not have_ms() or not python:
+        return
+    sky = write_sky(suite.path("sky.csv"), [dict(ra="60.05deg", dec="-30deg", flux_jy=1)])
+    ms = simulate(suite.path("windows.ms"), sky, duration="4min", channels=HALF, freq="1GHz",
+                  width="1MHz")
+    result = run([python, os.path.join(HERE, "ms_column.py"), ms, "UVW",
+                  suite.path("uvw.npy")], 60)
+    if not suite.ran("rows of a set", result):
+        return
+    rows = len(np.load(suite.path("uvw.npy")))
+    rng = np.random.default_rng(3)
+    freq = [1e9 + WIDTH * np.arange(HALF), 1.021e9 - 1.5e6 * np.arange(10)]
+    cells = {"freq0": freq[0], "width0": np.full(HALF, WIDTH), "freq1": freq[1],
+             "width1": np.full(10, -1.5e6)}
+    for k in (0, 1):
+        vis, weight = make_samples(rng, (rows + 1 - k) // 2, freq[k])
+        cells.update({f"vis{k}": vis, f"weight{k}": np.abs(weight), f"flag{k}": weight < 0})
+    np.savez(suite.path("cells.npz"), **cells)
+    script = os.path.join(HERE, "two_windows.py")
+    if not suite.ran("two windows", run([python, script, ms, suite.path("cells.npz"),
+                                         suite.path("uvw.npy")], 60)):
+        return
+    uvw = np.load(suite.path("uvw.npy"))
+    lines = [window_lines(HALF, (3, 6)), window_lines(10, (0, 1))]
+    for label, more, wanted in (("all", [], (slice(None),) * 2),
+                                ("some", ["--channels", "12:16"], (slice(12, 16), slice(0, 0)))):
+        image, total = np.zeros((N, N)), 0
+        for k in (0, 1):
+            left = left_of_fit(freq[k], lines[k], 1, cells[f"vis{k}"],
+                               np.where(cells[f"flag{k}"], -1, cells[f"weight{k}"]))
+            value, weight = (a[:, wanted[k]] for a in uvfits.stokes_i(*left[:2]))
+            reach = np.abs(uvw[k::2, :2]).max(-1)[:, None] * freq[k][wanted[k]] / C_M_S
+            weight = np.where(reach < 0.5 / SCALE, weight, 0)
+            if value.size:
+                image += weight.sum() * uvfits.direct_dirty(
+                    uvw[k::2], freq[k][wanted[k]], value, weight, N, N, SCALE)
+                total += weight.sum()
+        ran, prefix = suite.image(f"windows-{label}", ms, *IMAGE, "--uvcontsub", "1",
+                                  "--line-channels", "0:3~6,1:0~1", *more,
+                                  ranks=RANKS[-1])
+        if ran:
+            suite.below(f"windows, {label} channels: L2 error",
+                        l2_error(read_image(prefix + "-dirty.fits")[0], image / total), LIMIT)
+
+
+def check_refused(suite, obs):
+    """One line and status 2."""
+    for what, args in (
+            ("no list", ["--uvcontsub", "1"]),
+            ("no order", ["--line-channels", "5~8"]),
+            ("no such order", ["--uvcontsub", "10", "--line-channels", "5~8"]),
+            ("not a list", ["--uvcontsub", "1", "--line-channels", "8~5"]),
+            ("windows in some items", ["--uvcontsub", "1", "--line-channels", "0:5~8,3~4"]),
+            ("nothing to fit", ["--uvcontsub", "1", "--line-channels", "1:0~14"]),
+            ("no such channels", ["--uvcontsub", "1", "--line-channels", "16~20"]),
+            ("no such window", ["--uvcontsub", "1", "--line-channels", "2:5~8"]),
+            ("no such frequency", ["--uvcontsub", "1", "--line-channels", "2~3GHz"]),
+            ("a model, too", ["--uvcontsub", "1", "--line-channels", "5", "--subtract",
+                              suite.path("none.fits")])):
+        result = tessera("image", obs.path, *IMAGE, *args, "-o", suite.path("refused"))
+        if suite.ran(what, result, 2):
+            suite.equal(f"{what}: lines of errors", len(result.errors()), 1)
+
+
+def main():
+    suite = Suite("lines")
+    obs = TwoIfs(suite)
+    check_ifs(suite, obs)
+    check_lists(suite, obs)
+    check_windows(suite)
+    check_refused(suite, obs)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
