@@ -45,6 +45,7 @@ enum {
     OPT_CIRCULAR_BEAM,
     OPT_THEORETIC_BEAM,
     OPT_BEAM_BOX,
+    OPT_COMMON_BEAM,
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
     OPT_UPDATE_MODEL,
@@ -140,6 +141,10 @@ static const struct argp_option clean_options[] = {
     {"theoretic-beam", OPT_THEORETIC_BEAM, NULL, OPTION_HIDDEN,
      "Restore with a circular beam that is not fitted: as wide as the longest baseline "
      "lets expect, or as --taper-gaussian",
+     0},
+    {"common-beam", OPT_COMMON_BEAM, NULL, 0,
+     "Restore all output channels with one beam, the smallest that contains those of "
+     "all, and convolve their residuals to it",
      0},
     {"beam-fitting-size", OPT_BEAM_BOX, "F", OPTION_HIDDEN,
      "Fit the beam in a box of F times the beam that is expected (default 10)", 0},
@@ -347,6 +352,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_THEORETIC_BEAM, tess_take_flag, .offset = AT(beam.theoretic)},
     {OPT_BEAM_BOX, tess_take_number, .offset = AT(beam.box_beams), .min = LEAST,
      .max = DBL_MAX},
+    {OPT_COMMON_BEAM, tess_take_flag, .offset = AT(beam.common)},
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
     {OPT_UPDATE_MODEL, tess_take_flag, .offset = AT(update_model)},
@@ -531,6 +537,24 @@ cleanup:
     return status;
 }
 
+/* One beam for all channels: not with a beam that is given, and not with checkpoints of
+ * channels that are cleaned one by one, which would not hold the PSFs of the others. */
+static tess_status check_common_beam(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_beam_choice *beam = &opts->clean.beam;
+    if (!beam->common) return TESS_OK;
+    if (beam->major_rad > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--common-beam is found of the PSFs: no --beam-size "
+                                  "and no --beam-shape");
+    if (opts->checkpoint.folder && !opts->clean.join.channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--common-beam goes with --checkpoint only if --join-channels cleans "
+                  "the channels together");
+cleanup:
+    return status;
+}
+
 tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
 {
     tess_status status = TESS_OK;
@@ -563,6 +587,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
                   "--horizon-mask leaves nothing; give less than 90deg");
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
+    TESS_TRY(check_common_beam(opts));
     TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
         minor->local.kind = TESS_CLEAN_LOCAL_RMS;

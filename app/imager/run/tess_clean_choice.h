@@ -19,6 +19,7 @@ typedef struct tess_beam_choice {
     bool circular;               /**< --circular-beam */
     bool theoretic;              /**< --theoretic-beam, not fitted */
     double box_beams;            /**< --beam-fitting-size; 0: 10 */
+    bool common; /**< --common-beam: one for all channels of an interval */
 } tess_beam_choice;
 
 /** What is cleaned together. */

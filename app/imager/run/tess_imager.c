@@ -108,6 +108,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     keep_cubes(&run);
     TESS_TRY(check_files(&run));
     TESS_TRY(plan(&run));
+    TESS_TRY(common_beams_find(&run));
     TESS_TRY(group_rounds_make(&run));
     TESS_TRY(horizon_mask_write(&run));
     if (image_writes_columns(&own)) TESS_TRY(image_checkpoint_images(&run.checkpoint));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Spectral lines: `tessera image --uvcontsub` against fits of numpy and direct sums, of
-UVFITS with two IFs and of MeasurementSets whose windows differ, on any number of ranks."""
+UVFITS with two IFs and of MeasurementSets whose windows differ, on any number of ranks; and
+the one beam of --common-beam against a search of numpy."""
 import os
 import sys
 
@@ -8,8 +9,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (ASEC, C_M_S, HERE, Suite, casacore_python, have_ms, l2_error, mpiexec, read_image,
-                 run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, HERE, Suite, casacore_python, fits_module, forced, have_ms, l2_error, mpiexec,
+                 peak_error, read_image, run, simulate, tessera, write_sky)
 from selections import split_ifs
 import uvfits
 
@@ -205,6 +206,145 @@ def check_refused(suite, obs):
             suite.equal(f"{what}: lines of errors", len(result.errors()), 1)
 
 
+# ---- one beam for all channels ----
+
+SIDE, PIXEL = 96, 40 * ASEC
+CLEAN = ["--size", str(SIDE), "--scale", "40asec", "--niter", "60", "--reproducible", "--threads",
+         "1", "--channels-out", "4", "--accuracy", "1e-7"]
+
+
+def widths(beam):
+    """The squared widths of a beam (BMAJ, BMIN, BPA in degrees) along x (West) and y [pixels]."""
+    major, minor = np.deg2rad(beam[0]) / PIXEL, np.deg2rad(beam[1]) / PIXEL
+    c, s = np.cos(np.deg2rad(beam[2])), np.sin(np.deg2rad(beam[2]))
+    axes = np.array([[-s, c], [c, s]])
+    return axes.T @ np.diag([major ** 2, minor ** 2]) @ axes
+
+
+def beam_of(header):
+    return np.array([header[k] for k in ("BMAJ", "BMIN", "BPA")])
+
+
+def smeared(image, matrix):
+    """An image convolved with the Gaussian of these widths and unit sum, beyond whose edges
+    there is nothing."""
+    ky, kx = np.meshgrid(np.fft.fftfreq(4 * SIDE), np.fft.fftfreq(4 * SIDE), indexing="ij")
+    power = matrix[0, 0] * kx ** 2 + matrix[1, 1] * ky ** 2 + 2 * matrix[0, 1] * kx * ky
+    padded = np.zeros((4 * SIDE, 4 * SIDE))
+    padded[:SIDE, :SIDE] = image
+    padded = np.fft.ifft2(np.fft.fft2(padded) * np.exp(-np.pi ** 2 * power / (4 * np.log(2))))
+    return padded.real[:SIDE, :SIDE]
+
+
+def least_area(own):
+    """The least area of an ellipse that contains those of the matrices, by a search over
+    angles and ratios of axes."""
+    angle, ratio, reach, least = 0.0, 1.5, np.array([np.pi / 2, 1.5]), np.inf
+    for _ in range(60):
+        grid = np.stack(np.meshgrid(*[np.linspace(-r, r, 21) for r in reach]), -1).reshape(-1, 2)
+        tries = np.abs(grid[:, 1] + ratio), grid[:, 0] + angle
+        c, s, grow = np.cos(tries[1]), np.sin(tries[1]), np.exp(tries[0])
+        inverse = np.stack([np.stack([s * s / grow + c * c * grow, s * c * (grow - 1 / grow)], -1),
+                            np.stack([s * c * (grow - 1 / grow), c * c / grow + s * s * grow], -1)],
+                           -2)
+        area = np.max([np.linalg.eigvals(inverse @ a).real.max(-1) for a in own], axis=0)
+        best = area.argmin()
+        if area[best] < least:
+            least, ratio, angle = area[best], tries[0][best], tries[1][best]
+        reach *= 0.75
+    return least
+
+
+def make_channels(suite):
+    """Four channels over an octave, whose rows differ, so that none of the beams contains the
+    others; a point source and noise. No baseline is good in the third channel."""
+    rng = np.random.default_rng(11)
+    freq = np.array([1.0, 1.1, 1.2, 1.3]) * 1e9
+    uvw = uvfits.random_tracks(400, 250.0, 0.01)
+    uvw[:, 0] *= 1.3
+    vis = 1 + 0.05 * (rng.normal(size=(400, 4, 2)) + 1j * rng.normal(size=(400, 4, 2)))
+    weight = np.ones(vis.shape, "f4")
+    turned = uvw[:, 0] * np.cos(0.7) + uvw[:, 1] * np.sin(0.7)
+    weight[np.abs(turned) > 130, 0] = -1
+    weight[np.abs(uvw[:, 0]) > 120, 3] = -1
+    weight[:, 2] = -1
+    path = suite.path("beams.uvfits")
+    uvfits.write(path, uvw, freq, vis.astype("c8"), weight)
+    return path
+
+
+def check_restored(suite, label, prefix, common, own):
+    """Pixels and headers of the channels' restored images."""
+    for c in (0, 1, 3):
+        name = f"{prefix}-{c:04d}-"
+        image, header = read_image(name + "image.fits")
+        model, residual = (read_image(name + kind + ".fits")[0] for kind in ("model", "residual"))
+        suite.true(f"{label} channel {c}: beams of its headers",
+                   np.allclose(beam_of(header), common, rtol=1e-9)
+                   and np.allclose(beam_of(read_image(name + "residual.fits")[1]), own[c]))
+        target, before = widths(common), widths(own[c])
+        area = np.sqrt(np.linalg.det(target))
+        wanted = smeared(residual, target - before) * area / np.sqrt(np.linalg.det(before))
+        inverse, at = np.linalg.inv(target), np.arange(SIDE)
+        for y, x in zip(*np.nonzero(model)):
+            dx, dy = np.meshgrid(at - x, at - y)
+            wanted += model[y, x] * np.exp(-4 * np.log(2) * (
+                inverse[0, 0] * dx ** 2 + inverse[1, 1] * dy ** 2 + 2 * inverse[0, 1] * dx * dy))
+        # a Gaussian that has no width along one axis rings from the edge of the image, by an
+        # amount that depends on how the image is padded
+        suite.below(f"{label} channel {c}: restored", peak_error(image, wanted), 1e-4)
+
+
+def check_common_beam(suite):
+    """Each channel alone, by teams, together; the smallest beam that contains all."""
+    path = make_channels(suite)
+    ran, plain = suite.image("plain", path, *CLEAN)
+    if not ran:
+        return
+    own = {c: beam_of(read_image(f"{plain}-{c:04d}-psf.fits")[1]) for c in (0, 1, 3)}
+    bits = None
+    for label, ranks, more in (("alone", 1, []), ("teams", 3, forced(teams=3)),
+                               ("cube", 1, ["--cube"]), ("joined", 1, ["--join-channels"])):
+        ran, prefix = suite.image(f"common-{label}", path, *CLEAN, "--common-beam", *more,
+                                  ranks=min(ranks, len(RANKS)))
+        if not ran:
+            continue
+        if label == "cube":
+            with fits_module().open(prefix + "-cube-image.fits") as hdus:
+                beams = hdus["BEAMS"].data
+                suite.true("the table of beams has one", np.allclose(
+                    [beams["BMAJ"] / 3600, beams["BMIN"] / 3600, beams["BPA"]],
+                    common[:, None], rtol=1e-6))
+                suite.true("a cube has the same pixels", all(np.array_equal(
+                    hdus[0].data[0, c], bits[c], equal_nan=True) for c in range(4)))
+            continue
+        if label == "joined":
+            own = {c: beam_of(read_image(f"{prefix}-{c:04d}-psf.fits")[1]) for c in (0, 1, 3)}
+        common = beam_of(read_image(f"{prefix}-0000-image.fits")[1])
+        matrices, target = [widths(b) for b in own.values()], widths(common)
+        suite.true(f"{label}: none of the beams is the common one",
+                   all(np.linalg.det(m) < 0.999 * np.linalg.det(target) for m in matrices))
+        suite.true(f"{label}: it contains all", all(
+            np.linalg.eigvalsh(target - m).min() > -1e-8 * target.max() for m in matrices))
+        suite.below(f"{label}: its area over the least one", np.sqrt(np.linalg.det(target))
+                    / least_area(matrices) - 1, 1e-6)
+        check_restored(suite, label, prefix, common, own)
+        images = [read_image(f"{prefix}-{c:04d}-image.fits")[0] for c in range(4)]
+        if label == "teams":
+            suite.true("teams: the same bits", all(np.array_equal(a, b, equal_nan=True)
+                                                   for a, b in zip(images, bits)))
+        mean, header = read_image(prefix + "-MFS-image.fits")
+        weight = [read_image(f"{prefix}-{c:04d}-image.fits")[1]["SUMWT"] for c in (0, 1, 3)]
+        suite.true(f"{label}: the mean has this beam, too", np.allclose(beam_of(header), common))
+        suite.below(f"{label}: the mean is that of the channels", peak_error(
+            mean, np.average([images[c] for c in (0, 1, 3)], axis=0, weights=weight)), 1e-6)
+        bits = images
+    for args in (["--common-beam", "--beam-size", "6asec"], ["--common-beam", "--niter", "0"],
+                 ["--common-beam", "--checkpoint", suite.path("saved")]):
+        suite.ran(" ".join(args[:3]), tessera("image", path, *CLEAN, *args, "-o",
+                                              suite.path("refused")), 2)
+
+
 def main():
     suite = Suite("lines")
     obs = TwoIfs(suite)
@@ -212,6 +352,7 @@ def main():
     check_lists(suite, obs)
     check_windows(suite)
     check_refused(suite, obs)
+    check_common_beam(suite)
     suite.finish()
 
 

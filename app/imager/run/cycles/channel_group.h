@@ -88,6 +88,10 @@ group_channel *channel_group_own(const channel_group *group, int first);
 tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
                               int64_t end);
 
+/** Make the images of a channel alone, for its beam; zeros without data. Collective
+ * over the ranks of the group. */
+tess_status group_images_beam(channel_group *group, tess_fits_beam *beam);
+
 /** Free all samples if outputs up to `end` are all of the run: their images need no
  * others. Nothing in the run of a team of threads. Local. */
 void group_images_give_up(image_run *run, int64_t end);
@@ -98,6 +102,12 @@ tess_status group_images_make(channel_group *group);
 
 /** Make primary beams, and write the images of the group. Collective over its ranks. */
 tess_status group_images_write(channel_group *group);
+
+/* ---- common_beams.c ---- */
+
+/** With --common-beam, make the PSFs of all channels, unless these are cleaned
+ * together, and find the beam of each interval. Collective over all ranks. */
+tess_status common_beams_find(image_run *run);
 
 /* ---- group_rounds.c ---- */
 

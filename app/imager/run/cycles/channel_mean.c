@@ -108,8 +108,10 @@ static tess_status restore(const image_run *run, int64_t interval,
         const bool wants_deviation =
             image_found_tells_deviation(&run->means, interval, -1, p);
         if (!(image[p].sum_weights > 0)) continue;
-        TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows, &residual[p].rows,
-                                &image[p].rows));
+        /* means of images of one beam have this beam */
+        if (!(found[p].common.major_rad > 0))
+            TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows,
+                                    &residual[p].rows, &image[p].rows));
         TESS_TRY(majors_flux(run->comm, &model[p].rows, &found[p].flux_jy));
         TESS_TRY(image_found_measure_residual(run->comm, &residual[p].rows,
                                               run->opts->layout.threads,
@@ -142,7 +144,9 @@ tess_status channel_mean_finish(image_run *run, int64_t interval, channel_mean *
     TESS_TRY(image_beam_find(&run->means,
                              mean->product + image_kinds_place(kinds, IMAGE_PSF),
                              kinds->num[IMAGE_PSF], &mean->extent, found));
+    found[0].common = run->summary.common[interval];
     for (int k = 1; k < run->num_pol; ++k) {
+        found[k].common = found[0].common;
         found[k].beam = found[0].beam;
         found[k].beam_failure = found[0].beam_failure;
         found[k].beam_expected = found[0].beam_expected;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "image_backlog.h"
+#include "image_beam.h"
 #include "image_output.h"
 #include "image_primary_beam.h"
 #include "imager_stages.h"
@@ -18,7 +19,8 @@
 
 void group_images_give_up(image_run *run, int64_t end)
 {
-    if (end < run->outputs.num || run->teams.of_threads.is_one) return;
+    if (end < run->outputs.num || run->teams.of_threads.is_one || run->holds.again)
+        return;
     tess_samples_free(&run->all);
     sample_parts_free(&run->parts);
 }
@@ -249,6 +251,43 @@ cleanup:
     return status;
 }
 
+/* ---- beams ---- */
+
+/* Finds the one beam of channels that are cleaned together. Collective. */
+static tess_status join_beams(channel_group *group)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    const int64_t interval = group->first_output / run->outputs.num_channels;
+    tess_fits_beam *beam = NULL;
+    if (!run->opts->clean.beam.common || group->num_channels == 1) return TESS_OK;
+    beam = tess_alloc(group->num_channels, sizeof *beam);
+    status = beam ? TESS_OK : TESS_ERR_ALLOC;
+    for (int c = 0; c < group->num_channels && beam; ++c)
+        beam[c] = group->channel[c].found[0].beam;
+    if (beam)
+        status = image_beam_join(&run->output, interval, beam, group->num_channels);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    for (int c = 0; c < group->num_channels; ++c)
+        for (int p = 0; p < run->num_pol; ++p)
+            group->channel[c].found[p].common = run->summary.common[interval];
+cleanup:
+    tess_free(beam);
+    return status;
+}
+
+tess_status group_images_beam(channel_group *group, tess_fits_beam *beam)
+{
+    tess_status status = TESS_OK;
+    image_run *run = group->run;
+    if (group->num_with_data == 0) return TESS_OK;
+    TESS_TRY(image_share_density(run, group->first_output / run->outputs.num_channels));
+    TESS_TRY(make_round(group, 0));
+    *beam = group->channel[0].found[0].beam;
+cleanup:
+    return status;
+}
+
 /* ---- products ---- */
 
 /* Makes products of gridded images, for a run that does not clean. */
@@ -303,6 +342,7 @@ static tess_status make_products(channel_group *group)
     for (int first = 0; first < group->num_with_data; first += group->at_once)
         TESS_TRY(make_round(group, first));
     group_images_give_up(run, group->first_output + group->num_channels);
+    TESS_TRY(join_beams(group));
     TESS_TRY(clean(group));
     channel_group_free_sources(group);
 cleanup:

@@ -10,6 +10,7 @@
 #include "clean_inputs.h"
 #include "image_kinds.h"
 #include "spectral_maps.h"
+#include "tess_common_beam.h"
 #include "tess_mem.h"
 #include "tess_words.h"
 
@@ -622,9 +623,13 @@ static tess_status restore(const majors *all, int channel, int pol, tess_rows *i
 {
     tess_status status = TESS_OK;
     const group_channel *c = &all->channel[channel];
-    const tess_clean_beam beam = majors_beam(all->run, &c->found[pol].beam);
+    const tess_fits_beam restored = image_found_restored(&c->found[pol]);
+    const tess_clean_beam own = majors_beam(all->run, &c->found[pol].beam);
+    const tess_clean_beam beam = majors_beam(all->run, &restored);
     TESS_TRY(tess_comm_agree(all->run->comm, tess_rows_copy(&c->residual[pol], image)));
     if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
+    if (c->found[pol].common.major_rad > 0)
+        TESS_TRY(tess_common_beam_widen(all->slabs, &all->opts, &own, &beam, image));
     TESS_TRY(tess_clean_restore(all->slabs, &all->opts, &beam, &c->model[pol], image,
                                 image));
 cleanup:

@@ -7,7 +7,11 @@
 
 #include "image_kinds.h"
 #include "tess_beam.h"
+#include "tess_common_beam.h"
+#include "tess_const.h"
+#include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_text.h"
 
 /* The beam is not looked for in a box larger than this [pixels]. */
 enum { MAX_BEAM_BOX = 1024, MAX_BEAM_ROUNDS = 5 };
@@ -137,5 +141,35 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
         beam = (tess_beam){found->beam_expected, found->beam_expected, 0};
     note_beam(found, beam.major * scale_rad, beam.minor * scale_rad, beam.angle);
 cleanup:
+    return status;
+}
+
+/* ---- one beam for all channels ---- */
+
+static void tell_common(const tess_fits_beam *common, int64_t interval)
+{
+    char major[32], minor[32];
+    tess_text_angle(common->major_rad, major, sizeof major);
+    tess_text_angle(common->minor_rad, minor, sizeof minor);
+    tess_log_info("beam of all channels of interval %lld: %s x %s, PA %.3g deg",
+                  (long long)interval, major, minor, common->pa_rad / TESS_RAD_PER_DEG);
+}
+
+tess_status image_beam_join(const image_files *output, int64_t interval,
+                            const tess_fits_beam *beam, int64_t num)
+{
+    tess_status status = TESS_OK;
+    tess_clean_beam common; /* in radians, in place of pixels */
+    tess_clean_beam *all = tess_alloc(num, sizeof *all);
+    if (!all) TESS_FAIL(TESS_ERR_ALLOC, "beams of %lld channels", (long long)num);
+    for (int64_t k = 0; k < num; ++k)
+        all[k] =
+            (tess_clean_beam){beam[k].major_rad, beam[k].minor_rad, beam[k].pa_rad};
+    tess_common_beam(all, num, &common);
+    output->summary->common[interval] =
+        (tess_fits_beam){common.major_px, common.minor_px, common.angle_rad};
+    tell_common(&output->summary->common[interval], interval);
+cleanup:
+    tess_free(all);
     return status;
 }

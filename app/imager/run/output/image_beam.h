@@ -18,4 +18,10 @@ tess_status image_beam_find(const image_files *output, const imager_product *psf
                             int num_psf, const imager_extent *extent,
                             struct image_found *found);
 
+/** Find the beam of --common-beam for the channels of an interval, whose beams are
+ *  beam[num]; zeros do not count. The run's table of images keeps it, and the log has a
+ *  line. TESS_ERR_ALLOC. Local. */
+tess_status image_beam_join(const image_files *output, int64_t interval,
+                            const tess_fits_beam *beam, int64_t num);
+
 #endif

@@ -18,7 +18,8 @@ tess_status image_found_create(const output_table *outputs, int num_pol,
                                    .num_pol = num_pol};
     summary->image = tess_alloc_zero(outputs->num_intervals * channels * num_pol,
                                      sizeof *summary->image);
-    if (!summary->image)
+    summary->common = tess_alloc_zero(outputs->num_intervals, sizeof *summary->common);
+    if (!summary->image || !summary->common)
         TESS_FAIL(TESS_ERR_ALLOC, "list of %lld images", (long long)outputs->num);
 cleanup:
     return status;
@@ -27,6 +28,7 @@ cleanup:
 void image_found_free(image_found_table *summary)
 {
     tess_free(summary->image);
+    tess_free(summary->common);
     *summary = (image_found_table){0};
 }
 

@@ -24,15 +24,16 @@ typedef enum image_end {
 /** What is known of one image. All members are doubles, so that ranks can sum arrays of
  * them: one rank fills in an image, and the others have zeros. */
 struct image_found {
-    double made;     /**< 1: this run has made it */
-    double has_data; /**< 1: its pixels are not NaN */
-    tess_fits_beam beam;
-    double beam_failure;  /**< a tess_beam_failure; 0 also if no PSF was made */
-    double beam_expected; /**< FWHM [pixels] that the longest baseline lets expect, or
-                             that of the taper, which WSClean takes where it is wider */
-    double peak_jy;       /**< value of largest absolute value, with its sign */
-    double peak_pixel;    /**< number of its pixel, row · nx + column */
-    double rms_jy;        /**< √(mean of squares) over all pixels that are not NaN */
+    double made;           /**< 1: this run has made it */
+    double has_data;       /**< 1: its pixels are not NaN */
+    tess_fits_beam beam;   /**< of the PSF, and of restored images without `common` */
+    tess_fits_beam common; /**< of restored images with --common-beam; else zeros */
+    double beam_failure;   /**< a tess_beam_failure; 0 also if no PSF was made */
+    double beam_expected;  /**< FWHM [pixels] that the longest baseline lets expect, or
+                              that of the taper, which WSClean takes where it is wider */
+    double peak_jy;        /**< value of largest absolute value, with its sign */
+    double peak_pixel;     /**< number of its pixel, row · nx + column */
+    double rms_jy;         /**< √(mean of squares) over all pixels that are not NaN */
     double noise_jy; /**< noise that is expected if weights are 1/σ²; NAN: unknown */
     double majors;   /**< major iterations; 0: the image was not cleaned */
     double iterations;   /**< minor ones */
@@ -52,6 +53,8 @@ typedef struct image_found_table {
         num_intervals; /**< num_channels: with the mean, if there is one */
     int num_pol;
     struct image_found *image; /**< [num_intervals][num_channels][num_pol] */
+    tess_fits_beam
+        *common; /**< [num_intervals] zeros: not found yet, or not asked for */
 } image_found_table;
 
 /** TESS_ERR_ALLOC. Local. */
@@ -62,6 +65,12 @@ void image_found_free(image_found_table *summary); /**< Local. */
 /** The entry of the image of an output channel (-1: the mean) and interval. Local. */
 struct image_found *image_found_at(const image_found_table *summary, int64_t interval,
                                    int64_t channel, int pol);
+
+/** The beam of restored images. Local. */
+static inline tess_fits_beam image_found_restored(const struct image_found *found)
+{
+    return found->common.major_rad > 0 ? found->common : found->beam;
+}
 
 /** Number of images. Local. */
 static inline int64_t image_found_count(const image_found_table *summary)

@@ -165,6 +165,8 @@ tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, i
 {
     tess_image_meta meta = meta_of(output, k, product, shared);
     set_kind(kind, &meta);
+    if (kind == IMAGE_RESTORED && product->sum_weights > 0)
+        meta.beam = image_found_restored(found);
     meta.caption = image_kind_caption(kind);
     meta.gridded.wsclean.is_cleaned = kind != IMAGE_DIRTY && kind != IMAGE_PSF;
     meta.gridded.wsclean.majors = (int64_t)found->majors;

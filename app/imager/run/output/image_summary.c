@@ -303,8 +303,9 @@ static void restored_text(const image_files *output, const struct image_found *f
 {
     char deviation[64];
     const double scale_rad = output->opts->scale_rad;
-    const double beam_pixels = TESS_GAUSSIAN_AREA * found->beam.major_rad *
-                               found->beam.minor_rad / (scale_rad * scale_rad);
+    const tess_fits_beam beam = image_found_restored(found);
+    const double beam_pixels =
+        TESS_GAUSSIAN_AREA * beam.major_rad * beam.minor_rad / (scale_rad * scale_rad);
     tess_words_flux(found->deviation_jy, 3, deviation, sizeof deviation);
     snprintf(text, size, "1.4826 MAD %s", deviation);
     if (found->deviation_jy > 0)

@@ -282,6 +282,7 @@ tess_status image_measure_made(const image_run *run, int64_t output,
         made[k].variance = natural ? made[k].sum_weights : variance[k];
     TESS_TRY(image_beam_find(&run->output, made + run->num_pol, image_num_psf(run),
                              &run->outputs.extent[output], found));
+    found[0].common = run->summary.common[output / run->outputs.num_channels];
     for (int k = 1; k < run->num_pol; ++k)
         found[k] = found[0];
 cleanup:

@@ -34,6 +34,7 @@ typedef enum data_mode {
 typedef struct image_holding {
     bool stay;     /* samples are imaged more than once, and so held in host memory */
     bool together; /* samples of all outputs are held at the same time */
+    bool again;    /* the outputs that are made now will be made once more */
 } image_holding;
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
