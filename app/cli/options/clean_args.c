@@ -8,6 +8,7 @@
 
 #include "option_rules.h"
 #include "options.h"
+#include "tess_channels.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_parse.h"
@@ -25,6 +26,7 @@ enum {
     OPT_MASK_ROUNDS,
     OPT_FITS_MASK,
     OPT_CASA_MASK,
+    OPT_CHANNEL_MASK,
     OPT_HORIZON_MASK,
     OPT_MULTISCALE,
     OPT_SCALES,
@@ -83,9 +85,15 @@ static const struct argp_option clean_options[] = {
      "found",
      0},
     {"fits-mask", OPT_FITS_MASK, "FILE", 0,
-     "Look for components only where this image is not 0", 0},
+     "Look for components only where this image is not 0; in each channel where its "
+     "plane of a cube is not 0",
+     0},
     {"casa-mask", OPT_CASA_MASK, "FILE", OPTION_HIDDEN,
      "The same with an image of CASA", 0},
+    {"channel-mask", OPT_CHANNEL_MASK, "LIST", 0,
+     "Look for components in these output channels only: numbers from 0 like 10~20;30, "
+     "or frequencies like 1420.1~1420.9MHz",
+     0},
     {"horizon-mask", OPT_HORIZON_MASK, "ANGLE", OPTION_HIDDEN,
      "Look for no components so close to the horizon, like 5deg", 0},
     {"multiscale", OPT_MULTISCALE, NULL, 0,
@@ -264,6 +272,23 @@ cleanup:
     return status;
 }
 
+/* --channel-mask. */
+static tess_status take_channels(const tess_option_rule *rule, const char *text,
+                                 void *value)
+{
+    tess_status status = TESS_OK;
+    tess_channel_list list;
+    TESS_TRY(tess_parse_channels(text, &list));
+    if (strchr(text, ':') || list.num == 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' are no output channels; write them like 10~20;30, or as "
+                  "frequencies like 1420.1~1420.9MHz",
+                  text);
+    TESS_TRY(tess_take_text(rule, text, value));
+cleanup:
+    return status;
+}
+
 /* --beam-size. `value` is the beam. */
 static tess_status take_beam_size(const tess_option_rule *rule, const char *text,
                                   void *value)
@@ -324,6 +349,7 @@ static const tess_option_rule clean_rules[] = {
      .max = MAX_MAJORS},
     {OPT_FITS_MASK, tess_take_text, .offset = AT(fits_mask)},
     {OPT_CASA_MASK, tess_take_text, .offset = AT(casa_mask)},
+    {OPT_CHANNEL_MASK, take_channels, .offset = AT(channel_mask)},
     {OPT_HORIZON_MASK, tess_take_scale, .offset = AT(horizon_rad)},
     {OPT_MULTISCALE, tess_take_flag, .offset = MINOR(multiscale)},
     {OPT_SCALES, take_scales, .offset = 0},
@@ -588,6 +614,10 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
     TESS_TRY(check_common_beam(opts));
+    if (choice->channel_mask && choice->join.channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--channel-mask chooses channels that are cleaned one "
+                  "by one: no --join-channels");
     TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
         minor->local.kind = TESS_CLEAN_LOCAL_RMS;

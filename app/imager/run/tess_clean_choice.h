@@ -43,6 +43,8 @@ typedef struct tess_clean_choice {
                               mask; 0: no limit */
     const char *fits_mask; /**< --fits-mask, or NULL */
     const char *casa_mask; /**< --casa-mask, or NULL */
+    const char *channel_mask; /**< --channel-mask: output channels that are cleaned
+                                 (tess_channels.h); NULL: all */
     double horizon_rad;    /**< --horizon-mask: no components so close to the horizon */
     bool continues;        /**< --continue: from NAME-model.fits */
     bool first_residual;   /**< --save-first-residual */

@@ -345,6 +345,56 @@ def check_common_beam(suite):
                                               suite.path("refused")), 2)
 
 
+# ---- channels that are cleaned ----
+
+def cleaned_pixels(prefix, channels):
+    """The pixels that have components, of each channel."""
+    return [set(zip(*np.nonzero(read_image(f"{prefix}-{c:04d}-model.fits")[0])))
+            for c in range(channels)]
+
+
+def check_masks(suite):
+    """--channel-mask, and mask cubes: planes by frequency, also from high to low."""
+    fits = fits_module()
+    rng = np.random.default_rng(5)
+    freq, spots = 1e9 + 1e6 * np.arange(4), [(20, 12), (9, 30)]
+    model = np.zeros((N, N))
+    for y, x in spots:
+        model[y, x] = 1
+    uvw = uvfits.random_tracks(300, 450.0)
+    vis = uvfits.direct_predict(uvw, freq, model, SCALE)[..., None] * np.ones(2)
+    path = suite.path("spots.uvfits")
+    uvfits.write(path, uvw, freq, vis.astype("c8"), np.ones(vis.shape, "f4"))
+    args = [path, *IMAGE[:6], "--threads", "1", "--channels-out", "4", "--niter", "30",
+            "--stop-negative"]
+    for text in ("1;3", "1000.9~1001.1MHz,1003MHz"):
+        ran, prefix = suite.image("some", *args, "--channel-mask", text)
+        if ran:
+            suite.equal(f"--channel-mask {text}: channels with components",
+                        [len(p) > 0 for p in cleaned_pixels(prefix, 4)],
+                        [False, True, False, True])
+            suite.true(f"--channel-mask {text}: the others are dirty", np.array_equal(
+                *(read_image(f"{prefix}-0002-{kind}.fits")[0] for kind in ("image", "dirty"))))
+    for label, rows, step, start in (("as the channels", (0, 1, 0, 1), 1e6, 1e9),
+                                     ("from high to low", (1, 0, 1, 0), -1e6, 1.003e9),
+                                     ("other frequencies", (0, 1, 0, 1), 1e6, 2e9)):
+        planes = np.zeros((1, len(rows), N, N))
+        for k, row in enumerate(rows):
+            planes[0, k][spots[row]] = 1
+        mask = suite.path("mask.fits")
+        image, header = read_image(suite.path("some-0000-dirty.fits"))
+        header["CRVAL3"], header["CDELT3"], header["CRPIX3"] = start, step, 1.0
+        fits.PrimaryHDU(planes, header).writeto(mask, overwrite=True)
+        ran, prefix = suite.image("masked", *args, "--fits-mask", mask)
+        if ran:
+            suite.equal(f"a mask cube, {label}", cleaned_pixels(prefix, 4),
+                        [{spots[row]} for row in (0, 1, 0, 1)])
+    for args_refused in (["--channel-mask", "4"], ["--channel-mask", "0:1"],
+                         ["--channel-mask", "1", "--join-channels"]):
+        suite.ran(" ".join(args_refused), tessera("image", *args, *args_refused, "-o",
+                                                  suite.path("refused")), 2)
+
+
 def main():
     suite = Suite("lines")
     obs = TwoIfs(suite)
@@ -353,6 +403,7 @@ def main():
     check_windows(suite)
     check_refused(suite, obs)
     check_common_beam(suite)
+    check_masks(suite)
     suite.finish()
 
 

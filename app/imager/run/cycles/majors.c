@@ -219,7 +219,10 @@ static tess_status create_clean(majors *all, cleaned *group)
     tess_status status = TESS_OK;
     bool linked[TESS_MAX_POL];
     tess_rows mask = {0};
+    const image_run *run = all->run;
     if (!find_weights(all, group)) return TESS_OK;
+    if (!clean_inputs_cleans(run, all->channel->output % run->outputs.num_channels))
+        return TESS_OK;
     const tess_clean_images images = group_images(all, group, linked);
     TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
     if (all->run->opts->clean.save_sources)

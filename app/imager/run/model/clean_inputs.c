@@ -10,8 +10,13 @@
 #include "image_names.h"
 #include "pixel_places.h"
 #include "tess_casa_image.h"
+#include "tess_channels.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+
+/* An output channel has the plane of a cube whose frequency is its own, to this share
+ * of its width. */
+static const double SAME_CHANNEL = 0.1;
 
 /* Rows of a mask that are read at a time: about a tile of an image of CASA. */
 enum { ROWS_AT_ONCE = 64 };
@@ -23,11 +28,74 @@ typedef struct mask_file {
     tess_fits_model header;
     tess_casa_image *casa; /* NULL: FITS */
     bool is_placed;        /* whether the header tells where its pixels lie */
+    int *plane;            /* [channels_out] frequency plane of each output channel */
 } mask_file;
 
 static void close_mask(mask_file *mask)
 {
     tess_casa_image_close(mask->casa);
+    tess_free(mask->plane);
+}
+
+/* The plane whose frequency is that of an output channel; −1: there is none. */
+static int plane_at(const image_run *run, int64_t channel, const double *freq_hz,
+                    int num_freq)
+{
+    double centre_hz, width_hz;
+    int nearest = 0;
+    output_table_band(&run->outputs, run->info, channel, &centre_hz, &width_hz);
+    for (int k = 1; k < num_freq; ++k)
+        if (fabs(freq_hz[k] - centre_hz) < fabs(freq_hz[nearest] - centre_hz))
+            nearest = k;
+    return fabs(freq_hz[nearest] - centre_hz) <= SAME_CHANNEL * width_hz ? nearest : -1;
+}
+
+/* Finds the planes of all output channels by their frequencies; leaves plane[channels]
+ * as it is, and `*found` false, where a channel has none, or the file does not tell
+ * frequencies. Local. */
+static tess_status find_planes(const image_run *run, const mask_file *mask, int *plane,
+                               bool *found)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->opts->channels_out;
+    const int num = mask->header.num_freq;
+    double *freq_hz = tess_alloc(num, sizeof *freq_hz);
+    bool *has_data = tess_alloc(num, sizeof *has_data);
+    if (!freq_hz || !has_data) TESS_FAIL(TESS_ERR_ALLOC, "planes of a mask");
+    *found = !mask->casa &&
+             tess_fits_frequencies(&mask->header, freq_hz, has_data) == TESS_OK;
+    if (!*found) tess_error_clear();
+    for (int64_t c = 0; c < channels && *found; ++c)
+        *found = plane_at(run, c, freq_hz, num) >= 0;
+    for (int64_t c = 0; c < channels && *found; ++c)
+        plane[c] = plane_at(run, c, freq_hz, num);
+cleanup:
+    tess_free(freq_hz);
+    tess_free(has_data);
+    return status;
+}
+
+/* Finds the plane of each output channel: the only one, the one of its frequency, or
+ * the one of its number. TESS_ERR_INPUT. Local. */
+static tess_status choose_planes(const image_run *run, mask_file *mask)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->opts->channels_out;
+    const int num = mask->header.num_freq;
+    bool found = false;
+    mask->plane = tess_alloc_zero(channels, sizeof *mask->plane);
+    if (!mask->plane) TESS_FAIL(TESS_ERR_ALLOC, "planes of a mask");
+    if (num == 1) return TESS_OK;
+    if (num != channels)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: it has %d frequency planes; give one, or one for each of the "
+                  "%lld output channels",
+                  mask->header.path, num, (long long)channels);
+    TESS_TRY(find_planes(run, mask, mask->plane, &found));
+    for (int64_t c = 0; c < channels && !found; ++c)
+        mask->plane[c] = (int)c;
+cleanup:
+    return status;
 }
 
 /* Checks that pixels are those of the image. Pixels of a header that does not tell, or
@@ -59,20 +127,13 @@ static tess_status open_mask(const image_run *run, bool tells, mask_file *mask)
 {
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
-    const tess_fits_model *header = &mask->header;
-    const int64_t channels = run->opts->channels_out;
     *mask = (mask_file){.is_placed = true};
     TESS_TRY(choice->casa_mask
                  ? tess_casa_image_open(choice->casa_mask, &mask->header, &mask->casa)
                  : tess_fits_open_unplaced(choice->fits_mask, &mask->is_placed,
                                            &mask->header));
     TESS_TRY(check_place(run, mask, tells));
-    if (header->num_freq != 1 && header->num_freq != channels)
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "%s: it has %d frequency planes; give one, or one for each of the %lld "
-            "output channels",
-            header->path, header->num_freq, (long long)channels);
+    TESS_TRY(choose_planes(run, mask));
 cleanup:
     return status;
 }
@@ -104,10 +165,10 @@ static tess_status read_mask(const image_run *run, int64_t channel, int pol,
     if (!rows) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
     TESS_TRY(open_mask(run, false, &mask));
     const int plane = plane_of(&mask.header, run->pol[pol].code);
-    const int freq = mask.header.num_freq > 1 ? (int)channel : 0;
     for (int64_t j = 0; j < num_rows; j += ROWS_AT_ONCE) {
         const int64_t count = j + ROWS_AT_ONCE < num_rows ? ROWS_AT_ONCE : num_rows - j;
-        TESS_TRY(read_rows(&mask, plane, freq, set->row_first + j, count, rows));
+        TESS_TRY(read_rows(&mask, plane, mask.plane[channel], set->row_first + j, count,
+                           rows));
         for (int64_t k = 0; k < count * nx; ++k)
             tess_rows_set(set, j * nx + k, rows[k]);
     }
@@ -169,6 +230,48 @@ tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
     return tess_comm_agree(run->comm, make_mask(run, channel, pol, mask));
 }
 
+/* ---- channels that are cleaned ---- */
+
+static tess_channel channel_of(const image_run *run, int64_t channel)
+{
+    tess_channel out = {.number = channel};
+    output_table_band(&run->outputs, run->info, channel, &out.freq_hz, &out.width_hz);
+    return out;
+}
+
+bool clean_inputs_cleans(const image_run *run, int64_t channel)
+{
+    tess_channel_list list;
+    const tess_channel here = channel_of(run, channel);
+    const char *text = run->opts->clean.channel_mask;
+    return !text || (tess_parse_channels(text, &list) == TESS_OK &&
+                     tess_channels_have(&list, &here, NULL));
+}
+
+/* TESS_ERR_USAGE for channels that are not made. Local. */
+static tess_status check_channels(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_channel_list list;
+    bool found[TESS_MAX_CHANNEL_SPANS] = {false};
+    char text[128];
+    if (!run->opts->clean.channel_mask) return TESS_OK;
+    TESS_TRY(tess_parse_channels(run->opts->clean.channel_mask, &list));
+    for (int64_t c = 0; c < run->opts->channels_out; ++c) {
+        const tess_channel channel = channel_of(run, c);
+        tess_channels_have(&list, &channel, found);
+    }
+    for (int k = 0; k < list.num; ++k) {
+        if (found[k]) continue;
+        tess_channel_span_text(&list.span[k], text, sizeof text);
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--channel-mask: the %lld output channels, from 0, have no %s",
+                  (long long)run->opts->channels_out, text);
+    }
+cleanup:
+    return status;
+}
+
 /* ---- models ---- */
 
 /* Files are opened when they are needed for the first time. Local. */
@@ -197,6 +300,7 @@ static tess_status check_all(image_run *run)
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
+    TESS_TRY(check_channels(run));
     if (has_mask(run)) TESS_TRY(open_mask(run, true, &mask));
     if (!choice->continues && !choice->only_model) goto cleanup;
     if (!run->means.continued)

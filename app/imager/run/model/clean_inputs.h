@@ -10,6 +10,11 @@
  * have the images' pixels. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
 tess_status clean_inputs_check(image_run *run);
 
+/** Whether components are looked for in an output channel: --channel-mask has it.
+ * Local.
+ */
+bool clean_inputs_cleans(const image_run *run, int64_t channel);
+
 /** Whether there is a mask, of a file or of the horizon. Local. */
 bool clean_inputs_have_mask(const image_run *run);
 
