@@ -598,10 +598,10 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     TESS_TRY(check_join(opts));
     if (!opts->make_psf)
         TESS_FAIL(TESS_ERR_USAGE, "--niter needs the PSF: no --no-psf");
-    if (opts->subtract.model)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--niter cannot go with --subtract; --continue cleans "
-                  "on from NAME-model.fits");
+    if (opts->subtract.model && choice->update_model)
+        TESS_FAIL(TESS_ERR_USAGE, "--update-model would write the model of what "
+                                  "--subtract leaves; subtract a column with "
+                                  "--subtract-column, or leave one of them out");
     if (opts->beside.dump_stages)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
     if (!opts->output && !is_plan && (choice->continues || choice->update_model))

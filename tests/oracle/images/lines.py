@@ -345,7 +345,7 @@ def check_common_beam(suite):
                                               suite.path("refused")), 2)
 
 
-# ---- channels that are cleaned ----
+# ---- channels that are cleaned, and what is subtracted before ----
 
 def cleaned_pixels(prefix, channels):
     """The pixels that have components, of each channel."""
@@ -395,6 +395,34 @@ def check_masks(suite):
                                                   suite.path("refused")), 2)
 
 
+def check_subtract(suite):
+    """A continuum model that is subtracted before lines are cleaned: as if it were not there."""
+    freq = 1e9 + 1e6 * np.arange(4)
+    continuum, line = np.zeros((N, N)), np.zeros((N, N))
+    continuum[25, 11], continuum[8, 20], line[20, 30] = 2, 1, 0.1
+    uvw = uvfits.random_tracks(300, 450.0)
+    model = uvfits.write_model(suite.path("continuum.fits"), continuum, SCALE)
+    vis = [uvfits.direct_predict(uvw, freq, image, SCALE)[..., None] * np.ones(2)
+           for image in (line, continuum)]
+    paths = [suite.path(name + ".uvfits") for name in ("line", "both")]
+    for path, value in zip(paths, (vis[0], vis[0] + vis[1])):
+        uvfits.write(path, uvw, freq, value.astype("c8"), np.ones(value.shape, "f4"))
+    args = ["--size", "64", "--scale", "60asec", "--niter", "30", "--accuracy", "1e-7",
+            "--channels-out", "2", "--threads", "1"]
+    ran, alone = suite.image("line", paths[0], *args)
+    for ranks in (1, 2)[:len(RANKS)]:
+        for size in ("64", str(N)):  # on a plan of its own in any case
+            ran2, prefix = suite.image("both", paths[1], *args, "--size", size, "--subtract", model,
+                                       ranks=ranks)
+            if ran and ran2 and size == "64":
+                suite.below(f"--subtract and --niter, {ranks} ranks", max(
+                    peak_error(*(read_image(f"{p}-{c:04d}-image.fits")[0] for p in (prefix, alone)))
+                    for c in (0, 1)), 1e-5)
+            elif ran2:
+                suite.below("on the model's pixels: what is left of the continuum", np.abs(
+                    read_image(prefix + "-0000-residual.fits")[0]).max(), 0.02)
+
+
 def main():
     suite = Suite("lines")
     obs = TwoIfs(suite)
@@ -404,6 +432,7 @@ def main():
     check_refused(suite, obs)
     check_common_beam(suite)
     check_masks(suite)
+    check_subtract(suite)
     suite.finish()
 
 

@@ -60,13 +60,15 @@ cleanup:
     return status;
 }
 
-/* Chooses the plan on which the model is predicted. Collective. */
+/* Chooses the plan on which the model is predicted: that of the images, unless cleaning
+ * needs its planes for its own models. Collective. */
 static tess_status place_model(image_run *run, const imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     imager_job *job = &run->job;
     job->model.is_shared =
+        !image_is_cleaned(opts) &&
         imager_model_is_on(model, &job->geom, opts->gridding.accuracy);
     if (!job->model.is_shared) {
         TESS_TRY(imager_predictor_create(run->comm, model, &opts->gridding,
