@@ -9,8 +9,9 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (ASEC, C_M_S, HERE, Suite, casacore_python, fits_module, forced, have_ms, l2_error, mpiexec,
-                 peak_error, read_image, run, simulate, tessera, write_sky)
+from e2e import (ASEC, C_M_S, HERE, Suite, casacore_python, fits_module, forced, have_ms, l2_error,
+                 mpi_environment, mpiexec, peak_error, read_image, run, simulate, tessera,
+                 write_sky)
 from selections import split_ifs
 import uvfits
 
@@ -110,6 +111,13 @@ def check_ifs(suite, obs):
                                                   obs.dirty(2, first, second, half)), LIMIT)
     for ranks in RANKS[1:]:
         suite.true(f"bits of {ranks} ranks", np.array_equal(bits[ranks], bits[1]))
+    device = {**mpi_environment(), "TESS_EMULATED": "1000000000000"}
+    result = tessera("image", *args, "--backend", "cuda", "-o", suite.path("device"), env=device)
+    if result.status == 4:
+        suite.skipped("rows of a device: built without one")
+    elif suite.ran("on a device", result):
+        suite.below("on a device: L2 error", l2_error(
+            read_image(suite.path("device-0000-dirty.fits"))[0], bits[1][0]), LIMIT)
     some = np.r_[5:9, HALF + 5:HALF + 9]
     ran, prefix = suite.image("some", *args[:-2], "--channels", "5:9")
     if ran:

@@ -121,9 +121,10 @@ static tess_status tell_unfit(const image_run *run)
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &count, 1, TESS_SUM));
     if (count > 0 && tess_comm_rank(run->comm) == 0)
         tess_log_warn(
-            "%lld rows of a spectral window are flagged: they have too few good "
-            "channels without lines for --uvcontsub %d",
-            (long long)count, run->opts->selection.continuum.order);
+            "%lld row%s of a spectral window %s flagged: too few good channels "
+            "without lines for --uvcontsub %d",
+            (long long)count, count == 1 ? "" : "s", count == 1 ? "is" : "are",
+            run->opts->selection.continuum.order);
 cleanup:
     return status;
 }
