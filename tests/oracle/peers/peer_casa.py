@@ -2,7 +2,7 @@
 """CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
 lines of the manual, and tessera images CORRECTED_DATA; its image tool opens cubes, and what it
 exports is read here; sets and UVFITS that it imports, joins and cuts make the same image; its primary
-beams are those of --primary-beam.
+beams are those of --primary-beam; and its uvcontsub leaves what --uvcontsub does.
 
 Skipped (77) without CASA. TESS_CASA_PYTHON is an interpreter that imports casatools, casatasks
 and casadata: `. tests/setup.sh; tess_setup_casa FOLDER` makes one.
@@ -579,6 +579,31 @@ def check_frames(suite, casa):
             planes[inner].max((1, 2)) / found[inner].max((1, 2)) - 1).max(), CASA_GRIDDING / 10)
 
 
+# ---- spectral lines ----
+
+CONTINUUM = """
+shutil.rmtree("left.ms", ignore_errors=True)
+uvcontsub("spectrum.ms", outputvis="left.ms", datacolumn="data", fitspec="0:0~5;10~15", fitorder=1)
+"""
+
+
+def check_continuum(suite, casa):
+    """uvcontsub's fit to the channels without lines, and --uvcontsub's around those with them."""
+    sky = write_sky(suite.path("spectrum.csv"), [dict(
+        ra="60.01deg", dec="-30deg", flux_jy=1, spectral_index=-2, ref_freq="1.4GHz")])
+    simulate(suite.path("spectrum.ms"), sky, duration="10min", channels=16,
+             extra=("--noise", "0.1Jy"))
+    if casa.run("uvcontsub", CONTINUUM) is None:
+        return
+    args = ["--size", "64", "--scale", "20asec", "--weight", "natural", "--accuracy", "1e-7"]
+    ran, theirs = suite.image("left", suite.path("left.ms"), *args)
+    ran2, ours = suite.image("right", suite.path("spectrum.ms"), *args, "--uvcontsub", "1",
+                             "--line-channels", "6~9")
+    if ran and ran2:  # columns are of single precision
+        suite.below("--uvcontsub and uvcontsub", l2_error(
+            *(read_image(f"{prefix}-dirty.fits")[0] for prefix in (ours, theirs))), 1e-5)
+
+
 def main():
     python = casa_python()
     fits_module()
@@ -595,6 +620,7 @@ def main():
     check_cubes(suite, casa)
     check_beams(suite, casa)
     check_frames(suite, casa)
+    check_continuum(suite, casa)
     suite.finish()
 
 
