@@ -3,6 +3,7 @@
 #include <argp.h>
 
 #include "groups.h"
+#include "options.h"
 #include "tess_cli.h"
 #include "tess_subcommands.h"
 
@@ -29,8 +30,18 @@ static const struct argp_child children[] = {
     {0},
 };
 
+enum { OPT_COMMON_BEAM = 0x100 };
+
+static const struct argp_option options[] = {
+    {"common-beam", OPT_COMMON_BEAM, NULL, 0,
+     "Restore all planes with one beam, the smallest that contains those of all, and "
+     "convolve their residuals to it",
+     1},
+    {0}};
+
 typedef struct given {
     restore_args args;
+    bool common;
     const char *path[2]; /* residual, model */
     int num_paths;
 } given;
@@ -42,13 +53,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &input->args;
         return 0;
     }
+    if (key == OPT_COMMON_BEAM) {
+        input->common = true;
+        return tess_cli_result(state, options, key, arg, TESS_OK);
+    }
     if (key != ARGP_KEY_ARG || input->num_paths == 2) return ARGP_ERR_UNKNOWN;
     input->path[input->num_paths++] = arg;
     return 0;
 }
 
 static const struct argp argp = {
-    NULL, parse, "RESIDUAL.fits MODEL.fits|LIST", doc, children, NULL, NULL};
+    options, parse, "RESIDUAL.fits MODEL.fits|LIST", doc, children, NULL, NULL};
 
 tess_status tess_cmd_restore(tess_comm *comm, int argc, char **argv)
 {
@@ -66,10 +81,14 @@ tess_status tess_cmd_restore_noted(tess_comm *comm, int argc, char **argv,
     if (input.num_paths != 2)
         TESS_FAIL(TESS_ERR_USAGE,
                   "a residual image and a model, or a list of sources, are needed");
+    if (input.common && input.args.beam.major_rad > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--common-beam is found of the planes' beams: no "
+                                  "--beam-size and no --beam-shape");
     TESS_TRY(restore_args_finish(comm, argc, argv, origin, &input.args));
     const tess_restore_opts opts = {.residual = input.path[0],
                                     .model = input.path[1],
                                     .beam = input.args.beam,
+                                    .common = input.common,
                                     .job = input.args.job};
     TESS_TRY(tess_restore(comm, &opts));
 cleanup:

@@ -576,7 +576,8 @@ static tess_status check_common_beam(const tess_image_opts *opts)
     if (opts->checkpoint.folder && !opts->clean.join.channels)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--common-beam goes with --checkpoint only if --join-channels cleans "
-                  "the channels together");
+                  "the channels together; tessera restore --common-beam restores "
+                  "cubes afterwards");
 cleanup:
     return status;
 }

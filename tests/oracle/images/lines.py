@@ -319,12 +319,21 @@ def check_common_beam(suite):
             continue
         if label == "cube":
             with fits_module().open(prefix + "-cube-image.fits") as hdus:
-                beams = hdus["BEAMS"].data
+                beams, pixels = hdus["BEAMS"].data.copy(), np.array(hdus[0].data)
                 suite.true("the table of beams has one", np.allclose(
                     [beams["BMAJ"] / 3600, beams["BMIN"] / 3600, beams["BPA"]],
                     common[:, None], rtol=1e-6))
                 suite.true("a cube has the same pixels", all(np.array_equal(
-                    hdus[0].data[0, c], bits[c], equal_nan=True) for c in range(4)))
+                    pixels[0, c], bits[c], equal_nan=True) for c in range(4)))
+            out = suite.path("again.fits")
+            if suite.ran("restore --common-beam", tessera(
+                    "restore", prefix + "-cube-residual.fits", prefix + "-cube-model.fits",
+                    "--common-beam", "--overwrite", "-o", out, ranks=min(2, len(RANKS)))):
+                with fits_module().open(out) as again:
+                    suite.true("it finds this beam", np.allclose(
+                        again["BEAMS"].data["BMAJ"], beams["BMAJ"], rtol=1e-6))
+                    suite.below("and these pixels", max(peak_error(
+                        again[0].data[0, c], pixels[0, c]) for c in (0, 1, 3)), 1e-9)
             continue
         if label == "joined":
             own = {c: beam_of(read_image(f"{prefix}-{c:04d}-psf.fits")[1]) for c in (0, 1, 3)}

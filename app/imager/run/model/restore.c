@@ -14,6 +14,7 @@
 #include "pixel_places.h"
 #include "source.h"
 #include "tess_clean.h"
+#include "tess_common_beam.h"
 #include "tess_fits_cube.h"
 #include "tess_held_files.h"
 #include "tess_log.h"
@@ -29,7 +30,8 @@ typedef struct canvas {
     tess_image_meta meta;
     tess_image_meta *plane; /* [num_planes] of the residual; `meta` is one of these */
     int num_planes;
-    bool is_double; /* in the file */
+    tess_fits_beam common; /* of all planes; zeros: each has its own */
+    bool is_double;        /* in the file */
     int64_t row_first, num_rows;
     double *rows; /* [num_rows][nx] */
 } canvas;
@@ -156,6 +158,26 @@ cleanup:
     return status;
 }
 
+/* Finds the beam of least area that contains those of all planes. TESS_ERR_ALLOC.
+ * Local. */
+static tess_status join_beams(canvas *to)
+{
+    tess_status status = TESS_OK;
+    tess_clean_beam common; /* in radians, in place of pixels */
+    tess_clean_beam *beam = tess_alloc_zero(to->num_planes, sizeof *beam);
+    if (!beam) TESS_FAIL(TESS_ERR_ALLOC, "beams of %d planes", to->num_planes);
+    for (int k = 0; k < to->num_planes; ++k) {
+        const tess_fits_beam *own = &to->plane[k].beam;
+        if (!is_empty(to, k))
+            beam[k] = (tess_clean_beam){own->major_rad, own->minor_rad, own->pa_rad};
+    }
+    tess_common_beam(beam, to->num_planes, &common);
+    to->common = (tess_fits_beam){common.major_px, common.minor_px, common.angle_rad};
+cleanup:
+    tess_free(beam);
+    return status;
+}
+
 /* Local. */
 static tess_status open_residual(const tess_restore_opts *opts, bool for_list,
                                  canvas *to)
@@ -170,6 +192,7 @@ static tess_status open_residual(const tess_restore_opts *opts, bool for_list,
     if (to->num_planes > 1)
         TESS_TRY(tess_fits_planes(&to->pixels, &to->meta, to->plane));
     TESS_TRY(take_beams(opts, to));
+    if (opts->common) TESS_TRY(join_beams(to));
     to->is_double = to->pixels.bitpix == -64;
     TESS_TRY(divide_rows(to));
 cleanup:
@@ -279,6 +302,24 @@ cleanup:
     return status;
 }
 
+/* Convolves the residual of a plane to the beam of all, which becomes the plane's.
+ * Collective. */
+static tess_status widen(canvas *to)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_images images = images_of(to);
+    const tess_clean_opts opts = {.is_double = to->is_double,
+                                  .repeatable = to->job->repeatable,
+                                  .threads = to->job->threads};
+    const tess_clean_beam own = beam_of(to);
+    if (!(to->common.major_rad > 0)) return TESS_OK;
+    to->meta.beam = to->common;
+    const tess_clean_beam common = beam_of(to);
+    TESS_TRY(tess_common_beam_widen(to->comm, &images, &opts, &own, &common, to->rows));
+cleanup:
+    return status;
+}
+
 /* Plane k becomes the canvas. Collective. */
 static tess_status restore_plane(canvas *to, restored_model *model, int k)
 {
@@ -289,6 +330,7 @@ static tess_status restore_plane(canvas *to, restored_model *model, int k)
                             to->num_rows, to->rows);
     TESS_TRY(tess_comm_agree(to->comm, status));
     if (is_empty(to, k)) return TESS_OK;
+    TESS_TRY(widen(to));
     TESS_TRY(model->is_list ? add_list(to, &model->drawn)
                             : add_image(to, &model->image, k));
 cleanup:

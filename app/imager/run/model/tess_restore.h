@@ -30,6 +30,8 @@ typedef struct tess_restore_opts {
                               sources (io/files/tess_source_list.h) */
     tess_fits_beam beam; /**< zeros: that of the residual's header, or of the table for
                               each plane (tess_fits_planes) */
+    bool common; /**< each plane is restored with the smallest beam that contains those
+                    of all, and its residual convolved to that */
     tess_restore_job job;
 } tess_restore_opts;
 
