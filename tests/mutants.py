@@ -27,6 +27,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 Mutant = collections.namedtuple("Mutant", "name file old new test")
 
 TABLE = [Mutant(*entry) for entry in [
+    ("lines-are-fitted", "app/imager/samples/continuum.c",
+     "const bool counts = is_used && !window->is_line[c];", "const bool counts = is_used;",
+     "e2e.lines"),
+    ("continuum-without-weights", "app/imager/samples/continuum.c",
+     "space->weight[k] = counts ? (double)window->weight[k] : 0;",
+     "space->weight[k] = counts ? 1 : 0;", "e2e.lines"),
+    ("widened-per-own-beam", "clean/common_beam_widen.c",
+     "sqrt(clean_widths_determinant(&c) / clean_widths_determinant(&a));", "1;", "e2e.lines"),
+    ("ellipse-on-its-side", "clean/common_beam.c",
+     "return (clean_widths){q_yy / det, q_xx / det,",
+     "return (clean_widths){q_xx / det, q_yy / det,", "unit.common_beam"),
+    ("mask-from-high-to-low", "app/imager/run/model/clean_inputs.c",
+     "mask->plane[c] = (int)c;", "mask->plane[c] = 0;", "e2e.lines"),
     ("plane-of-another-place", "io/fits/fits_cube.c",
      "(int64_t)plane->stokes * cube->axes.num_freq + plane->freq;",
      "(int64_t)plane->freq * cube->axes.num_stokes + plane->stokes;", "e2e.cubes"),
