@@ -121,8 +121,8 @@ const struct argp tess_axis_argp = {.options = axis_options, .parser = parse_axi
 tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    opts->selection.wants_lines = opts->axis.given;
-    if (!opts->axis.given) return TESS_OK;
+    opts->selection.wants_lines = opts->channels.axis.given;
+    if (!opts->channels.axis.given) return TESS_OK;
     if (opts->channels_out > 1)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--channels-out is the number of channels that --nchan "

@@ -293,7 +293,7 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         opts->beside.cube = true;
         return true;
     case OPT_AT_GAPS:
-        opts->division.at_gaps = true;
+        opts->channels.division.at_gaps = true;
         return true;
     case OPT_STORE_WEIGHTS:
         opts->beside.weights = true;
@@ -444,7 +444,7 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->channels_out);
         break;
     case OPT_SPLITS:
-        status = parse_splits(arg, &opts->division);
+        status = parse_splits(arg, &opts->channels.division);
         break;
     case OPT_INTERVALS_OUT:
         status = tess_parse_integer(arg, 1, MAX_OUT, &opts->intervals_out);

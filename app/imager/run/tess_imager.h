@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_channel_opts.h"
 #include "tess_clean_choice.h"
 #include "tess_comm.h"
 #include "tess_fits.h"
@@ -91,10 +92,8 @@ typedef struct tess_image_opts {
     tess_selection selection;
     tess_gridding gridding;
     tess_layout layout;
-    int64_t channels_out;  /**< default 1; with an axis, the number of its channels */
-    tess_channel_division division;
-    tess_axis_opts axis;   /**< --frame, --start, --width, --nchan, --restfreq,
-                                --velocity, --interpolation */
+    int64_t channels_out; /**< default 1; with an axis, the number of its channels */
+    tess_channel_opts channels;
     int64_t intervals_out; /**< default 1 */
     bool make_psf;         /**< --no-psf */
     bool no_dirty;         /**< --no-dirty */

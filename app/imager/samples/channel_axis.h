@@ -4,7 +4,7 @@
 #ifndef TESS_CHANNEL_AXIS_H
 #define TESS_CHANNEL_AXIS_H
 
-#include "tess_imager_opts.h"
+#include "tess_channel_opts.h"
 #include "tess_status.h"
 
 /** What the data offer to an axis, in its frame. */

@@ -13,6 +13,7 @@
 typedef struct tess_source tess_source;
 
 enum { TESS_BLOCK_BYTES = 32 << 20 }; /**< of a file, at most; two are read at a time */
+
 /** What the observations have in common. */
 typedef struct tess_source_info {
     const tess_vis_meta *meta;   /**< of the first observation */
@@ -48,11 +49,10 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
                               double uv_limit_lambda, bool is_double, int threads,
                               int64_t block_bytes);
 
-/** Bytes of a block: at most those of setup, which comes before. Local. */
+/** Bytes of a block: at most those of setup. Local. */
 int64_t tess_source_block_bytes(const tess_source *source);
 
-/** The reading thread records its blocks as spans there (borrowed, NULL: nowhere).
- *  Local. */
+/** The reading thread records its blocks there (borrowed; NULL: nowhere). Local. */
 void tess_source_trace(tess_source *source, tess_trace *trace);
 
 /** Only these channels of the table (borrowed; NULL: all) and times [first, end).

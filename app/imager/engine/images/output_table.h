@@ -6,6 +6,7 @@
 
 #include "imager_extent.h"
 #include "source.h"
+#include "tess_channel_opts.h"
 #include "tess_comm.h"
 #include "tess_imager_opts.h"
 

@@ -307,7 +307,7 @@ cleanup:
 static tess_status widen(canvas *to)
 {
     tess_status status = TESS_OK;
-    const tess_clean_images images = images_of(to);
+    const tess_rows image = rows_of(to, to->rows);
     const tess_clean_opts opts = {.is_double = to->is_double,
                                   .repeatable = to->job->repeatable,
                                   .threads = to->job->threads};
@@ -315,7 +315,7 @@ static tess_status widen(canvas *to)
     if (!(to->common.major_rad > 0)) return TESS_OK;
     to->meta.beam = to->common;
     const tess_clean_beam common = beam_of(to);
-    TESS_TRY(tess_common_beam_widen(to->comm, &images, &opts, &own, &common, to->rows));
+    TESS_TRY(tess_common_beam_widen(to->comm, &opts, &own, &common, &image));
 cleanup:
     return status;
 }

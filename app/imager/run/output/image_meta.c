@@ -60,7 +60,7 @@ static void set_spectral(const image_files *output, tess_image_meta *meta)
 {
     double whole_hz; /* the width of all channels, which no keyword has */
     const tess_source_info *info = output->info;
-    const double rest_hz = output->opts->axis.rest_hz;
+    const double rest_hz = output->opts->channels.axis.rest_hz;
     output_table_band(output->outputs, info, -1, &meta->spectral.rest_hz, &whole_hz);
     if (info->axis) {
         meta->spectral = (tess_fits_spectral){

@@ -59,7 +59,7 @@ static tess_status check_opts(const tess_image_opts *opts)
     if (opts->beside.primary_beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "a session makes no primary beams: --primary-beam is "
                                   "for tessera image");
-    if (opts->axis.given)
+    if (opts->channels.axis.given)
         TESS_FAIL(TESS_ERR_USAGE, "a session has the channels of the data: --frame and "
                                   "the options of its axis are for tessera image");
     if (opts->clean.minor.niter > 0)

@@ -52,7 +52,7 @@ static tess_status open_model(image_run *run, imager_model *model)
         status = model_cube_check(model->cube, run->info->freq_hz, run->info->num_chan,
                                   tess_comm_rank(run->comm) == 0);
     if (status == TESS_OK && model->cube && tess_comm_rank(run->comm) == 0)
-        model_cube_warn_frame(model->cube, opts->axis.frame);
+        model_cube_warn_frame(model->cube, opts->channels.axis.frame);
     if (status != TESS_OK) imager_model_close(model);
     TESS_TRY(status);
     imager_model_mix(model, run->pol, run->num_pol, &run->job.model);
@@ -173,7 +173,7 @@ static tess_status open_source(image_run *run)
     tess_geom *geom = &run->job.geom;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
                               &run->source));
-    TESS_TRY(tess_source_regrid(run->source, &opts->axis));
+    TESS_TRY(tess_source_regrid(run->source, &opts->channels.axis));
     TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
@@ -246,7 +246,7 @@ static tess_status create_outputs(image_run *run)
     TESS_TRY(tess_source_choose_steps(run->source));
     TESS_TRY(output_table_create(run->comm, run->source, &opts->selection,
                                  opts->channels_out, opts->intervals_out,
-                                 &opts->division, &run->outputs));
+                                 &opts->channels.division, &run->outputs));
     status = image_found_create(&run->outputs, run->num_pol, &run->summary);
     if (status == TESS_OK && opts->beside.cube && opts->output)
         status = image_cubes_create(&run->output, &run->means.cubes);
@@ -261,12 +261,12 @@ tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     tess_source *source = NULL;
-    if (!opts->axis.given) return TESS_OK;
-    opts->channels_out = opts->axis.num_chan;
+    if (!opts->channels.axis.given) return TESS_OK;
+    opts->channels_out = opts->channels.axis.num_chan;
     if (opts->channels_out > 0) return TESS_OK;
     TESS_TRY(
         tess_source_open(comm, opts->obs, opts->num_obs, &opts->selection, &source));
-    TESS_TRY(tess_source_regrid(source, &opts->axis));
+    TESS_TRY(tess_source_regrid(source, &opts->channels.axis));
     opts->channels_out = tess_source_info_of(source)->axis->num;
 cleanup:
     tess_source_close(source);
