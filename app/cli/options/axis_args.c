@@ -93,7 +93,7 @@ cleanup:
     return status;
 }
 
-#define AT(member) offsetof(tess_image_opts, axis.member)
+#define AT(member) offsetof(tess_image_opts, channels.axis.member)
 
 static const tess_option_rule axis_rules[] = {
     {OPT_FRAME, take_frame, .offset = AT(frame), .given = AT(given)},

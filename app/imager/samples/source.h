@@ -55,8 +55,7 @@ int64_t tess_source_block_bytes(const tess_source *source);
 /** The reading thread records its blocks there (borrowed; NULL: nowhere). Local. */
 void tess_source_trace(tess_source *source, tess_trace *trace);
 
-/** Only these channels of the table (borrowed; NULL: all) and times [first, end).
- *  Local. */
+/** Only these channels of the table (borrowed; NULL: all), these times. Local. */
 void tess_source_filter(tess_source *source, const bool *chan_wanted, double time_first,
                         double time_end);
 
