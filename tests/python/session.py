@@ -231,7 +231,7 @@ def check_files(suite, obs):
     suite.below("residual of an image", np.linalg.norm(whole.residual(single) - whole.residual(planes[1])) /
                 np.linalg.norm(left), 1e-5)
     suite.true("read_model of an image", np.array_equal(whole.read_model(single), planes[1]))
-    bad = {"no axis": (dict(CTYPE3="VRAD"), "FREQ and STOKES"), "unit": (dict(CUNIT3="m"), "must be Hz"),
+    bad = {"no axis": (dict(CTYPE3="VRAD"), "axis of velocities"), "unit": (dict(CUNIT3="m"), "must be Hz"),
            "constant": (dict(CDELT3=0.0), "frequency axis"), "elsewhere": (dict(CRVAL3=9e9), "none of the data's"),
            "logarithms": (dict(CTYPE3="FREQ-LOG"), "not linear")}
     for what, (cards, words) in bad.items():

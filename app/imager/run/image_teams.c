@@ -166,6 +166,7 @@ static const char *threads_together(const image_run *run, bool kept)
     if (opts->beside.primary_beam.model) return "there is a primary beam";
     if (clean->fits_mask || clean->casa_mask) return "there is a mask";
     if (clean->continues) return "models are continued";
+    if (clean->beam.common) return "all channels get one beam";
     if (run->job.plan->projection) return "w-projection shares its work among threads";
     return threads_held(run, kept);
 }

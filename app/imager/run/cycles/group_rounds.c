@@ -136,7 +136,8 @@ static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
             status = channel_mean_add(run, group->channel[k - first].product, mean);
         TESS_TRY(tess_comm_agree(run->teams.all, status));
         if (image_has_sources(run->opts, -1))
-            TESS_TRY(mean_sources_add(run, k, &mean->sources));
+            TESS_TRY(mean_sources_add(run, &group->run->output.sources, k,
+                                      &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(rounds, k / channels, group));

@@ -73,11 +73,11 @@ cleanup:
     return status;
 }
 
-tess_status mean_sources_add(image_run *run, int64_t output, mean_sources *mean)
+tess_status mean_sources_add(image_run *run, const image_source_list *own,
+                             int64_t output, mean_sources *mean)
 {
     tess_status status = TESS_OK;
     tess_comm *all = run->teams.all;
-    const image_source_list *own = &run->output.sources;
     const bool sends =
         tess_comm_rank(run->comm) == 0 && own->text && own->output == output;
     void *text = NULL;
