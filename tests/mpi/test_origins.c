@@ -1,7 +1,8 @@
 /* Rows that keep where they come from: the antennas, times and fields of two sets of
  * visibilities, which share some antennas, are told from the rows of samples, from the
  * runs that the owners of bricks have received and sorted, from a scratch file, and by
- * teams. */
+ * teams. The second set is a UVFITS file, as the first, and then a MeasurementSet. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <ftw.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,7 @@ static const double position_m[NAMES][3] = {{0, 0, 0},      {40, 11, 3},
                                             {120, 60, -20}, {-33, -51, 70}};
 
 static tess_comm *world;
+static const char *format_of[SETS] = {"uvfits", "uvfits"};
 
 /* The uvw of two antennas at a step of time, for a set: they turn with time. */
 static void uvw_of(int set, int first, int second, int step, double uvw_m[3])
@@ -112,8 +115,8 @@ typedef struct path {
 static path path_of(int set)
 {
     path name;
-    snprintf(name.text, sizeof name.text, "origins_np%d_%d.uvfits",
-             tess_comm_size(world), set);
+    snprintf(name.text, sizeof name.text, "origins_np%d_%d.%s", tess_comm_size(world),
+             set, format_of[set]);
     return name;
 }
 
@@ -476,19 +479,54 @@ static void test_teams(void **state)
     tess_source_close(source);
 }
 
+static int remove_entry(const char *path, const struct stat *info, int type,
+                        struct FTW *where)
+{
+    return remove(path);
+}
+
+static void write_sets(void **state)
+{
+    for (int k = 0; k < SETS; ++k)
+        write_set(k);
+}
+
+static void remove_sets(void **state)
+{
+    assert_int_equal(tess_comm_barrier(world), TESS_OK);
+    for (int k = 0; k < SETS && tess_comm_rank(world) == 0; ++k)
+        nftw(path_of(k).text, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+#ifdef TESS_TEST_MS
+/* What follows sees a MeasurementSet. */
+static void second_is_ms(void **state)
+{
+    format_of[1] = "ms";
+}
+#define AGAIN_OF_MS                                                                    \
+    cmocka_unit_test(second_is_ms), cmocka_unit_test(write_sets),                      \
+        cmocka_unit_test(test_rows), cmocka_unit_test(test_owners),                    \
+        cmocka_unit_test(remove_sets),
+#else
+#define AGAIN_OF_MS
+#endif
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),         cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_correlations),
-        cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
+        cmocka_unit_test(write_sets),
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_times_beyond),
+        cmocka_unit_test(test_correlations),
+        cmocka_unit_test(test_owners),
+        cmocka_unit_test(test_teams),
+        cmocka_unit_test(remove_sets),
+        AGAIN_OF_MS
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
-    for (int k = 0; k < SETS; ++k)
-        write_set(k);
     TEST_ON_RANKS(world, tests);
-    for (int k = 0; k < SETS && tess_comm_rank(world) == 0; ++k)
-        remove(path_of(k).text);
     tess_comm_finish(world);
     return 0;
 }
