@@ -54,9 +54,11 @@ tess_status tess_facets_brightest(const tess_facet_image *image,
                   (long long)list->num_sources);
     for (int64_t k = 0; k < list->num_sources; ++k)
         if (in_image(image, &list->source[k])) source[num_sources++] = &list->source[k];
+    /* components of one source are one direction */
+    const double same_rad = 0.01 * image->geom.scale_rad;
     qsort(source, (size_t)num_sources, sizeof *source, compare_flux);
     for (int64_t k = 0; k < num_sources && num < most; ++k) {
-        if (!is_apart(direction, num, source[k], separation_rad)) continue;
+        if (!is_apart(direction, num, source[k], fmax(separation_rad, same_rad))) continue;
         tess_region *region = &direction[num++];
         region->has_point = true;
         region->ra_rad = source[k]->ra_rad;

@@ -48,7 +48,7 @@ static bool read_numbers(const char *text, int64_t *first, int64_t *last)
 static bool read_frequency(const char *text, double *hz)
 {
     const bool good = tess_parse_frequency(text, hz) == TESS_OK;
-    tess_error_clear(); /* the whole list is quoted */
+    if (!good) tess_error_clear(); /* the whole list is quoted */
     return good;
 }
 

@@ -16,6 +16,7 @@
 #include <erfa.h>
 #include <erfam.h>
 #include <math.h>
+#include <string.h>
 #include <strings.h>
 
 #include "tess_const.h"
@@ -51,6 +52,14 @@ tess_status tess_spectral_frame_parse(const char *text, tess_spectral_frame *fra
     TESS_FAIL(TESS_ERR_USAGE, "'%s' is none of topo, lsrk, bary and galacto", text);
 cleanup:
     return status;
+}
+
+tess_spectral_frame tess_spectral_frame_like(const char *text)
+{
+    for (size_t k = 0; k < sizeof names / sizeof *names; ++k)
+        if (strncasecmp(text, names[k].name, strlen(names[k].name)) == 0)
+            return (tess_spectral_frame)k;
+    return TESS_TOPO;
 }
 
 const char *tess_spectral_frame_name(tess_spectral_frame frame)

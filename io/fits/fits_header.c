@@ -192,8 +192,10 @@ static void put_planes(fitsfile *fits, const tess_image_meta *meta, int *failed)
 static void put_frame(fitsfile *fits, const tess_image_meta *meta, int *failed)
 {
     const tess_fits_spectral *spectral = &meta->spectral;
-    put_text(fits, "SPECSYS", tess_spectral_frame_specsys(spectral->frame), NULL,
-             failed);
+    put_text(fits, "SPECSYS",
+             spectral->other[0] ? spectral->other
+                                : tess_spectral_frame_specsys(spectral->frame),
+             NULL, failed);
     if (!spectral->is_chosen) return;
     put_text(fits, "SSYSOBS", "TOPOCENT", NULL, failed);
     put_number(fits, "VELOSYS", spectral->velosys_m_s,

@@ -148,9 +148,9 @@ static void get_spectral(fitsfile *fits, const tess_fits_model *image,
     double velosys = NAN;
     fits_get_text(fits, "SPECSYS", name, sizeof name, failed);
     fits_get_number(fits, "VELOSYS", &velosys, failed);
-    for (int k = TESS_TOPO; k <= TESS_GALACTO; ++k)
-        if (strcasecmp(name, tess_spectral_frame_specsys((tess_spectral_frame)k)) == 0)
-            spectral->frame = (tess_spectral_frame)k;
+    spectral->frame = tess_spectral_frame_like(name);
+    if (strcasecmp(name, tess_spectral_frame_specsys(spectral->frame)) != 0)
+        snprintf(spectral->other, sizeof spectral->other, "%s", name);
     spectral->is_chosen = isfinite(velosys);
     spectral->velosys_m_s = velosys;
     if (image->freq_axis < 0) return;

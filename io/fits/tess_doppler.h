@@ -32,6 +32,10 @@ double tess_velocity_freq(tess_velocity kind, double rest_hz, double velocity_m_
 tess_status tess_spectral_frame_parse(const char *text, tess_spectral_frame *frame);
 const char *tess_spectral_frame_name(tess_spectral_frame frame); /**< Local. */
 
+/** The frame that casacore, AIPS or FITS name, as in "BARY" or "BARYCENT"; topocentric
+ *  if it is none of these. Local. */
+tess_spectral_frame tess_spectral_frame_like(const char *text);
+
 /** Its name in SPECSYS of FITS headers: "LSRK". Local. */
 const char *tess_spectral_frame_specsys(tess_spectral_frame frame);
 

@@ -83,6 +83,8 @@ typedef struct tess_fits_names {
 typedef struct tess_fits_spectral {
     bool is_chosen; /**< SSYSOBS and VELOSYS are written */
     tess_spectral_frame frame;
+    char other[16];         /**< SPECSYS of a header that was read, if it is none of the
+                                 frames; "": `frame` */
     double rest_hz;         /**< RESTFRQ; 0 = unknown */
     tess_velocity velocity; /**< the axis is VRAD or VOPT; it needs rest_hz */
     double velosys_m_s;     /**< at the start of the observation */

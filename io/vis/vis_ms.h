@@ -413,7 +413,7 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
 
 /** Read the rest frequency of the selected field and the frame of frequencies. Throws.
  */
-void read_lines(const Reader &reader, tess_vis_meta &meta);
+void read_lines(const Reader &reader, bool wants_lines, tess_vis_meta &meta);
 
 /** Make a set with complete subtables and one row, which holds what is the same in all
  *  rows. Throws. */

@@ -30,29 +30,46 @@ double rest_of(const Reader &reader, int source, const tess_vis_meta &meta)
     return 0;
 }
 
-/* Finds the frame of the frequencies of the segments: "" if all are topocentric, and
- * else that of the first that is not. */
-void read_frame(const Reader &reader, tess_vis_meta &meta)
+std::string name_of(int frame)
+{
+    return casacore::MFrequency::showType(static_cast<casacore::uInt>(frame));
+}
+
+/* Finds the frame of the frequencies of the segments: "" if they are topocentric. If
+ * `wants_lines`, segments of several frames are refused: no axis would be right for all
+ * of them. */
+void read_frame(const Reader &reader, bool wants_lines, tess_vis_meta &meta)
 {
     const Table table = subtable(reader, "SPECTRAL_WINDOW");
     if (!table.tableDesc().isColumn("MEAS_FREQ_REF")) return;
     const ScalarColumn<Int> frame(table, "MEAS_FREQ_REF");
-    for (int k = 0; k < meta.num_segments && !meta.line.freq_frame[0]; ++k) {
-        const int type = frame(static_cast<rownr_t>(meta.segment[k].chan_spw[0]));
-        if (type == casacore::MFrequency::TOPO || type < 0 ||
-            type >= casacore::MFrequency::N_Types)
-            continue;
-        snprintf(
-            meta.line.freq_frame, sizeof meta.line.freq_frame, "%s",
-            casacore::MFrequency::showType(static_cast<casacore::uInt>(type)).c_str());
+    int common = casacore::MFrequency::TOPO;
+    for (int k = 0; k < meta.num_segments; ++k) {
+        const auto row = static_cast<rownr_t>(meta.segment[k].chan_spw[0]);
+        const int told = frame.isDefined(row) ? frame(row) : -1;
+        const int type = told < 0 || told >= casacore::MFrequency::N_Types
+                             ? static_cast<int>(casacore::MFrequency::TOPO)
+                             : told;
+        if (k > 0 && type != common && wants_lines)
+            MS_FAIL(TESS_ERR_INPUT,
+                    "%s: frequencies of windows %d and %d are in the frames %s and %s; "
+                    "choose windows of one frame with --spw",
+                    meta.path, meta.segment[0].chan_spw[0], meta.segment[k].chan_spw[0],
+                    name_of(common).c_str(), name_of(type).c_str());
+        if (k > 0 && type != common) return;
+        common = type;
     }
+    if (common != casacore::MFrequency::TOPO)
+        snprintf(meta.line.freq_frame, sizeof meta.line.freq_frame, "%s",
+                 name_of(common).c_str());
 }
 
 } // namespace
 
-void read_lines(const Reader &reader, tess_vis_meta &meta)
+void read_lines(const Reader &reader, bool wants_lines, tess_vis_meta &meta)
 {
-    read_frame(reader, meta);
+    read_frame(reader, wants_lines, meta);
+    if (!wants_lines) return;
     const Table fields = subtable(reader, "FIELD");
     if (!reader.table().keywordSet().isDefined("SOURCE") ||
         !fields.tableDesc().isColumn("SOURCE_ID"))

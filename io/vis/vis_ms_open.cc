@@ -591,7 +591,7 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     build_segments(reader, select, groups, descriptions, meta);
     place_fields(reader, times_of(groups, meta), !select.field && select.any_field,
                  meta);
-    if (select.wants_lines) read_lines(reader, meta);
+    read_lines(reader, select.wants_lines, meta);
     meta.equinox = 2000.0;
     meta.ra_rad = field.ra_rad;
     meta.dec_rad = field.dec_rad;

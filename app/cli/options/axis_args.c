@@ -127,6 +127,11 @@ tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--channels-out is the number of channels that --nchan "
                   "and --width choose here; leave it out");
+    if (opts->channels.division.at_gaps || opts->channels.division.num_splits > 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--gap-channel-division and --channel-division-frequencies divide the "
+                  "channels of the data, and --frame and its options make others; leave "
+                  "one of them out");
     if (opts->clean.update_model || opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE,
                   "models cannot be written to channels of the data from those of "

@@ -645,8 +645,8 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
-    TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(check_continuum(opts));
+    TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);
 cleanup:

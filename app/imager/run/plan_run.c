@@ -295,6 +295,23 @@ static void add_early(const early_model *early, bool kept, imager_estimate *esti
     }
 }
 
+/* --common-beam makes the images of all channels once more, unless these are cleaned
+ * together. */
+static void add_beams(const image_run *run, bool kept, imager_estimate *estimate)
+{
+    static const tess_stage stages[] = {
+        TESS_STAGE_WEIGHT, TESS_STAGE_EXCHANGE, TESS_STAGE_SORT,    TESS_STAGE_GRID,
+        TESS_STAGE_REDUCE, TESS_STAGE_FFT,      TESS_STAGE_CORRECT, TESS_STAGE_READ};
+    const int count = (int)(sizeof stages / sizeof *stages) - kept;
+    if (!run->opts->clean.beam.common || run->outputs.num_channels == 1 ||
+        image_joins_channels(run->opts))
+        return;
+    for (int k = 0; k < count; ++k) {
+        estimate->total_s += estimate->seconds[stages[k]];
+        estimate->seconds[stages[k]] *= 2;
+    }
+}
+
 /* Adds the memory of further outputs that a rank makes at a time. */
 static void add_thread_teams(const image_run *run, imager_estimate *estimate)
 {
@@ -391,6 +408,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     run.job.layout = &team;
     TESS_TRY(estimate_outputs(&run, opts, &costs, kept, &estimate));
     add_thread_teams(&run, &estimate);
+    add_beams(&run, kept, &estimate);
     add_early(&early, kept, &estimate);
     run.opts = opts;
     TESS_TRY(plan_clean_guess(&run, &power, kept, &estimate, &guess));

@@ -70,11 +70,12 @@ static void choose_optical(const tess_axis_opts *opts, const channel_offer *offe
 {
     const tess_axis_value *start = &opts->start;
     const double step = opts->width.value;
-    const double edge_hz = step > 0 ? offer->high_hz : offer->low_hz;
+    const double skipped =
+        start->unit == TESS_AXIS_CHANNEL ? start->value * offer->width_hz : 0;
+    const double edge_hz = step > 0 ? offer->high_hz - skipped : offer->low_hz + skipped;
     axis->is_optical = true;
     axis->step = step;
     axis->start = tess_velocity_of(TESS_OPTICAL, axis->rest_hz, edge_hz) + 0.5 * step;
-    if (start->unit == TESS_AXIS_CHANNEL) axis->start += start->value * step;
     if (start->unit == TESS_AXIS_M_S) axis->start = start->value;
     if (start->unit == TESS_AXIS_HZ)
         axis->start = tess_velocity_of(TESS_OPTICAL, axis->rest_hz, start->value);

@@ -44,7 +44,7 @@ tess_status regrid_split(regrid_part *part, const int32_t *spw)
                       sizeof *part->piece))
             TESS_FAIL(TESS_ERR_ALLOC, "pieces of spectral windows");
         part->piece[part->num_pieces++] =
-            (regrid_piece){step > 0 ? begin : end - 1, end - begin, step};
+            (regrid_piece){step > 0 ? begin : end - 1, end - begin, step, 1};
     }
 cleanup:
     return status;
@@ -123,11 +123,13 @@ static tess_status make_parts_of_axis(regrid_table *table, regrid_part *part,
         table->inv_lambda[k] = table->freq_hz[k] / TESS_SPEED_OF_LIGHT_M_S;
         table->output[k] = (int32_t)(k / table->sub);
     }
-    for (int p = 0; p < num_parts; ++p) {
-        const double spacing = spacing_of(&part[p], &part[p].piece[0]) * doppler;
-        const double share = table->width_hz[0] / spacing;
-        part[p].share = share < 1 - SAME_WIDTH ? share : 1;
-    }
+    for (int p = 0; p < num_parts; ++p)
+        for (int k = 0; k < part[p].num_pieces; ++k) {
+            regrid_piece *piece = &part[p].piece[k];
+            const double spacing = spacing_of(&part[p], piece) * doppler;
+            const double share = table->width_hz[0] / spacing;
+            piece->share = share < 1 - SAME_WIDTH ? share : 1;
+        }
 cleanup:
     return status;
 }
@@ -206,7 +208,6 @@ static tess_status make_pairs(regrid_table *table, regrid_part *part, int num_pa
     for (int p = 0; p < num_parts; ++p) {
         TESS_TRY(find_layers(table, &part[p]));
         part[p].base = num;
-        part[p].share = 1;
         num += part[p].num_layers * part[p].num_chan;
     }
     TESS_TRY(allocate(table, num));
@@ -228,7 +229,7 @@ static tess_status begin_stretch(regrid_lists *lists, int64_t base, double scale
                   lists->num_entries + num, sizeof *lists->entry))
         TESS_FAIL(TESS_ERR_ALLOC, "channels of the axis");
     lists->stretch[lists->num_stretches++] = (regrid_stretch){
-        .base = base, .first = lists->num_entries, .num = num, .scale = scale};
+        .base = base, .first = lists->num_entries, .num = num, .scale = scale, .share = 1};
 cleanup:
     return status;
 }
@@ -275,7 +276,7 @@ static tess_status append_single(const regrid_table *table, const regrid_part *p
     const double half = 0.5 * part->width_hz[piece->first];
     entries_within(table, (freq - half) * doppler, (freq + half) * doppler, ends, &low,
                    &end);
-    if (low == end || part->share >= 1) {
+    if (low == end || piece->share >= 1) {
         const double at = floor(entry_at(table, freq * doppler) + 0.5);
         if (!(at >= (double)ends[0] && at < (double)ends[1])) return TESS_OK;
         low = (int64_t)at;
@@ -283,6 +284,7 @@ static tess_status append_single(const regrid_table *table, const regrid_part *p
     }
     for (int64_t k = low; k < end; ++k) {
         TESS_TRY(begin_stretch(lists, k, freq / table->freq_hz[k], 1));
+        lists->stretch[lists->num_stretches - 1].share = piece->share;
         lists->entry[lists->num_entries++] =
             (regrid_entry){(int32_t)piece->first, (int32_t)piece->first, 0};
     }
@@ -302,6 +304,7 @@ static tess_status append_interpolated(const regrid_table *table,
                    freq_of(part, piece, piece->num - 1) * doppler, ends, &low, &end);
     if (low == end) return TESS_OK;
     TESS_TRY(begin_stretch(lists, low, 1 / doppler, end - low));
+    lists->stretch[lists->num_stretches - 1].share = piece->share;
     const double guess = (table->freq_hz[low] / doppler - freq_of(part, piece, 0)) /
                          spacing_of(part, piece);
     near = tess_clamp_i64((int64_t)guess, 0, piece->num - 2);

@@ -28,7 +28,10 @@ typedef struct regrid_table {
  * with k. */
 typedef struct regrid_piece {
     int64_t first, num;
-    int step; /* 1 or -1 */
+    int step;     /* 1 or -1 */
+    double share; /* by interpolation, factor of weights: width of a part of the axis over
+                     that of the channels, at most 1, so that weights are not counted
+                     twice */
 } regrid_piece;
 
 /** The channels of a part of the source. */
@@ -38,8 +41,6 @@ typedef struct regrid_part {
     int num_pieces;
     regrid_piece *piece;
     double bounds[2]; /* the least and the most Doppler factor of its rows */
-    double share;     /* factor of weights: width of a part of the axis over that of the
-                         channels, at most 1, so that weights are not counted twice */
     int64_t base;     /* nearest: of its entries in the table, [num_layers][num_chan] */
     int64_t num_layers;
     int64_t *first; /* nearest: [num_chan] channel of the axis of layer 0 */
@@ -59,6 +60,7 @@ typedef struct regrid_stretch {
     int64_t first; /* of its values in `entry` */
     int64_t num;
     double scale; /* of uvw, so that these over the table's wavelengths are right */
+    double share; /* of weights */
 } regrid_stretch;
 
 /** What is made of rows of one part and one Doppler factor. Lists grow. */

@@ -202,7 +202,7 @@ static void tell(const tess_source *source)
             fitted += continuum_num_fitted(fit, w);
     }
     tess_log_info("continuum: polynomials of order %d, fitted to %lld of %lld channels "
-                  "of each row, are subtracted",
+                  "of the fields and windows, are subtracted",
                   source->selection.continuum.order, (long long)fitted,
                   (long long)channels);
 }

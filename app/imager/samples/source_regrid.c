@@ -105,7 +105,7 @@ static tess_status frame_of(const tess_vis_meta *meta, tess_spectral_frame wante
     if (strncasecmp(meta->line.freq_frame, name, strlen(name)) != 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: its frequencies are in the frame %s, and only topocentric ones "
-                  "can be converted to %s",
+                  "can be converted to %s; give --frame as the data have it",
                   meta->path, meta->line.freq_frame, name);
     *frame = TESS_TOPO;
 cleanup:
@@ -334,8 +334,8 @@ static inline void make_sample(const tess_samples *from, const regrid_entry *ent
     }
 }
 
-static void make_row(const source_regrid *regrid, double share, int64_t row,
-                     tess_samples *samples, double *row_time)
+static void make_row(const source_regrid *regrid, int64_t row, tess_samples *samples,
+                     double *row_time)
 {
     const tess_samples *from = &regrid->prepared;
     const row_place *place = &regrid->place[row];
@@ -353,8 +353,8 @@ static void make_row(const source_regrid *regrid, double share, int64_t row,
         if (samples->origins) samples->origin[at] = from->origin[row];
         if (row_time) row_time[at] = regrid->time[row];
         for (int64_t j = 0; j < stretch->num; ++j)
-            make_sample(from, &regrid->lists.entry[stretch->first + j], share,
-                        from->vis_first[row], samples, vis_at + j);
+            make_sample(from, &regrid->lists.entry[stretch->first + j],
+                        stretch->share, from->vis_first[row], samples, vis_at + j);
         vis_at += stretch->num;
     }
 }
@@ -386,7 +386,6 @@ tess_status source_regrid_block(source_regrid *regrid, const regrid_work *work,
 {
     tess_status status = TESS_OK;
     int64_t capacity = samples->num_rows;
-    const double share = regrid->part[work->part].share;
     TESS_TRY(prepare(regrid, work, samples, profile));
     if (regrid->prepared.num_rows == 0) return TESS_OK;
     TESS_TRY(place_rows(regrid, work->part, samples));
@@ -396,7 +395,7 @@ tess_status source_regrid_block(source_regrid *regrid, const regrid_work *work,
     double *times = row_time ? *row_time : NULL;
 #pragma omp parallel for num_threads(work->threads) schedule(static)
     for (int64_t row = 0; row < regrid->prepared.num_rows; ++row)
-        make_row(regrid, share, row, samples, times);
+        make_row(regrid, row, samples, times);
 cleanup:
     return status;
 }

@@ -385,8 +385,12 @@ def check_masks(suite):
     args = [path, *IMAGE[:6], "--threads", "1", "--channels-out", "4", "--niter", "30",
             "--stop-negative"]
     for text in ("1;3", "1000.9~1001.1MHz,1003MHz"):
-        ran, prefix = suite.image("some", *args, "--channel-mask", text)
+        ran, prefix = suite.image("some", *args, "--channel-mask", text, "--save-source-list")
         if ran:
+            with open(prefix + "-sources.txt", encoding="utf-8") as file:
+                flux = sum(float(line.split(",")[4]) for line in file if ",POINT," in line)
+            mean = read_image(prefix + "-MFS-model.fits")[0].sum()
+            suite.below(f"--channel-mask {text}: flux of the mean's list", abs(flux / mean - 1), 1e-5)
             suite.equal(f"--channel-mask {text}: channels with components",
                         [len(p) > 0 for p in cleaned_pixels(prefix, 4)],
                         [False, True, False, True])

@@ -413,12 +413,19 @@ def check_sets(suite):
     result = tessera("image", observation, *options, "-o", suite.path("bary"))
     suite.ran("frequencies in LSRK, --frame bary", result, 3)
     suite.true("it says so", "in the frame LSRK" in result.err)
+    ok, prefix = suite.image("as-they-are", observation, "--size", "64", "--scale", "60asec", "--no-psf")
+    if ok:
+        header = fits_module().getheader(prefix + "-dirty.fits")
+        suite.equal("frequencies in LSRK as they are", (header["SPECSYS"], "SSYSOBS" in header),
+                    ("LSRK", False))
 
 
 def check_refused(suite, s):
     """One line, and status 2 or 3."""
     there = ["--frame", "lsrk"]
     cases = [
+        ("division", [*there, "--channel-division-frequencies", "1.42GHz"], 2, "leave one of them"),
+        ("continuum without lines", [*there, "--uvcontsub", "1"], 2, "--line-channels"),
         ("no rest frequency", [*there, "--start", "10km/s"], 2, "--restfreq"),
         ("outside", [*there, "--start", "1.3GHz", "--nchan", "3"], 2, "outside the data"),
         ("optical", [*there, "--velocity", "optical", "--restfreq", "1.42GHz", "--width", "1kHz"],
@@ -432,7 +439,7 @@ def check_refused(suite, s):
         ("weights", [*there, "--store-imaging-weights"], 2, "--store-imaging-weights"),
         ("models", [*there, "--niter", "5", "--update-model"], 2, "--update-model")]
     if not FULL:
-        cases = cases[:4] + cases[7:9]
+        cases = cases[:6] + cases[9:11]
     options = [a for a in IMAGE if a != "--no-psf"]
     for label, more, status, words in cases:
         result = tessera("image", s.path, *options, *more, "--quiet", "-o",

@@ -139,8 +139,8 @@ tess_status component_list_make(const majors *all, image_source_list *list)
         TESS_TRY(gather_scale(&maker, s, scale_px[s]));
     if (tess_comm_rank(all->slabs) == 0)
         status = tess_source_list_text(&maker.list, maker.ref_hz, &text);
-    if (text && maker.group && run->outputs.num_channels > 1 &&
-        !image_joins_channels(run->opts))
+    /* a channel that is not cleaned has its weight in the mean, too */
+    if (text && run->outputs.num_channels > 1 && !image_joins_channels(run->opts))
         status = mean_sources_note(all->channel[0].made[maker.pol].sum_weights,
                                    maker.ref_hz, &text);
     TESS_TRY(tess_comm_agree(run->comm, status));

@@ -57,9 +57,10 @@ double majors_bytes(const image_run *run)
     double rank_bytes, node_bytes;
     tess_clean_bytes(&images, &minor, ranks, &rank_bytes, &node_bytes);
     /* dirty images, PSFs and restored images of channels that are cleaned together wait
-     * until all are written; maps are made after the minor loops */
-    const int kinds = 3 + opts->clean.first_residual;
-    const double waiting = channels > 1 ? pixels * (is_double ? 8 : 4) * kinds : 0;
+     * until all are written, and so does a first residual; maps are made after the minor
+     * loops */
+    const int kinds = (channels > 1 ? 3 : 0) + opts->clean.first_residual;
+    const double waiting = pixels * (is_double ? 8 : 4) * kinds;
     const double loops = num_pol / pols * (rank_bytes + node_bytes / ranks);
     return num_pol * channels * (kept + waiting) +
            fmax(loops, spectral_maps_bytes(opts, pixels));

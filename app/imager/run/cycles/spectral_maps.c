@@ -245,7 +245,8 @@ tess_status spectral_maps_make(const channel_group *group,
                        .channel = group->channel,
                        .num_channels = group->num_channels,
                        .pol = p};
-        TESS_TRY(make_pol(&job, &beam[p].beam, files->map + p * count));
+        const tess_fits_beam restored = image_found_restored(&beam[p]);
+        TESS_TRY(make_pol(&job, &restored, files->map + p * count));
     }
 cleanup:
     if (status != TESS_OK) spectral_maps_free(files);

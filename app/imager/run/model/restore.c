@@ -355,13 +355,15 @@ cleanup:
     return status;
 }
 
-/* The axes of the residual, with frequencies that rise: freq_hz[2 * num_freq] of the
- * caller gets these, and widths. True: they fall in the file. */
+/* The axes of the residual, with frequencies that rise unless the axis is of velocities:
+ * freq_hz[2 * num_freq] of the caller gets frequencies and widths. True: planes are in
+ * the reverse order of the file. */
 static bool make_axes(const canvas *to, double *freq_hz, tess_cube_axes *axes)
 {
     const int num = to->pixels.num_freq;
     const int *stokes = to->pixels.stokes;
-    const bool falls = num > 1 && to->plane[0].freq_hz > to->plane[1].freq_hz;
+    const bool falls = num > 1 && to->plane[0].freq_hz > to->plane[1].freq_hz &&
+                       to->plane[0].spectral.velocity == TESS_NO_VELOCITY;
     for (int k = 0; k < num; ++k) {
         const tess_image_meta *plane = &to->plane[falls ? num - 1 - k : k];
         freq_hz[k] = plane->freq_hz;

@@ -168,7 +168,7 @@ tess_status image_beam_join(const image_files *output, int64_t interval,
     tess_common_beam(all, num, &common);
     output->summary->common[interval] =
         (tess_fits_beam){common.major_px, common.minor_px, common.angle_rad};
-    tell_common(&output->summary->common[interval], interval);
+    if (common.major_px > 0) tell_common(&output->summary->common[interval], interval);
 cleanup:
     tess_free(all);
     return status;

@@ -64,14 +64,17 @@ static void set_spectral(const image_files *output, tess_image_meta *meta)
     output_table_band(output->outputs, info, -1, &meta->spectral.rest_hz, &whole_hz);
     if (info->axis) {
         meta->spectral = (tess_fits_spectral){
-            .is_chosen = true,
+            .is_chosen = !info->meta->line.freq_frame[0], /* channels were not fixed */
             .frame = info->axis->frame,
             .rest_hz = info->axis->rest_hz,
             .velocity = info->axis->velocity,
             .velosys_m_s = tess_doppler_velosys(info->axis->doppler)};
-    } else if (rest_hz > 0) {
+        return;
+    }
+    meta->spectral.frame = tess_spectral_frame_like(info->meta->line.freq_frame);
+    if (rest_hz > 0) {
         meta->spectral.rest_hz = rest_hz;
-        meta->spectral.is_chosen = true;
+        meta->spectral.is_chosen = meta->spectral.frame == TESS_TOPO;
     }
 }
 
