@@ -191,15 +191,17 @@ cleanup:
     return status;
 }
 
-/* Writes the images of the k-th group of a round, adds them to means, and frees them.
- * Collective. */
-static tess_status end_group(run_rounds *rounds, output_range round, int k)
+/* Writes the images of the k-th group of a round, unless they could not be `made`, adds
+ * them to means, and frees them. A team that cannot write says so before it waits for
+ * others. Collective. */
+static tess_status end_group(run_rounds *rounds, output_range round, int k,
+                             tess_status made)
 {
     tess_status status = TESS_OK;
     image_run *run = rounds->run;
     channel_group *group = &rounds->group[k];
     const output_range range = range_of(rounds, round, k);
-    status = group_images_write(group);
+    status = made == TESS_OK ? group_images_write(group) : made;
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tell_made(group->run, range.first, range.end);
     if (image_cubes_end(&run->means, range.first, range.end))
@@ -224,11 +226,10 @@ static tess_status make_round(run_rounds *rounds, output_range round)
     mark = tess_time_now();
     TESS_TRY(image_cubes_open(&run->means, round.first, round.end));
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
-    status = thread_teams_make(&rounds->teams, rounds->group, num);
-    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    const tess_status made = thread_teams_make(&rounds->teams, rounds->group, num);
     group_images_give_up(run, round.end);
     for (int k = 0; k < num; ++k)
-        TESS_TRY(end_group(rounds, round, k));
+        TESS_TRY(end_group(rounds, round, k, made));
 cleanup:
     for (int k = 0; k < num; ++k)
         channel_group_free(&rounds->group[k]);
