@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "clean_gaussian.h"
-#include "tess_clean.h"
-#include "tess_convolve.h"
+#include "clean_opts.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
@@ -117,14 +116,7 @@ static tess_status convolve(tess_comm *comm, const tess_clean_opts *opts,
 {
     enum { USES = 3 };
     tess_status status = TESS_OK;
-    const tess_convolve_opts transforms = {.nx = job->image.nx,
-                                           .ny = job->image.ny,
-                                           .row_first = job->image.row_first,
-                                           .num_rows = job->image.num_rows,
-                                           .uses = USES,
-                                           .is_double = opts->is_double,
-                                           .repeatable = opts->repeatable,
-                                           .threads = opts->threads};
+    const tess_convolve_opts transforms = clean_transforms_of(&job->image, opts, USES);
     int64_t first, columns;
     TESS_TRY(tess_convolve_create(comm, &transforms, &job->plan));
     tess_convolve_columns(job->plan, &first, &columns, &job->length);

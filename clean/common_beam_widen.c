@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "clean_gaussian.h"
+#include "clean_opts.h"
 #include "tess_common_beam.h"
 #include "tess_const.h"
-#include "tess_convolve.h"
 #include "tess_mem.h"
 #include "tess_real.h"
 
@@ -104,14 +104,7 @@ static tess_status convolve(tess_comm *comm, const tess_clean_opts *opts, wideni
 {
     enum { USES = 2 };
     tess_status status = TESS_OK;
-    const tess_convolve_opts transforms = {.nx = job->image.nx,
-                                           .ny = job->image.ny,
-                                           .row_first = job->image.row_first,
-                                           .num_rows = job->image.num_rows,
-                                           .uses = USES,
-                                           .is_double = opts->is_double,
-                                           .repeatable = opts->repeatable,
-                                           .threads = opts->threads};
+    const tess_convolve_opts transforms = clean_transforms_of(&job->image, opts, USES);
     int64_t columns, lx, ly;
     TESS_TRY(tess_convolve_create(comm, &transforms, &job->plan));
     tess_convolve_columns(job->plan, &job->first_column, &columns, &job->length);

@@ -20,18 +20,15 @@ enum {
 static const struct argp_option axis_options[] = {
     {"frame", OPT_FRAME, "topo|lsrk|bary|galacto", 0,
      "Frame in which the output channels are regular; visibilities fall into them by "
-     "the "
-     "Doppler factor of their time",
+     "the Doppler factor of their time",
      0},
     {"start", OPT_START, "VALUE", 0,
      "Middle of the first output channel in that frame, like 1.4195GHz, -300km/s, or "
-     "the "
-     "number of a channel (default: the data's first)",
+     "a number of channels from the end of the data (default: the data's first)",
      0},
     {"width", OPT_WIDTH, "VALUE", 0,
      "Width of an output channel, like 20kHz, 5km/s, or a number of channels; it may "
-     "be "
-     "negative (default: that of the data)",
+     "be negative (default: that of the data)",
      0},
     {"nchan", OPT_NCHAN, "N", 0,
      "Number of output channels (default: to the end of the data)", 0},
