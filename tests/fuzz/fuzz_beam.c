@@ -14,16 +14,6 @@
  * some ten thousand steps. */
 enum { MOST_PIXELS = 1 << 16, MOST_PLANES = 16, MOST_BANDS = 4, MOST_TEXT = 4096 };
 
-static tess_comm *comm;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
-
 /* The mean over three frequencies and two angles is known everywhere. */
 static tess_status make_mean(const tess_primary_beam *beam, const double freq_hz[3])
 {
@@ -74,7 +64,7 @@ static tess_status open_band(const char *path, const double freq_hz[3])
         .model = model, .num_chan = 1, .freq_hz = freq_hz};
     tess_primary_beam *beam = NULL;
     snprintf(model, sizeof model, "poly:%s", path);
-    TESS_TRY(tess_primary_beam_open(comm, &request, &beam));
+    TESS_TRY(tess_primary_beam_open(fuzz_comm(), &request, &beam));
     TESS_TRY(make_mean(beam, freq_hz));
 cleanup:
     tess_primary_beam_close(beam);

@@ -7,16 +7,6 @@
 #include "tess_comm.h"
 #include "tess_image_args.h"
 
-static tess_comm *comm;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
-
 static void parse(const char *path)
 {
     char image[] = "image", option[128], size[] = "--size=64",
@@ -25,10 +15,10 @@ static void parse(const char *path)
     char *alone[] = {image, option, NULL};
     tess_image_args args = {0};
     snprintf(option, sizeof option, "--config=%s", path);
-    fuzz_check(tess_image_args_parse(comm, "", 6, whole, &args));
+    fuzz_check(tess_image_args_parse(fuzz_comm(), "", 6, whole, &args));
     tess_image_args_free(&args);
     args.is_plan = true;
-    fuzz_check(tess_image_args_parse(comm, "", 2, alone, &args));
+    fuzz_check(tess_image_args_parse(fuzz_comm(), "", 2, alone, &args));
     tess_image_args_free(&args);
 }
 

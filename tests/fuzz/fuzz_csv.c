@@ -7,21 +7,11 @@
 #include "tess_comm.h"
 #include "tess_sim_layout.h"
 
-static tess_comm *comm;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
-
 static tess_status read_sky(const char *path)
 {
     tess_status status = TESS_OK;
     tess_sky sky = {0};
-    TESS_TRY(tess_sky_read(comm, path, 1.0, -0.5, 1.4e9, &sky));
+    TESS_TRY(tess_sky_read(fuzz_comm(), path, 1.0, -0.5, 1.4e9, &sky));
     for (int64_t k = 0; k < sky.num_sources; ++k)
         fuzz_assert(isfinite(sky.source[k].l) && isfinite(sky.source[k].m) &&
                         isfinite(sky.source[k].flux_jy[0]),
@@ -35,7 +25,7 @@ static tess_status read_layout(const char *path)
 {
     tess_status status = TESS_OK;
     tess_sim_array array = {0};
-    TESS_TRY(tess_sim_array_read(comm, path, &array));
+    TESS_TRY(tess_sim_array_read(fuzz_comm(), path, &array));
     for (int k = 0; k < array.num_antennas; ++k)
         fuzz_assert(isfinite(array.antenna[k].xyz_m[0]), "antennas are finite");
     TESS_TRY(tess_sim_array_choose(&array, 1e3, 2));

@@ -7,6 +7,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+tess_comm *fuzz_comm(void)
+{
+    static tess_comm *comm;
+    if (!comm && tess_comm_self(&comm) != TESS_OK) abort();
+    return comm;
+}
+
 const char *fuzz_file(const uint8_t *data, size_t size)
 {
     static int fd = -1;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tess_comm.h"
 #include "tess_status.h"
 
 /* libFuzzer calls these. */
@@ -15,6 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size,
                                unsigned int seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/** The communicator of this rank alone, the same one in each call. */
+tess_comm *fuzz_comm(void);
 
 /** Name of a file with these bytes. It lies in memory and is overwritten by the next
  *  call. */

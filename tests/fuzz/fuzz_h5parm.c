@@ -15,16 +15,7 @@
 
 enum { TABLES = 3, NAMES = 6, LONGEST = 150 };
 
-static tess_comm *comm;
 static const char path[] = "fuzz.h5";
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
 
 /* ---- choices ---- */
 
@@ -190,7 +181,7 @@ static tess_status read_solutions(void)
                                       .num_directions = 2,
                                       .time_mjd_s = {late, late + choose(30)},
                                       .freq_hz = {low, low + 1e8 * choose(3)}};
-    TESS_TRY(tess_solutions_read(comm, &opts, &solutions));
+    TESS_TRY(tess_solutions_read(fuzz_comm(), &opts, &solutions));
     for (int k = 0; k < tess_solutions_num_tables(solutions); ++k)
         fuzz_assert(tess_solutions_range(solutions, k, 1).num_bad <
                         tess_solutions_range(solutions, k, 1).num_values,
@@ -206,7 +197,7 @@ static tess_status read_sources(void)
     tess_status status = TESS_OK;
     tess_solution_source *source = NULL;
     int64_t num;
-    TESS_TRY(tess_solutions_sources(comm, path, &source, &num));
+    TESS_TRY(tess_solutions_sources(fuzz_comm(), path, &source, &num));
     for (int64_t k = 0; k < num; ++k)
         fuzz_assert(isfinite(source[k].ra_rad) && isfinite(source[k].dec_rad),
                     "directions are finite");

@@ -12,16 +12,6 @@
 
 enum { NX = 40, NY = 24 };
 
-static tess_comm *comm;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
-
 static tess_status write_again(const tess_region_list *list)
 {
     tess_status status = TESS_OK;
@@ -91,7 +81,7 @@ static tess_status read_regions(const char *path)
     static const tess_facet_image wide = {
         {.nx = NX, .ny = NY, .scale_rad = 0.04, .l0 = 0.1}, 2, -1.2};
     tess_region_list list = {0};
-    TESS_TRY(tess_region_file_read(comm, path, &list));
+    TESS_TRY(tess_region_file_read(fuzz_comm(), path, &list));
     TESS_TRY(write_again(&list));
     fuzz_check(make_facets(path, &list, &near, 0));
     fuzz_check(make_facets(path, &list, &near, 7));

@@ -9,16 +9,6 @@
 #include "tess_mem.h"
 #include "tess_source_list.h"
 
-static tess_comm *comm;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    if (tess_comm_self(&comm) != TESS_OK) abort();
-    return 0;
-}
-
 static void check_source(const tess_source_list *list, const tess_listed_source *source)
 {
     fuzz_assert(isfinite(source->ra_rad) && isfinite(source->dec_rad) &&
@@ -54,7 +44,7 @@ static tess_status read_list(const char *path)
 {
     tess_status status = TESS_OK;
     tess_source_list list = {0};
-    TESS_TRY(tess_source_list_read(comm, path, &list));
+    TESS_TRY(tess_source_list_read(fuzz_comm(), path, &list));
     for (int64_t k = 0; k < list.num_sources; ++k)
         check_source(&list, &list.source[k]);
     TESS_TRY(write_again(&list));
@@ -68,7 +58,7 @@ static tess_status read_sky(const char *path)
     tess_status status = TESS_OK;
     tess_sky sky = {0};
     double flux[4];
-    TESS_TRY(tess_sky_read(comm, path, 1.0, -0.5, 1.4e9, &sky));
+    TESS_TRY(tess_sky_read(fuzz_comm(), path, 1.0, -0.5, 1.4e9, &sky));
     for (int64_t k = 0; k < sky.num_sources; ++k)
         tess_sky_flux(&sky, &sky.source[k], 1.5e9, flux);
 cleanup:
