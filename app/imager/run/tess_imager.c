@@ -93,7 +93,8 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
-                     .holds = {image_is_cleaned(opts), image_joins_channels(opts)},
+                     .holds = {.stay = image_is_cleaned(opts),
+                               .together = image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     tess_progress_run(true);

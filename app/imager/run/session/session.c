@@ -105,7 +105,7 @@ tess_status image_session_open(tess_comm *comm, const tess_image_opts *opts,
     session->run = (image_run){.comm = comm,
                                .opts = &session->opts,
                                .profile = profile,
-                               .holds = {true, true},
+                               .holds = {.stay = true, .together = true},
                                .teams = {.all = comm, .num = 1}};
     TESS_TRY(open_all(session));
     *session_out = session;
