@@ -371,8 +371,9 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
     tess_status status = TESS_OK;
+    tess_image_opts natural = *opts; /* weights do not change the plan */
     image_run run = {.comm = comm,
-                     .opts = opts,
+                     .opts = &natural,
                      .profile = profile,
                      .holds = {.stay = image_is_cleaned(opts),
                                .together = image_joins_channels(opts)},
@@ -383,12 +384,10 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     plan_clean guess;
     tess_costs costs;
     tess_layout team;
-    tess_image_opts natural = *opts; /* weights do not change the plan */
     bool kept;
     natural.weights.weighting = TESS_NATURAL;
     natural.weights.taper = (tess_taper){0};
     natural.scratch = NULL; /* nothing is read a second time */
-    run.opts = &natural;
     tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     run.mode = DATA_STREAMED;
