@@ -94,4 +94,9 @@ void tess_sky_place(const double lmn1[3], double ra0_rad, double dec0_rad,
 bool tess_sky_project(double ra_rad, double dec_rad, double ra0_rad, double dec0_rad,
                       double lmn1[3]);
 
+/** Rotation from the frame of centre 0 to that of centre 1: of uvw, and of direction
+ * cosines (l, m, n). Local. */
+void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
+                           double rotation[3][3]);
+
 #endif

@@ -21,6 +21,7 @@
 #include "rank_tests.h"
 #include "source_origins.h"
 #include "spool.h"
+#include "tess_geom.h"
 #include "tess_mem.h"
 
 enum {

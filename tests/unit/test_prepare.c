@@ -15,6 +15,7 @@
 #include "draw.h"
 #include "prepare.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_mem.h"
 #include "tess_samples.h"
 

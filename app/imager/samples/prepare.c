@@ -11,26 +11,6 @@
 #include "tess_samples.h"
 #include "tess_sincos.h"
 
-void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
-                           double rotation[3][3])
-{
-    const double center[2][2] = {{ra0, dec0}, {ra1, dec1}};
-    double basis[2][3][3]; /* rows: u East, v North, w towards the centre */
-    for (int k = 0; k < 2; ++k) {
-        const double sa = sin(center[k][0]), ca = cos(center[k][0]);
-        const double sd = sin(center[k][1]), cd = cos(center[k][1]);
-        const double b[3][3] = {
-            {-sa, ca, 0}, {-sd * ca, -sd * sa, cd}, {cd * ca, cd * sa, sd}};
-        memcpy(basis[k], b, sizeof b);
-    }
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) {
-            rotation[i][j] = 0;
-            for (int k = 0; k < 3; ++k)
-                rotation[i][j] += basis[1][i][k] * basis[0][j][k];
-        }
-}
-
 void tess_recipe_uvw(const tess_recipe *recipe, const double uvw_m[3],
                      double moved_m[3])
 {

@@ -47,10 +47,6 @@ typedef struct tess_recipe {
     tess_row_origins origins;
 } tess_recipe;
 
-/** Rotation from the uvw frame of phase centre 0 to that of centre 1. */
-void tess_rotation_between(double ra0, double dec0, double ra1, double dec1,
-                           double rotation[3][3]);
-
 /** Where a row's visibilities lie in the frame of the images: uvw of the file, rotated.
  *  Local. */
 void tess_recipe_uvw(const tess_recipe *recipe, const double uvw_m[3],

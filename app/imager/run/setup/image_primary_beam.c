@@ -7,6 +7,7 @@
 
 #include "sample_sets.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_primary_beam.h"
