@@ -146,3 +146,31 @@ cleanup:
     tess_free(width_hz);
     return status;
 }
+
+/* ---- axes ---- */
+
+bool tess_fits_frequencies_fall(const tess_fits_model *cube,
+                                const tess_image_meta *plane)
+{
+    return cube->num_freq > 1 && plane[0].freq_hz > plane[1].freq_hz &&
+           plane[0].spectral.velocity == TESS_NO_VELOCITY;
+}
+
+bool tess_fits_axes_of(const tess_fits_model *cube, const tess_image_meta *plane,
+                       double *freq_hz, tess_cube_axes *axes)
+{
+    const int num = cube->num_freq;
+    const bool falls = tess_fits_frequencies_fall(cube, plane);
+    for (int k = 0; k < num; ++k) {
+        const tess_image_meta *of = &plane[falls ? num - 1 - k : k];
+        freq_hz[k] = of->freq_hz;
+        freq_hz[num + k] = of->bandwidth_hz;
+    }
+    *axes = (tess_cube_axes){
+        .num_freq = num,
+        .num_stokes = cube->num_stokes,
+        .freq_hz = freq_hz,
+        .width_hz = freq_hz + num,
+        .stokes_step = cube->num_stokes > 1 ? cube->stokes[1] - cube->stokes[0] : 1};
+    return falls;
+}

@@ -81,6 +81,18 @@ tess_status tess_fits_cube_finish(tess_comm *comm, tess_held_files *held,
 tess_status tess_fits_planes(const tess_fits_model *cube, const tess_image_meta *header,
                              tess_image_meta *plane);
 
+/** Whether the planes plane[num_freq] of a cube (tess_fits_planes) have falling
+ *  frequencies, and no velocities, so that a cube with rising ones is made of them in
+ *  the reverse order. Local. */
+bool tess_fits_frequencies_fall(const tess_fits_model *cube,
+                                const tess_image_meta *plane);
+
+/** The axes of a cube that is made of another's planes, with rising frequencies unless
+ *  the axis is of velocities: freq_hz[2 * num_freq] of the caller, which the axes point
+ *  to, gets frequencies and widths. Returns tess_fits_frequencies_fall(). Local. */
+bool tess_fits_axes_of(const tess_fits_model *cube, const tess_image_meta *plane,
+                       double *freq_hz, tess_cube_axes *axes);
+
 /** Free it. A file that is not finished is removed, unless it is of a `run`. NULL is
  *  fine. Local. */
 void tess_fits_cube_destroy(tess_fits_cube *cube);

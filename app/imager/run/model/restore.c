@@ -355,29 +355,6 @@ cleanup:
     return status;
 }
 
-/* The axes of the residual, with frequencies that rise unless the axis is of velocities:
- * freq_hz[2 * num_freq] of the caller gets frequencies and widths. True: planes are in
- * the reverse order of the file. */
-static bool make_axes(const canvas *to, double *freq_hz, tess_cube_axes *axes)
-{
-    const int num = to->pixels.num_freq;
-    const int *stokes = to->pixels.stokes;
-    const bool falls = num > 1 && to->plane[0].freq_hz > to->plane[1].freq_hz &&
-                       to->plane[0].spectral.velocity == TESS_NO_VELOCITY;
-    for (int k = 0; k < num; ++k) {
-        const tess_image_meta *plane = &to->plane[falls ? num - 1 - k : k];
-        freq_hz[k] = plane->freq_hz;
-        freq_hz[num + k] = plane->bandwidth_hz;
-    }
-    *axes = (tess_cube_axes){.num_freq = num,
-                             .num_stokes = to->pixels.num_stokes,
-                             .freq_hz = freq_hz,
-                             .width_hz = freq_hz + num,
-                             .stokes_step =
-                                 to->pixels.num_stokes > 1 ? stokes[1] - stokes[0] : 1};
-    return falls;
-}
-
 /* Plane by plane, each with its beam. Collective. */
 static tess_status restore_cube(canvas *to, restored_model *model,
                                 tess_held_files *held)
@@ -388,7 +365,7 @@ static tess_status restore_cube(canvas *to, restored_model *model,
     tess_fits_cube *cube = NULL;
     double *freq_hz = tess_alloc(2 * num, sizeof *freq_hz);
     TESS_TRY(tess_comm_agree(to->comm, freq_hz ? TESS_OK : TESS_ERR_ALLOC));
-    const bool falls = make_axes(to, freq_hz, &axes);
+    const bool falls = tess_fits_axes_of(&to->pixels, to->plane, freq_hz, &axes);
     tess_image_meta header = to->plane[falls ? num - 1 : 0];
     header.cube = &axes;
     header.beam = (tess_fits_beam){0};
