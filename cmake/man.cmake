@@ -29,6 +29,7 @@ tess_man_page(tessera-predict "${program} predict" --help-all "predict visibilit
 tess_man_page(tessera-restore "${program} restore" --help-all "put a model or a list of sources onto a residual")
 tess_man_page(tessera-draw "${program} draw" --help-all "draw a list of sources as an image")
 tess_man_page(tessera-facets "${program} facets" --help-all "make, check and draw the facets of an image")
+tess_man_page(tessera-mosaic "${program} mosaic" --help-all "join images of several pointings")
 tess_man_page(tessera-simulate "${program} simulate" --help-all "make an observation of a sky model")
 tess_man_page(tessera-info "${program} info" --help-all "describe an observation")
 tess_man_page(tessera-plan "${program} plan" --help-all "show how an image would be made")

@@ -33,6 +33,7 @@ static const command commands[] = {
     {"restore", tess_cmd_restore, "put a model or a list of sources onto a residual"},
     {"draw", tess_cmd_draw, "draw a list of sources as an image"},
     {"facets", tess_cmd_facets, "make, check and draw the facets of an image"},
+    {"mosaic", tess_cmd_mosaic, "join images of several pointings"},
     {"simulate", tess_cmd_simulate, "make an observation of a sky model"},
     {"info", tess_cmd_info, "describe an observation"},
     {"plan", tess_cmd_plan, "show how an image would be made, without making it"},
@@ -112,7 +113,7 @@ static tess_status run(tess_comm *comm, int argc, char **argv, const command **c
     if (!*chosen)
         TESS_FAIL(TESS_ERR_USAGE,
                   "'%s' is not a command; use one of image, predict, restore, draw, "
-                  "facets, simulate, info, plan, compare, stats, bench, wsclean",
+                  "facets, mosaic, simulate, info, plan, compare, stats, bench, wsclean",
                   argv[1]);
     /* the options of `image` say whether it has checkpoints */
     if ((*chosen)->run != tess_cmd_image) tess_stop_ends(first);

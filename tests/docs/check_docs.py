@@ -19,7 +19,7 @@ DOCS = os.path.join(ROOT, "docs")
 README_LINES = 200
 PRINTED = re.compile(r"(<!-- printed by: (.*?) -->\n).*?(<!-- end of what is printed -->)", re.S)
 WRITE = "--write" in sys.argv
-OPTIONED = ("image", "predict", "restore", "draw", "facets", "simulate", "info", "plan", "compare",
+OPTIONED = ("image", "predict", "restore", "draw", "facets", "mosaic", "simulate", "info", "plan", "compare",
             "stats")
 
 

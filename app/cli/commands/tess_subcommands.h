@@ -19,6 +19,7 @@ tess_status tess_cmd_predict(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_restore(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_draw(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_facets(tess_comm *comm, int argc, char **argv);
+tess_status tess_cmd_mosaic(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_simulate(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_info(tess_comm *comm, int argc, char **argv);
 tess_status tess_cmd_plan(tess_comm *comm, int argc, char **argv);

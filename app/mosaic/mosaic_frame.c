@@ -1,0 +1,150 @@
+/* Finds the pixels of a mosaic, and where they lie in its images. */
+#include "mosaic_frame.h"
+
+#include "tess_const.h"
+#include "tess_geom.h"
+
+mosaic_grid mosaic_grid_of_image(const tess_fits_model *image)
+{
+    return (mosaic_grid){.nx = image->nx,
+                         .ny = image->ny,
+                         .ra_rad = image->ra_rad,
+                         .dec_rad = image->dec_rad,
+                         .x0 = image->crpix_x - 1,
+                         .y0 = image->crpix_y - 1,
+                         .step_x = image->scale_x_rad,
+                         .step_y = image->scale_y_rad};
+}
+
+mosaic_grid mosaic_grid_of_frame(const tess_mosaic_frame *frame)
+{
+    return (mosaic_grid){.nx = frame->nx,
+                         .ny = frame->ny,
+                         .ra_rad = frame->ra_rad,
+                         .dec_rad = frame->dec_rad,
+                         .x0 = (double)(frame->nx / 2),
+                         .y0 = (double)(frame->ny / 2),
+                         .step_x = -frame->scale_rad,
+                         .step_y = frame->scale_rad};
+}
+
+mosaic_way mosaic_way_between(const mosaic_grid *from, const mosaic_grid *to)
+{
+    mosaic_way way = {.from = *from, .to = *to};
+    tess_rotation_between(from->ra_rad, from->dec_rad, to->ra_rad, to->dec_rad,
+                          way.rotation);
+    return way;
+}
+
+/* ---- boxes ---- */
+
+/* The range of places along the border of a box. The way is continuous and has no
+ * turning points, so what is inside of the border comes to lie inside of its image.
+ * False: a pixel of the border is beyond the horizon. */
+static bool find_range(const mosaic_way *way, const mosaic_box *box, double x[2],
+                       double y[2])
+{
+    x[0] = y[0] = INFINITY;
+    x[1] = y[1] = -INFINITY;
+    for (int64_t j = box->y[0]; j < box->y[1]; ++j) {
+        const bool is_edge = j == box->y[0] || j == box->y[1] - 1;
+        const int64_t last = box->x[1] - 1 - box->x[0];
+        const int64_t step = is_edge || last == 0 ? 1 : last;
+        for (int64_t i = box->x[0]; i < box->x[1]; i += step) {
+            double to_x, to_y;
+            if (!mosaic_way_go(way, (double)i, (double)j, &to_x, &to_y)) return false;
+            x[0] = fmin(x[0], to_x);
+            x[1] = fmax(x[1], to_x);
+            y[0] = fmin(y[0], to_y);
+            y[1] = fmax(y[1], to_y);
+        }
+    }
+    return true;
+}
+
+/* Whole pixels around a range, of 0 to size. */
+static void cut(const double range[2], int64_t margin, int64_t size, int64_t out[2])
+{
+    const double least = floor(range[0]) - (double)margin;
+    const double most = ceil(range[1]) + (double)margin + 1;
+    out[0] = (int64_t)fmin(fmax(least, 0), (double)size);
+    out[1] = (int64_t)fmin(fmax(most, (double)out[0]), (double)size);
+}
+
+mosaic_box mosaic_way_box(const mosaic_way *way, const mosaic_box *box, int64_t margin)
+{
+    mosaic_box found = {0};
+    double x[2], y[2];
+    if (box->x[0] >= box->x[1] || box->y[0] >= box->y[1]) return found;
+    if (!find_range(way, box, x, y))
+        return (mosaic_box){{0, way->to.nx}, {0, way->to.ny}};
+    cut(x, margin, way->to.nx, found.x);
+    cut(y, margin, way->to.ny, found.y);
+    return found;
+}
+
+/* ---- the frame ---- */
+
+/* The mean direction of the middles of the images. */
+static void find_center(const mosaic_input *input, int num, tess_mosaic_frame *frame)
+{
+    double sum[3] = {0};
+    for (int k = 0; k < num; ++k) {
+        const mosaic_grid grid = mosaic_grid_of_image(&input[k].image);
+        const double l = ((double)(grid.nx / 2) - grid.x0) * grid.step_x;
+        const double m = ((double)(grid.ny / 2) - grid.y0) * grid.step_y;
+        const double lmn1[3] = {l, m, tess_geom_nm1(l * l + m * m)};
+        double ra, dec;
+        tess_sky_place(lmn1, grid.ra_rad, grid.dec_rad, &ra, &dec);
+        sum[0] += cos(dec) * cos(ra);
+        sum[1] += cos(dec) * sin(ra);
+        sum[2] += sin(dec);
+    }
+    frame->ra_rad = atan2(sum[1], sum[0]);
+    if (frame->ra_rad < 0) frame->ra_rad += 2 * TESS_PI;
+    frame->dec_rad = atan2(sum[2], hypot(sum[0], sum[1]));
+}
+
+/* The size that holds the borders of all images, around the centre. Local. */
+static tess_status find_size(const mosaic_input *input, int num,
+                             tess_mosaic_frame *frame)
+{
+    tess_status status = TESS_OK;
+    double half_x = 0, half_y = 0;
+    /* a grid whose pixel (0, 0) is its centre: places are distances from there */
+    const tess_mosaic_frame middle = {.ra_rad = frame->ra_rad,
+                                      .dec_rad = frame->dec_rad,
+                                      .scale_rad = frame->scale_rad};
+    const mosaic_grid to = mosaic_grid_of_frame(&middle);
+    for (int k = 0; k < num; ++k) {
+        const mosaic_grid from = mosaic_grid_of_image(&input[k].image);
+        const mosaic_way way = mosaic_way_between(&from, &to);
+        const mosaic_box all = {{0, from.nx}, {0, from.ny}};
+        double x[2], y[2];
+        if (!find_range(&way, &all, x, y))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "%s: a part of it lies 90 degrees or more from its own or the "
+                      "mosaic's centre; give --center and --size",
+                      input[k].image.path);
+        half_x = fmax(half_x, fmax(-x[0], x[1]));
+        half_y = fmax(half_y, fmax(-y[0], y[1]));
+    }
+    frame->nx = 2 * (int64_t)ceil(half_x) + 2;
+    frame->ny = 2 * (int64_t)ceil(half_y) + 2;
+cleanup:
+    return status;
+}
+
+tess_status mosaic_frame_find(const mosaic_input *input, int num,
+                              tess_mosaic_frame *frame)
+{
+    tess_status status = TESS_OK;
+    if (!frame->has_center) find_center(input, num, frame);
+    if (!(frame->scale_rad > 0)) frame->scale_rad = INFINITY;
+    if (isinf(frame->scale_rad))
+        for (int k = 0; k < num; ++k)
+            frame->scale_rad = fmin(frame->scale_rad, fabs(input[k].image.scale_y_rad));
+    if (frame->nx == 0) TESS_TRY(find_size(input, num, frame));
+cleanup:
+    return status;
+}
