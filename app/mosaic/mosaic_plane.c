@@ -64,7 +64,7 @@ static void tell_image(const mosaic_job *job, int k, int plane, double noise_jy)
     }
     tess_words_flux(noise_jy, 3, noise, sizeof noise);
     if (plane == 0)
-        tess_log_info("image %d of %d: %s, noise %s/beam", k + 1, job->opts->num_images,
+        tess_log_info("image %d of %d: %s, noise %s", k + 1, job->opts->num_images,
                       input->image.path, noise);
 }
 

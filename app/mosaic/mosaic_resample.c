@@ -39,21 +39,30 @@ static taps linear_taps(double place)
     return at;
 }
 
+#define HALF_SQRT3 0.86602540378443864676
+
+/* Cosine and sine of π (2 − k) / 3, for the pixels k of Lanczos' kernel. */
+static const double TURN[MOST_TAPS][2] = {
+    {-0.5, HALF_SQRT3}, {0.5, HALF_SQRT3},   {1, 0},
+    {0.5, -HALF_SQRT3}, {-0.5, -HALF_SQRT3}, {-1, 0}};
+
 /* sinc(x) sinc(x/3) at the distances x of six pixels, over their sum, so that a
- * constant stays what it is. sin(πx) only changes its sign from pixel to pixel. */
+ * constant stays what it is. From pixel to pixel sin(πx) only changes its sign, and
+ * sin(πx/3) is turned by 60 degrees, so that one sine and one cosine serve all. */
 static taps lanczos_taps(double place)
 {
     taps at = linear_taps(place);
     if (at.num == 1) return at;
     const double between = at.weight[1];
-    const double sine = sin(TESS_PI * between);
+    const double s = sin(TESS_PI * between / LOBES), c = cos(TESS_PI * between / LOBES);
+    const double sine = s * (3 - 4 * s * s); /* of three times the angle */
     double sum = 0;
     at.first -= LOBES - 1;
     at.num = MOST_TAPS;
     for (int k = 0; k < MOST_TAPS; ++k) {
         const double x = between + (double)(LOBES - 1 - k);
-        const double turned = (LOBES - 1 - k) % 2 ? -sine : sine;
-        at.weight[k] = turned * sin(TESS_PI * x / LOBES) / (x * x);
+        const double turned = k % 2 ? -sine : sine;
+        at.weight[k] = turned * (s * TURN[k][0] + c * TURN[k][1]) / (x * x);
         sum += at.weight[k];
     }
     for (int k = 0; k < MOST_TAPS; ++k)
