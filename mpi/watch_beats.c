@@ -169,7 +169,7 @@ static size_t write_datagram(watch_beats *beats, datagram *out)
 {
     *out = (datagram){.job = {beats->job[0], beats->job[1]},
                       .rank = beats->rank,
-                      .phase = beats->phase,
+                      .phase = (int32_t)beats->phase,
                       .first = beats->next,
                       .count = beats->size < NEWS ? beats->size : NEWS,
                       .sender = news_of(beats, beats->rank)};
