@@ -123,7 +123,7 @@ tess_setup_casa() {
     export TESS_CASA_PYTHON
     [ -x "$TESS_CASA_PYTHON" ] || python3 -m venv "$1" || return 1
     "$TESS_CASA_PYTHON" -m pip install -q --disable-pip-version-check \
-        casatools casatasks casadata dp3
+        casatools casatasks casadata six dp3
 }
 
 # tess_build FOLDER [cmake options]: configure once more and build; only $TESS_BUILD_TARGETS if
