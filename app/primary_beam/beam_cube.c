@@ -44,6 +44,23 @@ cleanup:
     return status;
 }
 
+/* Which entries of a Jones matrix the planes of voltages are: one is of both feeds, two
+ * are of X and Y, and four are XX, XY, YX and YY unless codes of Stokes parameters tell
+ * another order. */
+static void name_entries(const tess_fits_axis *axis, beam_cube *cube)
+{
+    static const int of_code[4] = {0, 3, 1, 2}; /* XX, YY, XY, YX are −5 to −8 */
+    const double first = axis->value + (1 - axis->pixel) * axis->step;
+    const int num = (int)axis->length;
+    cube->num_entries = num == 1 || num == 2 || num == 4 ? num : 0;
+    for (int k = 0; k < cube->num_entries; ++k) {
+        const double code = first + k * axis->step;
+        const bool is_code = num == 4 && code <= -1 && code >= -8;
+        cube->entry[k] =
+            is_code ? of_code[((int)-code - 1) % 4] : (num == 2 ? 3 * k : k);
+    }
+}
+
 /* Finds the planes that count: of powers that of Stokes I, or else the two that make
  * it; of voltages all. */
 static tess_status choose_feeds(const tess_fits_axis *axis, bool is_voltage,
@@ -52,6 +69,7 @@ static tess_status choose_feeds(const tess_fits_axis *axis, bool is_voltage,
     tess_status status = TESS_OK;
     const double first = axis->value + (1 - axis->pixel) * axis->step;
     cube->num_feeds = (int)axis->length;
+    if (is_voltage && axis->length <= 4) name_entries(axis, cube);
     if (is_voltage || axis->length == 1) return TESS_OK;
     int found = 0;
     for (int64_t k = 0; k < axis->length; ++k) {
@@ -108,7 +126,7 @@ static tess_status get_planes(beam_cube *cube)
     const tess_fits_axis *stokes = NULL;
     int64_t stride = array->axis[0].length * array->axis[1].length;
     cube->num_freq = 0;
-    cube->num_feeds = 1;
+    cube->num_feeds = cube->num_entries = 1;
     for (int k = 2; k < array->num_axes; ++k) {
         const tess_fits_axis *axis = &array->axis[k];
         if (begins(axis->type, "FREQ") && cube->num_freq == 0) {
@@ -127,6 +145,7 @@ static tess_status get_planes(beam_cube *cube)
     }
     if (cube->num_freq == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the beam has no FREQ axis", array->path);
+    if (stokes && cube->part_stride > 0) cube->num_entries = 0;
     if (stokes) TESS_TRY(choose_feeds(stokes, cube->part_stride > 0, cube));
 cleanup:
     return status;
@@ -154,9 +173,19 @@ void beam_cube_range(const beam_cube *cube, double *low_hz, double *high_hz)
 
 /* ---- the pixels ---- */
 
-/* The power of the plane of a frequency, in proportion to that of its middle pixel. */
-static tess_status read_plane(const beam_cube *cube, int plane, double *part,
-                              beam_map *map)
+beam_map beam_cube_map(const beam_cube *cube)
+{
+    const tess_fits_axis *x = &cube->array.axis[0], *y = &cube->array.axis[1];
+    return (beam_map){.nx = x->length,
+                      .ny = y->length,
+                      .x0 = x->pixel - 1 - x->value / x->step,
+                      .y0 = y->pixel - 1 - y->value / y->step,
+                      .dx = cube->x_rad,
+                      .dy = cube->y_rad};
+}
+
+tess_status beam_cube_plane(const beam_cube *cube, int plane, double *part,
+                            beam_map *map)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = map->nx * map->ny;
@@ -202,15 +231,8 @@ tess_status beam_cube_mean(const beam_cube *cube, int64_t num_chan,
                            const double *freq_hz, const double *weight, beam_map *to)
 {
     tess_status status = TESS_OK;
-    const tess_fits_axis *x = &cube->array.axis[0], *y = &cube->array.axis[1];
-    const int64_t pixels = x->length * y->length;
-    beam_map mean = {.nx = x->length,
-                     .ny = y->length,
-                     .x0 = x->pixel - 1 - x->value / x->step,
-                     .y0 = y->pixel - 1 - y->value / y->step,
-                     .dx = cube->x_rad,
-                     .dy = cube->y_rad};
-    beam_map plane = mean;
+    beam_map mean = beam_cube_map(cube), plane = mean;
+    const int64_t pixels = mean.nx * mean.ny;
     double *part = tess_alloc(pixels, sizeof *part);
     double *share = tess_alloc_zero(cube->num_freq, sizeof *share);
     mean.value = tess_alloc_zero(pixels, sizeof *mean.value);
@@ -220,7 +242,7 @@ tess_status beam_cube_mean(const beam_cube *cube, int64_t num_chan,
     const double sum = share_planes(cube, num_chan, freq_hz, weight, share);
     for (int k = 0; k < cube->num_freq; ++k) {
         if (!(share[k] > 0)) continue;
-        TESS_TRY(read_plane(cube, k, part, &plane));
+        TESS_TRY(beam_cube_plane(cube, k, part, &plane));
         for (int64_t i = 0; i < pixels; ++i)
             mean.value[i] += share[k] / sum * plane.value[i];
     }

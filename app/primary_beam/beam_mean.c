@@ -4,6 +4,7 @@
 #include <erfa.h>
 #include <erfam.h>
 #include <math.h>
+#include <string.h>
 
 #include "primary_beam.h"
 #include "tess_const.h"
@@ -301,12 +302,12 @@ cleanup:
     return status;
 }
 
-tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
-                                   const double site_m[3], double time_mjd_s,
-                                   double *angle_rad)
+/* The angle as a site sees it, by axes of its time. */
+static tess_status angle_at(const double to_itrf[3][3], double ra_rad, double dec_rad,
+                            const double site_m[3], double *angle_rad)
 {
     tess_status status = TESS_OK;
-    double to_itrf[3][3], lon, lat, height, zenith[3];
+    double axes[3][3], lon, lat, height, zenith[3];
     double site[3] = {site_m[0], site_m[1], site_m[2]};
     const double length =
         sqrt(site[0] * site[0] + site[1] * site[1] + site[2] * site[2]);
@@ -314,9 +315,9 @@ tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
         TESS_FAIL(TESS_ERR_INPUT,
                   "the observation has no positions of antennas, which a "
                   "beam that turns needs");
-    TESS_TRY(find_axes(time_mjd_s, to_itrf));
+    memcpy(axes, to_itrf, sizeof axes);
     double up[3] = {cos(lat) * cos(lon), cos(lat) * sin(lon), sin(lat)};
-    eraTrxp(to_itrf, up, zenith);
+    eraTrxp(axes, up, zenith);
     const double east = -sin(ra_rad) * zenith[0] + cos(ra_rad) * zenith[1];
     const double north = -sin(dec_rad) * cos(ra_rad) * zenith[0] -
                          sin(dec_rad) * sin(ra_rad) * zenith[1] +
@@ -324,4 +325,28 @@ tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
     *angle_rad = atan2(east, north);
 cleanup:
     return status;
+}
+
+tess_status tess_parallactic_angles(double ra_rad, double dec_rad, int64_t num_sites,
+                                    const double (*site_m)[3], double time_mjd_s,
+                                    double *angle_rad)
+{
+    tess_status status = TESS_OK;
+    double to_itrf[3][3];
+    TESS_TRY(find_axes(time_mjd_s, to_itrf));
+    for (int64_t k = 0; k < num_sites; ++k)
+        TESS_TRY(angle_at((const double(*)[3])to_itrf, ra_rad, dec_rad, site_m[k],
+                          &angle_rad[k]));
+cleanup:
+    return status;
+}
+
+tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
+                                   const double site_m[3], double time_mjd_s,
+                                   double *angle_rad)
+{
+    double site[1][3];
+    memcpy(site[0], site_m, sizeof site[0]);
+    return tess_parallactic_angles(ra_rad, dec_rad, 1, (const double(*)[3])site,
+                                   time_mjd_s, angle_rad);
 }

@@ -309,15 +309,14 @@ static double disk(double u)
     return u < 1e-6 ? 1 : 2 * j1(u) / u;
 }
 
-/* The power of a disk whose middle is blocked: the square of its field less that of the
- * blocked disk. */
-static double airy_power(const tess_primary_beam *beam, double freq_hz, double sine)
+/* The field of a disk whose middle is blocked: its own less that of the blocked disk.
+ */
+static double airy_field(const tess_primary_beam *beam, double freq_hz, double sine)
 {
     const double u =
         TESS_PI * beam->diameter_m * sine * freq_hz / TESS_SPEED_OF_LIGHT_M_S;
     const double ratio = beam->blockage_m / beam->diameter_m, share = ratio * ratio;
-    const double field = (disk(u) - share * disk(u * ratio)) / (1 - share);
-    return field * field;
+    return (disk(u) - share * disk(u * ratio)) / (1 - share);
 }
 
 /* The power of a uniform aperture with a cosine taper falls to one half at this number
@@ -330,7 +329,7 @@ static double mixed(double a, double b, double share)
     return a + share * (b - a);
 }
 
-static double feed_power(const beam_feed *below, const beam_feed *above, double share,
+static double feed_field(const beam_feed *below, const beam_feed *above, double share,
                          const double place[2])
 {
     double r2 = 0;
@@ -342,13 +341,12 @@ static double feed_power(const beam_feed *below, const beam_feed *above, double 
     }
     const double r = HALF_POWER * sqrt(r2), rest = 1 - 4 * r * r;
     /* at r = 1/2 numerator and denominator are 0, and their ratio is π/4 */
-    const double field = fabs(rest) < 1e-9 ? TESS_PI / 4 : cos(TESS_PI * r) / rest;
-    return field * field;
+    return fabs(rest) < 1e-9 ? TESS_PI / 4 : cos(TESS_PI * r) / rest;
 }
 
-/* The mean power of the two feeds, which is that of Stokes I. */
-static double cosine_power(const beam_cosine_table *table, double freq_hz, double x,
-                           double y)
+/* The fields of the two feeds. */
+static void cosine_fields(const beam_cosine_table *table, double freq_hz, double x,
+                          double y, double field[2])
 {
     const double amin = 60 * TESS_RAD_PER_ASEC, mhz = freq_hz * 1e-6;
     const double place[2] = {x / amin, y / amin};
@@ -357,18 +355,40 @@ static double cosine_power(const beam_cosine_table *table, double freq_hz, doubl
         ++above;
     const beam_cosine_row *a = &table->row[above - 1], *b = &table->row[above];
     const double share = fmin(1, fmax(0, (mhz - a->at_mhz) / (b->at_mhz - a->at_mhz)));
-    return 0.5 * (feed_power(&a->feed[0], &b->feed[0], share, place) +
-                  feed_power(&a->feed[1], &b->feed[1], share, place));
+    for (int k = 0; k < 2; ++k)
+        field[k] = feed_field(&a->feed[k], &b->feed[k], share, place);
 }
 
+static double polynomial_power(const tess_primary_beam *beam, double freq_hz,
+                               double sine)
+{
+    return beam_polynomial_power(beam_band_of(&beam->polynomials, freq_hz), freq_hz,
+                                 asin(sine));
+}
+
+void beam_formula_fields(const tess_primary_beam *beam, double freq_hz, double x,
+                         double y, double field[2])
+{
+    const double sine = fmin(1, sqrt(x * x + y * y));
+    if (beam->kind == BEAM_COSINE) {
+        cosine_fields(beam->cosine, freq_hz, x, y, field);
+        return;
+    }
+    field[0] = field[1] = beam->kind == BEAM_AIRY
+                              ? airy_field(beam, freq_hz, sine)
+                              : sqrt(fmax(0, polynomial_power(beam, freq_hz, sine)));
+}
+
+/* The mean power of the two feeds is that of Stokes I. */
 double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
                           double y)
 {
-    const double sine = fmin(1, sqrt(x * x + y * y));
-    if (beam->kind == BEAM_AIRY) return airy_power(beam, freq_hz, sine);
-    if (beam->kind == BEAM_COSINE) return cosine_power(beam->cosine, freq_hz, x, y);
-    return beam_polynomial_power(beam_band_of(&beam->polynomials, freq_hz), freq_hz,
-                                 asin(sine));
+    double field[2];
+    if (beam->kind == BEAM_POLYNOMIAL)
+        return polynomial_power(beam, freq_hz, fmin(1, sqrt(x * x + y * y)));
+    beam_formula_fields(beam, freq_hz, x, y, field);
+    if (beam->kind == BEAM_AIRY) return field[0] * field[0];
+    return 0.5 * (field[0] * field[0] + field[1] * field[1]);
 }
 
 void tess_primary_beam_close(tess_primary_beam *beam)

@@ -101,6 +101,9 @@ typedef struct beam_cube {
     int64_t freq_stride, feed_stride,
         part_stride;    /**< [pixels]; part_stride 0: power */
     int64_t feed_first; /**< the first plane that counts */
+    int entry[4]; /**< of voltages: which of XX, XY, YX and YY a plane along STOKES
+                       is; num_entries is 0 where that is not known */
+    int num_entries;
 } beam_cube;
 
 /** Read the header of a file. TESS_ERR_IO, TESS_ERR_INPUT. Local. */
@@ -115,6 +118,14 @@ void beam_cube_range(const beam_cube *cube, double *low_hz, double *high_hz);
  * TESS_ERR_IO. Local. */
 tess_status beam_cube_mean(const beam_cube *cube, int64_t num_chan,
                            const double *freq_hz, const double *weight, beam_map *map);
+
+/** A map of the cube's pixels, without values. Local. */
+beam_map beam_cube_map(const beam_cube *cube);
+
+/** The power of the plane of a frequency, in proportion to that at its middle; `part`
+ *  has as many pixels as the map. TESS_ERR_IO, TESS_ERR_INPUT. Local. */
+tess_status beam_cube_plane(const beam_cube *cube, int plane, double *part,
+                            beam_map *map);
 
 /* ---- apertures whose illumination falls off as a cosine, for two feeds ---- */
 
@@ -160,5 +171,11 @@ struct tess_primary_beam {
  * frequency in its range. A polynomial is 0 beyond its main lobe. Thread-safe. */
 double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
                           double y);
+
+/** The fields of the two feeds, horizontal and vertical, of which that power is the
+ *  mean square. Those of round beams are the same; that of a polynomial is the root of
+ *  its power. Thread-safe. */
+void beam_formula_fields(const tess_primary_beam *beam, double freq_hz, double x,
+                         double y, double field[2]);
 
 #endif

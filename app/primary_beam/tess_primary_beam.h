@@ -86,4 +86,41 @@ tess_status tess_parallactic_angle(double ra_rad, double dec_rad,
                                    const double site_m[3], double time_mjd_s,
                                    double *angle_rad);
 
+/** The same at several sites, angle_rad[num_sites]. Local. */
+tess_status tess_parallactic_angles(double ra_rad, double dec_rad, int64_t num_sites,
+                                    const double (*site_m)[3], double time_mjd_s,
+                                    double *angle_rad);
+
+/* ---- voltages ---- */
+
+/** What antennas do to the signals of their feeds, in some places, at the frequencies
+ *  of a range: Jones matrices in the frame of the feeds. Those of formulas are the
+ *  fields of the feeds, MeerKAT's horizontal one as X; those of a file of powers the
+ *  root of them; those of a file of voltages are its own, in proportion to the middle:
+ *  each feed's, or the inverse of the matrix there times the others. */
+typedef struct tess_beam_voltages tess_beam_voltages;
+
+/** Where voltages are wanted: x, y of tess_primary_beam.h; NaN: where they are 0. */
+typedef struct tess_beam_places {
+    int64_t num;
+    const double (*place)[2]; /**< [num], copied */
+    double freq_hz[2];        /**< the lowest and the highest frequency */
+} tess_beam_places;
+
+/** `beam` has to live as long. TESS_ERR_ALLOC; TESS_ERR_IO and TESS_ERR_INPUT for a
+ *  file. Local. */
+tess_status tess_beam_voltages_create(const tess_primary_beam *beam,
+                                      const tess_beam_places *at,
+                                      tess_beam_voltages **voltages);
+
+/** How many numbers the matrices have: 1 for both feeds, 2 or 4. Local. */
+int tess_beam_voltages_entries(const tess_beam_voltages *voltages);
+
+/** The matrix (XX, XY, YX, YY: real and imaginary parts) of a place; a file's are
+ *  interpolated linearly between its frequencies. Local, thread-safe. */
+void tess_beam_voltages_jones(const tess_beam_voltages *voltages, int64_t place,
+                              double freq_hz, double jones[4][2]);
+
+void tess_beam_voltages_destroy(tess_beam_voltages *voltages); /**< NULL is fine. */
+
 #endif
