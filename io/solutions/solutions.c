@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 static void free_values(solution_values *table)
 {
@@ -168,6 +169,38 @@ const tess_solution_match *tess_solutions_match(const tess_solutions *solutions,
                                                 int file, int64_t direction)
 {
     return &solutions->match[file * solutions->num_directions + direction];
+}
+
+static tess_gain_shape shape_of(const solution_values *table)
+{
+    if (table->kind >= SOLUTION_ROTATION || table->num[H5PARM_POL] == 4)
+        return TESS_GAIN_FULL;
+    return table->num[H5PARM_POL] == 2 ? TESS_GAIN_DIAGONAL : TESS_GAIN_SCALAR;
+}
+
+tess_gain_shape tess_solutions_shape(const tess_solutions *solutions)
+{
+    tess_gain_shape shape = TESS_GAIN_SCALAR;
+    for (int k = 0; k < solutions->num_tables; ++k) {
+        const tess_gain_shape own = shape_of(&solutions->table[k]);
+        shape = own > shape ? own : shape;
+    }
+    return shape;
+}
+
+int64_t tess_solutions_num_antennas(const tess_solutions *solutions)
+{
+    int64_t most = 0;
+    for (int k = 0; k < solutions->num_tables; ++k)
+        most = tess_max_i64(most, solutions->table[k].num[H5PARM_ANT]);
+    return most > 1 ? most : 0;
+}
+
+const double *tess_solutions_times(const tess_solutions *solutions, int table,
+                                   int64_t *num)
+{
+    *num = solutions->table[table].num[H5PARM_TIME];
+    return solutions->table[table].time_mjd_s;
 }
 
 int tess_solutions_num_tables(const tess_solutions *solutions)

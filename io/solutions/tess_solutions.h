@@ -83,6 +83,24 @@ bool tess_solutions_jones(const tess_solutions *solutions, int64_t antenna,
                           int64_t direction, double time_mjd_s, double freq_hz,
                           double jones[4][2]);
 
+/** How general matrices are: one factor for both feeds, one for each, four numbers. */
+typedef enum tess_gain_shape {
+    TESS_GAIN_SCALAR,
+    TESS_GAIN_DIAGONAL,
+    TESS_GAIN_FULL
+} tess_gain_shape;
+
+/** The most general matrix that tess_solutions_jones() gives. Local. */
+tess_gain_shape tess_solutions_shape(const tess_solutions *solutions);
+
+/** Number of antennas; 0 where no table has several. Local. */
+int64_t tess_solutions_num_antennas(const tess_solutions *solutions);
+
+/** The ascending times (MJD) [s] of a table, which belong to `solutions`; NULL: it does
+ *  not depend on time. Local. */
+const double *tess_solutions_times(const tess_solutions *solutions, int table,
+                                   int64_t *num);
+
 /** The direction of a file that a direction of the options takes. */
 typedef struct tess_solution_match {
     tess_solution_name name;

@@ -1,0 +1,172 @@
+/* Gains of antennas in the directions of facets: opens their sources, and multiplies
+ * their matrices. */
+#include "gains.h"
+
+#include <complex.h>
+#include <math.h>
+#include <string.h>
+
+#include "tess_mem.h"
+#include "tess_minmax.h"
+
+struct tess_gains {
+    tess_solutions *solutions; /* NULL: none */
+    gain_beam *beam;           /* NULL: none */
+    gain_intervals intervals;
+    tess_gain_shape shape;
+    int64_t num_antennas;
+};
+
+/* ---- sources ---- */
+
+/* Names of the antennas of a set. */
+static tess_status name_antennas(const tess_vis_meta *meta, const char ***name)
+{
+    tess_status status = TESS_OK;
+    *name = tess_alloc(meta->num_antennas, sizeof **name);
+    if (!*name) TESS_FAIL(TESS_ERR_ALLOC, "no memory for names of antennas");
+    for (int k = 0; k < meta->num_antennas; ++k)
+        (*name)[k] = meta->antenna[k].name;
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status open_solutions(tess_comm *comm, const tess_facets *facets,
+                                  const tess_gains_opts *opts, tess_gains *to)
+{
+    tess_status status = TESS_OK;
+    tess_solutions_opts asked = opts->solutions;
+    const char **name = NULL;
+    if (opts->meta) {
+        TESS_TRY(tess_comm_agree(comm, name_antennas(opts->meta, &name)));
+        asked.antenna = name;
+        asked.num_antennas = opts->meta->num_antennas;
+        asked.time_mjd_s[0] = opts->meta->time_start_mjd_s;
+        asked.time_mjd_s[1] = opts->meta->time_end_mjd_s;
+    }
+    for (int64_t c = 0; c < opts->num_chan; ++c) {
+        asked.freq_hz[0] =
+            c > 0 ? fmin(asked.freq_hz[0], opts->freq_hz[c]) : opts->freq_hz[c];
+        asked.freq_hz[1] =
+            c > 0 ? fmax(asked.freq_hz[1], opts->freq_hz[c]) : opts->freq_hz[c];
+    }
+    TESS_TRY(tess_facets_solutions(comm, facets, &asked, &to->solutions));
+    to->shape = tess_solutions_shape(to->solutions);
+    to->num_antennas = tess_solutions_num_antennas(to->solutions);
+cleanup:
+    tess_free((void *)name);
+    return status;
+}
+
+tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
+                              const tess_gains_opts *opts, tess_gains **out)
+{
+    tess_status status = TESS_OK;
+    tess_gains *gains = tess_alloc_zero(1, sizeof *gains);
+    TESS_TRY(tess_comm_agree(comm, gains ? TESS_OK : TESS_ERR_ALLOC));
+    if (opts->solutions.num_files > 0)
+        TESS_TRY(open_solutions(comm, facets, opts, gains));
+    if (opts->beam.model) {
+        TESS_TRY(gain_beam_create(comm, facets, opts, &gains->beam));
+        const tess_gain_shape shape = gain_beam_shape(gains->beam);
+        gains->shape = shape > gains->shape ? shape : gains->shape;
+    }
+    if (opts->meta) gains->num_antennas = opts->meta->num_antennas;
+    TESS_TRY(
+        tess_comm_agree(comm, gain_intervals_find(opts, gains->solutions, gains->beam,
+                                                  &gains->intervals)));
+    *out = gains;
+    gains = NULL;
+cleanup:
+    tess_gains_destroy(gains);
+    return status;
+}
+
+void tess_gains_destroy(tess_gains *gains)
+{
+    if (!gains) return;
+    tess_solutions_free(gains->solutions);
+    gain_beam_destroy(gains->beam);
+    tess_free(gains->intervals.end_mjd_s);
+    tess_free(gains);
+}
+
+/* ---- what there is ---- */
+
+tess_gain_shape tess_gains_shape(const tess_gains *gains)
+{
+    return gains->shape;
+}
+
+const tess_solutions *tess_gains_solutions(const tess_gains *gains)
+{
+    return gains->solutions;
+}
+
+int64_t tess_gains_num_antennas(const tess_gains *gains)
+{
+    return gains->num_antennas;
+}
+
+int64_t tess_gains_num_intervals(const tess_gains *gains)
+{
+    return gains->intervals.num;
+}
+
+double tess_gains_interval_end(const tess_gains *gains, int64_t interval)
+{
+    return gains->intervals.end_mjd_s[interval];
+}
+
+int64_t tess_gains_interval(const tess_gains *gains, double time_mjd_s)
+{
+    const double *end = gains->intervals.end_mjd_s;
+    int64_t low = 0, high = gains->intervals.num - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (time_mjd_s <= end[middle])
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* ---- matrices ---- */
+
+/* jones ← jones · other */
+static void multiply(double jones[4][2], const double other[4][2])
+{
+    double complex a[4], b[4];
+    for (int k = 0; k < 4; ++k) {
+        a[k] = CMPLX(jones[k][0], jones[k][1]);
+        b[k] = CMPLX(other[k][0], other[k][1]);
+    }
+    for (int k = 0; k < 4; ++k) {
+        const double complex sum =
+            a[k & 2] * b[k & 1] + a[(k & 2) + 1] * b[2 + (k & 1)];
+        jones[k][0] = creal(sum);
+        jones[k][1] = cimag(sum);
+    }
+}
+
+bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
+                      int64_t facet, double freq_hz, double jones[4][2])
+{
+    const double time_mjd_s = gain_intervals_middle(&gains->intervals, interval);
+    double beam[4][2];
+    memset(jones, 0, 4 * sizeof *jones);
+    if (gains->solutions) {
+        if (!tess_solutions_jones(gains->solutions, antenna, facet, time_mjd_s, freq_hz,
+                                  jones))
+            return false;
+    } else {
+        jones[0][0] = jones[3][0] = 1;
+    }
+    if (gains->beam) {
+        gain_beam_jones(gains->beam, time_mjd_s, antenna, facet, freq_hz, beam);
+        multiply(jones, (const double(*)[2])beam);
+    }
+    return true;
+}

@@ -1,0 +1,60 @@
+/** @file gains.h  (private to app/gains/)
+ *  What gains are made of.
+ */
+#ifndef GAINS_H
+#define GAINS_H
+
+#include "tess_gains.h"
+#include "tess_primary_beam.h"
+
+/* ---- gain_antennas.c: which antenna has which beam ---- */
+
+/** Different models of beams, and that of each antenna. */
+typedef struct gain_models {
+    char **model; /**< [num], owned, with */
+    int num;
+    int *of_antenna; /**< [num_antennas] */
+} gain_models;
+
+/** Errors of tess_gains_create(). Collective. */
+tess_status gain_models_find(tess_comm *comm, const char *model,
+                             const tess_vis_meta *meta, gain_models *models);
+void gain_models_free(gain_models *models); /**< Local. */
+
+/* ---- gain_beam.c ---- */
+
+typedef struct gain_beam gain_beam;
+
+/** The beams of all antennas in the directions of facets. Collective. */
+tess_status gain_beam_create(tess_comm *comm, const tess_facets *facets,
+                             const tess_gains_opts *opts, gain_beam **beam);
+void gain_beam_destroy(gain_beam *beam); /**< NULL is fine. Local. */
+
+tess_gain_shape gain_beam_shape(const gain_beam *beam);
+
+/** Number of updates; update k begins at `first_mjd_s` + k `update_s`. Local. */
+int64_t gain_beam_updates(const gain_beam *beam, double *first_mjd_s, double *update_s);
+
+/** The matrix at a time. Local, thread-safe. */
+void gain_beam_jones(const gain_beam *beam, double time_mjd_s, int64_t antenna,
+                     int64_t facet, double freq_hz, double jones[4][2]);
+
+/* ---- gain_intervals.c ---- */
+
+/** Intervals of time. */
+typedef struct gain_intervals {
+    double *end_mjd_s; /**< [num], ascending; the last is INFINITY */
+    int64_t num;
+    double limits[2]; /**< first and last time that is of interest */
+} gain_intervals;
+
+/** Intervals within which neither solutions nor beams, of which either may be NULL,
+ *  change. TESS_ERR_ALLOC. Local. */
+tess_status gain_intervals_find(const tess_gains_opts *opts,
+                                const tess_solutions *solutions, const gain_beam *beam,
+                                gain_intervals *intervals);
+
+/** A time within an interval, at which its matrices are computed. Local. */
+double gain_intervals_middle(const gain_intervals *intervals, int64_t interval);
+
+#endif

@@ -1,0 +1,94 @@
+/** @file tess_gains.h
+ *  Gains of antennas in the directions of facets, from all sources of them: solutions
+ * of calibrations and of station beams in h5parm files (tess_solutions.h), and primary
+ *  beams (tess_primary_beam.h).
+ *
+ *  A Jones matrix is the product G E: the beam E stands between the sky and the
+ *  solutions G. G is the product of the files of solutions in their order. So files of
+ *  station beams come last.
+ *
+ *  Time is divided into intervals, within which matrices are the same: they end where
+ *  the nearest values of solutions change, and where beams are updated. With linear
+ *  interpolation they last for a step that is asked for. A sample needs the number of
+ *  its interval, and of its antennas, to find its matrices.
+ *
+ *  A beam that turns has the parallactic angle of the middle of an update, as the
+ *  middle of the antennas sees it, or each antenna where these are far apart. Matrices
+ *  of beams are in the frame of the feeds. A beam is 0 beyond the horizon of the
+ *  pointing centre, and beyond the end of a formula or of a file.
+ *
+ *  Every rank holds all values.
+ */
+#ifndef TESS_GAINS_H
+#define TESS_GAINS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tess_comm.h"
+#include "tess_facets.h"
+#include "tess_solutions.h"
+#include "tess_status.h"
+#include "tess_vis.h"
+
+/** Primary beams of `--facet-beam`. */
+typedef struct tess_gain_beam_opts {
+    const char *model; /**< of tess_primary_beam.h, or "antennas:FILE": lines of a
+                            pattern of names and a model, the first that fits counts.
+                            "auto" and "alma" are the beam of each antenna of ALMA by
+                          its diameter. NULL: none */
+    double update_s;   /**< time after which a beam that turns is computed anew */
+} tess_gain_beam_opts;
+
+/** Which gains, for what. Texts and arrays belong to the caller. */
+typedef struct tess_gains_opts {
+    const tess_vis_meta *meta; /**< whose antennas, telescope, pointing and times; NULL:
+                                    antennas and times of the solutions */
+    int64_t num_chan;
+    const double *freq_hz;         /**< [num_chan] */
+    tess_solutions_opts solutions; /**< num_files 0: none. Its antennas, directions,
+                                        times and frequencies need not be filled in */
+    double step_s; /**< the longest interval with linear interpolation */
+    tess_gain_beam_opts beam;
+} tess_gains_opts;
+
+typedef struct tess_gains tess_gains;
+
+/** Check the text of a beam. TESS_ERR_USAGE: no observation could have it. Local. */
+tess_status tess_gain_beam_check_model(const char *model);
+
+/** The file that a beam is read from, or NULL. Local. */
+const char *tess_gain_beam_file(const char *model);
+
+/** Errors of tess_facets_solutions() and of tess_primary_beam_open(). TESS_ERR_INPUT: a
+ *  line of "antennas:FILE" is not valid, or no line fits an antenna. Collective. */
+tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
+                              const tess_gains_opts *opts, tess_gains **gains);
+void tess_gains_destroy(tess_gains *gains); /**< NULL is fine. Local. */
+
+/** The most general of the matrices. Local. */
+tess_gain_shape tess_gains_shape(const tess_gains *gains);
+
+/** Where matrices come from, or NULL: none from there. Local. */
+const tess_solutions *tess_gains_solutions(const tess_gains *gains);
+
+/** Number of antennas; 0: those of the solutions do not differ. Local. */
+int64_t tess_gains_num_antennas(const tess_gains *gains);
+
+/** Number of intervals, at least 1. Local. */
+int64_t tess_gains_num_intervals(const tess_gains *gains);
+
+/** The last time (MJD) [s] of an interval; that of the last one is infinite. Local. */
+double tess_gains_interval_end(const tess_gains *gains, int64_t interval);
+
+/** The interval of a time. Local, thread-safe. */
+int64_t tess_gains_interval(const tess_gains *gains, double time_mjd_s);
+
+/** The Jones matrix (XX, XY, YX, YY: real and imaginary parts) of an interval, an
+ *  antenna (as numbered in the meta), a facet and a frequency. False, and a matrix of
+ *  zeros: a value does not count, nor do visibilities of this antenna. Local,
+ *  thread-safe. */
+bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
+                      int64_t facet, double freq_hz, double jones[4][2]);
+
+#endif
