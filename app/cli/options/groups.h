@@ -8,6 +8,7 @@
 #include <argp.h>
 
 #include "tess_cli.h"
+#include "tess_gains.h"
 #include "tess_imager.h"
 #include "tess_restore.h"
 #include "tess_status.h"
@@ -30,6 +31,10 @@ tess_status tess_cli_lock_timeout(const char *text);
 #define TESS_LOCK_TIMEOUT_HELP                                                         \
     "Wait for at most TIME (1min by default, 0: not at all) where another program "    \
     "has a MeasurementSet locked, which it does while it writes the set"
+
+/** Beams of facets: --facet-beam --facet-beam-update. The input is a zeroed
+ *  tess_gain_beam_opts. */
+extern const struct argp tess_facet_beam_argp;
 
 /* ---- axes of channels, of `tessera image` and `tessera plan` ---- */
 
