@@ -7,12 +7,14 @@ import re
 import struct
 import subprocess
 import sys
+import tarfile
 import zlib
 
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from e2e import Suite, data_folder, lacks, mpiexec, tessera  # noqa: E402
+import facet_sums  # noqa: E402
+from e2e import Suite, data_folder, fits_module, lacks, mpiexec, tessera  # noqa: E402
 
 RA, DEC, SIZE, SCALE = 125.0, 34.0, 512, 15.0  # degrees, degrees, pixels, arcsec
 WHERE = ("--size", SIZE, "--scale", f"{SCALE}asec", "--ra", f"{RA}deg", "--dec", f"{DEC}deg")
@@ -305,9 +307,40 @@ def check_refused_solutions(suite, folder, regions):
                    all(word in result.err for word in words) and not os.path.exists(out))
 
 
+def check_sums(suite, folder, regions):
+    """The direct sums that facets are compared with: they give WSClean's dirty image, and the data of the truth.
+
+    Limits: WSClean gridded with an error of 1e-6, and keeps gains and pixels in single precision. Noise of .02 in
+    both parts of 199,000 samples has this rms to 0.2 %, five standard deviations of which are 1 %."""
+    with tarfile.open(os.path.join(folder, "obs.ms.tgz")) as packed:
+        packed.extractall(suite.path("sums"))
+    obs = facet_sums.read_set(suite, suite.path("sums/obs.ms"))
+    if not obs:
+        return
+    image = fits_module().getdata(os.path.join(folder, "wsclean-dd-dirty.fits"))[0, 0]
+    gains = facet_sums.Gains([os.path.join(folder, "solutions.h5")], ["amplitude000", "phase000"])
+    weight, step = facet_sums.briggs(obs, 0, SIZE, SCALE), np.deg2rad(SCALE / 3600)
+    with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
+        truth = np.array([[float(v.rstrip("deg")) for v in line.split(",")[1:]] for line in file.readlines()[1:]])
+    model, worst = 0, 0
+    for k, region in enumerate(facet_sums.read_regions(regions)):
+        jones, good = gains.of(obs, region.direction())
+        mine = truth[truth[:, 0] == k]
+        l, m = obs.cosines(mine[:, 1], mine[:, 2])
+        model = model + facet_sums.predict(obs, zip(l, m, mine[:, 3]), jones, good)
+        x, y = (np.append(SIZE // 2 + np.round(sign * at / step).astype(int), place)
+                for sign, at, place in ((-1, l, 256 - 150 * (k - 1)), (1, m, 100)))
+        sums = facet_sums.dirty(obs, weight, jones, good, (SIZE // 2 - x) * step, (y - SIZE // 2) * step, joint=True)
+        worst = max(worst, np.abs(sums - image[y, x]).max() / np.abs(image).max())
+    suite.below("direct sums against WSClean's dirty image", worst, 1e-6)
+    noise = np.concatenate([(obs.data - model).real.ravel(), (obs.data - model).imag.ravel()]).std()
+    suite.below("direct sums against the data: noise", abs(noise / .02 - 1), .01)
+
+
 def check_solutions(suite, folder, regions):
     if not have_h5py():
         return
+    check_sums(suite, folder, regions)
     for name in ("solutions.h5", "real/lofar-diagonal.h5", "real/lofar-fulljones.h5"):
         check_gains(suite, os.path.join(folder, name))
     check_linear(suite, os.path.join(folder, "solutions.h5"))
