@@ -91,4 +91,23 @@ int64_t tess_gains_interval(const tess_gains *gains, double time_mjd_s);
 bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
                       int64_t facet, double freq_hz, double jones[4][2]);
 
+/** How much gains change within a facet, estimated from its neighbours: a source beside
+ *  the facet's direction is imaged with the gains of this direction. */
+typedef struct tess_gain_change {
+    int64_t neighbour; /**< the facet towards which gains change fastest; −1: none */
+    double away_rad;   /**< its direction from this one's */
+    double difference; /**< between visibilities with its gains and with these, in
+                            proportion to them: the rms over baselines, times and
+                            frequencies. 1.4: they have nothing in common */
+    double corner_rad; /**< the farthest vertex from the direction */
+    double error;      /**< of visibilities of a source there, if gains change evenly */
+} tess_gain_change;
+
+/** change[num_facets], from the six nearest facets of each, at intervals and
+ * frequencies that are spread over all and over freq_hz[num_freq]. TESS_ERR_ALLOC.
+ * Local. */
+tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facets,
+                               int64_t num_freq, const double *freq_hz,
+                               tess_gain_change *change);
+
 #endif

@@ -203,6 +203,13 @@ const double *tess_solutions_times(const tess_solutions *solutions, int table,
     return solutions->table[table].time_mjd_s;
 }
 
+const double *tess_solutions_freqs(const tess_solutions *solutions, int table,
+                                   int64_t *num)
+{
+    *num = solutions->table[table].num[H5PARM_FREQ];
+    return solutions->table[table].freq_hz;
+}
+
 int tess_solutions_num_tables(const tess_solutions *solutions)
 {
     return solutions->num_tables;

@@ -101,6 +101,10 @@ int64_t tess_solutions_num_antennas(const tess_solutions *solutions);
 const double *tess_solutions_times(const tess_solutions *solutions, int table,
                                    int64_t *num);
 
+/** The same of frequencies [Hz]. Local. */
+const double *tess_solutions_freqs(const tess_solutions *solutions, int table,
+                                   int64_t *num);
+
 /** The direction of a file that a direction of the options takes. */
 typedef struct tess_solution_match {
     tess_solution_name name;

@@ -424,12 +424,64 @@ static void test_intervals(void **state)
     (void)state;
 }
 
+/* ---- changes ---- */
+
+/* The phase of antenna k grows by k · 0.01 from the first facet to the second. */
+static double slope(const int i[])
+{
+    return 0.01 * i[0] * i[1] + i[2] + 0.5 * i[3];
+}
+
+static void test_changes(void **state)
+{
+    const sample_table table = {.name = "phase000",
+                                .title = "phase",
+                                .axes = "time,freq,ant,dir",
+                                .length = {FACETS, ANTENNAS, 3, 3, 1},
+                                .text = {sources, names, NULL, NULL, NULL},
+                                .number = {NULL, NULL, times, freqs, NULL},
+                                .value = slope};
+    write_solutions("g.h5", &table, 1);
+    /* the first facet is a square of 100 pixels of 1e-4 around its direction */
+    tess_facet_edge edge[] = {{{200, 206}, {200, 306}}, {{300, 206}, {300, 306}}};
+    tess_facet two_facets[] = {facet[0], facet[1]};
+    for (int k = 0; k < 2; ++k) {
+        two_facets[k].box = (tess_facet_box){200, 206, 300, 306};
+        two_facets[k].end_edge = 2;
+    }
+    tess_facets two_of = facets;
+    two_of.image =
+        (tess_facet_image){{.nx = 512, .ny = 512, .scale_rad = 1e-4}, 0.5, -0.6};
+    two_of.facet = two_facets;
+    two_of.num_facets = 2;
+    two_of.edge = edge;
+    const tess_gains_opts opts = {.solutions = {.path = paths, .num_files = 1}};
+    tess_gains *gains = NULL;
+    tess_gain_change change[2];
+    assert_int_equal(tess_gains_create(comm, &two_of, &opts, &gains), TESS_OK);
+    assert_int_equal(tess_gains_changes(gains, &two_of, 3, freqs, change), TESS_OK);
+    /* of baselines p < q: differences of 0.01 (q − p), three of 1, two of 2, one of 3
+     */
+    const double want = sqrt(
+        (3 * (2 - 2 * cos(0.01)) + 2 * (2 - 2 * cos(0.02)) + 2 - 2 * cos(0.03)) / 6);
+    assert_int_equal(change[0].neighbour, 1);
+    assert_float_equal(change[0].difference, want, 1e-9);
+    const double away = tess_facets_angle(0.5, -0.6, 0.512, -0.595);
+    assert_float_equal(change[0].away_rad, away, 1e-12);
+    assert_float_equal(change[0].corner_rad, 1e-4 * hypot(56, 50), 1e-9);
+    assert_float_equal(change[0].error, want * change[0].corner_rad / away, 1e-9);
+    assert_int_equal(change[1].neighbour, 0);
+    tess_gains_destroy(gains);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round),    cmocka_unit_test(test_turning),
         cmocka_unit_test(test_antennas), cmocka_unit_test(test_cube),
         cmocka_unit_test(test_product),  cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_changes),
     };
     return cmocka_run_group_tests_name("gains", tests, set_up, tear_down);
 }

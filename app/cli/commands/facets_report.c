@@ -27,7 +27,7 @@ typedef struct facets_job {
     tess_image_meta meta;
     tess_region_list regions;
     tess_facets facets;
-    tess_solutions *solutions; /* NULL: none are asked for */
+    tess_gains *gains; /* NULL: no solutions are asked for */
     tess_held_files held;
 } facets_job;
 
@@ -142,11 +142,11 @@ cleanup:
 static tess_status take_solutions(facets_job *job)
 {
     const facets_args *args = job->args;
-    const tess_solutions_opts opts = {.path = args->solutions.name,
-                                      .num_files = args->solutions.num,
-                                      .table = args->tables.name,
-                                      .num_tables = args->tables.num};
-    return tess_facets_solutions(job->comm, &job->facets, &opts, &job->solutions);
+    const tess_gains_opts opts = {.solutions = {.path = args->solutions.name,
+                                                .num_files = args->solutions.num,
+                                                .table = args->tables.name,
+                                                .num_tables = args->tables.num}};
+    return tess_gains_create(job->comm, &job->facets, &opts, &job->gains);
 }
 
 /* ---- the table ---- */
@@ -306,11 +306,11 @@ tess_status facets_report(tess_comm *comm, const facets_args *args)
     if (args->picture) TESS_TRY(draw_picture(&job));
     TESS_TRY(tess_held_publish(comm, &job.held));
     if (first) print_table(&job);
-    if (first && job.solutions)
-        facets_print_solutions(args, &job.facets, job.solutions);
+    if (first && job.gains)
+        TESS_TRY(facets_print_gains(args, &job.facets, job.gains, job.meta.freq_hz));
 cleanup:
     tess_held_free(&job.held);
-    tess_solutions_free(job.solutions);
+    tess_gains_destroy(job.gains);
     tess_facets_free(&job.facets);
     tess_region_list_free(&job.regions);
     return status;

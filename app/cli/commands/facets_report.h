@@ -9,6 +9,7 @@
 
 #include "tess_comm.h"
 #include "tess_facets.h"
+#include "tess_gains.h"
 #include "tess_status.h"
 
 /** Names that commas separate in the value of an option. */
@@ -38,9 +39,10 @@ typedef struct facets_args {
  *  the picture. Errors of the files. Collective. */
 tess_status facets_report(tess_comm *comm, const facets_args *args);
 
-/** Print which directions facets take from files of solutions, and which values these
- *  have. Local. */
-void facets_print_solutions(const facets_args *args, const tess_facets *facets,
-                            const tess_solutions *solutions);
+/** Print which directions facets take from files of solutions, which values these have,
+ *  and how much gains change within facets: at the solutions' frequencies, or else at
+ *  this one, 0: none is known. TESS_ERR_ALLOC. Local. */
+tess_status facets_print_gains(const facets_args *args, const tess_facets *facets,
+                               const tess_gains *gains, double freq_hz);
 
 #endif

@@ -279,6 +279,10 @@ def check_table(suite, folder, regions):
     for k, row in enumerate(found):
         mine = [f(v[k]) for v in (amplitude, phase) for f in (np.min, np.max)]
         suite.below(f"dir{k}: ranges", np.abs(np.array(row[2:], float) - mine).max(), 0.006)
+    change = re.findall(r"^  (dir\d) +(dir\d) +([\d.]+)amin +over 100 % +([\d.]+)deg +over 100 % +([\d.]+)asec",
+                        shown.out, re.M)
+    suite.equal("neighbours towards which gains change fastest", [row[:2] for row in change],
+                [("dir0", "dir1"), ("dir1", "dir0"), ("dir2", "dir1")])
     made = tessera("facets", "--solutions", path, *WHERE)
     suite.equal("facets around directions", [row[0] for row in rows(made.out)], [f"[dir{k}]" for k in range(3)])
 
