@@ -164,6 +164,13 @@ static bool read_attribute(hid_t object, const char *name, char *text, size_t ro
     return is_read;
 }
 
+bool h5parm_is_beam(h5parm *file)
+{
+    char kind[NAME_BYTES];
+    return read_attribute(file->group, "KIND", kind, sizeof kind) &&
+           strcasecmp(kind, "beam") == 0;
+}
+
 /* The texts of a data set of one axis, text[length]. Returns whether they could be
  * read. */
 static bool read_texts(hid_t set, hid_t stored, int64_t length,

@@ -55,6 +55,9 @@ void h5parm_close(h5parm *file); /**< NULL is fine. */
 /** The table `source`: directions [rad], J2000; freed with tess_free(). */
 tess_status h5parm_sources(h5parm *file, tess_solution_source **source, int64_t *num);
 
+/** Whether the file says that it holds beams: attribute KIND of the group is "beam". */
+bool h5parm_is_beam(h5parm *file);
+
 bool h5parm_has_table(h5parm *file, const char *name);
 
 /** Names of the file's solution tables, separated by commas. */

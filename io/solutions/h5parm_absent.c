@@ -32,6 +32,12 @@ tess_status h5parm_sources(h5parm *file, tess_solution_source **source, int64_t 
     return refuse("source");
 }
 
+bool h5parm_is_beam(h5parm *file)
+{
+    (void)file;
+    return false;
+}
+
 bool h5parm_has_table(h5parm *file, const char *name)
 {
     (void)file;

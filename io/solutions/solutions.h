@@ -21,6 +21,7 @@ typedef enum solution_kind {
 typedef struct solution_values {
     char name[64];
     int file;
+    bool is_beam; /**< the file holds beams */
     solution_kind kind;
     int64_t num[H5PARM_AXES]; /**< of values along each axis; 1: there may be no axis */
     double *time_mjd_s;       /**< [num[H5PARM_TIME]], or NULL: no axis */

@@ -327,7 +327,7 @@ static tess_status take_table(gathering *at, const char *name)
     h5parm_table table = {.num_axes = 0};
     h5parm_pick pick = {.num = {0}};
     solution_values *held = &at->into->table[at->into->num_tables];
-    *held = (solution_values){.file = at->file};
+    *held = (solution_values){.file = at->file, .is_beam = h5parm_is_beam(at->open)};
     TESS_TRY(h5parm_table_open(at->open, name, &table));
     at->into->num_tables++; /* what it holds from now on is freed with the others */
     snprintf(held->name, sizeof held->name, "%s", table.name);
@@ -426,6 +426,28 @@ cleanup:
     return status;
 }
 
+static bool is_beam(const tess_solutions *of, const solution_factor *factor)
+{
+    return of->table[factor->amplitude >= 0 ? factor->amplitude : factor->other]
+        .is_beam;
+}
+
+/* Beams stand between the sky and all other gains: their factors go behind the others,
+ * and both stay in their order. */
+static void place_beams(tess_solutions *into)
+{
+    for (int k = 1; k < into->num_factors; ++k) {
+        const solution_factor factor = into->factor[k];
+        int at = k;
+        while (at > 0 && !is_beam(into, &factor) &&
+               is_beam(into, &into->factor[at - 1])) {
+            into->factor[at] = into->factor[at - 1];
+            --at;
+        }
+        into->factor[at] = factor;
+    }
+}
+
 static tess_status add_factors(const tess_solutions_opts *opts, tess_solutions *into)
 {
     tess_status status = TESS_OK;
@@ -436,6 +458,7 @@ static tess_status add_factors(const tess_solutions_opts *opts, tess_solutions *
         const int table = factor->amplitude >= 0 ? factor->amplitude : factor->other;
         TESS_TRY(check_factor(opts->path[into->table[table].file], into, factor));
     }
+    place_beams(into);
 cleanup:
     return status;
 }

@@ -12,7 +12,9 @@
  *  amplitude and a phase of one file are one matrix: of one value (scalar), two
  *  (diagonal) or four. With frequency ν and wavelength λ, the phase of a TEC is
  *  −8.44797245e9 TEC / ν and that of a clock 2π ν t, and a rotation measure rotates by
- *  λ² RM. Rotations are those of linear feeds, (cos, −sin; sin, cos).
+ *  λ² RM. Rotations are those of linear feeds, (cos, −sin; sin, cos). Beams stand
+ *  between the sky and all other gains: files whose group has the attribute KIND with
+ *  the text "beam" come behind the others.
  *
  *  Every rank holds the values of the antennas, directions, times and frequencies that
  *  are asked for, 8 bytes each; no rank holds more but for the first, which reads the

@@ -193,6 +193,7 @@ void sample_write(const char *path, const sample_file *file)
     const hid_t to = need(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
     const hid_t group = need(H5Gcreate2(to, file->group ? file->group : "sol000",
                                         H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    if (file->kind) write_attribute(group, "KIND", file->kind, file->texts);
     if (file->direction) write_sources(group, file);
     for (int k = 0; k < file->num_tables; ++k)
         write_table(group, &file->table[k], file->texts);

@@ -36,6 +36,7 @@ typedef struct sample_table {
 
 typedef struct sample_file {
     const char *group; /**< NULL: "sol000" */
+    const char *kind;  /**< attribute KIND of the group; NULL: none */
     sample_text texts;
     int num_sources;
     const char *const *source;

@@ -334,9 +334,11 @@ static double weight(const int i[]) /* antenna 3 does not count at the first tim
     return i[1] == 3 && i[2] == 0 ? 0 : 1;
 }
 
-static void write_solutions(const char *path, const sample_table *table, int num)
+static void write_solutions(const char *path, const char *kind,
+                            const sample_table *table, int num)
 {
-    sample_write(path, &(sample_file){.num_sources = FACETS,
+    sample_write(path, &(sample_file){.kind = kind,
+                                      .num_sources = FACETS,
                                       .source = sources,
                                       .direction = places,
                                       .num_tables = num,
@@ -353,7 +355,7 @@ static void write_both(int num_pols)
                           .number = {NULL, NULL, times, freqs, NULL},
                           .value = phase,
                           .weight = weight};
-    write_solutions("g.h5", &table, 1);
+    write_solutions("g.h5", NULL, &table, 1);
     table.name = "amplitude000";
     table.title = "amplitude";
     table.value = amplitude;
@@ -361,20 +363,20 @@ static void write_both(int num_pols)
     table.length[4] = 4;
     table.text[4] = four;
     table.number[2] = beam_times;
-    write_solutions("e.h5", &table, 1);
+    write_solutions("e.h5", "beam", &table, 1);
 }
 
-static const char *const paths[] = {"g.h5", "e.h5"};
+static const char *const paths[] = {"g.h5", "e.h5", "g.h5"};
 
-/* Calibration, station beam and primary beam, with the intervals of all of them. */
-static void test_product(void **state)
+/* Calibration, station beam and primary beam, with the intervals of all of them. The
+ * beam is the last factor wherever its file stands. */
+static void check_product(const char *const *path)
 {
     static const int g_time[] = {0, 1, 2}, e_time[] = {0, 1, 1};
     double jones[4][2], own[4][2];
     const tess_gains_opts alone = beam_opts("airy:13.5", 60);
     tess_gains_opts opts = alone;
-    opts.solutions = (tess_solutions_opts){.path = paths, .num_files = 2};
-    write_both(2);
+    opts.solutions = (tess_solutions_opts){.path = path, .num_files = 2};
     tess_gains *gains = made(&opts), *beam = made(&alone);
     assert_true(tess_gains_jones(beam, 0, 2, 1, HZ[1], own));
     assert_int_equal(tess_gains_shape(gains), TESS_GAIN_FULL);
@@ -396,6 +398,13 @@ static void test_product(void **state)
     assert_true(tess_gains_jones(gains, 1, 3, 1, HZ[1], jones));
     tess_gains_destroy(gains);
     tess_gains_destroy(beam);
+}
+
+static void test_product(void **state)
+{
+    write_both(2);
+    check_product(paths);
+    check_product(paths + 1);
     (void)state;
 }
 
@@ -441,7 +450,7 @@ static void test_changes(void **state)
                                 .text = {sources, names, NULL, NULL, NULL},
                                 .number = {NULL, NULL, times, freqs, NULL},
                                 .value = slope};
-    write_solutions("g.h5", &table, 1);
+    write_solutions("g.h5", NULL, &table, 1);
     /* the first facet is a square of 100 pixels of 1e-4 around its direction */
     tess_facet_edge edge[] = {{{200, 206}, {200, 306}}, {{300, 206}, {300, 306}}};
     tess_facet two_facets[] = {facet[0], facet[1]};
