@@ -178,7 +178,7 @@ tess_status place_all(const gcf_on_device *with, const gcf_device_points *points
     args.vis_bytes = (int)gcf_value_bytes(with->plan->gcf);
     args.num_pol = job->num_pol;
     args.planar = job->planar;
-    gcf_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
+    tess_launch(place_kernel, blocks_for(points->count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counter, c->counter, sizeof counter));
     report->left_out = (int64_t)counter[0];

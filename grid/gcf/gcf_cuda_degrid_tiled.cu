@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(shape<R, POLS, LARGE>::THREADS, 1)
 {
     typedef typename cuda_complex<R>::type C;
     typedef shape<R, POLS, LARGE> S;
-    C *cells = (C *)gcf_shared();
+    C *cells = (C *)tess_shared();
     __shared__ uint32_t taken;
     const int parts = parts_u * parts_v, lane = (int)threadIdx.x % GCF_WARP;
     const int part = (int)(blockIdx.x % (unsigned)parts);
@@ -243,7 +243,7 @@ tess_status run(const gcf_cuda_job &job)
                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    S::BYTES));
     TESS_CUDA(cudaEventRecord(job.host.sorted, tess_device_stream()));
-    gcf_launch(tiled_kernel<R, POLS, LARGE, T>, num_pieces * parts_u * parts_v,
+    tess_launch(tiled_kernel<R, POLS, LARGE, T>, num_pieces * parts_u * parts_v,
                S::THREADS, S::BYTES, job, (const piece *)on_device, parts_u, parts_v);
     TESS_CUDA_LAUNCHED();
 cleanup:

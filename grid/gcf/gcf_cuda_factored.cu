@@ -442,7 +442,7 @@ tess_status run_table(const gcf_cuda_job &job, const gcf_cuda_factors &with,
 {
     tess_status status = TESS_OK;
     const int warps = THREADS / GCF_WARP;
-    gcf_launch(table_kernel<R, POLS>, (job.count + warps - 1) / warps, THREADS, 0, job,
+    tess_launch(table_kernel<R, POLS>, (job.count + warps - 1) / warps, THREADS, 0, job,
                with.plane, degrid);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -502,12 +502,12 @@ tess_status count_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
     TESS_TRY(take(job.count + 1, &w->before));
     TESS_TRY(take(2, &w->counter));
     TESS_TRY(tess_device_zero(w->counter, sizeof counter));
-    gcf_launch(rank_kernel, blocks_for(job.count + 1), THREADS, 0, *args, w->rank,
+    tess_launch(rank_kernel, blocks_for(job.count + 1), THREADS, 0, *args, w->rank,
                w->counter);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(gcf_cuda_scan(w->rank, w->before, job.count + 1));
     if (with.products > 0 && !degrid) {
-        gcf_launch(largest_kernel, min(blocks_for(parts), (int64_t)2048), THREADS, 0,
+        tess_launch(largest_kernel, min(blocks_for(parts), (int64_t)2048), THREADS, 0,
                    parts, (const float *)job.vis, (unsigned *)(w->counter + 1));
         TESS_CUDA_LAUNCHED();
     }
@@ -546,11 +546,11 @@ tess_status make_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
     else
         TESS_TRY(take(pols * args.num_entries, (factored_entry<float> **)&w->entry));
     args.entry = w->entry;
-    gcf_launch(job.is_double ? entry_kernel<double> : entry_kernel<float>,
+    tess_launch(job.is_double ? entry_kernel<double> : entry_kernel<float>,
                blocks_for(pols * job.count), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(take(squares + 1, &w->start));
-    gcf_launch(start_kernel, blocks_for(squares + 1), THREADS, 0, squares, job.first,
+    tess_launch(start_kernel, blocks_for(squares + 1), THREADS, 0, squares, job.first,
                (const uint32_t *)w->before, w->start);
     TESS_CUDA_LAUNCHED();
     out->entry = w->entry;
@@ -570,13 +570,13 @@ tess_status make_items(factored_args *args, work *w)
     uint32_t items = 0;
     TESS_TRY(take(tiles + 1, &w->count));
     TESS_TRY(take(tiles + 1, &w->items_before));
-    gcf_launch(count_items_kernel, blocks_for(tiles + 1), THREADS, 0, *args, tiles,
+    tess_launch(count_items_kernel, blocks_for(tiles + 1), THREADS, 0, *args, tiles,
                w->count);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(gcf_cuda_scan(w->count, w->items_before, tiles + 1));
     TESS_TRY(tess_device_download(&items, w->items_before + tiles, sizeof items));
     TESS_TRY(take((int64_t)items + 1, &w->item));
-    gcf_launch(item_kernel, blocks_for(tiles), THREADS, 0, tiles,
+    tess_launch(item_kernel, blocks_for(tiles), THREADS, 0, tiles,
                (const uint32_t *)w->items_before, w->item);
     TESS_CUDA_LAUNCHED();
     args->item = w->item;
@@ -597,10 +597,10 @@ tess_status launch(const gcf_cuda_job &job, const gcf_cuda_factors &with, bool d
     else if (with.products > 0)
         TESS_TRY(factored_grid_tensor(args, with.products));
     else if (degrid)
-        gcf_launch(job.is_double ? degrid_kernel<double> : degrid_kernel<float>, blocks,
+        tess_launch(job.is_double ? degrid_kernel<double> : degrid_kernel<float>, blocks,
                    FACTORED_THREADS, 0, args);
     else
-        gcf_launch(job.is_double ? grid_kernel<double> : grid_kernel<float>, blocks,
+        tess_launch(job.is_double ? grid_kernel<double> : grid_kernel<float>, blocks,
                    FACTORED_THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
 cleanup:

@@ -433,7 +433,7 @@ tess_status factored_halves(const void *rows, int64_t count, uint32_t *high,
                             uint32_t *low)
 {
     tess_status status = TESS_OK;
-    gcf_launch(halves_kernel, (count + FACTORED_THREADS - 1) / FACTORED_THREADS,
+    tess_launch(halves_kernel, (count + FACTORED_THREADS - 1) / FACTORED_THREADS,
                FACTORED_THREADS, 0, count, (const float2 *)rows, high, low);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -443,7 +443,7 @@ cleanup:
 tess_status factored_grid_tensor(const factored_args &args, int products)
 {
     tess_status status = TESS_OK;
-    gcf_launch(products == 1 ? grid_kernel<1> : grid_kernel<3>, blocks_of(args),
+    tess_launch(products == 1 ? grid_kernel<1> : grid_kernel<3>, blocks_of(args),
                FACTORED_THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
 cleanup:
@@ -453,7 +453,7 @@ cleanup:
 tess_status factored_degrid_tensor(const factored_args &args, int products)
 {
     tess_status status = TESS_OK;
-    gcf_launch(products == 1 ? degrid_kernel<1> : degrid_kernel<3>, blocks_of(args),
+    tess_launch(products == 1 ? degrid_kernel<1> : degrid_kernel<3>, blocks_of(args),
                FACTORED_THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
 cleanup:

@@ -147,7 +147,7 @@ tess_status list_meetings(sort_args *args, int64_t *entries, int64_t *narrow,
     TESS_TRY(gcf_take(2, "counters", &c->entries));
     TESS_TRY(tess_device_zero(c->entries, sizeof counted));
     args->entries = c->entries;
-    gcf_launch(meeting_kernel<false>, blocks_for(args->count), THREADS, 0, *args);
+    tess_launch(meeting_kernel<false>, blocks_for(args->count), THREADS, 0, *args);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(counted, args->entries, sizeof counted));
     found = counted[0];
@@ -162,7 +162,7 @@ tess_status list_meetings(sort_args *args, int64_t *entries, int64_t *narrow,
     args->key = c->key[0];
     args->index = c->index[0];
     TESS_TRY(tess_device_zero(args->entries, sizeof *args->entries));
-    gcf_launch(meeting_kernel<true>, blocks_for(args->count), THREADS, 0, *args);
+    tess_launch(meeting_kernel<true>, blocks_for(args->count), THREADS, 0, *args);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;
@@ -202,19 +202,19 @@ tess_status gcf_cuda_sort(int64_t all, gcf_cuda_job *job, gcf_cuda_sorted *c)
         TESS_TRY(make_room(all, c));
         args.key = c->key[0];
         args.index = c->index[0];
-        gcf_launch(key_kernel, blocks_for(all), THREADS, 0, args);
+        tess_launch(key_kernel, blocks_for(all), THREADS, 0, args);
         TESS_CUDA_LAUNCHED();
     }
     TESS_TRY(gcf_cuda_sort_pairs(c->key, c->index, entries, args.bits + 1));
     args.count = entries;
     args.to = c->place;
     args.index = c->index[1];
-    gcf_launch(permute_kernel, blocks_for(entries), THREADS, 0, args);
+    tess_launch(permute_kernel, blocks_for(entries), THREADS, 0, args);
     TESS_CUDA_LAUNCHED();
     job->place = c->place;
     if (tiles > 0) {
         TESS_TRY(gcf_take(tiles + 1, "bookmarks of tiles", &c->first));
-        gcf_launch(bookmark_kernel, blocks_for(tiles + 1), THREADS, 0, job->count,
+        tess_launch(bookmark_kernel, blocks_for(tiles + 1), THREADS, 0, job->count,
                    (const uint64_t *)c->key[1], args.kernel_bits, tiles, c->first);
         TESS_CUDA_LAUNCHED();
         job->first = c->first;

@@ -291,17 +291,17 @@ void launch(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
 {
     const int threads = shape<R, POLS, SHAPE>::THREADS;
     if (job.table.single_taps)
-        gcf_launch(tile_kernel<R, POLS, SHAPE, float, false>, pieces, threads, 0, job,
+        tess_launch(tile_kernel<R, POLS, SHAPE, float, false>, pieces, threads, 0, job,
                    job.table.single_taps, how);
     else
-        gcf_launch(tile_kernel<R, POLS, SHAPE, R, false>, pieces, threads, 0, job,
+        tess_launch(tile_kernel<R, POLS, SHAPE, R, false>, pieces, threads, 0, job,
                    job.table.taps, how);
 }
 
 template <typename R, int POLS>
 void launch_divergent(const gcf_cuda_job &job, int64_t pieces, const cutting &how)
 {
-    gcf_launch(tile_kernel<R, POLS, SHAPE_DIVERGENT, R, true>, pieces,
+    tess_launch(tile_kernel<R, POLS, SHAPE_DIVERGENT, R, true>, pieces,
                shape<R, POLS, SHAPE_DIVERGENT>::THREADS, 0, job, job.table.taps, how);
 }
 
@@ -421,8 +421,8 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
                   INT32_MAX / 2);
     TESS_TRY(plan_cuts(job, &pieces, &how));
     if (how.factor > 0)
-        gcf_launch(count_kernel, blocks, CUT_THREADS, 0, job, &how.count[LISTS]);
-    gcf_launch(cut_kernel, blocks, CUT_THREADS, 0, job, how);
+        tess_launch(count_kernel, blocks, CUT_THREADS, 0, job, &how.count[LISTS]);
+    tess_launch(cut_kernel, blocks, CUT_THREADS, 0, job, how);
     TESS_CUDA_LAUNCHED();
     if (tiling_of(job).divergent)
         launch_divergent<R, POLS>(job, pieces, how);
@@ -430,7 +430,7 @@ template <typename R, int POLS> tess_status run_tiles(const gcf_cuda_job &job)
         launch_shape<R, POLS>(job, shape_of(job), pieces, how);
     TESS_CUDA_LAUNCHED();
     if (how.factor > 0) {
-        gcf_launch(sparse_kernel<R, POLS>, tiles, CUT_THREADS, 0, job, how);
+        tess_launch(sparse_kernel<R, POLS>, tiles, CUT_THREADS, 0, job, how);
         TESS_CUDA_LAUNCHED();
         TESS_TRY(tess_device_download(found, how.count, sizeof found));
         job.host.report->points_atomic += found[SPARSE_ENTRIES];

@@ -93,9 +93,9 @@ static tess_status gcf_launch_by_warp(const gcf_cuda_job &job, int threads)
     const int64_t blocks = (job.count + warps - 1) / warps;
     const bool aligned = job.nv % 2 == 0;
     if (sizeof(R) == sizeof(float) && aligned && ADD::pairs)
-        gcf_launch(gcf_warp_kernel<R, POLS, true, ADD>, blocks, threads, 0, job);
+        tess_launch(gcf_warp_kernel<R, POLS, true, ADD>, blocks, threads, 0, job);
     else
-        gcf_launch(gcf_warp_kernel<R, POLS, false, ADD>, blocks, threads, 0, job);
+        tess_launch(gcf_warp_kernel<R, POLS, false, ADD>, blocks, threads, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

@@ -1,14 +1,10 @@
 /** @file tess_gcf_device.cuh
- *  How kernels find the plane of a table for a w, and how they are launched.
- *
- *  Kernels are launched by gcf_launch(), so that the same sources also run on the CPU
- *  (tests/emulated/simt/), slowly, for sanitizers.
+ *  How kernels find the plane of a table for a w.
  */
 #ifndef TESS_GCF_DEVICE_CUH
 #define TESS_GCF_DEVICE_CUH
 
-#include "tess_cuda.h"
-#include "tess_device.h"
+#include "tess_cuda_launch.cuh"
 #include "tess_gcf_device.h"
 
 /** A plane of the table. */
@@ -37,23 +33,5 @@ __device__ inline int gcf_nearest_plane(const gcf_cuda_planes &planes, double w)
     const int last = planes.count - 1;
     return plane < last ? (int)plane : last;
 }
-
-#ifndef SIMT_EMULATED
-/** Launch in the device's stream; TESS_CUDA_LAUNCHED() afterwards. */
-template <typename... P, typename... A>
-static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
-                       int64_t shared_bytes, A... arguments)
-{
-    kernel<<<(unsigned)blocks, (unsigned)threads, (size_t)shared_bytes,
-             tess_device_stream()>>>(arguments...);
-}
-
-/** Memory shared by a block, of the size given at the launch. */
-__device__ inline void *gcf_shared(void)
-{
-    extern __shared__ __align__(16) unsigned char gcf_shared_bytes[];
-    return gcf_shared_bytes;
-}
-#endif
 
 #endif

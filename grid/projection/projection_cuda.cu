@@ -334,7 +334,7 @@ tess_status find_lines(const tile_cuda_list *list, int64_t first, int64_t end,
     TESS_TRY(tess_device_copy_of(list->key + first, count * (int64_t)sizeof *list->key,
                                  "bricks", &keys));
     c->keys = (void *)(uintptr_t)keys;
-    gcf_launch(line_kernel, blocks_for(count), THREADS, 0, count,
+    tess_launch(line_kernel, blocks_for(count), THREADS, 0, count,
                (const int64_t *)c->keys, sums->brick, stride, c->tile_line);
     TESS_CUDA_LAUNCHED();
     c->rows.tile_line = c->tile_line;
@@ -418,13 +418,13 @@ tess_status do_part(const call *c)
     cells.data =
         (char *)cells.data + c->part.first * cells.pol_stride * value_bytes(c->plan);
     if (!c->degrid) {
-        gcf_launch(is_double ? load_kernel<double> : load_kernel<float>,
+        tess_launch(is_double ? load_kernel<double> : load_kernel<float>,
                    blocks_for(count), THREADS, 0, c->rows, c->part);
         TESS_CUDA_LAUNCHED();
     }
     TESS_TRY(gcf_device_run_there(c->with, &points, &cells, c->degrid, &report));
     if (c->degrid) {
-        gcf_launch(is_double ? store_kernel<double> : store_kernel<float>,
+        tess_launch(is_double ? store_kernel<double> : store_kernel<float>,
                    blocks_for(count), THREADS, 0, c->rows, c->part, c->samples->vis);
         TESS_CUDA_LAUNCHED();
     }
@@ -449,7 +449,7 @@ tess_status run(call *c, const cuda_part *part, int num_pol)
          c->rows.row += at_once) {
         const int64_t left = c->samples->num_rows - c->rows.row;
         c->rows.num_rows = left < at_once ? left : at_once;
-        gcf_launch(point_kernel, blocks_for(c->rows.num_rows * c->rows.max_chan),
+        tess_launch(point_kernel, blocks_for(c->rows.num_rows * c->rows.max_chan),
                    THREADS, 0, c->rows);
         TESS_CUDA_LAUNCHED();
         for (int pol = 0; pol < num_pol; pol += c->part.together) {
@@ -483,7 +483,7 @@ tess_status projection_cuda_list(const tess_grid_plan *plan,
     TESS_TRY(tess_device_alloc(bytes, "counts of bricks", &on_device));
     TESS_TRY(tess_device_zero(on_device, bytes));
     if (samples->num_rows > 0) {
-        gcf_launch(count_kernel, blocks_for(samples->num_rows * chan), THREADS, 0, v,
+        tess_launch(count_kernel, blocks_for(samples->num_rows * chan), THREADS, 0, v,
                    samples->num_rows, chan, (unsigned long long *)on_device);
         TESS_CUDA_LAUNCHED();
     }

@@ -1,5 +1,5 @@
 /** @file cuda_runtime.h
- *  CUDA as far as strategies of gridding with tables use it, on the CPU: kernels are
+ *  CUDA as far as kernels with tables and those of CLEAN use it, on the CPU: kernels are
  *  compiled as C++ and run a block at a time. Every thread of a block has a stack of its
  *  own, and gives way at barriers and where warps exchange values (simt.cc). This is
  *  slow, but sanitizers see every access, a barrier that is missing shows up (threads run in rising and falling order
@@ -86,15 +86,21 @@ void simt_launch(int64_t blocks, int threads, int64_t shared_bytes,
                  const std::function<void()> &body);
 
 /** Memory of the block, as much as was asked for. */
-void *gcf_shared(void);
+void *tess_shared(void);
 
 template <typename... P, typename... A>
-static void gcf_launch(void (*kernel)(P...), int64_t blocks, int threads,
+static void tess_launch(void (*kernel)(P...), int64_t blocks, int threads,
                        int64_t shared_bytes, A... arguments)
 {
     tess_status status = TESS_OK; /* cudaGetLastError() tells of it */
     if (device_emulated_enqueues(&status))
         simt_launch(blocks, threads, shared_bytes, [=] { kernel(arguments...); });
+}
+
+/** Blocks run one after another here, and can't wait for one another: there is one. */
+inline int tess_most_together(void)
+{
+    return 1;
 }
 
 void __syncthreads(void);
@@ -229,6 +235,10 @@ inline double __dadd_rn(double a, double b)
 {
     return a + b;
 }
+inline double __dsub_rn(double a, double b)
+{
+    return a - b;
+}
 inline double __dmul_rn(double a, double b)
 {
     return a * b;
@@ -283,6 +293,14 @@ enum cudaDeviceAttr {
 inline cudaError_t cudaGetLastError(void)
 {
     return device_emulated_says_lost() ? cudaErrorLaunchFailure : cudaSuccess;
+}
+template <typename... P>
+static cudaError_t tess_launch_together(void (*kernel)(P...), int64_t blocks,
+                                        int threads, int64_t shared_bytes,
+                                        P... arguments)
+{
+    tess_launch(kernel, blocks, threads, shared_bytes, arguments...);
+    return cudaGetLastError();
 }
 inline const char *cudaGetErrorString(cudaError_t)
 {

@@ -242,7 +242,7 @@ void simt_launch(int64_t blocks, int threads, int64_t shared_bytes,
     std::vector<unsigned char>().swap(block.shared);
 }
 
-void *gcf_shared(void)
+void *tess_shared(void)
 {
     return block.shared.data();
 }

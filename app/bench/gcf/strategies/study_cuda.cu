@@ -79,7 +79,7 @@ tess_status split(gcf_cuda_job *job, int32_t **memory)
     array.v = array.u + job->count;
     array.kernel = (uint32_t *)(array.v + job->count);
     array.point = array.kernel + job->count;
-    gcf_launch(split_kernel, blocks_for(job->count), THREADS, 0, job->count, job->place,
+    tess_launch(split_kernel, blocks_for(job->count), THREADS, 0, job->count, job->place,
                array);
     TESS_CUDA_LAUNCHED();
     job->array = array;
@@ -157,7 +157,7 @@ tess_status find_box(const gcf_cuda_job &job, tess_study_box *box)
     int found[4], *extremes = NULL;
     TESS_TRY(gcf_take(4, "a box", &extremes));
     TESS_TRY(tess_device_upload(extremes, lowest, sizeof lowest));
-    gcf_launch(box_kernel, blocks_for(job.num_placed), THREADS, 0, job.num_placed,
+    tess_launch(box_kernel, blocks_for(job.num_placed), THREADS, 0, job.num_placed,
                job.placed, job.table.plane, extremes);
     TESS_CUDA_LAUNCHED();
     TESS_TRY(tess_device_download(found, extremes, sizeof found));

@@ -83,7 +83,7 @@ static tess_status study_launch_warps(const gcf_cuda_job &job, K kernel, int thr
     const int block =
         study_probes_of(job)->block > 0 ? study_probes_of(job)->block : threads;
     const int warps = block / GCF_WARP;
-    gcf_launch(kernel, (job.count + warps - 1) / warps, block, 0, job);
+    tess_launch(kernel, (job.count + warps - 1) / warps, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

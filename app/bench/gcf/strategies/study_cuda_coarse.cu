@@ -141,7 +141,7 @@ tess_status launch_bounded(const gcf_cuda_job &job)
     const int piece = probes->points > 0 ? probes->points : (int)PIECE;
     const window_shape of = {squares * SIDE, tiles, probes->serial_tiles ? 1 : tiles,
                              piece};
-    gcf_launch(coarse_kernel<R, POLS, SIDE, HOW, B>,
+    tess_launch(coarse_kernel<R, POLS, SIDE, HOW, B>,
                (job.count + piece - 1) / piece * of.parallel, threads, 0, job, of);
     TESS_CUDA_LAUNCHED();
 cleanup:

@@ -89,7 +89,7 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
     const int blocks_u = (job.nu + HEIGHT - 1) / HEIGHT;
     const int blocks_v = (job.nv + GCF_WARP - 1) / GCF_WARP;
     TESS_TRY(tess_device_zero(job.vis, job.num_vis * 2 * POLS * (int64_t)sizeof(R)));
-    gcf_launch(scatter_kernel<R, POLS>, (int64_t)blocks_u * blocks_v, THREADS, 0, job,
+    tess_launch(scatter_kernel<R, POLS>, (int64_t)blocks_u * blocks_v, THREADS, 0, job,
                blocks_v);
     TESS_CUDA_LAUNCHED();
 cleanup:

@@ -85,7 +85,7 @@ template <typename R, int POLS> tess_status run(const gcf_cuda_job &job)
         study_probes_of(job)->points > 0 ? study_probes_of(job)->points : (int)POINTS;
     const int64_t work = (job.count + points - 1) / points * parts;
     TESS_TRY(tess_device_zero(job.vis, job.num_vis * 2 * POLS * (int64_t)sizeof(R)));
-    gcf_launch(window_kernel<R, POLS>, (work + WARPS - 1) / WARPS, THREADS, 0, job,
+    tess_launch(window_kernel<R, POLS>, (work + WARPS - 1) / WARPS, THREADS, 0, job,
                width, parts, points);
     TESS_CUDA_LAUNCHED();
 cleanup:

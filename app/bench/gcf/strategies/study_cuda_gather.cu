@@ -93,11 +93,11 @@ tess_status launch(const gcf_cuda_job &job)
     const bool whole = threads == TILE * TILE / CELLS;
     const stripe all = {0, most / threads};
     if (whole)
-        gcf_launch(gather_kernel<R, POLS, CELLS, true, BLOCKS>, tiles, threads, 0, job,
+        tess_launch(gather_kernel<R, POLS, CELLS, true, BLOCKS>, tiles, threads, 0, job,
                    all);
     for (int k = 0; k < stripes && !whole; ++k) {
         const stripe of = {k * lines, all.blocks};
-        gcf_launch(gather_kernel<R, POLS, CELLS, false, 0>, tiles * of.blocks, threads,
+        tess_launch(gather_kernel<R, POLS, CELLS, false, 0>, tiles * of.blocks, threads,
                    0, job, of);
     }
     TESS_CUDA_LAUNCHED();

@@ -31,10 +31,10 @@ tess_status turn(const gcf_cuda_job &job, bool back, const void *from, void *to)
     const int64_t values = job.num_vis * job.num_pol;
     const int64_t blocks = (values + THREADS - 1) / THREADS;
     if (job.is_double)
-        gcf_launch(turn_kernel<double2>, blocks, THREADS, 0, job.num_vis, job.num_pol,
+        tess_launch(turn_kernel<double2>, blocks, THREADS, 0, job.num_vis, job.num_pol,
                    back, (const double2 *)from, (double2 *)to);
     else
-        gcf_launch(turn_kernel<float2>, blocks, THREADS, 0, job.num_vis, job.num_pol,
+        tess_launch(turn_kernel<float2>, blocks, THREADS, 0, job.num_vis, job.num_pol,
                    back, (const float2 *)from, (float2 *)to);
     TESS_CUDA_LAUNCHED();
 cleanup:

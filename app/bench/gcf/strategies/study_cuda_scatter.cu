@@ -41,7 +41,7 @@ template <typename R, int POLS, int HOW> tess_status launch(const gcf_cuda_job &
     tess_status status = TESS_OK;
     const int block =
         study_probes_of(job)->block > 0 ? study_probes_of(job)->block : THREADS;
-    gcf_launch(scatter_kernel<R, POLS, HOW>, job.count, block, 0, job);
+    tess_launch(scatter_kernel<R, POLS, HOW>, job.count, block, 0, job);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

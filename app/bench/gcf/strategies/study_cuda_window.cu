@@ -79,7 +79,7 @@ tess_status launch_bounded(const gcf_cuda_job &job)
     const tess_study_probes *probes = study_probes_of(job);
     const int points =
         probes->points > 0 && probes->points < BATCH ? probes->points : (int)BATCH;
-    gcf_launch(window_kernel<R, POLS, HOW, B>, (job.count + points - 1) / points,
+    tess_launch(window_kernel<R, POLS, HOW, B>, (job.count + points - 1) / points,
                probes->block > 0 ? probes->block : (int)THREADS, 0, job,
                max(job.table.max_support, probes->bin), points);
     TESS_CUDA_LAUNCHED();
