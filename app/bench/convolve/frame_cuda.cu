@@ -148,7 +148,7 @@ tess_status execute(frame_plan *plan_v, const float *, float *)
 {
     tess_status status = TESS_OK;
     const cuda_plan *plan = (const cuda_plan *)plan_v;
-    gcf_launch(direct_kernel, plan->tiles, THREADS, 0, plan->shape,
+    tess_launch(direct_kernel, plan->tiles, THREADS, 0, plan->shape,
                (const float *)plan->taps, (const float *)plan->memory.frame,
                (float *)plan->memory.out);
     TESS_CUDA_LAUNCHED();

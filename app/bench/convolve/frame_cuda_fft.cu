@@ -4,7 +4,8 @@
 #include "frame_device.h"
 
 #include "tess_convolve.h"
-#include "tess_gcf_device.cuh"
+#include "tess_cuda_launch.cuh"
+#include "tess_device_fft.h"
 #include "tess_mem.h"
 
 namespace
@@ -15,7 +16,7 @@ enum { THREADS = 256 };
 struct cufft_plan {
     frame_device memory;  /* first */
     int64_t lx, ly, half; /* half: lx/2 + 1 */
-    frame_device_fft *fft;
+    tess_device_fft *fft;
     void *image;    /* device float [ly][lx] */
     void *spectrum; /* device complex [ly][half] */
     void *kept;     /* so too, of the PSF */
@@ -67,7 +68,7 @@ void destroy(frame_plan *plan_v)
     cufft_plan *plan = (cufft_plan *)plan_v;
     if (!plan) return;
     frame_device_free(&plan->memory);
-    frame_device_fft_destroy(plan->fft);
+    tess_device_fft_destroy(plan->fft);
     tess_device_free(plan->image);
     tess_device_free(plan->spectrum);
     tess_device_free(plan->kept);
@@ -82,7 +83,7 @@ tess_status transform_psf(cufft_plan *plan, const float *psf)
     TESS_TRY(tess_device_upload_rows(
         plan->image, plan->lx * line, psf, plan->memory.shape.kx * line,
         plan->memory.shape.kx * line, plan->memory.shape.ky));
-    TESS_TRY(frame_device_fft_forward(plan->fft, (float *)plan->image, plan->kept));
+    TESS_TRY(tess_device_fft_forward(plan->fft, plan->image, plan->kept));
 cleanup:
     return status;
 }
@@ -99,7 +100,7 @@ tess_status create(const frame_shape *shape, const float *psf, int,
     plan->half = plan->lx / 2 + 1;
     bytes = plan->half * plan->ly * 2 * (int64_t)sizeof(float);
     TESS_TRY(frame_device_take(shape, &plan->memory));
-    TESS_TRY(frame_device_fft_create(plan->lx, plan->ly, &plan->fft));
+    TESS_TRY(tess_device_fft_create(plan->lx, plan->ly, false, &plan->fft));
     TESS_TRY(tess_device_alloc(bytes, "frame", &plan->image));
     TESS_TRY(tess_device_alloc(bytes, "spectrum of a frame", &plan->spectrum));
     TESS_TRY(tess_device_alloc(bytes, "spectrum of the PSF", &plan->kept));
@@ -116,17 +117,17 @@ tess_status execute(frame_plan *plan_v, const float *, float *)
     tess_status status = TESS_OK;
     cufft_plan *plan = (cufft_plan *)plan_v;
     const int64_t values = plan->half * plan->ly, pixels = plan->lx * plan->ly;
-    gcf_launch(extend_kernel, blocks_of(pixels), THREADS, 0, plan->memory.shape,
+    tess_launch(extend_kernel, blocks_of(pixels), THREADS, 0, plan->memory.shape,
                plan->lx, plan->ly, (const float *)plan->memory.frame,
                (float *)plan->image);
     TESS_CUDA_LAUNCHED();
-    TESS_TRY(frame_device_fft_forward(plan->fft, (float *)plan->image, plan->spectrum));
-    gcf_launch(multiply_kernel, blocks_of(values), THREADS, 0, values,
+    TESS_TRY(tess_device_fft_forward(plan->fft, plan->image, plan->spectrum));
+    tess_launch(multiply_kernel, blocks_of(values), THREADS, 0, values,
                (float)(1 / (double)pixels), (const float2 *)plan->kept,
                (float2 *)plan->spectrum);
     TESS_CUDA_LAUNCHED();
-    TESS_TRY(frame_device_fft_back(plan->fft, plan->spectrum, (float *)plan->image));
-    gcf_launch(crop_kernel, blocks_of(plan->memory.shape.nx * plan->memory.shape.ny),
+    TESS_TRY(tess_device_fft_back(plan->fft, plan->spectrum, plan->image));
+    tess_launch(crop_kernel, blocks_of(plan->memory.shape.nx * plan->memory.shape.ny),
                THREADS, 0, plan->memory.shape.nx, plan->memory.shape.ny, plan->lx,
                (const float *)plan->image, (float *)plan->memory.out);
     TESS_CUDA_LAUNCHED();

@@ -1,5 +1,5 @@
 /** @file frame_device.h  (private to app/bench/)
- *  Steps on a GPU, and the transforms that one of them needs.
+ *  Steps on a GPU.
  */
 #ifndef TESS_FRAME_DEVICE_H
 #define TESS_FRAME_DEVICE_H
@@ -27,19 +27,6 @@ void frame_device_free(frame_device *memory);
  *  TESS_ERR_RESOURCE. */
 tess_status frame_device_upload(frame_plan *plan, const float *frame);
 tess_status frame_device_download(frame_plan *plan, float *out);
-
-/** Transforms of a real image [ly][lx] in device memory, unnormalised, enqueued in the
- *  device's stream. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */
-typedef struct frame_device_fft frame_device_fft;
-
-tess_status frame_device_fft_create(int64_t lx, int64_t ly, frame_device_fft **fft);
-void frame_device_fft_destroy(frame_device_fft *fft); /**< NULL is fine */
-
-/** image[ly][lx] to spectrum[ly][lx/2 + 1] (complex), and back; the first one given may
- *  be overwritten. */
-tess_status frame_device_fft_forward(frame_device_fft *fft, float *image,
-                                     void *spectrum);
-tess_status frame_device_fft_back(frame_device_fft *fft, void *spectrum, float *image);
 
 #ifdef __cplusplus
 }
