@@ -318,31 +318,51 @@ static void mark(tess_clean *clean, int scale, const clean_components *merged)
         clean->found[merged->index[k] - first] |= UINT32_C(1) << scale;
 }
 
-/* Adds the components to the models. Local. */
-static tess_status add_found(minor *run, const tess_rows *model)
+/* Takes the components of a scale: those to be added to the caller's models, `wide`,
+ * and what becomes of them beside this. Local. */
+static tess_status take_scale(minor *run, int scale, clean_components *wide)
 {
     tess_status status = TESS_OK;
     tess_clean *clean = run->clean;
     const clean_setup *setup = &clean->setup;
     clean_components merged = {.num_images = setup->images.num_images};
-    clean_components wide = {.num_images = setup->join.num_out * setup->join.num_pol};
-    for (int s = 0; s < setup->num_scales; ++s) {
-        TESS_TRY(clean_log_of_scale(&clean->log, s, &merged));
-        for (int64_t c = 0; c < merged.count; ++c)
-            run->report->scale_flux_jy[s] +=
-                clean_join_mean(&setup->join, merged.flux + c * merged.num_images);
-        run->report->flux_jy += run->report->scale_flux_jy[s];
-        if (merged.count == 0) continue;
-        if (clean->average)
-            TESS_TRY(clean_log_spread(&clean->log, s, &setup->join, &wide));
-        TESS_TRY(
-            clean->ops->add(clean->work, s, clean->average ? &wide : &merged, model));
-        if (clean_records(clean)) mark(clean, s, &merged);
-        TESS_TRY(clean_keep(clean, s, &merged));
-    }
+    TESS_TRY(clean_log_of_scale(&clean->log, scale, &merged));
+    for (int64_t c = 0; c < merged.count; ++c)
+        run->report->scale_flux_jy[scale] +=
+            clean_join_mean(&setup->join, merged.flux + c * merged.num_images);
+    run->report->flux_jy += run->report->scale_flux_jy[scale];
+    if (merged.count == 0) return TESS_OK;
+    if (clean->average)
+        TESS_TRY(clean_log_spread(&clean->log, scale, &setup->join, wide));
+    if (clean_records(clean)) mark(clean, scale, &merged);
+    TESS_TRY(clean_keep(clean, scale, &merged));
+    if (clean->average) goto cleanup;
+    *wide = merged;
+    merged = (clean_components){0};
 cleanup:
     clean_components_free(&merged);
-    clean_components_free(&wide);
+    return status;
+}
+
+/* Adds the components to the models. Local. */
+static tess_status add_found(minor *run, const tess_rows *model)
+{
+    tess_status status = TESS_OK;
+    const tess_clean *clean = run->clean;
+    const clean_setup *setup = &clean->setup;
+    clean_components wide[TESS_CLEAN_MOST_SCALES];
+    int64_t any = 0;
+    for (int s = 0; s < setup->num_scales; ++s)
+        wide[s] =
+            (clean_components){.num_images = setup->join.num_out * setup->join.num_pol};
+    for (int s = 0; s < setup->num_scales; ++s) {
+        TESS_TRY(take_scale(run, s, &wide[s]));
+        any += wide[s].count;
+    }
+    if (any > 0) TESS_TRY(clean->ops->add(clean->work, wide, model));
+cleanup:
+    for (int s = 0; s < setup->num_scales; ++s)
+        clean_components_free(&wide[s]);
     return status;
 }
 

@@ -36,6 +36,15 @@ static inline bool clean_is_multiscale(const clean_setup *setup)
 void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
                   int64_t y_range[2]);
 
+/** Padding that transforms need beside the image and the PSF, because kernels reach
+ *  beyond the border that a scale keeps. Local. */
+int64_t clean_reach(const clean_setup *setup);
+
+/** How far the PSF of a scale is needed to each side of its centre [pixels]: as far as
+ *  candidates of the scale can lie apart, and as far as it reaches. Local. */
+void clean_window_half(const clean_setup *setup, int scale, int64_t *half_x,
+                       int64_t *half_y);
+
 /** The best pixel. Its value is multiplied by the local factor, and not by the bias. */
 typedef struct clean_peak {
     double value;  /**< signed; 0 without a pixel */
@@ -87,6 +96,9 @@ typedef struct clean_work clean_work; /* the backend's memory */
 /** Functions that are Collective unless they say Local. */
 struct tess_clean_ops {
     const char *name;
+    /** Whether loops of this setup can't run here; `text` says why. NULL: they can.
+     *  Local. */
+    bool (*lacks)(const clean_setup *setup, int num_ranks, char *text, int size);
     tess_status (*create)(const clean_setup *setup, clean_work **work);
     void (*destroy)(clean_work *work);
     tess_status (*set_psf)(clean_work *work, int image, const tess_rows *psf);
@@ -112,15 +124,17 @@ struct tess_clean_ops {
     /** Give the residual's rows to the caller. NaN pixels stay as they are; `rms` is
      * that of the mean over the others. */
     tess_status (*finish)(clean_work *work, const tess_rows *residual, double *rms);
-    /** Add components of a scale to rows of the models, model[merged->num_images].
-     * Local. */
-    tess_status (*add)(clean_work *work, int scale, const clean_components *merged,
+    /** Add components of all scales, merged[num_scales], to rows of the models,
+     *  model[merged->num_images]. Local. */
+    tess_status (*add)(clean_work *work, const clean_components *merged,
                        const tess_rows *model);
     /** Number and time of the transforms so far. Local. */
     void (*spent)(const clean_work *work, double *transforms, double *seconds);
     /** Memory that an object would take, as tess_clean_bytes. Local. */
     void (*bytes)(const clean_setup *setup, int num_ranks, double *rank_bytes,
                   double *node_bytes);
+    /** Memory of a device that it would take; NULL: none. Local. */
+    double (*device_bytes)(const clean_setup *setup);
 };
 
 #endif

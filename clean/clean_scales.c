@@ -112,3 +112,30 @@ void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
     y_range[0] = border_y;
     y_range[1] = setup->images.ny - border_y;
 }
+
+int64_t clean_reach(const clean_setup *setup)
+{
+    int64_t reach = 0;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        const double alpha = setup->scale_px[s];
+        const int64_t over =
+            clean_kernel_half(setup->opts.shape, alpha) - clean_scale_border(alpha);
+        if (2 * over > reach) reach = 2 * over;
+    }
+    return reach;
+}
+
+static int64_t half_of(int64_t pixels, int64_t border, int64_t reach)
+{
+    return tess_max_i64(0, tess_min_i64(pixels - 1 - 2 * border, pixels / 2 + reach));
+}
+
+void clean_window_half(const clean_setup *setup, int scale, int64_t *half_x,
+                       int64_t *half_y)
+{
+    const double alpha = setup->scale_px[scale];
+    const int64_t reach = 2 * clean_kernel_half(setup->opts.shape, alpha);
+    const int64_t edge = clean_scale_border(alpha);
+    *half_x = half_of(setup->images.nx, tess_max_i64(edge, setup->border_x), reach);
+    *half_y = half_of(setup->images.ny, tess_max_i64(edge, setup->border_y), reach);
+}

@@ -12,15 +12,12 @@
 
 enum { BITS = 16, BINS = 1 << BITS };
 
-/* Values whose ranks are asked for: pixels, or their distances from a centre. */
-typedef struct values {
+/* Pixels of this rank, and those of all ranks whose order is asked for. */
+typedef struct pixels {
     tess_comm *comm;
     const row_pixels *rows;
-    bool distances;
-    double centre;
-    int64_t count; /* over all ranks */
-    int64_t *bins; /* [threads][BINS] */
-} values;
+    int64_t *bins; /* [threads][BINS]; the first is that of row_values */
+} pixels;
 
 static bool counts(const row_pixels *rows, int64_t k)
 {
@@ -29,10 +26,10 @@ static bool counts(const row_pixels *rows, int64_t k)
 }
 
 /* Whole numbers in the order of the values. */
-static uint64_t key_of(const values *from, int64_t k)
+static uint64_t key_of(const row_values *from, const row_pixels *rows, int64_t k)
 {
-    const bool is_double = from->rows->is_double;
-    double value = tess_real_at(from->rows->value, is_double, k);
+    const bool is_double = from->is_double;
+    double value = tess_real_at(rows->value, is_double, k);
     if (from->distances) value = fabs(value - from->centre);
     if (is_double) {
         uint64_t bits;
@@ -45,9 +42,9 @@ static uint64_t key_of(const values *from, int64_t k)
     return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
 }
 
-static double value_of(const values *from, uint64_t key)
+static double value_of(const row_values *from, uint64_t key)
 {
-    if (from->rows->is_double) {
+    if (from->is_double) {
         const uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
         double value;
         memcpy(&value, &bits, sizeof value);
@@ -60,19 +57,19 @@ static double value_of(const values *from, uint64_t key)
     return (double)single;
 }
 
-/* Count the values that agree with `prefix` above the bits from `shift` on, by those
- * bits, over all ranks. Collective. */
-static tess_status count_bins(values *from, uint64_t prefix, int shift)
+/* Counts pixels of host memory over all ranks: see row_values. Collective. */
+static tess_status count_pixel_bins(row_values *from, uint64_t prefix, int shift)
 {
-    const row_pixels *rows = from->rows;
+    pixels *all = from->context;
+    const row_pixels *rows = all->rows;
 #pragma omp parallel num_threads(rows->threads)
     {
-        int64_t *bins = from->bins + (int64_t)tess_omp_thread() * BINS;
+        int64_t *bins = all->bins + (int64_t)tess_omp_thread() * BINS;
         memset(bins, 0, BINS * sizeof *bins);
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < rows->count; ++k) {
             if (!counts(rows, k)) continue;
-            const uint64_t key = key_of(from, k), high = key >> shift;
+            const uint64_t key = key_of(from, rows, k), high = key >> shift;
             if (high >> BITS == prefix) ++bins[high & (BINS - 1)];
         }
         /* there may be fewer than were asked for */
@@ -80,39 +77,42 @@ static tess_status count_bins(values *from, uint64_t prefix, int shift)
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < BINS; ++b)
             for (int t = 1; t < team; ++t)
-                from->bins[b] += from->bins[(int64_t)t * BINS + b];
+                all->bins[b] += all->bins[(int64_t)t * BINS + b];
     }
-    return tess_comm_allreduce_i64(from->comm, from->bins, BINS, TESS_SUM);
+    return tess_comm_allreduce_i64(all->comm, all->bins, BINS, TESS_SUM);
 }
 
 /* The bin in which the value of rank `*place` lies, and its rank there. */
-static int64_t bin_of(const values *from, int64_t *place)
+static int64_t bin_of(const row_values *from, int64_t *place)
 {
     int64_t bin = 0;
-    while (bin < BINS - 1 && *place >= from->bins[bin])
+    const int64_t last = ((int64_t)1 << from->bits) - 1;
+    while (bin < last && *place >= from->bins[bin])
         *place -= from->bins[bin++];
     return bin;
 }
 
 /* The value of rank `place` from below, and the next unless NULL. Collective. */
-static tess_status select_pair(values *from, int64_t place, double *value, double *next)
+static tess_status select_pair(row_values *from, int64_t place, double *value,
+                               double *next)
 {
     tess_status status = TESS_OK;
-    const int bits = from->rows->is_double ? 64 : 32;
+    const int bits = from->is_double ? 64 : 32;
+    const int64_t bins = (int64_t)1 << from->bits;
     uint64_t prefix = 0;
     int64_t left = place;
-    for (int shift = bits - BITS; shift >= 0; shift -= BITS) {
-        TESS_TRY(count_bins(from, prefix, shift));
-        prefix = prefix << BITS | (uint64_t)bin_of(from, &left);
+    for (int shift = bits - from->bits; shift >= 0; shift -= from->bits) {
+        TESS_TRY(from->count_bins(from, prefix, shift));
+        prefix = prefix << from->bits | (uint64_t)bin_of(from, &left);
     }
     *value = value_of(from, prefix);
     if (!next) return TESS_OK;
     *next = *value;
-    int64_t bin = (int64_t)(prefix & (BINS - 1));
+    int64_t bin = (int64_t)(prefix & (uint64_t)(bins - 1));
     if (left + 1 < from->bins[bin] || place + 1 >= from->count) return TESS_OK;
-    while (++bin < BINS)
+    while (++bin < bins)
         if (from->bins[bin] > 0) {
-            *next = value_of(from, (prefix & ~(uint64_t)(BINS - 1)) | (uint64_t)bin);
+            *next = value_of(from, (prefix & ~(uint64_t)(bins - 1)) | (uint64_t)bin);
             return TESS_OK;
         }
     TESS_TRY(select_pair(from, place + 1, next, NULL));
@@ -121,7 +121,7 @@ cleanup:
 }
 
 /* Collective. */
-static tess_status median(values *from, double *value)
+static tess_status median(row_values *from, double *value)
 {
     tess_status status = TESS_OK;
     double low, high;
@@ -140,22 +140,35 @@ static int64_t count_pixels(const row_pixels *rows)
     return count;
 }
 
+tess_status row_values_deviation(row_values *from, double *middle, double *deviation)
+{
+    tess_status status = TESS_OK;
+    *middle = *deviation = 0;
+    from->distances = false;
+    if (from->count == 0) return TESS_OK;
+    TESS_TRY(median(from, middle));
+    from->distances = true;
+    from->centre = *middle;
+    TESS_TRY(median(from, deviation));
+cleanup:
+    return status;
+}
+
 tess_status row_deviation(tess_comm *comm, const row_pixels *rows, double *middle,
                           double *deviation)
 {
     tess_status status = TESS_OK;
-    values from = {.comm = comm, .rows = rows};
-    *middle = *deviation = 0;
-    from.bins = tess_alloc((int64_t)rows->threads * BINS, sizeof *from.bins);
-    TESS_TRY(tess_comm_agree(comm, from.bins ? TESS_OK : TESS_ERR_ALLOC));
+    pixels all = {.comm = comm, .rows = rows};
+    row_values from = {.is_double = rows->is_double,
+                       .bits = BITS,
+                       .count_bins = count_pixel_bins,
+                       .context = &all};
+    from.bins = all.bins = tess_alloc((int64_t)rows->threads * BINS, sizeof *all.bins);
+    TESS_TRY(tess_comm_agree(comm, all.bins ? TESS_OK : TESS_ERR_ALLOC));
     from.count = count_pixels(rows);
     TESS_TRY(tess_comm_allreduce_i64(comm, &from.count, 1, TESS_SUM));
-    if (from.count == 0) goto cleanup;
-    TESS_TRY(median(&from, middle));
-    from.distances = true;
-    from.centre = *middle;
-    TESS_TRY(median(&from, deviation));
+    TESS_TRY(row_values_deviation(&from, middle, deviation));
 cleanup:
-    tess_free(from.bins);
+    tess_free(all.bins);
     return status;
 }

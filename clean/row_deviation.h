@@ -27,4 +27,22 @@ typedef struct row_pixels {
 tess_status row_deviation(tess_comm *comm, const row_pixels *rows, double *middle,
                           double *deviation);
 
+/** Values whose median is asked for, wherever they are. */
+typedef struct row_values {
+    bool is_double;
+    int bits;       /**< by which they are counted at a time: 8 or 16 */
+    int64_t count;  /**< of all values */
+    bool distances; /**< distances from the centre are asked for, and not values */
+    double centre;
+    int64_t *bins; /**< [1 << bits] */
+    /** bins[] := the number of values whose keys agree with `prefix` above the bits
+     * from `shift` on, by those bits. Keys are whole numbers in the order of the
+     * values. */
+    tess_status (*count_bins)(struct row_values *from, uint64_t prefix, int shift);
+    void *context;
+} row_values;
+
+/** The same of such values; errors are those of count_bins. */
+tess_status row_values_deviation(row_values *from, double *middle, double *deviation);
+
 #endif

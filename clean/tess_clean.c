@@ -4,6 +4,7 @@
 
 #include "clean_object.h"
 #include "clean_opts.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 bool clean_records(const tess_clean *clean)
@@ -73,6 +74,36 @@ cleanup:
     return status;
 }
 
+/* The backend of the options, or that of processors if the first can't do it. Then
+ * `text` says why. Local. */
+static const tess_clean_ops *ops_for(const clean_setup *setup, int num_ranks,
+                                     char *text, int size)
+{
+    const tess_clean_ops *ops = setup->opts.method.ops;
+    text[0] = '\0';
+    if (!ops) return &tess_clean_ops_cpu;
+    return ops->lacks && ops->lacks(setup, num_ranks, text, size) ? &tess_clean_ops_cpu
+                                                                  : ops;
+}
+
+/* Chooses the same backend on all ranks. Collective. */
+static tess_status choose_ops(tess_clean *clean)
+{
+    tess_status status = TESS_OK;
+    char text[256];
+    tess_comm *comm = clean->setup.comm;
+    const tess_clean_ops *wanted = clean->setup.opts.method.ops;
+    clean->ops = ops_for(&clean->setup, tess_comm_size(comm), text, sizeof text);
+    int64_t lacks = wanted && clean->ops != wanted;
+    TESS_TRY(tess_comm_allreduce_i64(comm, &lacks, 1, TESS_MAX));
+    if (!lacks) return TESS_OK;
+    clean->ops = &tess_clean_ops_cpu;
+    tess_log_info("minor loops run on processors, because %s",
+                  text[0] ? text : "another rank's device has no room");
+cleanup:
+    return status;
+}
+
 tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
                               const tess_clean_opts *opts, tess_clean **clean_out)
 {
@@ -83,9 +114,9 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     TESS_TRY(tess_comm_agree(comm, clean ? TESS_OK : TESS_ERR_ALLOC));
     setup_fill(&clean->setup, images, opts);
     clean->setup.comm = comm;
-    clean->ops = opts->method.ops ? opts->method.ops : &tess_clean_ops_cpu;
     clean->major.phase = 1;
     TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
+    TESS_TRY(choose_ops(clean));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
     *clean_out = clean;
     clean = NULL;
@@ -114,20 +145,23 @@ void tess_clean_destroy(tess_clean *clean)
 }
 
 void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *opts,
-                      int num_ranks, double *rank_bytes, double *node_bytes)
+                      int num_ranks, tess_clean_need *need)
 {
     clean_setup setup = {0};
     const tess_rows average = average_rows(images);
+    char text[256];
     int terms;
     setup_fill(&setup, images, opts);
     clean_join_outline(images, &terms, &setup.join);
-    (opts->method.ops ? opts->method.ops : &tess_clean_ops_cpu)
-        ->bytes(&setup, num_ranks, rank_bytes, node_bytes);
+    const tess_clean_ops *ops = ops_for(&setup, num_ranks, text, sizeof text);
+    *need = (tess_clean_need){.backend = ops->name};
+    ops->bytes(&setup, num_ranks, &need->rank_bytes, &need->node_bytes);
+    if (ops->device_bytes) need->device_bytes = ops->device_bytes(&setup);
     if (setup.images.num_images != images->num_images)
-        *rank_bytes +=
+        need->rank_bytes +=
             (double)setup.images.num_images * (double)tess_rows_bytes(&average);
     if (opts->auto_mask > 0)
-        *rank_bytes += (double)(images->num_rows * images->nx) * sizeof(uint32_t);
+        need->rank_bytes += (double)(images->num_rows * images->nx) * sizeof(uint32_t);
 }
 
 tess_status clean_check_rows(const tess_clean *clean, const tess_rows *rows)

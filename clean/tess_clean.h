@@ -115,7 +115,8 @@ typedef struct tess_clean_beam {
 
 /** Who finds components, and how. */
 typedef struct tess_clean_method {
-    const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu */
+    const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu,
+                                    which runs what another backend can't */
     tess_clean_cycle cycle;    /**< zero is the first one of the list */
 } tess_clean_method;
 
@@ -243,10 +244,17 @@ void tess_clean_opts_default(tess_clean_opts *opts);
 int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *opts,
                       double *scale_px, double *bias);
 
-/** Bytes that this rank will need beside the caller's arrays, and bytes of the memory
- *  that the ranks of a node share, per node. Local. */
+/** What an object will need beside the caller's arrays. */
+typedef struct tess_clean_need {
+    const char *backend;
+    double rank_bytes;   /**< bytes of this rank */
+    double node_bytes;   /**< bytes that the ranks of a node share, per node */
+    double device_bytes; /**< bytes of its device, if it has room for all of them */
+} tess_clean_need;
+
+/** Find it. Local. */
 void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *opts,
-                      int num_ranks, double *rank_bytes, double *node_bytes);
+                      int num_ranks, tess_clean_need *need);
 
 /** Check everything and allocate what does not depend on data. Arguments are copied but
  *  for `comm`, which is borrowed. TESS_ERR_USAGE: a gain or mgain outside (0, 1], a

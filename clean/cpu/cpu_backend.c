@@ -29,20 +29,6 @@ static bool has_own_mean(const clean_setup *setup)
            setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
 }
 
-/* Padding that transforms need beside the image and the PSF, because kernels reach
- * beyond the border that a scale keeps. */
-static int64_t reach_of(const clean_setup *setup)
-{
-    int64_t reach = 0;
-    for (int s = 0; s < setup->num_scales; ++s) {
-        const double alpha = setup->scale_px[s];
-        const int64_t over =
-            clean_kernel_half(setup->opts.shape, alpha) - clean_scale_border(alpha);
-        if (2 * over > reach) reach = 2 * over;
-    }
-    return reach;
-}
-
 static tess_convolve_opts transforms_of(const clean_setup *setup)
 {
     const tess_clean_images *images = &setup->images;
@@ -50,7 +36,7 @@ static tess_convolve_opts transforms_of(const clean_setup *setup)
                                 .ny = images->ny,
                                 .row_first = images->row_first,
                                 .num_rows = images->num_rows,
-                                .reach = reach_of(setup),
+                                .reach = clean_reach(setup),
                                 .uses = USES,
                                 .is_double = setup->opts.is_double,
                                 .repeatable = setup->opts.repeatable,
@@ -66,7 +52,7 @@ static tess_status allocate_slots(clean_work *work)
     for (int k = 0; k < num_slots(work); ++k) {
         cpu_slot *slot = &work->slot[k];
         slot->scale = -1;
-        slot->image = k > 0 && cpu_has_mean(work->setup)
+        slot->image = k > 0 && clean_has_mean(work->setup)
                           ? work->slot[0].image
                           : cpu_arrays_create(layers, work->pixels, work->real_bytes);
         if (!slot->image) TESS_FAIL(TESS_ERR_ALLOC, "residual images to clean");
@@ -93,7 +79,7 @@ static tess_status allocate(clean_work *work)
     work->psf = cpu_arrays_create(images, work->columns, line);
     if (work->layers.basis)
         work->mean.spectrum = work->layers.residual[0];
-    else if (cpu_has_mean(setup))
+    else if (clean_has_mean(setup))
         work->mean.spectrum = tess_alloc_zero(work->columns, line);
     work->kernel = tess_alloc_zero(setup->num_scales, sizeof *work->kernel);
     work->psf_peak =
@@ -106,7 +92,7 @@ static tess_status allocate(clean_work *work)
                                         sizeof *work->room.joined);
     if (!work->room.joined || !work->psf || !work->kernel || !work->psf_peak ||
         !work->allowed || !work->is_nan || !work->room.view || !work->room.allowed ||
-        (cpu_has_mean(setup) && !work->mean.spectrum))
+        (clean_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS) {
         work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
@@ -131,7 +117,7 @@ static void cpu_destroy(clean_work *work)
     tess_free(work->room.view);
     for (int k = 0; k < 2; ++k) {
         if (has_own_mean(work->setup)) tess_free(work->slot[k].mean);
-        if (k == 0 || !cpu_has_mean(work->setup))
+        if (k == 0 || !clean_has_mean(work->setup))
             cpu_arrays_free(work->slot[k].image, work->layers.count);
         tess_free(work->slot[k].row_peak);
     }
@@ -181,19 +167,19 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
     const clean_work like = {.setup = setup};
     const tess_convolve_opts transforms = transforms_of(setup);
     const double real_bytes = setup->opts.is_double ? 8 : 4;
-    const bool sums = cpu_layers_are_sums(setup);
-    const double images = setup->images.num_images, layers = cpu_layers_count(setup);
+    const bool sums = clean_layers_are_sums(setup);
+    const double images = setup->images.num_images, layers = clean_layers_count(setup);
     const double pixels = (double)(setup->images.num_rows * setup->images.nx);
     double plan, spectrum, kernels = 0;
     tess_convolve_bytes(&transforms, &plan, &spectrum);
     for (int s = 0; s < setup->num_scales; ++s)
         kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
     const double means = has_own_mean(setup) ? num_slots(&like) : 0;
-    const double sets = cpu_has_mean(setup) ? 1 : num_slots(&like);
+    const double sets = clean_has_mean(setup) ? 1 : num_slots(&like);
     const double spectra = images + layers + kernels +
-                           (sums                  ? layers + cpu_layers_psfs(setup)
-                            : cpu_has_mean(setup) ? 1
-                                                  : 0);
+                           (sums                    ? layers + clean_layers_psfs(setup)
+                            : clean_has_mean(setup) ? 1
+                                                    : 0);
     *rank_bytes = plan + spectrum * spectra / num_ranks +
                   pixels * ((sets * layers + means) * real_bytes + 2);
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS)
@@ -262,13 +248,7 @@ cleanup:
 
 static void cpu_psf_peaks(const clean_work *work, double *peak)
 {
-    const clean_setup *setup = work->setup;
-    for (int s = 0; s < setup->num_scales; ++s) {
-        peak[s] = 0;
-        for (int k = 0; k < setup->images.num_images; ++k)
-            peak[s] += setup->join.share[k] / setup->join.all *
-                       work->psf_peak[k * setup->num_scales + s];
-    }
+    clean_psf_peaks(work->setup, work->psf_peak, peak);
 }
 
 /* ---- residuals ---- */

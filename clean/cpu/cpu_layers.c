@@ -30,63 +30,6 @@ void cpu_arrays_free(void **array, int count)
     tess_free(array);
 }
 
-bool cpu_layers_are_sums(const clean_setup *setup)
-{
-    const clean_join *join = &setup->join;
-    return cpu_has_mean(setup) && join->num_pol == 1 &&
-           join->spectrum.kind == TESS_CLEAN_POLYNOMIAL &&
-           join->spectrum.num_terms < setup->images.num_images &&
-           fabs(join->all - 1) < 1e-9;
-}
-
-int cpu_layers_count(const clean_setup *setup)
-{
-    return cpu_layers_are_sums(setup) ? setup->join.spectrum.own_terms[0]
-                                      : setup->images.num_images;
-}
-
-int cpu_layers_psfs(const clean_setup *setup)
-{
-    const int layers = cpu_layers_count(setup);
-    return cpu_layers_are_sums(setup) ? layers * (layers + 1) / 2 : layers;
-}
-
-/* Σ_c w_c a_c b_c over the channels. */
-static double product(const clean_join *join, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int c = 0; c < join->num_channels; ++c)
-        sum += join->weight[c] * a[c] * b[c];
-    return sum;
-}
-
-/* Makes orthonormal polynomials from powers by Gram and Schmidt's method. It is applied
- * twice, because rounding errors of a single pass grow with the number of terms. */
-static void fill_basis(const clean_setup *setup, cpu_layers *layers)
-{
-    const clean_join *join = &setup->join;
-    const int channels = join->num_channels;
-    for (int t = 0; t < layers->count; ++t) {
-        double *own = layers->basis + (int64_t)t * channels;
-        for (int c = 0; c < channels; ++c)
-            own[c] = t == 0 ? 1 : own[c - channels] * join->spectrum.at[c];
-        for (int pass = 0; pass < 2; ++pass)
-            for (int u = 0; u < t; ++u) {
-                const double *other = layers->basis + (int64_t)u * channels;
-                const double share = product(join, own, other);
-                for (int c = 0; c < channels; ++c)
-                    own[c] -= share * other[c];
-            }
-        const double norm = 1 / sqrt(product(join, own, own));
-        for (int c = 0; c < channels; ++c)
-            own[c] *= norm;
-    }
-    for (int t = 0; t < layers->count; ++t)
-        for (int c = 0; c < channels; ++c)
-            layers->weights[t * channels + c] =
-                join->weight[c] * layers->basis[t * channels + c];
-}
-
 static tess_status create_sums(clean_work *work)
 {
     tess_status status = TESS_OK;
@@ -99,7 +42,7 @@ static tess_status create_sums(clean_work *work)
     layers->weights = tess_alloc_zero(values, sizeof *layers->weights);
     if (!layers->psf || !layers->sum || !layers->basis || !layers->weights)
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
-    fill_basis(work->setup, layers);
+    clean_layers_basis(work->setup, layers->basis, layers->weights);
 cleanup:
     return status;
 }
@@ -108,12 +51,12 @@ tess_status cpu_layers_create(clean_work *work)
 {
     tess_status status = TESS_OK;
     cpu_layers *layers = &work->layers;
-    layers->count = cpu_layers_count(work->setup);
-    layers->num_psf = cpu_layers_psfs(work->setup);
+    layers->count = clean_layers_count(work->setup);
+    layers->num_psf = clean_layers_psfs(work->setup);
     layers->residual =
         cpu_arrays_create(layers->count, work->columns, cpu_line_bytes(work));
     if (!layers->residual) TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
-    if (cpu_layers_are_sums(work->setup)) TESS_TRY(create_sums(work));
+    if (clean_layers_are_sums(work->setup)) TESS_TRY(create_sums(work));
 cleanup:
     return status;
 }
@@ -170,7 +113,7 @@ static void make_psfs(const clean_work *work, int64_t column)
     const int images = work->setup->images.num_images;
     for (int t = 0; t < layers->count; ++t)
         for (int u = 0; u <= t; ++u) {
-            void *to = cpu_column(work, layers->psf[cpu_layers_psf(t, u)], column);
+            void *to = cpu_column(work, layers->psf[clean_layers_psf(t, u)], column);
             memset(to, 0, cpu_line_bytes(work));
             for (int c = 0; c < images; ++c)
                 if (cpu_has_data(work, c))
@@ -202,7 +145,8 @@ void cpu_layers_less(clean_work *work, int layer, const void *kernel, int64_t co
     cpu_column_add(work, line, 1, cpu_column(work, layers->sum[layer], column));
     for (int u = 0; u < layers->count; ++u)
         cpu_column_less_product(
-            work, line, cpu_column(work, layers->psf[cpu_layers_psf(layer, u)], column),
+            work, line,
+            cpu_column(work, layers->psf[clean_layers_psf(layer, u)], column),
             cpu_column(work, layers->residual[u], column));
 }
 

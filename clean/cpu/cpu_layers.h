@@ -1,31 +1,16 @@
 /** @file cpu_layers.h  (private to clean/)
  *  What the cpu backend holds images and spectra of. Layers are the residual images, or
- *  fewer sums of them.
- *
- *  The spectrum of a component is a polynomial of T terms, which is fitted to C
- *  channels of weights w_c. Let b_t be polynomials with Σ_c w_c b_tc b_uc = 1 for
- *  t = u, else 0. Then a component depends on the T sums g_t = Σ_c w_c b_tc R_c of the
- *  residuals alone: its value in channel c is Σ_t g_t b_tc, times the gain. It changes
- *  g_u by the sum over t of g_t times the PSF Σ_c w_c b_tc b_uc PSF_c. The first sum is
- *  the mean, as b_0 = 1. So for T < C the sums are the layers. Sums and PSFs of this
- *  kind are those of Rau & Cornwell (2011, A&A 532, A71, sections 3 and 4), with
- *  orthonormal polynomials for powers.
+ *  fewer sums of them (clean_layers.h).
  */
 #ifndef TESS_CLEAN_CPU_LAYERS_H
 #define TESS_CLEAN_CPU_LAYERS_H
 
+#include "clean_layers.h"
 #include "cpu_work.h"
 
 /** `count` arrays of zeros, or NULL. Local. */
 void **cpu_arrays_create(int count, int64_t elements, size_t bytes);
 void cpu_arrays_free(void **array, int count); /**< NULL is fine. Local. */
-
-/** Number of layers, and of PSFs between them. Local. */
-int cpu_layers_count(const clean_setup *setup);
-int cpu_layers_psfs(const clean_setup *setup);
-
-/** Whether layers are sums of images. Local. */
-bool cpu_layers_are_sums(const clean_setup *setup);
 
 /** Allocate memory. TESS_ERR_ALLOC. Local. */
 tess_status cpu_layers_create(clean_work *work);

@@ -360,29 +360,40 @@ static void add_to_row(const tess_clean_images *images, int64_t row,
 
 /* At each pixel of a component, adds a kernel that is multiplied by its flux, in double
  * precision. */
-tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
+static tess_status add_scale(const clean_setup *setup, int scale,
+                             const clean_components *merged, const tess_rows *view)
+{
+    tess_status status = TESS_OK;
+    const double alpha = setup->scale_px[scale];
+    const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
+    double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
+    if (!kernel) TESS_FAIL(TESS_ERR_ALLOC, "kernel of scale %g", alpha);
+    clean_kernel_fill(setup->opts.shape, alpha, kernel);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(setup->opts.threads)
+    for (int64_t row = 0; row < setup->images.num_rows; ++row)
+        add_to_row(&setup->images, row, merged, half, kernel, view);
+cleanup:
+    tess_free(kernel);
+    return status;
+}
+
+tess_status cpu_add(clean_work *work, const clean_components *merged,
                     const tess_rows *model)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
-    const double alpha = setup->scale_px[scale];
-    const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
     const int images = merged->num_images;
-    double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
     tess_rows *view = tess_alloc_zero(images, sizeof *view);
-    if (!kernel || !view) TESS_FAIL(TESS_ERR_ALLOC, "kernel of scale %g", alpha);
-    clean_kernel_fill(setup->opts.shape, alpha, kernel);
+    if (!view) TESS_FAIL(TESS_ERR_ALLOC, "models");
     for (int k = 0; k < images; ++k)
         TESS_TRY(tess_rows_edit(&model[k], true, &view[k]));
-#pragma omp parallel for schedule(dynamic, 8) num_threads(setup->opts.threads)
-    for (int64_t row = 0; row < setup->images.num_rows; ++row)
-        add_to_row(&setup->images, row, merged, half, kernel, view);
+    for (int s = 0; s < setup->num_scales; ++s)
+        if (merged[s].count > 0) TESS_TRY(add_scale(setup, s, &merged[s], view));
     for (int k = 0; k < images; ++k)
         TESS_TRY(tess_rows_put_back(&model[k], &view[k]));
 cleanup:
     for (int k = 0; view && k < images; ++k)
         tess_rows_free(&view[k]);
     tess_free(view);
-    tess_free(kernel);
     return status;
 }

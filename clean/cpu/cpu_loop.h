@@ -15,7 +15,7 @@
 TESS_CLEAN_CYCLES(TESS_CLEAN_CYCLE_DECLARED)
 #undef TESS_CLEAN_CYCLE_DECLARED
 
-tess_status cpu_add(clean_work *work, int scale, const clean_components *merged,
+tess_status cpu_add(clean_work *work, const clean_components *merged,
                     const tess_rows *model);
 
 #endif

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clean_layers.h"
+
 /** Neighbouring pixels of a row in a list of candidates. */
 typedef struct cpu_run {
     int64_t first; /**< place in the list */
@@ -18,15 +20,9 @@ typedef struct cpu_run {
  *  they are 0. */
 typedef struct cpu_psf {
     const void *const *row; /**< one PSF, or for each pixel the values of all PSFs
-                                 between layers, in their order (cpu_layers_psf) */
+                                 between layers, in their order (clean_layers_psf) */
     int64_t half_x, half_y;
 } cpu_psf;
-
-/** The PSF by which layers `a` and `b` change each other. Local. */
-static inline int cpu_layers_psf(int a, int b)
-{
-    return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
-}
 
 /** A component of several layers. */
 typedef struct cpu_component {

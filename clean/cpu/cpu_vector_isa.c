@@ -100,7 +100,7 @@ static inline double largest_sum(const double *value, const double *factor, int 
                 for (int u = 0; u < terms; ++u) {                                      \
                     double sum = 0;                                                    \
                     for (int t = 0; t < terms; ++t)                                    \
-                        sum += flux[t] * (double)from[cpu_layers_psf(t, u)];           \
+                        sum += flux[t] * (double)from[clean_layers_psf(t, u)];         \
                     to[k * terms + u] -= sum;                                          \
                 }                                                                      \
             best = largest_sum(to, own, terms, positive, begin, end, best);            \

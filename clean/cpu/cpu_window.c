@@ -39,23 +39,6 @@ struct cpu_window {
     int num_made;
 };
 
-static int64_t half_of(int64_t pixels, int64_t border, int64_t reach)
-{
-    return tess_max_i64(0, tess_min_i64(pixels - 1 - 2 * border, pixels / 2 + reach));
-}
-
-/* Computes how far a window reaches to each side of the centre [pixels]: as far as
- * candidates of the scale can lie apart, and as far as the PSF reaches. */
-static void find_half(const clean_setup *setup, int scale, int64_t *half_x,
-                      int64_t *half_y)
-{
-    const double alpha = setup->scale_px[scale];
-    const int64_t reach = 2 * clean_kernel_half(setup->opts.shape, alpha);
-    const int64_t edge = clean_scale_border(alpha);
-    *half_x = half_of(setup->images.nx, tess_max_i64(edge, setup->border_x), reach);
-    *half_y = half_of(setup->images.ny, tess_max_i64(edge, setup->border_y), reach);
-}
-
 /* The number of values from one row to the next. */
 static int64_t stride_of(int64_t half_x)
 {
@@ -74,10 +57,10 @@ static int64_t part_bytes(const clean_setup *setup, int64_t size, int64_t *most_
     *most_rows = 1;
     for (int s = 0; s < setup->num_scales; ++s) {
         int64_t half_x, half_y;
-        find_half(setup, s, &half_x, &half_y);
+        clean_window_half(setup, s, &half_x, &half_y);
         const int64_t rows = 2 * half_y + 1;
         bytes = tess_max_i64(bytes, share(rows, size) * stride_of(half_x) *
-                                        cpu_layers_psfs(setup) *
+                                        clean_layers_psfs(setup) *
                                         (setup->opts.is_double ? 8 : 4));
         *most_rows = tess_max_i64(*most_rows, rows);
     }
@@ -89,9 +72,9 @@ double cpu_window_kept_bytes(const clean_setup *setup)
     double bytes = 0;
     for (int s = 0; s < setup->num_scales; ++s) {
         int64_t half_x, half_y;
-        find_half(setup, s, &half_x, &half_y);
+        clean_window_half(setup, s, &half_x, &half_y);
         bytes += (double)((2 * half_y + 1) * stride_of(half_x)) *
-                 cpu_layers_psfs(setup) * (setup->opts.is_double ? 8 : 4);
+                 clean_layers_psfs(setup) * (setup->opts.is_double ? 8 : 4);
     }
     return bytes;
 }
@@ -140,8 +123,8 @@ tess_status cpu_window_create(clean_work *work, cpu_window **window_out)
     cpu_window *window = tess_alloc_zero(1, sizeof *window);
     TESS_TRY(tess_comm_agree(comm, window ? TESS_OK : TESS_ERR_ALLOC));
     window->real_bytes = work->real_bytes;
-    window->width = cpu_layers_are_sums(setup) ? cpu_layers_psfs(setup) : 1;
-    window->num = cpu_layers_psfs(setup) / window->width;
+    window->width = clean_layers_are_sums(setup) ? clean_layers_psfs(setup) : 1;
+    window->num = clean_layers_psfs(setup) / window->width;
     window->scale = -1;
     TESS_TRY(tess_comm_node(comm, &window->node));
     TESS_TRY(find_places(window, comm));
@@ -346,7 +329,7 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     /* no rank may still be reading the rows that are overwritten next */
     TESS_TRY(tess_window_meet(window->shared, 0));
     window->scale = scale;
-    find_half(work->setup, scale, &window->half_x, &window->half_y);
+    clean_window_half(work->setup, scale, &window->half_x, &window->half_y);
     window->stride = stride_of(window->half_x);
     for (int k = 0; k < window->num; ++k) {
         TESS_TRY(fill_rows(work, window, k));

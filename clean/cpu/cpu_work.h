@@ -98,15 +98,6 @@ static inline bool cpu_has_data(const clean_work *work, int image)
     return work->setup->join.weight[image] > 0;
 }
 
-/** Whether the mean of several images has a spectrum of its own. A scale is then
- *  measured by one transform. The images are made for the scale that is cleaned. Roots
- *  and squares have no such spectrum. Local. */
-static inline bool cpu_has_mean(const clean_setup *setup)
-{
-    return clean_is_multiscale(setup) && setup->images.num_images > 1 &&
-           clean_join_is_linear(&setup->join);
-}
-
 static inline size_t cpu_line_bytes(const clean_work *work)
 {
     return (size_t)work->length * 2 * work->real_bytes;

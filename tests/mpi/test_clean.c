@@ -24,7 +24,8 @@ enum { NX = 60, NY = 48 };
 
 static tess_comm *world;
 static int rank, size;
-static const tess_place *place; /* of the images; NULL: host memory */
+static const tess_place *place;   /* of the images; NULL: host memory */
+static const tess_clean_ops *ops; /* of the tested backend; NULL: the cpu's */
 
 typedef struct field {
     tess_clean_images images;
@@ -115,6 +116,7 @@ static void make(field *f, int slabs, bool multiscale)
     *f = (field){.images = {.nx = NX, .ny = NY, .num_images = 1}};
     slab_of(slabs, NY, rank, size, &f->images.row_first, &f->images.num_rows);
     tess_clean_opts_default(&f->opts);
+    f->opts.method.ops = ops;
     f->opts.niter = 2000;
     f->opts.multiscale = multiscale;
     f->opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
@@ -531,24 +533,24 @@ static void test_bytes(void **state)
     tess_clean_images images = {
         .nx = NX, .ny = NY, .num_rows = NY, .num_images = NUM_IMAGES};
     tess_clean_opts opts;
-    double mean, terms, squares, roots, node;
+    tess_clean_need mean, terms, squares, roots;
     tess_clean_opts_default(&opts);
     opts.multiscale = opts.is_double = true;
     opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
-    tess_clean_bytes(&images, &opts, 1, &mean, &node);
+    tess_clean_bytes(&images, &opts, 1, &mean);
     images.join.spectrum = TESS_CLEAN_POLYNOMIAL;
     images.join.num_terms = 2;
-    tess_clean_bytes(&images, &opts, 1, &terms, &node);
+    tess_clean_bytes(&images, &opts, 1, &terms);
     images.join = (tess_clean_join){.squared = true};
-    tess_clean_bytes(&images, &opts, 1, &squares, &node);
+    tess_clean_bytes(&images, &opts, 1, &squares);
     images.join = (tess_clean_join){.num_pol = 2};
-    tess_clean_bytes(&images, &opts, 1, &roots, &node);
+    tess_clean_bytes(&images, &opts, 1, &roots);
     /* less the mean's spectrum, which is padded to 3 rows at most */
-    assert_true(squares - mean > (NUM_IMAGES - 4) * rows);
-    assert_true(squares - mean < NUM_IMAGES * rows);
+    assert_true(squares.rank_bytes - mean.rank_bytes > (NUM_IMAGES - 4) * rows);
+    assert_true(squares.rank_bytes - mean.rank_bytes < NUM_IMAGES * rows);
     /* two terms stand for eight images, and have fewer spectra, too */
-    assert_true(mean - terms > (NUM_IMAGES - 2) * rows);
-    assert_true(roots == squares);
+    assert_true(mean.rank_bytes - terms.rank_bytes > (NUM_IMAGES - 2) * rows);
+    assert_true(roots.rank_bytes == squares.rank_bytes);
 }
 
 /* Images live where the tested backend computes. */
@@ -558,6 +560,7 @@ static bool find_place(void)
     if (tess_backend_find(test_backend(), &backend) != TESS_OK) return false;
     if (backend->start && backend->start(NULL, rank, size) != TESS_OK) return false;
     place = backend->place;
+    ops = backend->clean;
     return true;
 }
 

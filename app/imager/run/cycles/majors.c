@@ -54,14 +54,14 @@ double majors_bytes(const image_run *run)
     const tess_clean_opts minor = majors_minor_opts(run, &beam);
     const double pixels = (double)images.num_rows * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));
-    double rank_bytes, node_bytes;
-    tess_clean_bytes(&images, &minor, ranks, &rank_bytes, &node_bytes);
+    tess_clean_need need;
+    tess_clean_bytes(&images, &minor, ranks, &need);
     /* dirty images, PSFs and restored images of channels that are cleaned together wait
-     * until all are written, and so does a first residual; maps are made after the minor
-     * loops */
+     * until all are written, and so does a first residual; maps are made after the
+     * minor loops */
     const int kinds = (channels > 1 ? 3 : 0) + opts->clean.first_residual;
     const double waiting = pixels * (is_double ? 8 : 4) * kinds;
-    const double loops = num_pol / pols * (rank_bytes + node_bytes / ranks);
+    const double loops = num_pol / pols * (need.rank_bytes + need.node_bytes / ranks);
     return num_pol * channels * (kept + waiting) +
            fmax(loops, spectral_maps_bytes(opts, pixels));
 }
