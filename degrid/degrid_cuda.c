@@ -56,6 +56,7 @@ extern const tess_place tess_device_place;
 extern const tess_grid_ops tess_grid_ops_cuda;
 extern const tess_degrid_ops tess_degrid_ops_cuda;
 extern const tess_planes_ops tess_planes_ops_cuda;
+extern const tess_clean_ops tess_clean_ops_cuda;
 extern const tess_backend tess_backend_cuda;
 
 const tess_backend tess_backend_cuda = {.name = "cuda",
@@ -71,4 +72,5 @@ const tess_backend tess_backend_cuda = {.name = "cuda",
                                         .place = &tess_device_place,
                                         .grid = &tess_grid_ops_cuda,
                                         .degrid = &tess_degrid_ops_cuda,
-                                        .planes = &tess_planes_ops_cuda};
+                                        .planes = &tess_planes_ops_cuda,
+                                        .clean = &tess_clean_ops_cuda};

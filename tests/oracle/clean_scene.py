@@ -2,11 +2,14 @@
 loop of Högbom, and multiscale CLEAN by its definition, with every image convolved as a whole."""
 import os
 import subprocess
+import sys
 
 import numpy as np
 
 ARRAYS = os.environ.get("TESS_CLEAN_ARRAYS", "build/tests/clean_arrays")
 MPIEXEC = os.environ.get("TESS_MPIEXEC") or "mpirun"
+if "--backend" in sys.argv:  # which clean_arrays tests
+    os.environ["TESS_TEST_BACKEND"] = sys.argv[sys.argv.index("--backend") + 1]
 
 
 def convolve(image, psf):

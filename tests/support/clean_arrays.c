@@ -35,12 +35,15 @@ typedef struct clean_job {
 
 static FILE *components; /* of rank 0 */
 
-/* The cpu backend's sub-minor loop, whose components are written down. */
+static const tess_clean_ops *tested; /* of the backend that TESS_TEST_BACKEND names */
+static tess_clean_ops told_ops;
+
+/* The tested backend's sub-minor loop, whose components are written down. */
 static tess_status told_loop(clean_work *work, clean_loop *loop,
                              clean_components *found)
 {
     const int64_t before = found->count;
-    const tess_status status = tess_clean_ops_cpu.loop(work, loop, found);
+    const tess_status status = tested->loop(work, loop, found);
     for (int64_t k = before; status == TESS_OK && components && k < found->count; ++k) {
         const double record[2] = {loop->scale, (double)found->index[k]};
         fwrite(record, sizeof record, 1, components);
@@ -50,7 +53,38 @@ static tess_status told_loop(clean_work *work, clean_loop *loop,
     return status;
 }
 
-static tess_clean_ops told_ops;
+/* Takes the functions of a backend. */
+static void test(const tess_clean_ops *ops)
+{
+    tested = ops;
+    told_ops = *ops;
+    told_ops.loop = told_loop;
+}
+
+/* What the tested backend can't do is tested on processors, as the library does it. */
+static bool told_lacks(const clean_setup *setup, int num_ranks, char *text, int size)
+{
+    if (tested->lacks && tested->lacks(setup, num_ranks, text, size)) {
+        fprintf(stderr, "on processors: %s\n", text);
+        test(&tess_clean_ops_cpu);
+    }
+    return false;
+}
+
+static tess_status find_backend(const clean_job *job)
+{
+    tess_status status = TESS_OK;
+    const char *name = getenv("TESS_TEST_BACKEND");
+    const tess_backend *backend;
+    TESS_TRY(tess_backend_find(name ? name : "cpu", &backend));
+    if (backend->start)
+        TESS_TRY(
+            backend->start(NULL, tess_comm_rank(job->comm), tess_comm_size(job->comm)));
+    test(backend->clean ? backend->clean : &tess_clean_ops_cpu);
+    told_ops.lacks = told_lacks;
+cleanup:
+    return status;
+}
 
 static FILE *file_of(const clean_job *job, const char *name, const char *mode)
 {
@@ -232,8 +266,7 @@ int main(int argc, char **argv)
     if (tess_comm_start(&argc, &argv, &job.comm) != TESS_OK || argc < 4) return 2;
     const int rank = tess_comm_rank(job.comm), size = tess_comm_size(job.comm);
     tess_clean_opts_default(&job.opts);
-    told_ops = tess_clean_ops_cpu;
-    told_ops.loop = told_loop;
+    if (find_backend(&job) != TESS_OK) return 2;
     job.opts.method.ops = &told_ops;
     job.folder = argv[1];
     job.images = (tess_clean_images){.nx = atoll(argv[2]),

@@ -1,0 +1,449 @@
+/* The sub-minor loop on the device: see cuda_cycle.h.
+ *
+ * In each iteration a block finds the best of its candidates, tells it to all blocks,
+ * and learns theirs. Every block then knows the component, and subtracts its PSF at
+ * each of its own candidates. The values and places of these are in the block's shared
+ * memory if they fit. Products and sums are rounded one by one, as on a processor, and
+ * each candidate is worked on by itself. So the components do not depend on the number
+ * of blocks.
+ *
+ * A message is a row of words of 64 bits, each of them half of a number, and the
+ * iteration that it belongs to: a word is there when its iteration is. Blocks use two
+ * rows in turn. A block that writes a row has read what all blocks told an iteration
+ * before, and they have read this row by then.
+ *
+ * Expected limit: the latency of memory, about 1 µs for a PSF's value and 1 µs for the
+ * messages. */
+#include "cuda_cycle.h"
+
+#include "cuda_metric.cuh"
+#include "tess_cuda_launch.cuh"
+
+namespace
+{
+
+enum {
+    LANES = 32,
+#ifdef SIMT_EMULATED
+    MOST_THREADS = 64, /* each switch from thread to thread takes time there */
+#else
+    MOST_THREADS = 512,
+#endif
+    MOST_WARPS = MOST_THREADS / LANES,
+    HEAD_WORDS = 3, /* of a message: metric and place */
+    AHEAD = 4       /* candidates of a thread whose PSFs are read at a time */
+};
+
+typedef unsigned long long word;
+
+/* What a launch needs beside the loop. */
+struct launch {
+    int64_t share; /* candidates of a block */
+    bool in_shared;
+    word *message; /* [2][blocks][words] */
+    int words;
+    cuda_cycle_end *end;
+};
+
+/* A block's candidates: in its shared memory, or in the list. */
+struct share {
+    int64_t first, count, stride; /* stride: from layer to layer */
+    double *value;
+    int32_t *x, *y;
+    const double *factor;
+};
+
+struct best {
+    double metric;
+    int place; /* in the list; −1: none */
+};
+
+/* What all threads of a block know about the iteration. */
+struct component {
+    best chosen;
+    best of_warp[MOST_WARPS];
+    double found[CUDA_MOST_LAYERS], value[CUDA_MOST_LAYERS];
+    int x, y;
+};
+
+__device__ double size_of(const cuda_cycle &c, double metric)
+{
+    return c.positive ? metric : fabs(metric);
+}
+
+__device__ best better(const cuda_cycle &c, const best &a, const best &b)
+{
+    const double size_a = size_of(c, a.metric), size_b = size_of(c, b.metric);
+    if (a.place < 0 || b.place < 0) return a.place < 0 ? b : a;
+    if (size_a != size_b) return size_a > size_b ? a : b;
+    return a.place < b.place ? a : b;
+}
+
+__device__ best best_of_warp(const cuda_cycle &c, best own)
+{
+    for (int step = LANES / 2; step > 0; step /= 2) {
+        best other;
+        other.metric = __shfl_xor_sync(~0u, own.metric, step);
+        other.place = __shfl_xor_sync(~0u, own.place, step);
+        own = better(c, own, other);
+    }
+    return own;
+}
+
+/* ---- candidates ---- */
+
+struct value_of {
+    const double *value;
+    int64_t stride;
+    __device__ double operator()(int layer) const
+    {
+        return value[layer * stride];
+    }
+};
+
+template <bool MANY>
+__device__ double metric_of(const cuda_cycle &c, const share &own, int64_t k)
+{
+    double metric = own.value[k];
+    if (MANY && !c.sums)
+        metric = cuda_metric(c.join, value_of{own.value + k, own.stride});
+    return own.factor ? __dmul_rn(metric, own.factor[k]) : metric;
+}
+
+/* A thread's best after it has looked at candidate k; candidates come in their order.
+ */
+__device__ void look_at(const cuda_cycle &c, const share &own, int64_t k, double metric,
+                        best *chosen)
+{
+    const double size = size_of(c, metric);
+    if (size > (chosen->place < 0 ? 0 : size_of(c, chosen->metric)))
+        *chosen = best{metric, (int)(own.first + k)};
+}
+
+/* Changes of a candidate's layers by the component, whose PSFs are at `psf`. */
+template <typename R>
+__device__ void subtract_layers(const cuda_cycle &c, const component &of, const R *psf,
+                                double *value, int64_t stride)
+{
+    const int layers = c.list.num_layers;
+    for (int u = 0; u < layers; ++u) {
+        double less = 0;
+        if (!c.sums) {
+            if (c.has_data[u]) less = __dmul_rn(of.value[u], (double)__ldg(psf + u));
+        } else
+            for (int t = 0; t < layers; ++t) {
+                const int pair = t > u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
+                less =
+                    __dadd_rn(less, __dmul_rn(of.value[t], (double)__ldg(psf + pair)));
+            }
+        value[u * stride] = __dsub_rn(value[u * stride], less);
+    }
+}
+
+/* The PSFs at a candidate; NULL: it is out of their reach. */
+template <typename R>
+__device__ const R *psf_at(const cuda_window &window, int64_t dx, int64_t dy)
+{
+    if (dx < -window.half_x || dx > window.half_x || dy < -window.half_y ||
+        dy > window.half_y)
+        return nullptr;
+    return (const R *)window.value +
+           ((dy + window.half_y) * window.stride + dx + window.half_x) * window.width;
+}
+
+/* Subtracts the component from this thread's candidates of one layer. Returns their
+ * best. Several PSFs are asked for before the first is used. */
+template <typename R>
+__device__ best subtract_single(const cuda_cycle &c, const component &of,
+                                const share &own)
+{
+    best chosen = {0, -1};
+    for (int64_t from = threadIdx.x; from < own.count;
+         from += (int64_t)AHEAD * blockDim.x) {
+        double psf[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            const int64_t k = from + a * (int64_t)blockDim.x;
+            const R *at = nullptr;
+            if (k < own.count)
+                at = psf_at<R>(c.window, own.x[k] - of.x, own.y[k] - of.y);
+            psf[a] = at ? (double)__ldg(at) : 0;
+        }
+#pragma unroll
+        for (int a = 0; a < AHEAD; ++a) {
+            const int64_t k = from + a * (int64_t)blockDim.x;
+            if (k >= own.count) break;
+            own.value[k] = __dsub_rn(own.value[k], __dmul_rn(of.value[0], psf[a]));
+            look_at(c, own, k, metric_of<false>(c, own, k), &chosen);
+        }
+    }
+    return chosen;
+}
+
+template <typename R>
+__device__ best subtract_many(const cuda_cycle &c, const component &of,
+                              const share &own)
+{
+    best chosen = {0, -1};
+    for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
+        const R *psf = psf_at<R>(c.window, own.x[k] - of.x, own.y[k] - of.y);
+        if (psf) subtract_layers(c, of, psf, own.value + k, own.stride);
+        look_at(c, own, k, metric_of<true>(c, own, k), &chosen);
+    }
+    return chosen;
+}
+
+template <bool MANY> __device__ best first_best(const cuda_cycle &c, const share &own)
+{
+    best chosen = {0, -1};
+    for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x)
+        look_at(c, own, k, metric_of<MANY>(c, own, k), &chosen);
+    return chosen;
+}
+
+/* ---- messages ---- */
+
+__device__ void tell(word *to, unsigned iteration, unsigned half)
+{
+    *(volatile word *)to = (word)iteration << 32 | half;
+}
+
+__device__ unsigned hear(const word *from, unsigned iteration)
+{
+    word heard;
+    do
+        heard = *(const volatile word *)from;
+    while ((unsigned)(heard >> 32) != iteration);
+    return (unsigned)heard;
+}
+
+__device__ void tell_number(word *to, unsigned iteration, double number)
+{
+    const word bits = (word)__double_as_longlong(number);
+    tell(to, iteration, (unsigned)bits);
+    tell(to + 1, iteration, (unsigned)(bits >> 32));
+}
+
+__device__ double hear_number(const word *from, unsigned iteration)
+{
+    const word low = hear(from, iteration), high = hear(from + 1, iteration);
+    return __longlong_as_double((long long)(high << 32 | low));
+}
+
+/* The first warp tells the block's best candidate with the values of its layers, and
+ * learns the best of all blocks. */
+__device__ void agree(const cuda_cycle &c, const launch &with, const share &own,
+                      unsigned iteration, best mine, component *of)
+{
+    const int lane = threadIdx.x, layers = c.list.num_layers;
+    word *row = with.message + (int64_t)(iteration % 2) * gridDim.x * with.words;
+    word *to = row + (int64_t)blockIdx.x * with.words;
+    best all = {0, -1};
+    int of_block = 0;
+    if (lane == 0) {
+        tell_number(to, iteration, mine.metric);
+        tell(to + 2, iteration, (unsigned)mine.place);
+    }
+    for (int l = lane; l < layers; l += LANES)
+        tell_number(
+            to + HEAD_WORDS + 2 * l, iteration,
+            mine.place < 0 ? 0 : own.value[l * own.stride + mine.place - own.first]);
+    for (int b = lane; b < (int)gridDim.x; b += LANES) {
+        const word *from = row + (int64_t)b * with.words;
+        best other;
+        other.metric = hear_number(from, iteration);
+        other.place = (int)hear(from + 2, iteration);
+        all = better(c, all, other);
+    }
+    all = best_of_warp(c, all);
+    if (lane == 0) of->chosen = all;
+    if (all.place < 0) return;
+    of_block = (int)(all.place / with.share);
+    for (int l = lane; l < layers; l += LANES)
+        of->found[l] = hear_number(
+            row + (int64_t)of_block * with.words + HEAD_WORDS + 2 * l, iteration);
+}
+
+/* Chooses the candidate of an iteration: of->chosen, and the values of its layers. */
+__device__ void choose(const cuda_cycle &c, const launch &with, const share &own,
+                       unsigned iteration, best mine, component *of)
+{
+    const int lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
+    mine = best_of_warp(c, mine);
+    if (lane == 0) of->of_warp[threadIdx.x / LANES] = mine;
+    __syncthreads();
+    if (threadIdx.x < LANES) {
+        mine = lane < warps ? of->of_warp[lane] : best{0, -1};
+        mine = best_of_warp(c, mine);
+        if (gridDim.x > 1)
+            agree(c, with, own, iteration, mine, of);
+        else {
+            if (lane == 0) of->chosen = mine;
+            for (int l = lane; mine.place >= 0 && l < c.list.num_layers; l += LANES)
+                of->found[l] = own.value[l * own.stride + mine.place - own.first];
+        }
+    }
+    __syncthreads();
+}
+
+/* ---- the loop ---- */
+
+__device__ bool ends_at(const cuda_cycle &c, const best &chosen)
+{
+    const double size = fabs(chosen.metric);
+    if (chosen.place < 0 || size <= c.until || size > c.diverged) return true;
+    return chosen.metric < 0 && c.stop_negative;
+}
+
+/* The component of the chosen candidate: its values are multiplied by the gain, and its
+ * spectrum is fitted to them. The first block writes it down. */
+__device__ void make_component(const cuda_cycle &c, int64_t iteration, component *of)
+{
+    const int layers = c.list.num_layers;
+    for (int l = threadIdx.x; l < layers; l += blockDim.x) {
+        double value = c.fit ? 0 : __dmul_rn(of->found[l], c.gain);
+        for (int k = 0; c.fit && k < layers; ++k)
+            value += c.fit[l * layers + k] * __dmul_rn(of->found[k], c.gain);
+        of->value[l] = value;
+        if (blockIdx.x == 0) c.value[iteration * layers + l] = value;
+    }
+    if (threadIdx.x == 0) {
+        of->x = c.list.x[of->chosen.place];
+        of->y = c.list.y[of->chosen.place];
+        if (blockIdx.x == 0) c.place[iteration] = of->chosen.place;
+    }
+    __syncthreads();
+}
+
+/* Brings the block's candidates to its shared memory, or back. */
+__device__ void move_values(const cuda_cycle &c, const share &own, bool back)
+{
+    for (int l = 0; l < c.list.num_layers; ++l)
+        for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
+            double *there = c.list.value + l * c.list.count + own.first + k;
+            double *here = own.value + l * own.stride + k;
+            if (back)
+                *there = *here;
+            else
+                *here = *there;
+        }
+}
+
+__device__ share share_of(const cuda_cycle &c, const launch &with)
+{
+    share own;
+    own.first = (int64_t)blockIdx.x * with.share;
+    own.count =
+        c.list.count - own.first < with.share ? c.list.count - own.first : with.share;
+    own.stride = c.list.count;
+    own.value = c.list.value + own.first;
+    own.x = c.list.x + own.first;
+    own.y = c.list.y + own.first;
+    own.factor = c.list.factor ? c.list.factor + own.first : nullptr;
+    if (!with.in_shared) return own;
+    double *memory = (double *)tess_shared();
+    int32_t *x = (int32_t *)(memory + with.share * c.list.num_layers);
+    for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
+        x[k] = own.x[k];
+        x[with.share + k] = own.y[k];
+    }
+    own.stride = with.share;
+    own.value = memory;
+    own.x = x;
+    own.y = x + with.share;
+    move_values(c, own, false);
+    return own;
+}
+
+template <typename R, bool MANY> __global__ void cycle_kernel(cuda_cycle c, launch with)
+{
+    __shared__ component of;
+    const share own = share_of(c, with);
+    best mine = {0, -1};
+    int64_t iteration = 0;
+    bool done = false;
+    __syncthreads();
+    mine = first_best<MANY>(c, own);
+    for (;; ++iteration) {
+        choose(c, with, own, (unsigned)iteration + 1, mine, &of);
+        done = ends_at(c, of.chosen);
+        if (done || iteration == c.most) break;
+        make_component(c, iteration, &of);
+        mine = MANY ? subtract_many<R>(c, of, own) : subtract_single<R>(c, of, own);
+    }
+    if (with.in_shared) move_values(c, own, true);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *with.end = cuda_cycle_end{iteration, of.chosen.metric, of.chosen.place, done};
+}
+
+/* Shared memory that a block may ask for. */
+int64_t shared_bytes(void)
+{
+    int bytes = 0;
+    if (cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                               tess_device_number()) != cudaSuccess)
+        (void)cudaGetLastError();
+    return bytes - (int64_t)sizeof(component) - 1024;
+}
+
+typedef void cycle_function(cuda_cycle, launch);
+
+cycle_function *function_of(const cuda_cycle *cycle)
+{
+    const bool many = cycle->list.num_layers > 1;
+    if (cycle->is_double)
+        return many ? cycle_kernel<double, true> : cycle_kernel<double, false>;
+    return many ? cycle_kernel<float, true> : cycle_kernel<float, false>;
+}
+
+/* How the candidates are shared: a thread has one of them as long as there are enough
+ * multiprocessors. */
+launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t *bytes)
+{
+    launch with = {};
+    const int64_t count = cycle->list.count, most = tess_most_together();
+    const int64_t warps = (count + LANES - 1) / LANES;
+    *threads = MOST_THREADS;
+    if (warps < MOST_WARPS) *threads = (int)warps * LANES;
+    *blocks = (count + *threads - 1) / *threads;
+    if (*blocks > most) *blocks = most;
+    with.share = (count + *blocks - 1) / *blocks;
+    *blocks = (count + with.share - 1) / with.share;
+    with.words = HEAD_WORDS + 2 * cycle->list.num_layers;
+    *bytes = with.share * (8 * cycle->list.num_layers + 8);
+    with.in_shared = *bytes <= shared_bytes();
+    if (!with.in_shared) *bytes = 0;
+    return with;
+}
+
+} // namespace
+
+tess_status cuda_cycle_run(const cuda_cycle *cycle, cuda_cycle_end *end)
+{
+    tess_status status = TESS_OK;
+    int threads = 0;
+    int64_t blocks = 0, bytes = 0, messages = 0;
+    void *message = NULL, *end_there = NULL;
+    launch with = {};
+    *end = cuda_cycle_end{0, 0, -1, true};
+    if (cycle->list.count == 0) return TESS_OK;
+    if (cycle->list.num_layers > CUDA_MOST_LAYERS)
+        TESS_FAIL(TESS_ERR_INTERNAL, "%d images are cleaned together on a device",
+                  cycle->list.num_layers);
+    with = launch_of(cycle, &threads, &blocks, &bytes);
+    messages = 2 * blocks * with.words * (int64_t)sizeof(word);
+    TESS_TRY(tess_device_alloc(messages, "messages of blocks", &message));
+    TESS_TRY(tess_device_zero(message, messages));
+    TESS_TRY(tess_device_alloc((int64_t)sizeof *end, "end of a loop", &end_there));
+    with.message = (word *)message;
+    with.end = (cuda_cycle_end *)end_there;
+    TESS_CUDA(cudaFuncSetAttribute(
+        function_of(cycle), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    TESS_CUDA(
+        tess_launch_together(function_of(cycle), blocks, threads, bytes, *cycle, with));
+    TESS_TRY(tess_device_download(end, end_there, (int64_t)sizeof *end));
+cleanup:
+    tess_device_free(message);
+    tess_device_free(end_there);
+    return status;
+}

@@ -1,0 +1,19 @@
+/** @file cuda_noise.h  (private to clean/)
+ *  Noise of images on the device.
+ */
+#ifndef TESS_CLEAN_CUDA_NOISE_H
+#define TESS_CLEAN_CUDA_NOISE_H
+
+#include "cuda_work.h"
+
+/** Sums over all pixels of an image that are not NaN; `least` is the least value.
+ * Waits. Local. */
+tess_status cuda_sums(const clean_work *work, const cuda_pixels *image,
+                      cuda_row_sum *sum);
+
+/** The median of an image of the transforms' precision, and 1.4826 times the median
+ * absolute deviation, without NaN pixels. Local. */
+tess_status cuda_deviation(const clean_work *work, const void *image,
+                           clean_noise *noise);
+
+#endif

@@ -1,0 +1,376 @@
+/* The memory of the cuda backend. */
+#include "cuda_work.h"
+
+#include <string.h>
+
+#include "clean_scales.h"
+#include "tess_convolve.h"
+#include "tess_device.h"
+#include "tess_mem.h"
+
+/* ---- sizes ---- */
+
+static cuda_shape shape_of(const clean_setup *setup)
+{
+    const tess_clean_images *images = &setup->images;
+    const tess_convolve_opts padded = {.nx = images->nx,
+                                       .ny = images->ny,
+                                       .num_rows = images->ny,
+                                       .reach = clean_reach(setup),
+                                       .is_double = setup->opts.is_double};
+    cuda_shape shape = {
+        .nx = images->nx, .ny = images->ny, .is_double = setup->opts.is_double};
+    tess_convolve_lengths(&padded, &shape.lx, &shape.ly);
+    shape.half = shape.lx / 2 + 1;
+    return shape;
+}
+
+static void find_sizes(clean_work *work)
+{
+    const cuda_shape *shape = &work->shape;
+    work->real_bytes = shape->is_double ? 8 : 4;
+    work->image_bytes = shape->nx * shape->ny * work->real_bytes;
+    work->plane_bytes = shape->lx * shape->ly * work->real_bytes;
+    work->spectrum_bytes = 2 * shape->half * shape->ly * work->real_bytes;
+}
+
+cuda_window cuda_window_of(const clean_setup *setup, int scale)
+{
+    cuda_window window = {.width = clean_layers_psfs(setup)};
+    clean_window_half(setup, scale, &window.half_x, &window.half_y);
+    window.stride = 2 * window.half_x + 1;
+    return window;
+}
+
+int64_t cuda_window_bytes(const clean_setup *setup, const cuda_window *window)
+{
+    return (2 * window->half_y + 1) * window->stride * window->width *
+           (setup->opts.is_double ? 8 : 4);
+}
+
+static double table_bytes(const clean_setup *setup, int scale)
+{
+    const double width =
+        2 * (double)clean_kernel_half(setup->opts.shape, setup->scale_px[scale]) + 1;
+    return width * width * sizeof(double);
+}
+
+void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
+{
+    clean_work like = {.setup = setup, .shape = shape_of(setup)};
+    const double images = setup->images.num_images;
+    const double layers = clean_layers_count(setup);
+    const bool sums = clean_layers_are_sums(setup), mean = clean_has_mean(setup);
+    find_sizes(&like);
+    const double means = cuda_has_own_mean(setup) ? cuda_num_slots(setup) : 0;
+    const double sets = mean ? 1 : cuda_num_slots(setup);
+    double spectra = images + layers + 1 /* product */;
+    if (sums)
+        spectra += layers + clean_layers_psfs(setup);
+    else if (mean)
+        spectra += 1;
+    double bytes = 0, windows = 0, largest = 0;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        const cuda_window window = cuda_window_of(setup, s);
+        const double own = (double)cuda_window_bytes(setup, &window);
+        spectra += setup->scale_px[s] > 0 ? 0.5 : 0;
+        bytes += table_bytes(setup, s);
+        windows += own;
+        largest = own > largest ? own : largest;
+    }
+    const double pixels = (double)setup->images.nx * (double)setup->images.ny;
+    const bool local = setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
+    bytes += tess_device_fft_bytes(like.shape.lx, like.shape.ly, like.shape.is_double);
+    bytes += spectra * (double)like.spectrum_bytes + (double)like.plane_bytes;
+    bytes += (sets * layers + means + local) * (double)like.image_bytes;
+    bytes += pixels * (2 + (setup->opts.auto_mask > 0 ? 4 : 0));
+    bytes += pixels * 16; /* rows of the caller, and a mean, for a while */
+    *least = bytes + largest;
+    *all = bytes + windows;
+}
+
+/* ---- memory ---- */
+
+/* `count` arrays of device memory, of zeros. */
+static tess_status make_arrays(int count, int64_t bytes, const char *what,
+                               void ***array)
+{
+    tess_status status = TESS_OK;
+    *array = tess_alloc_zero(count, sizeof **array);
+    if (!*array) TESS_FAIL(TESS_ERR_ALLOC, "%s", what);
+    for (int k = 0; k < count; ++k) {
+        TESS_TRY(tess_device_alloc(bytes, what, &(*array)[k]));
+        TESS_TRY(tess_device_zero((*array)[k], bytes));
+    }
+cleanup:
+    return status;
+}
+
+static void free_arrays(void **array, int count)
+{
+    for (int k = 0; array && k < count; ++k)
+        tess_device_free(array[k]);
+    tess_free(array);
+}
+
+static tess_status upload(const void *from, int64_t bytes, void **to)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_device_alloc(bytes, "images to clean", to));
+    TESS_TRY(tess_device_upload(*to, from, bytes));
+cleanup:
+    return status;
+}
+
+static tess_status make_slot(clean_work *work, int number)
+{
+    tess_status status = TESS_OK;
+    cuda_slot *slot = &work->slot[number];
+    const int layers = work->layers.count;
+    slot->scale = -1;
+    if (number > 0 && clean_has_mean(work->setup)) {
+        slot->image = work->slot[0].image;
+        slot->there = work->slot[0].there;
+    } else {
+        void *there = NULL;
+        TESS_TRY(
+            make_arrays(layers, work->image_bytes, "images to clean", &slot->image));
+        TESS_TRY(upload(slot->image, layers * (int64_t)sizeof(void *), &there));
+        slot->there = there;
+    }
+    slot->mean = slot->image[0];
+    if (cuda_has_own_mean(work->setup)) {
+        slot->mean = NULL;
+        TESS_TRY(
+            tess_device_alloc(work->image_bytes, "mean image to clean", &slot->mean));
+    }
+cleanup:
+    return status;
+}
+
+static void free_slot(clean_work *work, int number)
+{
+    cuda_slot *slot = &work->slot[number];
+    if (cuda_has_own_mean(work->setup)) tess_device_free(slot->mean);
+    if (number > 0 && clean_has_mean(work->setup)) return;
+    free_arrays(slot->image, work->layers.count);
+    tess_device_free((void *)slot->there);
+}
+
+/* The matrix by which the values of a component are fitted, column by column. */
+static tess_status make_fit(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_spectrum *spectrum = &work->setup->join.spectrum;
+    const int layers = work->layers.count;
+    void *there = NULL;
+    double *fit = NULL, *value = NULL;
+    if (work->layers.are_sums || spectrum->kind == TESS_CLEAN_EACH_CHANNEL)
+        return TESS_OK;
+    fit = tess_alloc_zero((int64_t)layers * layers, sizeof *fit);
+    value = tess_alloc_zero(layers, sizeof *value);
+    if (!fit || !value) TESS_FAIL(TESS_ERR_ALLOC, "fits of spectra");
+    for (int k = 0; k < layers; ++k) {
+        memset(value, 0, (size_t)layers * sizeof *value);
+        value[k] = 1;
+        clean_spectrum_fit(spectrum, NULL, value);
+        for (int l = 0; l < layers; ++l)
+            fit[l * layers + k] = value[l];
+    }
+    TESS_TRY(upload(fit, (int64_t)layers * layers * (int64_t)sizeof *fit, &there));
+    work->layers.fit = there;
+cleanup:
+    tess_free(fit);
+    tess_free(value);
+    return status;
+}
+
+static tess_status make_layers(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    cuda_layers *layers = &work->layers;
+    const int64_t bytes = work->spectrum_bytes;
+    const int64_t values = (int64_t)layers->count * setup->images.num_images;
+    uint8_t has_data[CUDA_MOST_LAYERS];
+    void *there = NULL;
+    TESS_TRY(make_arrays(layers->count, bytes, "spectra of images to clean",
+                         &layers->residual));
+    for (int l = 0; l < layers->count; ++l)
+        has_data[l] = cuda_layer_has_data(work, l);
+    TESS_TRY(upload(has_data, layers->count, &there));
+    layers->has_data = there;
+    TESS_TRY(make_fit(work));
+    if (!layers->are_sums) return TESS_OK;
+    TESS_TRY(make_arrays(layers->num_psf, bytes, "spectra of PSFs", &layers->psf));
+    TESS_TRY(make_arrays(layers->count, bytes, "spectra of models", &layers->sum));
+    layers->basis = tess_alloc_zero(values, sizeof *layers->basis);
+    layers->weights = tess_alloc_zero(values, sizeof *layers->weights);
+    if (!layers->basis || !layers->weights)
+        TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
+    clean_layers_basis(setup, layers->basis, layers->weights);
+cleanup:
+    return status;
+}
+
+static tess_status make_join(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_join *join = &work->setup->join;
+    const double one = 1;
+    void *there = NULL;
+    double *largest = tess_alloc_zero(join->num_channels, sizeof *largest);
+    if (!largest) TESS_FAIL(TESS_ERR_ALLOC, "weights of images to clean");
+    for (int c = 0; c < join->num_channels; ++c)
+        largest[c] = clean_join_largest_weight(join, c);
+    TESS_TRY(
+        upload(join->share,
+               (int64_t)(join->num_channels * join->num_pol) * (int64_t)sizeof(double),
+               &there));
+    work->share = there;
+    TESS_TRY(upload(&one, (int64_t)sizeof one, &there));
+    work->one = there;
+    TESS_TRY(upload(largest, join->num_channels * (int64_t)sizeof(double), &there));
+    work->largest = there;
+    work->join = (cuda_join){.roots = join->search == CLEAN_ROOTS,
+                             .squares = join->search == CLEAN_SQUARES,
+                             .is_signed = join->is_signed,
+                             .num_pol = join->num_pol,
+                             .num_channels = join->num_channels,
+                             .share = work->share,
+                             .largest = work->largest};
+cleanup:
+    tess_free(largest);
+    return status;
+}
+
+/* Images of pixels that may have components. */
+static tess_status make_masks(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_opts *opts = &work->setup->opts;
+    const int64_t pixels = work->shape.nx * work->shape.ny;
+    void *there = NULL;
+    TESS_TRY(tess_device_alloc(pixels, "mask", &there));
+    work->allowed = there;
+    TESS_TRY(tess_device_alloc(pixels, "mask", &there));
+    work->is_nan = there;
+    if (opts->auto_mask > 0) {
+        TESS_TRY(tess_device_alloc(pixels * (int64_t)sizeof(uint32_t), "automatic mask",
+                                   &there));
+        work->found_rows = there;
+    }
+    if (opts->local.kind != TESS_CLEAN_GLOBAL_RMS)
+        TESS_TRY(tess_device_alloc(work->image_bytes, "local rms of images to clean",
+                                   &work->factor_rows));
+cleanup:
+    return status;
+}
+
+static tess_status make_arrays_of_scales(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const int64_t scales = setup->num_scales;
+    work->kernel = tess_alloc_zero(scales, sizeof *work->kernel);
+    work->table = tess_alloc_zero(scales, sizeof *work->table);
+    work->window = tess_alloc_zero(scales, sizeof *work->window);
+    work->psf_peak =
+        tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
+    work->rows_here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
+    if (!work->kernel || !work->table || !work->window || !work->psf_peak ||
+        !work->rows_here)
+        TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
+cleanup:
+    return status;
+}
+
+static tess_status make(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    TESS_TRY(make_arrays_of_scales(work));
+    TESS_TRY(tess_device_alloc(work->plane_bytes, "images to clean", &work->plane));
+    TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of images to clean",
+                               &work->product));
+    TESS_TRY(tess_device_alloc(work->shape.ny * CUDA_ROW_BYTES, "rows", &work->rows));
+    TESS_TRY(make_arrays(setup->images.num_images, work->spectrum_bytes,
+                         "spectra of PSFs", &work->psf));
+    TESS_TRY(make_layers(work));
+    TESS_TRY(make_join(work));
+    for (int k = 0; k < cuda_num_slots(setup); ++k)
+        TESS_TRY(make_slot(work, k));
+    if (work->layers.are_sums)
+        work->mean_spectrum = work->layers.residual[0];
+    else if (clean_has_mean(setup))
+        TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of images to clean",
+                                   &work->mean_spectrum));
+    TESS_TRY(make_masks(work));
+cleanup:
+    return status;
+}
+
+tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
+{
+    tess_status status = TESS_OK;
+    clean_work *work = tess_alloc_zero(1, sizeof *work);
+    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
+    work->setup = setup;
+    work->shape = shape_of(setup);
+    find_sizes(work);
+    work->layers.count = clean_layers_count(setup);
+    work->layers.num_psf = clean_layers_psfs(setup);
+    work->layers.are_sums = clean_layers_are_sums(setup);
+    TESS_TRY(tess_device_fft_create(work->shape.lx, work->shape.ly,
+                                    work->shape.is_double, &work->fft));
+    TESS_TRY(make(work));
+    *work_out = work;
+    work = NULL;
+cleanup:
+    cuda_work_destroy(work);
+    return status;
+}
+
+static void free_layers(clean_work *work)
+{
+    cuda_layers *layers = &work->layers;
+    free_arrays(layers->residual, layers->count);
+    free_arrays(layers->psf, layers->num_psf);
+    free_arrays(layers->sum, layers->count);
+    tess_free(layers->basis);
+    tess_free(layers->weights);
+    tess_device_free(layers->fit);
+    tess_device_free(layers->has_data);
+}
+
+void cuda_work_destroy(clean_work *work)
+{
+    if (!work) return;
+    const int scales = work->setup->num_scales;
+    for (int k = 0; k < cuda_num_slots(work->setup); ++k)
+        free_slot(work, k);
+    if (!work->layers.are_sums) tess_device_free(work->mean_spectrum);
+    free_layers(work);
+    free_arrays(work->psf, work->setup->images.num_images);
+    free_arrays(work->kernel, scales);
+    for (int s = 0; s < scales; ++s) {
+        if (work->table) tess_device_free(work->table[s].value);
+        if (work->window) tess_device_free(work->window[s].value);
+    }
+    tess_free(work->table);
+    tess_free(work->window);
+    tess_free(work->psf_peak);
+    tess_free(work->rows_here);
+    tess_device_free(work->rows);
+    tess_device_free(work->plane);
+    tess_device_free(work->product);
+    tess_device_free(work->allowed);
+    tess_device_free(work->is_nan);
+    tess_device_free(work->found_rows);
+    tess_device_free(work->factor_rows);
+    tess_device_free(work->share);
+    tess_device_free(work->largest);
+    tess_device_free(work->one);
+    tess_device_fft_destroy(work->fft);
+    tess_free(work);
+}

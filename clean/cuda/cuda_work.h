@@ -1,0 +1,120 @@
+/** @file cuda_work.h  (private to clean/)
+ *  What the cuda backend holds of the images of a minor loop, in the memory of the
+ *  device and in the precision of the transforms. The host sees peaks, counts,
+ *  components and sums of rows.
+ *
+ *  Files of the backend call only those that stand above them here:
+ *
+ *      cuda_kernels, cuda_search, cuda_cycle    passes on the device (.cu)
+ *      cuda_work      what is held, and what it takes
+ *      cuda_rows      the caller's rows on the device
+ *      cuda_noise     medians, sums of rows, local noise
+ *      cuda_spectra   transforms: residuals at scales, PSFs, components
+ *      cuda_slot      images at a scale, their peaks and candidates
+ *      cuda_loop      the sub-minor loop, components in models
+ *      cuda_backend   all of it, as the order of work calls it (clean_ops.h)
+ */
+#ifndef TESS_CLEAN_CUDA_WORK_H
+#define TESS_CLEAN_CUDA_WORK_H
+
+#include "clean_layers.h"
+#include "clean_ops.h"
+#include "cuda_cycle.h"
+#include "cuda_kernels.h"
+#include "cuda_search.h"
+#include "tess_device_fft.h"
+
+/** The residual at one scale. */
+typedef struct cuda_slot {
+    void **image; /**< [layers] images; slots share them if the mean has a spectrum */
+    void **there; /**< device: the same pointers */
+    void *mean; /**< the numbers by which pixels are chosen, in memory of their own, or
+                   image[0] if that has the same numbers */
+    int scale;  /**< −1: nothing */
+    int64_t version; /**< of the residual */
+} cuda_slot;
+
+/** Layers (clean_layers.h) and the spectra that change in a minor loop. */
+typedef struct cuda_layers {
+    int count, num_psf;
+    bool are_sums;
+    double *basis, *weights; /**< host, [count][num_images], if they are sums */
+    void **residual;         /**< [count] spectra */
+    void **psf; /**< [num_psf] spectra of PSFs between layers, if they are sums */
+    void **sum; /**< [count] spectra of the components so far, if they are sums */
+    bool has_psf;
+    double *fit;       /**< device, see cuda_cycle::fit, or NULL */
+    uint8_t *has_data; /**< device, [count] */
+} cuda_layers;
+
+struct clean_work {
+    const clean_setup *setup;
+    cuda_shape shape;
+    tess_device_fft *fft;
+    int64_t real_bytes, image_bytes, plane_bytes, spectrum_bytes;
+    double transforms, transform_s;
+
+    void *plane, *product; /**< what transforms are made of, or make */
+    void **psf;            /**< [num_images] spectra */
+    cuda_layers layers;
+    void *mean_spectrum; /**< or NULL: scales are measured in each image */
+    int mean_scale;      /**< of the images that slots share; −1: nothing */
+    int64_t mean_version;
+    void **kernel;       /**< [num_scales] real spectra; NULL for scale 0 */
+    cuda_table *table;   /**< [num_scales] */
+    double *psf_peak;    /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
+    cuda_window *window; /**< [num_scales]; value NULL: not made */
+    cuda_slot slot[2];   /**< a single scale needs only the first */
+    int kept, measured;  /**< numbers of slots */
+    int64_t version;     /**< counts changes of the residual */
+    uint8_t *allowed, *is_nan;
+    uint32_t *found_rows; /**< room for the automatic mask, or NULL */
+    uint32_t *found;      /**< the same memory if the mask holds, or NULL */
+    void *factor_rows;    /**< room for σmin/σ, or NULL */
+    void *factor;         /**< the same memory if it is used, or NULL */
+    cuda_join join;
+    double *share, *largest; /**< device, of the join */
+    double *one;             /**< device, the number 1 */
+    void *rows;              /**< device, room for a record of each row */
+    void *rows_here;         /**< host, the same */
+};
+
+/** Bytes of a row's largest record. */
+enum { CUDA_ROW_BYTES = sizeof(cuda_row_sum) };
+
+static inline bool cuda_has_data(const clean_work *work, int image)
+{
+    return work->setup->join.weight[image] > 0;
+}
+
+/** Whether a layer has data. Other layers stay 0 and are not transformed. */
+static inline bool cuda_layer_has_data(const clean_work *work, int layer)
+{
+    return work->layers.are_sums || cuda_has_data(work, layer);
+}
+
+static inline int cuda_num_slots(const clean_setup *setup)
+{
+    return clean_is_multiscale(setup) ? 2 : 1;
+}
+
+/** Whether what pixels are chosen by has memory of its own. */
+static inline bool cuda_has_own_mean(const clean_setup *setup)
+{
+    return setup->images.num_images > 1 ||
+           setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
+}
+
+/** Allocate everything that does not depend on data. TESS_ERR_ALLOC. Local. */
+tess_status cuda_work_create(const clean_setup *setup, clean_work **work);
+void cuda_work_destroy(clean_work *work); /**< NULL is fine. Local. */
+
+/** Bytes of device memory: without PSFs of scales, and with those of all scales, which
+ * are made anew if they have no room. Local. */
+void cuda_work_bytes(const clean_setup *setup, double *least, double *all);
+
+/** Size of a scale's PSFs, without memory; and their bytes. Local. */
+cuda_window cuda_window_of(const clean_setup *setup, int scale);
+int64_t cuda_window_bytes(const clean_setup *setup, const cuda_window *window);
+
+#endif
