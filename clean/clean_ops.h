@@ -98,7 +98,7 @@ struct tess_clean_ops {
     const char *name;
     /** Whether loops of this setup can't run here; `text` says why. NULL: they can.
      *  Local. */
-    bool (*lacks)(const clean_setup *setup, int num_ranks, char *text, int size);
+    bool (*lacks)(const clean_setup *setup, char *text, int size);
     tess_status (*create)(const clean_setup *setup, clean_work **work);
     void (*destroy)(clean_work *work);
     tess_status (*set_psf)(clean_work *work, int image, const tess_rows *psf);

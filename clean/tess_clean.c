@@ -76,13 +76,12 @@ cleanup:
 
 /* The backend of the options, or that of processors if the first can't do it. Then
  * `text` says why. Local. */
-static const tess_clean_ops *ops_for(const clean_setup *setup, int num_ranks,
-                                     char *text, int size)
+static const tess_clean_ops *ops_for(const clean_setup *setup, char *text, int size)
 {
     const tess_clean_ops *ops = setup->opts.method.ops;
     text[0] = '\0';
     if (!ops) return &tess_clean_ops_cpu;
-    return ops->lacks && ops->lacks(setup, num_ranks, text, size) ? &tess_clean_ops_cpu
+    return ops->lacks && ops->lacks(setup, text, size) ? &tess_clean_ops_cpu
                                                                   : ops;
 }
 
@@ -93,13 +92,13 @@ static tess_status choose_ops(tess_clean *clean)
     char text[256];
     tess_comm *comm = clean->setup.comm;
     const tess_clean_ops *wanted = clean->setup.opts.method.ops;
-    clean->ops = ops_for(&clean->setup, tess_comm_size(comm), text, sizeof text);
+    clean->ops = ops_for(&clean->setup, text, sizeof text);
     int64_t lacks = wanted && clean->ops != wanted;
     TESS_TRY(tess_comm_allreduce_i64(comm, &lacks, 1, TESS_MAX));
     if (!lacks) return TESS_OK;
     clean->ops = &tess_clean_ops_cpu;
     tess_log_info("minor loops run on processors, because %s",
-                  text[0] ? text : "another rank's device has no room");
+                  text[0] ? text : "the device of another rank has no room");
 cleanup:
     return status;
 }
@@ -153,7 +152,7 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
     int terms;
     setup_fill(&setup, images, opts);
     clean_join_outline(images, &terms, &setup.join);
-    const tess_clean_ops *ops = ops_for(&setup, num_ranks, text, sizeof text);
+    const tess_clean_ops *ops = ops_for(&setup, text, sizeof text);
     *need = (tess_clean_need){.backend = ops->name};
     ops->bytes(&setup, num_ranks, &need->rank_bytes, &need->node_bytes);
     if (ops->device_bytes) need->device_bytes = ops->device_bytes(&setup);

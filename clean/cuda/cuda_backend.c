@@ -1,6 +1,7 @@
 /* The cuda backend: the residual images of a minor loop in the memory of a device. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cuda_local_rms.h"
 #include "cuda_loop.h"
@@ -14,32 +15,28 @@
 
 /* ---- what it takes ---- */
 
-static bool cuda_lacks(const clean_setup *setup, int num_ranks, char *text, int size)
+static bool cuda_lacks(const clean_setup *setup, char *text, int size)
 {
-    const clean_join *join = &setup->join;
     const double room = (double)tess_device_room();
+    const int layers = clean_layers_count(setup);
     double least, all;
-    if (num_ranks > 1) {
-        snprintf(text, (size_t)size, "its rows are shared by %d ranks", num_ranks);
-        return true;
-    }
-    if (join->spectrum.kind == TESS_CLEAN_LOG_POLYNOMIAL) {
+    if (setup->join.spectrum.kind == TESS_CLEAN_LOG_POLYNOMIAL)
         snprintf(text, (size_t)size, "logarithmic spectra are fitted there");
-        return true;
+    else if (layers > CUDA_MOST_LAYERS)
+        snprintf(text, (size_t)size,
+                 "%d images are cleaned together, and a device takes %d", layers,
+                 CUDA_MOST_LAYERS);
+    else if (setup->opts.method.cycle != TESS_CLEAN_CYCLE_list)
+        snprintf(text, (size_t)size, "this minor cycle is written for them");
+    else if (setup->comm && tess_comm_rank(setup->comm) > 0)
+        return false; /* the device of rank 0 computes */
+    else {
+        cuda_work_bytes(setup, &least, &all);
+        if (least <= room) return false;
+        snprintf(text, (size_t)size,
+                 "they would take %s of the device, and %s are free",
+                 tess_mem_text(least), tess_mem_text(room));
     }
-    if (clean_layers_count(setup) > CUDA_MOST_LAYERS) {
-        snprintf(text, (size_t)size, "%d images are cleaned together, and not %d",
-                 clean_layers_count(setup), CUDA_MOST_LAYERS);
-        return true;
-    }
-    if (setup->opts.method.cycle != TESS_CLEAN_CYCLE_list) {
-        snprintf(text, (size_t)size, "this algorithm is written for processors");
-        return true;
-    }
-    cuda_work_bytes(setup, &least, &all);
-    if (least <= room) return false;
-    snprintf(text, (size_t)size, "the device has no room for it: %s wanted, %s there",
-             tess_mem_text(least), tess_mem_text(room));
     return true;
 }
 
@@ -62,7 +59,7 @@ static tess_status cuda_create(const clean_setup *setup, clean_work **work_out)
 {
     tess_status status = TESS_OK;
     clean_work *work = NULL;
-    status = cuda_work_create(setup, &work);
+    TESS_TRY(cuda_work_create(setup, &work));
     for (int s = 0; status == TESS_OK && s < setup->num_scales; ++s)
         status = cuda_make_kernel(work, s);
     TESS_TRY(tess_comm_agree(setup->comm, status));
@@ -73,17 +70,32 @@ cleanup:
     return status;
 }
 
+/* What has become of work of the rank that leads, on all ranks, with what it found:
+ * `bytes` bytes. Collective. */
+static tess_status share(const clean_work *work, tess_status status, void *found,
+                         int64_t bytes)
+{
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    if (work->num_ranks > 1)
+        TESS_TRY(tess_comm_bcast(work->setup->comm, found, bytes, 0));
+cleanup:
+    return status;
+}
+
 /* ---- PSFs ---- */
 
 static tess_status cuda_set_psf(clean_work *work, int image, const tess_rows *psf)
 {
     tess_status status = TESS_OK;
+    const int64_t scales = work->setup->num_scales;
+    double *peak = work->psf_peak + image * scales;
     cuda_view view = {0};
-    TESS_TRY(cuda_rows_view(psf, &view));
-    TESS_TRY(cuda_make_psf(work, image, &view.pixels));
+    TESS_TRY(cuda_rows_gather(work, psf, &view));
+    if (work->leads) status = cuda_make_psf(work, image, &view.pixels);
+    TESS_TRY(share(work, status, peak, scales * (int64_t)sizeof *peak));
 cleanup:
     cuda_rows_free(&view);
-    return tess_comm_agree(work->setup->comm, status);
+    return status;
 }
 
 static void cuda_psf_peaks(const clean_work *work, double *peak)
@@ -94,54 +106,74 @@ static void cuda_psf_peaks(const clean_work *work, double *peak)
 /* ---- residuals ---- */
 
 /* layers of the first slot += a residual image of the caller. */
-static tess_status take_image(clean_work *work, int image, const tess_rows *residual)
+static tess_status add_image(clean_work *work, int image, const cuda_pixels *pixels)
 {
     tess_status status = TESS_OK;
     const cuda_layers *layers = &work->layers;
     const cuda_slot *slot = &work->slot[0];
     const int images = work->setup->images.num_images;
-    cuda_view view = {0};
-    TESS_TRY(cuda_rows_view(residual, &view));
     for (int t = 0; layers->are_sums && t < layers->count; ++t)
-        TESS_TRY(cuda_take(&work->shape, &view.pixels,
-                           layers->weights[t * images + image], slot->image[t],
-                           work->is_nan));
+        TESS_TRY(cuda_take(&work->shape, pixels, layers->weights[t * images + image],
+                           slot->image[t], work->is_nan));
     if (!layers->are_sums)
-        TESS_TRY(
-            cuda_take(&work->shape, &view.pixels, 1, slot->image[image], work->is_nan));
+        TESS_TRY(cuda_take(&work->shape, pixels, 1, slot->image[image], work->is_nan));
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status take_image(clean_work *work, int image, const tess_rows *residual)
+{
+    tess_status status = TESS_OK;
+    cuda_view view = {0};
+    TESS_TRY(cuda_rows_gather(work, residual, &view));
+    if (work->leads) status = add_image(work, image, &view.pixels);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
 cleanup:
     cuda_rows_free(&view);
     return status;
 }
 
+/* Takes the user's mask, and the automatic one. Collective. */
 static tess_status take_masks(clean_work *work, const clean_begin *begin)
 {
     tess_status status = TESS_OK;
-    const int64_t pixels = work->shape.nx * work->shape.ny;
+    const tess_clean_images *images = &work->setup->images;
+    /* words of a mask are as wide as single precision */
+    tess_rows found = tess_rows_of(images->nx, images->ny, images->row_first,
+                                   images->num_rows, TESS_PIXEL_SINGLE);
     cuda_view mask = {0};
-    if (begin->mask) TESS_TRY(cuda_rows_view(begin->mask, &mask));
-    TESS_TRY(cuda_allow(&work->shape, &mask.pixels, work->is_nan, work->allowed));
-    work->found = NULL;
-    if (begin->found) {
-        TESS_TRY(tess_device_upload(work->found_rows, begin->found,
-                                    pixels * (int64_t)sizeof *begin->found));
-        work->found = work->found_rows;
-    }
+    cuda_rows_free(&work->found);
+    if (begin->mask) TESS_TRY(cuda_rows_gather(work, begin->mask, &mask));
+    if (work->leads)
+        status = cuda_allow(&work->shape, &mask.pixels, work->is_nan, work->allowed);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    found.value = (void *)(uintptr_t)begin->found;
+    if (begin->found) TESS_TRY(cuda_rows_gather(work, &found, &work->found));
 cleanup:
     cuda_rows_free(&mask);
     return status;
 }
 
-/* Puts the caller's rows into the first slot. A pixel that is NaN becomes 0 there, and
- * gets no components, as one outside the mask. */
-static tess_status take_images(clean_work *work, const clean_begin *begin)
+static tess_status clear_images(clean_work *work)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_device_zero(work->is_nan, work->shape.nx * work->shape.ny));
     for (int k = 0; k < work->layers.count; ++k)
         TESS_TRY(tess_device_zero(work->slot[0].image[k], work->image_bytes));
+cleanup:
+    return status;
+}
+
+/* Puts the caller's rows into the first slot. A pixel that is NaN becomes 0 there, and
+ * gets no components, as one outside the mask. Collective. */
+static tess_status take_images(clean_work *work, const clean_begin *begin)
+{
+    tess_status status = work->leads ? clear_images(work) : TESS_OK;
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (int i = 0; i < work->setup->images.num_images; ++i)
-        if (cuda_has_data(work, i)) TESS_TRY(take_image(work, i, &begin->residual[i]));
+        if (cuda_has_data(work, i))
+            TESS_TRY(take_image(work, i, &begin->residual[i]));
     TESS_TRY(take_masks(work, begin));
 cleanup:
     return status;
@@ -170,25 +202,35 @@ cleanup:
     return status;
 }
 
+/* What a minor loop begins with, when images and masks are there. */
+static tess_status begin_here(clean_work *work, bool local_rms, clean_noise *noise)
+{
+    tess_status status = TESS_OK;
+    cuda_slot *slot = &work->slot[0];
+    slot->scale = 0;
+    slot->version = 0;
+    work->slot[1].scale = -1;
+    work->mean_scale = work->setup->scale_px[0] > 0 ? -1 : 0;
+    work->mean_version = 0;
+    work->kept = cuda_num_slots(work->setup) - 1;
+    TESS_TRY(cuda_begin_layers(work));
+    TESS_TRY(measure_noise(work, local_rms, noise));
+    if (clean_is_multiscale(work->setup)) TESS_TRY(cuda_make_residual(work, slot));
+    if (work->setup->scale_px[0] > 0) slot->scale = -1; /* the scale 0 is not cleaned */
+cleanup:
+    return status;
+}
+
 static tess_status cuda_begin(clean_work *work, const clean_begin *begin,
                               clean_noise *noise)
 {
     tess_status status = TESS_OK;
-    cuda_slot *slot = &work->slot[0];
     work->version = 0;
-    work->slot[1].scale = -1;
-    slot->scale = 0;
-    slot->version = 0;
-    work->mean_scale = work->setup->scale_px[0] > 0 ? -1 : 0;
-    work->mean_version = 0;
-    work->kept = cuda_num_slots(work->setup) - 1;
     TESS_TRY(take_images(work, begin));
-    TESS_TRY(cuda_begin_layers(work));
-    TESS_TRY(measure_noise(work, begin->local_rms, noise));
-    if (clean_is_multiscale(work->setup)) TESS_TRY(cuda_make_residual(work, slot));
-    if (work->setup->scale_px[0] > 0) slot->scale = -1; /* the scale 0 is not cleaned */
+    if (work->leads) status = begin_here(work, begin->local_rms, noise);
+    TESS_TRY(share(work, status, noise, sizeof *noise));
 cleanup:
-    return tess_comm_agree(work->setup->comm, status);
+    return status;
 }
 
 /* The slot that holds the residual at a scale, or NULL. */
@@ -200,7 +242,7 @@ static cuda_slot *slot_with(clean_work *work, int scale)
     return NULL;
 }
 
-static tess_status cuda_measure(clean_work *work, int scale, clean_peak *peak)
+static tess_status measure_here(clean_work *work, int scale, clean_peak *peak)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
@@ -213,7 +255,14 @@ static tess_status cuda_measure(clean_work *work, int scale, clean_peak *peak)
     TESS_TRY(cuda_slot_peak(work, slot, peak));
     work->transform_s += tess_time_now() - start;
 cleanup:
-    return tess_comm_agree(work->setup->comm, status);
+    return status;
+}
+
+static tess_status cuda_measure(clean_work *work, int scale, clean_peak *peak)
+{
+    const tess_status status =
+        work->leads ? measure_here(work, scale, peak) : TESS_OK;
+    return share(work, status, peak, sizeof *peak);
 }
 
 static void cuda_keep(clean_work *work)
@@ -223,32 +272,83 @@ static void cuda_keep(clean_work *work)
 
 static tess_status cuda_count(clean_work *work, int scale, double from, int64_t *pixels)
 {
+    const cuda_slot *slot = &work->slot[work->kept];
+    const tess_status status =
+        work->leads ? cuda_slot_count(work, slot, from, pixels) : TESS_OK;
     (void)scale;
-    return tess_comm_agree(
-        work->setup->comm,
-        cuda_slot_count(work, &work->slot[work->kept], from, pixels));
+    return share(work, status, pixels, sizeof *pixels);
 }
 
-static tess_status cuda_loop_agreed(clean_work *work, clean_loop *loop,
+/* Tells other ranks the components that the rank that leads has found. Collective. */
+static tess_status share_found(const clean_work *work, int64_t count,
+                               clean_components *found)
+{
+    tess_status status = TESS_OK;
+    tess_comm *comm = work->setup->comm;
+    const int64_t images = found->num_images;
+    clean_components some = {.num_images = found->num_images, .count = count};
+    if (work->num_ranks == 1 || count == 0) return TESS_OK;
+    some.index = tess_alloc(count, sizeof *some.index);
+    some.flux = tess_alloc(count * images, sizeof *some.flux);
+    TESS_TRY(tess_comm_agree(comm, some.index && some.flux ? TESS_OK : TESS_ERR_ALLOC));
+    if (work->leads) {
+        const int64_t first = found->count - count;
+        memcpy(some.index, found->index + first, (size_t)count * sizeof *some.index);
+        memcpy(some.flux, found->flux + first * images,
+               (size_t)(count * images) * sizeof *some.flux);
+    }
+    TESS_TRY(tess_comm_bcast(comm, some.index, count * (int64_t)sizeof *some.index, 0));
+    TESS_TRY(
+        tess_comm_bcast(comm, some.flux, count * images * (int64_t)sizeof *some.flux, 0));
+    if (!work->leads) status = clean_components_copy(found, &some, 0, count);
+    TESS_TRY(tess_comm_agree(comm, status));
+cleanup:
+    clean_components_free(&some);
+    return status;
+}
+
+static tess_status cuda_loop_shared(clean_work *work, clean_loop *loop,
                                     clean_components *found)
 {
-    return tess_comm_agree(work->setup->comm, cuda_loop(work, loop, found));
+    struct {
+        int64_t iterations;
+        clean_peak peak;
+        double seconds;
+    } end = {0};
+    tess_status status = work->leads ? cuda_loop(work, loop, found) : TESS_OK;
+    end.iterations = loop->iterations;
+    end.peak = loop->peak;
+    end.seconds = loop->seconds;
+    TESS_TRY(share(work, status, &end, sizeof end));
+    loop->iterations = end.iterations;
+    loop->peak = end.peak;
+    loop->seconds = end.seconds;
+    TESS_TRY(share_found(work, end.iterations, found));
+cleanup:
+    return status;
 }
 
-static tess_status cuda_subtract_merged(clean_work *work, int scale,
-                                        clean_components *merged)
+static tess_status subtract_here(clean_work *work, int scale,
+                                 const clean_components *merged)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    TESS_TRY(clean_components_merge(merged));
     TESS_TRY(cuda_subtract(work, scale, merged));
-    ++work->version;
     if (!clean_is_multiscale(work->setup)) {
         work->slot[0].version = work->version;
         TESS_TRY(cuda_slot_mean(work, &work->slot[0]));
     }
     work->transform_s += tess_time_now() - start;
 cleanup:
+    return status;
+}
+
+static tess_status cuda_subtract_merged(clean_work *work, int scale,
+                                        clean_components *merged)
+{
+    tess_status status = clean_components_merge(merged);
+    ++work->version;
+    if (status == TESS_OK && work->leads) status = subtract_here(work, scale, merged);
     return tess_comm_agree(work->setup->comm, status);
 }
 
@@ -272,52 +372,68 @@ cleanup:
     return status;
 }
 
-/* Gives an image its residual, and adds it to the mean. */
+/* Changes a residual image of the caller, and adds it to the mean. */
+static tess_status change_image(clean_work *work, int image, const cuda_slot *slot,
+                                const cuda_pixels *pixels, double *mean)
+{
+    tess_status status = TESS_OK;
+    const double share_of = work->setup->join.share[image];
+    if (work->version > 0 && work->layers.are_sums) {
+        TESS_TRY(cuda_make_change(work, image));
+        TESS_TRY(cuda_put_less(&work->shape, work->plane, pixels));
+    } else if (work->version > 0)
+        TESS_TRY(cuda_put(&work->shape, slot->image[image], work->is_nan, pixels));
+    if (share_of > 0)
+        TESS_TRY(cuda_add_pixels(&work->shape, pixels, share_of, mean));
+cleanup:
+    return status;
+}
+
+/* Gives the caller its rows of an image back, which stay as they are if no component was
+ * found. Collective. */
 static tess_status give_image(clean_work *work, int image, const cuda_slot *slot,
                               const tess_rows *residual, double *mean)
 {
     tess_status status = TESS_OK;
     cuda_view view = {0};
-    TESS_TRY(cuda_rows_view(residual, &view));
-    if (work->version > 0 && work->layers.are_sums) {
-        TESS_TRY(cuda_make_change(work, image));
-        TESS_TRY(cuda_put_less(&work->shape, work->plane, &view.pixels));
-    } else if (work->version > 0)
-        TESS_TRY(
-            cuda_put(&work->shape, slot->image[image], work->is_nan, &view.pixels));
-    if (work->setup->join.share[image] > 0)
-        TESS_TRY(cuda_add_pixels(&work->shape, &view.pixels,
-                                 work->setup->join.share[image], mean));
-    if (work->version > 0) TESS_TRY(cuda_rows_put_back(residual, &view));
+    TESS_TRY(cuda_rows_gather(work, residual, &view));
+    if (work->leads) status = change_image(work, image, slot, &view.pixels, mean);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    if (work->version > 0) TESS_TRY(cuda_rows_scatter(work, &view, residual));
 cleanup:
     cuda_rows_free(&view);
     return status;
 }
 
-/* Gives the caller its rows back, which stay as they are if no component was found. */
-static tess_status give_images(clean_work *work, const tess_rows *residual, double *rms)
+/* Makes the residual itself, and a mean of zeros. */
+static tess_status prepare_end(clean_work *work, cuda_slot **slot, cuda_pixels *mean)
 {
     tess_status status = TESS_OK;
     const int64_t bytes = work->shape.nx * work->shape.ny * (int64_t)sizeof(double);
-    cuda_pixels mean = {.bytes = sizeof(double)};
-    cuda_slot *slot = NULL;
-    cuda_row_sum sum;
-    if (work->version > 0 && !work->layers.are_sums) TESS_TRY(plain_slot(work, &slot));
-    TESS_TRY(tess_device_alloc(bytes, "mean residual", &mean.value));
-    TESS_TRY(tess_device_zero(mean.value, bytes));
-    for (int i = 0; i < work->setup->images.num_images; ++i)
-        if (cuda_has_data(work, i))
-            TESS_TRY(give_image(work, i, slot, &residual[i], mean.value));
-    TESS_TRY(cuda_sums(work, &mean, &sum));
-    *rms = sum.count > 0 ? sqrt(sum.squares / (double)sum.count) : 0;
+    if (work->version > 0 && !work->layers.are_sums) TESS_TRY(plain_slot(work, slot));
+    TESS_TRY(tess_device_alloc(bytes, "mean residual", &mean->value));
+    TESS_TRY(tess_device_zero(mean->value, bytes));
 cleanup:
-    tess_device_free(mean.value);
     return status;
 }
 
 static tess_status cuda_finish(clean_work *work, const tess_rows *residual, double *rms)
 {
-    return tess_comm_agree(work->setup->comm, give_images(work, residual, rms));
+    tess_status status = TESS_OK;
+    cuda_pixels mean = {.bytes = sizeof(double)};
+    cuda_slot *slot = NULL;
+    cuda_row_sum sum = {0};
+    if (work->leads) status = prepare_end(work, &slot, &mean);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    for (int i = 0; i < work->setup->images.num_images; ++i)
+        if (cuda_has_data(work, i))
+            TESS_TRY(give_image(work, i, slot, &residual[i], mean.value));
+    if (work->leads) status = cuda_sums(work, &mean, &sum);
+    *rms = sum.count > 0 ? sqrt(sum.squares / (double)sum.count) : 0;
+    TESS_TRY(share(work, status, rms, sizeof *rms));
+cleanup:
+    tess_device_free(mean.value);
+    return status;
 }
 
 static void cuda_spent(const clean_work *work, double *transforms, double *seconds)
@@ -338,7 +454,7 @@ const tess_clean_ops tess_clean_ops_cuda = {.name = "cuda",
                                             .measure = cuda_measure,
                                             .keep = cuda_keep,
                                             .count = cuda_count,
-                                            .loop = cuda_loop_agreed,
+                                            .loop = cuda_loop_shared,
                                             .subtract = cuda_subtract_merged,
                                             .finish = cuda_finish,
                                             .add = cuda_add,

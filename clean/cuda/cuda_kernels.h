@@ -99,11 +99,18 @@ tess_status cuda_fill_table(bool gaussian, double scale_px, const cuda_table *ta
 tess_status cuda_pad_table(const cuda_shape *shape, const cuda_table *table,
                            void *plane);
 
-/** pixels (double) += the table times flux[k] around pixel index[k], for merged
- *  components in device memory. */
-tess_status cuda_add_components(const cuda_shape *shape, int64_t count,
-                                const int64_t *index, const double *flux,
-                                const cuda_table *table, const cuda_pixels *to);
+/** Merged components in device memory. */
+typedef struct cuda_components {
+    int64_t count;
+    const int64_t *index; /**< [count] y·nx + x, ascending */
+    const double *flux;   /**< [count] */
+} cuda_components;
+
+/** model[num_rows][nx], the rows of an image from row_first on, += the table times the
+ *  flux around the pixel of each component. */
+tess_status cuda_add_components(int64_t nx, int64_t row_first, int64_t num_rows,
+                                const cuda_components *merged, const cuda_table *table,
+                                double *model);
 
 /* ---- spectra (cuda_products.cu) ---- */
 

@@ -71,7 +71,7 @@ static cuda_search search_of(const clean_work *work, const cuda_slot *slot)
 {
     cuda_search search = {.mean = slot->mean,
                           .allowed = work->allowed,
-                          .found = work->found,
+                          .found = work->found.pixels.value,
                           .bit = UINT32_C(1) << slot->scale,
                           .positive = work->setup->opts.no_negative};
     clean_inside(work->setup, slot->scale, search.x_range, search.y_range);

@@ -25,7 +25,8 @@ cleanup:
 
 /* ---- kernels and PSFs ---- */
 
-tess_status cuda_make_kernel(clean_work *work, int scale)
+/* Makes the table of a scale's kernel. */
+static tess_status make_table(clean_work *work, int scale)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
@@ -38,10 +39,18 @@ tess_status cuda_make_kernel(clean_work *work, int scale)
                                "kernel of a scale", &there));
     table->value = there;
     TESS_TRY(cuda_fill_table(setup->opts.shape == TESS_CLEAN_GAUSSIAN, alpha, table));
-    if (!(alpha > 0)) return TESS_OK;
+cleanup:
+    return status;
+}
+
+tess_status cuda_make_kernel(clean_work *work, int scale)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(make_table(work, scale));
+    if (!work->leads || !(work->setup->scale_px[scale] > 0)) return TESS_OK;
     TESS_TRY(tess_device_alloc(work->spectrum_bytes / 2, "kernel of a scale",
                                &work->kernel[scale]));
-    TESS_TRY(cuda_pad_table(&work->shape, table, work->plane));
+    TESS_TRY(cuda_pad_table(&work->shape, &work->table[scale], work->plane));
     TESS_TRY(cuda_forward(work, work->product));
     TESS_TRY(cuda_real_parts(&work->shape, work->product, work->kernel[scale]));
 cleanup:

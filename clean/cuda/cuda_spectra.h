@@ -13,7 +13,7 @@ tess_status cuda_forward(clean_work *work, void *spectrum);
 /** plane := `from` times these factors, normalised. */
 tess_status cuda_back(clean_work *work, const void *from, cuda_factors by);
 
-/** Make the table and the spectrum of a scale's kernel. */
+/** Make the table of a scale's kernel and, on the rank that leads, its spectrum. */
 tess_status cuda_make_kernel(clean_work *work, int scale);
 
 /** Make the spectrum of a PSF, and its peaks at all scales. */

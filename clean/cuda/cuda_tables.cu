@@ -99,16 +99,8 @@ template <typename R> struct pad_table {
 /* Tiles of pixels, one for each block: columns × rows. */
 enum { TILE_X = 64, TILE_Y = 16, EACH = TILE_X * TILE_Y / THREADS };
 
-struct components {
-    int64_t count;
-    const int64_t *index;
-    const double *flux;
-    int64_t half;
-    const double *table;
-};
-
 /* The first component at or behind a pixel. */
-__device__ int64_t from_pixel(const components &c, int64_t pixel)
+__device__ int64_t from_pixel(const cuda_components &c, int64_t pixel)
 {
     int64_t low = 0, high = c.count;
     while (low < high) {
@@ -129,12 +121,12 @@ struct near_list {
 };
 
 /* Every thread looks at one component. Returns how many are near. */
-__device__ int collect(const components &c, int64_t k, int64_t end, int64_t nx,
+__device__ int collect(const cuda_components &c, int64_t half, int64_t k, int64_t end, int64_t nx,
                        int64_t x0, near_list *list)
 {
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
     const int64_t x = k < end ? c.index[k] % nx : 0;
-    const bool is_near = k < end && x + c.half >= x0 && x - c.half < x0 + TILE_X;
+    const bool is_near = k < end && x + half >= x0 && x - half < x0 + TILE_X;
     const unsigned votes = __ballot_sync(~0u, is_near);
     int at = __popc(votes & ((1u << lane) - 1)), all = 0;
     if (lane == 0) list->in_warp[warp] = __popc(votes);
@@ -154,39 +146,40 @@ __device__ int collect(const components &c, int64_t k, int64_t end, int64_t nx,
 
 /* A block adds all components that reach its tile, a thread to EACH of its pixels. A
  * pixel's components are added in the order of pixels, as on a processor. */
-__global__ void add_kernel(int64_t nx, int64_t ny, components c, double *model)
+__global__ void add_kernel(int64_t nx, int64_t row_first, int64_t num_rows,
+                           cuda_components c, cuda_table table, double *model)
 {
     __shared__ near_list list;
-    const int64_t tiles = (nx + TILE_X - 1) / TILE_X;
-    const int64_t x0 = blockIdx.x % tiles * TILE_X, y0 = blockIdx.x / tiles * TILE_Y;
-    const int64_t x = x0 + threadIdx.x % TILE_X;
-    const int64_t width = 2 * c.half + 1;
-    const int64_t begin = from_pixel(c, (y0 - c.half) * nx);
-    const int64_t end = from_pixel(c, (y0 + TILE_Y + c.half) * nx);
+    const int64_t tiles = (nx + TILE_X - 1) / TILE_X, half = table.half;
+    const int64_t x0 = blockIdx.x % tiles * TILE_X, first = blockIdx.x / tiles * TILE_Y;
+    const int64_t x = x0 + threadIdx.x % TILE_X, y0 = row_first + first;
+    const int64_t width = 2 * half + 1;
+    const int64_t begin = from_pixel(c, (y0 - half) * nx);
+    const int64_t end = from_pixel(c, (y0 + TILE_Y + half) * nx);
     double sum[EACH];
     if (begin >= end) return;
     for (int e = 0; e < EACH; ++e) {
-        const int64_t y = y0 + threadIdx.x / TILE_X + e * (THREADS / TILE_X);
-        sum[e] = x < nx && y < ny ? model[y * nx + x] : 0;
+        const int64_t row = first + threadIdx.x / TILE_X + e * (THREADS / TILE_X);
+        sum[e] = x < nx && row < num_rows ? model[row * nx + x] : 0;
     }
     for (int64_t k = begin; k < end; k += THREADS) {
-        const int count = collect(c, k + threadIdx.x, end, nx, x0, &list);
+        const int count = collect(c, half, k + threadIdx.x, end, nx, x0, &list);
         for (int n = 0; n < count; ++n) {
-            const int64_t dx = x - list.x[n] + c.half;
+            const int64_t dx = x - list.x[n] + half;
             for (int e = 0; e < EACH; ++e) {
                 const int64_t y = y0 + threadIdx.x / TILE_X + e * (THREADS / TILE_X);
-                const int64_t dy = y - list.y[n] + c.half;
+                const int64_t dy = y - list.y[n] + half;
                 if (dx >= 0 && dx < width && dy >= 0 && dy < width)
-                    sum[e] =
-                        __dadd_rn(sum[e], __dmul_rn(list.flux[n],
-                                                    __ldg(&c.table[dy * width + dx])));
+                    sum[e] = __dadd_rn(
+                        sum[e],
+                        __dmul_rn(list.flux[n], __ldg(&table.value[dy * width + dx])));
             }
         }
         __syncthreads();
     }
     for (int e = 0; e < EACH; ++e) {
-        const int64_t y = y0 + threadIdx.x / TILE_X + e * (THREADS / TILE_X);
-        if (x < nx && y < ny) model[y * nx + x] = sum[e];
+        const int64_t row = first + threadIdx.x / TILE_X + e * (THREADS / TILE_X);
+        if (x < nx && row < num_rows) model[row * nx + x] = sum[e];
     }
 }
 
@@ -215,17 +208,16 @@ tess_status cuda_pad_table(const cuda_shape *shape, const cuda_table *table,
                            table->value, cuda_of(plane)});
 }
 
-tess_status cuda_add_components(const cuda_shape *shape, int64_t count,
-                                const int64_t *index, const double *flux,
-                                const cuda_table *table, const cuda_pixels *to)
+tess_status cuda_add_components(int64_t nx, int64_t row_first, int64_t num_rows,
+                                const cuda_components *merged, const cuda_table *table,
+                                double *model)
 {
     tess_status status = TESS_OK;
-    const components c = {count, index, flux, table->half, table->value};
     const int64_t blocks =
-        (shape->nx + TILE_X - 1) / TILE_X * ((shape->ny + TILE_Y - 1) / TILE_Y);
-    if (count == 0) return TESS_OK;
-    tess_launch(add_kernel, blocks, THREADS, 0, shape->nx, shape->ny, c,
-                (double *)to->value);
+        (nx + TILE_X - 1) / TILE_X * ((num_rows + TILE_Y - 1) / TILE_Y);
+    if (merged->count == 0 || blocks == 0) return TESS_OK;
+    tess_launch(add_kernel, blocks, THREADS, 0, nx, row_first, num_rows, *merged, *table,
+                model);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

@@ -255,11 +255,6 @@ static tess_status make_masks(clean_work *work)
     work->allowed = there;
     TESS_TRY(tess_device_alloc(pixels, "mask", &there));
     work->is_nan = there;
-    if (opts->auto_mask > 0) {
-        TESS_TRY(tess_device_alloc(pixels * (int64_t)sizeof(uint32_t), "automatic mask",
-                                   &there));
-        work->found_rows = there;
-    }
     if (opts->local.kind != TESS_CLEAN_GLOBAL_RMS)
         TESS_TRY(tess_device_alloc(work->image_bytes, "local rms of images to clean",
                                    &work->factor_rows));
@@ -278,7 +273,8 @@ static tess_status make_arrays_of_scales(clean_work *work)
     work->psf_peak =
         tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
     work->rows_here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
-    if (!work->kernel || !work->table || !work->window || !work->psf_peak ||
+    work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
+    if (!work->rows_of || !work->kernel || !work->table || !work->window || !work->psf_peak ||
         !work->rows_here)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
 cleanup:
@@ -289,7 +285,6 @@ static tess_status make(clean_work *work)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
-    TESS_TRY(make_arrays_of_scales(work));
     TESS_TRY(tess_device_alloc(work->plane_bytes, "images to clean", &work->plane));
     TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of images to clean",
                                &work->product));
@@ -310,20 +305,36 @@ cleanup:
     return status;
 }
 
+/* Everything of the rank that leads. */
+static tess_status make_all(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_device_fft_create(work->shape.lx, work->shape.ly,
+                                    work->shape.is_double, &work->fft));
+    TESS_TRY(make(work));
+cleanup:
+    return status;
+}
+
 tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
 {
     tess_status status = TESS_OK;
+    tess_comm *comm = setup->comm;
     clean_work *work = tess_alloc_zero(1, sizeof *work);
-    if (!work) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
+    TESS_TRY(tess_comm_agree(comm, work ? TESS_OK : TESS_ERR_ALLOC));
     work->setup = setup;
     work->shape = shape_of(setup);
+    work->num_ranks = tess_comm_size(comm);
+    work->leads = tess_comm_rank(comm) == 0;
     find_sizes(work);
     work->layers.count = clean_layers_count(setup);
     work->layers.num_psf = clean_layers_psfs(setup);
     work->layers.are_sums = clean_layers_are_sums(setup);
-    TESS_TRY(tess_device_fft_create(work->shape.lx, work->shape.ly,
-                                    work->shape.is_double, &work->fft));
-    TESS_TRY(make(work));
+    status = make_arrays_of_scales(work);
+    if (status == TESS_OK && work->leads) status = make_all(work);
+    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_allgather(comm, &setup->images.num_rows,
+                                 sizeof *work->rows_of, work->rows_of));
     *work_out = work;
     work = NULL;
 cleanup:
@@ -361,12 +372,13 @@ void cuda_work_destroy(clean_work *work)
     tess_free(work->window);
     tess_free(work->psf_peak);
     tess_free(work->rows_here);
+    tess_free(work->rows_of);
     tess_device_free(work->rows);
     tess_device_free(work->plane);
     tess_device_free(work->product);
     tess_device_free(work->allowed);
     tess_device_free(work->is_nan);
-    tess_device_free(work->found_rows);
+    tess_device_free(work->found.copy);
     tess_device_free(work->factor_rows);
     tess_device_free(work->share);
     tess_device_free(work->largest);

@@ -1,7 +1,9 @@
 /** @file cuda_work.h  (private to clean/)
  *  What the cuda backend holds of the images of a minor loop, in the memory of the
  *  device and in the precision of the transforms. The host sees peaks, counts,
- *  components and sums of rows.
+ *  components and sums of rows. Of several ranks the first one leads: it holds all, and
+ *  tells the others what it finds. So the components do not depend on the number of
+ *  ranks.
  *
  *  Files of the backend call only those that stand above them here:
  *
@@ -23,6 +25,12 @@
 #include "cuda_kernels.h"
 #include "cuda_search.h"
 #include "tess_device_fft.h"
+
+/** Rows of the caller on the device (cuda_rows.h). Zeros are none. */
+typedef struct cuda_view {
+    cuda_pixels pixels;
+    void *copy; /**< device, or NULL */
+} cuda_view;
 
 /** The residual at one scale. */
 typedef struct cuda_slot {
@@ -49,6 +57,9 @@ typedef struct cuda_layers {
 
 struct clean_work {
     const clean_setup *setup;
+    int num_ranks;
+    bool leads;       /**< its device computes; other ranks have tables alone */
+    int64_t *rows_of; /**< [num_ranks] number of rows of each rank */
     cuda_shape shape;
     tess_device_fft *fft;
     int64_t real_bytes, image_bytes, plane_bytes, spectrum_bytes;
@@ -68,8 +79,7 @@ struct clean_work {
     int kept, measured;  /**< numbers of slots */
     int64_t version;     /**< counts changes of the residual */
     uint8_t *allowed, *is_nan;
-    uint32_t *found_rows; /**< room for the automatic mask, or NULL */
-    uint32_t *found;      /**< the same memory if the mask holds, or NULL */
+    cuda_view found;      /**< the automatic mask where it holds: words */
     void *factor_rows;    /**< room for σmin/σ, or NULL */
     void *factor;         /**< the same memory if it is used, or NULL */
     cuda_join join;
@@ -105,7 +115,7 @@ static inline bool cuda_has_own_mean(const clean_setup *setup)
            setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
 }
 
-/** Allocate everything that does not depend on data. TESS_ERR_ALLOC. Local. */
+/** Allocate everything that does not depend on data. TESS_ERR_ALLOC. Collective. */
 tess_status cuda_work_create(const clean_setup *setup, clean_work **work);
 void cuda_work_destroy(clean_work *work); /**< NULL is fine. Local. */
 

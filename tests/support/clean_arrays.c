@@ -62,9 +62,9 @@ static void test(const tess_clean_ops *ops)
 }
 
 /* What the tested backend can't do is tested on processors, as the library does it. */
-static bool told_lacks(const clean_setup *setup, int num_ranks, char *text, int size)
+static bool told_lacks(const clean_setup *setup, char *text, int size)
 {
-    if (tested->lacks && tested->lacks(setup, num_ranks, text, size)) {
+    if (tested->lacks && tested->lacks(setup, text, size)) {
         fprintf(stderr, "on processors: %s\n", text);
         test(&tess_clean_ops_cpu);
     }
