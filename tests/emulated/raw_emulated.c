@@ -155,6 +155,22 @@ tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
     return TESS_OK;
 }
 
+tess_status raw_add_frequencies(const tess_device_samples *samples, double *sum)
+{
+    tess_status status = TESS_OK;
+    const int64_t n = samples->num_weight;
+    if (!device_emulated_enqueues(&status)) return status;
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        for (int64_t k = 0; k < samples->num_chan[row] * n; ++k) {
+            const int64_t at = samples->vis_first[row] * n + k;
+            const double weight = samples->is_double
+                                      ? ((const double *)samples->weight)[at]
+                                      : (double)((const float *)samples->weight)[at];
+            *sum += weight * samples->inv_lambda[samples->chan_base[row] + k / n];
+        }
+    return TESS_OK;
+}
+
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
                           double inv_min, double inv_max, const tess_device_samples *to,
                           raw_sums *sums)

@@ -71,16 +71,25 @@ static tess_projection_opts tables(void)
 enum { PICTURES = 8 };
 
 typedef struct pictures {
-    double pixel[PICTURES][PIXELS]; /* dirty and PSF, of I (or any other), Q, U, V */
+    double pixel[PICTURES][PIXELS]; /* dirty and PSF, of I (or any other), Q, U, V; of a
+                                       cleaned image dirty, PSF, image, residual, model
+                                     */
 } pictures;
+
+static double *pixel_of(pictures *to, const tess_image_product *product)
+{
+    static const char stokes[] = "IQUV";
+    static const char *const cleaned[] = {"image", "residual", "model"};
+    const char *found = strchr(stokes, product->polarisation[0]);
+    const long pol = found ? found - stokes : 0;
+    for (int k = 0; k < 3; ++k)
+        if (strcmp(product->kind, cleaned[k]) == 0) return to->pixel[2 + k];
+    return to->pixel[2 * pol + (strcmp(product->kind, "psf") == 0)];
+}
 
 static tess_status take(void *context, const tess_image_product *product)
 {
-    pictures *to = context;
-    static const char stokes[] = "IQUV";
-    const char *found = strchr(stokes, product->polarisation[0]);
-    const long pol = found ? found - stokes : 0;
-    double *pixel = to->pixel[2 * pol + (strcmp(product->kind, "psf") == 0)];
+    double *pixel = pixel_of(context, product);
     for (int64_t k = 0; k < product->num_rows * SIZE; ++k)
         pixel[product->row_first * SIZE + k] =
             product->is_double ? ((const double *)product->pixel)[k]

@@ -21,6 +21,7 @@
 #include "tess_const.h"
 #include "tess_device.h"
 #include "tess_mem.h"
+#include "tess_planes.h"
 #include "tess_samples.h"
 
 enum { SKIPPED = 77 };
@@ -297,6 +298,57 @@ static void test_stokes(void **state)
     }
 }
 
+static bool is_full;   /* the device has no room beside what it holds */
+static int64_t copied; /* bytes to the device and from it */
+
+tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
+
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
+{
+    copied += bytes;
+    return __real_tess_device_upload(to, from, bytes);
+}
+
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
+{
+    copied += bytes;
+    return __real_tess_device_download(to, from, bytes);
+}
+
+int64_t __real_tess_planes_more_bytes(const tess_planes *of);
+int64_t __wrap_tess_planes_more_bytes(const tess_planes *of);
+
+int64_t __wrap_tess_planes_more_bytes(const tess_planes *of)
+{
+    return is_full ? INT64_MAX / 4 : __real_tess_planes_more_bytes(of);
+}
+
+/* The samples of an image that is cleaned are made on the device, too, and stay there;
+ * they go to the host if the device has no room for their residuals. */
+static void test_cleaned(void **state)
+{
+    (void)state;
+    sample s = many();
+    const char *path = file_of(&s, "cleaned.uvfits");
+    spoil(path, &s);
+    tess_image_opts opts = options(&path, 1);
+    opts.gridding.accuracy = 1e-7;
+    opts.weights.weighting = TESS_BRIGGS;
+    tess_clean_opts_default(&opts.clean.minor);
+    opts.clean.minor.niter = 50;
+    opts.clean.minor.mgain = 0.5;
+    for (int full = 0; full < 2; ++full) {
+        is_full = full > 0;
+        compare_all(opts, true, 5, 1e-7);
+    }
+    is_full = false;
+    opts.gridding.accuracy = 1e-4;
+    compare_all(opts, true, 5, 1e-4);
+}
+
 /* More rows than all buffers hold, those in memory of the host and of the device: each
  * is filled again while the device works on what others have brought. */
 static void test_buffers_again(void **state)
@@ -447,12 +499,12 @@ int main(void)
 {
     const tess_backend *backend;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_correlations), cmocka_unit_test(test_baselines),
-        cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
-        cmocka_unit_test(test_weights),      cmocka_unit_test(test_stokes),
-        cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
-        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again),
-        cmocka_unit_test(test_movers)};
+        cmocka_unit_test(test_correlations),  cmocka_unit_test(test_baselines),
+        cmocka_unit_test(test_selections),    cmocka_unit_test(test_several),
+        cmocka_unit_test(test_weights),       cmocka_unit_test(test_stokes),
+        cmocka_unit_test(test_others),        cmocka_unit_test(test_bad_antenna),
+        cmocka_unit_test(test_cleaned),       cmocka_unit_test(test_predictions),
+        cmocka_unit_test(test_buffers_again), cmocka_unit_test(test_movers)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
     int failed = 0;
     setenv("TESS_EMULATED", "1000000000000", 0);

@@ -375,8 +375,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &natural,
                      .profile = profile,
-                     .holds = {.stay = image_is_cleaned(opts),
-                               .together = image_joins_channels(opts)},
+                     .holds = {.together = image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     imager_estimate estimate;
     early_model early;

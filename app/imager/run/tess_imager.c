@@ -93,8 +93,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
-                     .holds = {.stay = image_is_cleaned(opts),
-                               .together = image_joins_channels(opts)},
+                     .holds = {.together = image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
     run.output.comm = comm;
     tess_progress_run(true);

@@ -57,8 +57,9 @@ __device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &r
     return out;
 }
 
-__device__ inline void store_row(const raw_recipe &recipe, const tess_device_samples &to,
-                                 int64_t row, int64_t first, const raw_row &at)
+__device__ inline void store_row(const raw_recipe &recipe,
+                                 const tess_device_samples &to, int64_t row,
+                                 int64_t first, const raw_row &at)
 {
     for (int k = 0; k < 3; ++k)
         ((double *)to.uvw_m)[3 * row + k] = at.uvw_m[k];
@@ -187,6 +188,24 @@ __global__ void scale_kernel(real *array, int64_t count, double factor)
         array[k] = (real)((double)array[k] * factor);
 }
 
+/* A warp a row, a lane a weight. Bound by reading weights. */
+template <typename real>
+__global__ void frequencies_kernel(const tess_device_samples samples, double *sum)
+{
+    const int n = samples.num_weight, warps = THREADS / 32;
+    double own = 0;
+    for (int64_t row = (int64_t)blockIdx.x * warps + threadIdx.x / 32;
+         row < samples.num_rows; row += (int64_t)gridDim.x * warps) {
+        const real *weight = (const real *)samples.weight + samples.vis_first[row] * n;
+        const double *inv_lambda = samples.inv_lambda + samples.chan_base[row];
+        for (int k = threadIdx.x % 32; k < samples.num_chan[row] * n; k += 32)
+            own += (double)weight[k] * inv_lambda[k / n];
+    }
+    for (int step = 16; step > 0; step /= 2)
+        own += __shfl_down_sync(~0u, own, step);
+    if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
+}
+
 /* A thread a row; what a warp has found is added at once. Bound by latency: a row is
  * some 30 bytes of its record. */
 __global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows,
@@ -293,6 +312,21 @@ tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
     if (samples->num_vis == 0) return TESS_OK;
     return samples->is_double ? scale_arrays<double>(samples, vis_factor, weight_factor)
                               : scale_arrays<float>(samples, vis_factor, weight_factor);
+}
+
+tess_status raw_add_frequencies(const tess_device_samples *samples, double *sum)
+{
+    tess_status status = TESS_OK;
+    if (samples->num_vis == 0) return TESS_OK;
+    if (samples->is_double)
+        frequencies_kernel<double>
+            <<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*samples, sum);
+    else
+        frequencies_kernel<float>
+            <<<BLOCKS, THREADS, 0, tess_device_stream()>>>(*samples, sum);
+    TESS_CUDA_LAUNCHED();
+cleanup:
+    return status;
 }
 
 tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,

@@ -88,6 +88,10 @@ tess_status raw_first_weights(const tess_device_samples *samples, void *first);
 tess_status raw_scale(const tess_device_samples *samples, double vis_factor,
                       double weight_factor);
 
+/** Add Σ W ν/c over all weights of the samples to the double `sum` in device memory.
+ *  Enqueued; Local. */
+tess_status raw_add_frequencies(const tess_device_samples *samples, double *sum);
+
 /** For prediction: only where the rows lie. In the sums, samples with a position are
  *  good, and |w| is taken at inv_min and inv_max, the shortest and the longest
  *  wavelength's; a row without one lies at 0. Enqueued; Local. */

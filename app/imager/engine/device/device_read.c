@@ -47,9 +47,11 @@ bool device_read_possible(const imager_job *job, const tess_source *source,
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
     tess_source_slice(source, &num_rows, &num_vis);
-    const double planes =
-        device_share_bytes(&job->geom, num_images, value, tess_comm_size(job->comm));
-    return device_samples_bytes(&like, num_rows, num_vis, true) <
+    const int models = job->model.is_shared ? job->model.num : 0;
+    const double planes = device_share_bytes(&job->geom, num_images + models, value,
+                                             tess_comm_size(job->comm));
+    const double residuals = (double)num_vis * models * value;
+    return device_samples_bytes(&like, num_rows, num_vis, true) + residuals <
            SAMPLES_SHARE * ((double)tess_device_room() - planes);
 }
 
@@ -203,6 +205,27 @@ static tess_status excerpt(tess_resident *resident, int most, tess_samples *out)
     return device_samples_excerpt(resident->samples, most, out);
 }
 
+static tess_status add_frequencies(tess_resident *resident, double *sum)
+{
+    tess_status status = TESS_OK;
+    double found, zero = 0;
+    const void *made = NULL;
+    void *device = NULL;
+    TESS_TRY(tess_device_copy_of(&zero, sizeof zero, "sums", &made));
+    memcpy(&device, &made, sizeof device);
+    TESS_TRY(raw_add_frequencies(resident->samples, device));
+    TESS_TRY(tess_device_download(&found, device, sizeof found));
+    *sum += found;
+cleanup:
+    tess_device_free(device);
+    return status;
+}
+
+static tess_status bring_home(tess_resident *resident, tess_samples *out)
+{
+    return device_samples_download(resident->samples, out);
+}
+
 static void release(tess_resident *resident)
 {
     device_samples_free(resident->samples);
@@ -221,6 +244,8 @@ static tess_status hand_out(read_run *run, const raw_sums *sums, tess_samples *o
                                      .apply_density = apply_density,
                                      .scale = scale,
                                      .excerpt = excerpt,
+                                     .add_frequencies = add_frequencies,
+                                     .bring_home = bring_home,
                                      .release = release};
     memcpy(made->resident.sum_weights, sums->weight, sizeof sums->weight);
     for (int k = 0; k < TESS_RESIDENT_MAX_WEIGHTS; ++k)

@@ -11,7 +11,8 @@
 /** Whether the samples of `num_images` images of this geometry can be made on the
  * device. The source must be set up for few polarisations and for rows without origins,
  * all its blocks must lie in files that can be read as they are, no times or channels
- * may be left out, and the samples must fit beside the images. Local. */
+ * may be left out, and the samples must fit beside the images. If the job has models of
+ * the images, these and the residuals of all samples must fit, too. Local. */
 bool device_read_possible(const imager_job *job, const tess_source *source,
                           int num_images);
 

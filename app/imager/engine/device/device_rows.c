@@ -155,6 +155,27 @@ cleanup:
     return status;
 }
 
+tess_status device_samples_download(const tess_device_samples *samples,
+                                    tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t rows = samples->num_rows, vis = samples->num_vis;
+    const int64_t element = samples->is_double ? 8 : 4;
+    TESS_TRY(tess_samples_reserve(out, rows, vis));
+    TESS_TRY(tess_device_download(out->uvw_m, samples->uvw_m, rows * 3 * 8));
+    TESS_TRY(tess_device_download(out->chan_base, samples->chan_base, rows * 4));
+    TESS_TRY(tess_device_download(out->num_chan, samples->num_chan, rows * 4));
+    TESS_TRY(tess_device_download(out->vis_first, samples->vis_first, rows * 8));
+    TESS_TRY(tess_device_download(out->vis, samples->vis,
+                                  vis * 2 * element * samples->num_pol));
+    TESS_TRY(tess_device_download(out->weight, samples->weight,
+                                  vis * element * samples->num_weight));
+    out->num_rows = rows;
+    out->num_vis = vis;
+cleanup:
+    return status;
+}
+
 void device_weights_replace(tess_device_samples *samples, void *weight)
 {
     device_free(samples->weight);

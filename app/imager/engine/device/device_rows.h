@@ -37,6 +37,10 @@ void device_samples_free(tess_device_samples *samples);
 tess_status device_samples_excerpt(const tess_device_samples *samples, int most,
                                    tess_samples *out);
 
+/** tess_resident.bring_home of such samples. */
+tess_status device_samples_download(const tess_device_samples *samples,
+                                    tess_samples *out);
+
 /** Other weights, whose owner the samples become. */
 void device_weights_replace(tess_device_samples *samples, void *weight);
 

@@ -230,7 +230,8 @@ tess_status device_share_choose(imager_job *job)
     if (job->ranks.shares_planes) return imager_job_share(job);
     tess_device_comm_destroy(job->ranks.devices);
     job->ranks.devices = NULL;
-    if (job->alone && !job->worst_pixel) TESS_TRY(connect(job, false));
+    if (job->alone && (!job->worst_pixel || job->model.is_shared))
+        TESS_TRY(connect(job, false));
 cleanup:
     return status;
 }

@@ -79,6 +79,7 @@ typedef struct imager_told {
     bool plan;                   /* the plan itself */
     bool need;                   /* memory that a rank needs beyond its share */
     bool measured;               /* the error of w-projection */
+    bool copies;                 /* that samples have no room on the device */
     int window;                  /* planes whose sums are held at a time; 0: none yet */
     bool is_limited;             /* that memory limits this number */
     tess_projection_error error; /* the error of w-projection at this rank's samples */

@@ -170,6 +170,15 @@ cleanup:
 
 /* ---- the set ---- */
 
+/* Sums frequencies of samples that the backend has made, if several images are made of
+ * them. Local. */
+static tess_status add_resident_frequencies(visset *set)
+{
+    tess_resident *resident = set->samples->resident;
+    if (!resident || set->single) return TESS_OK;
+    return resident->add_frequencies(resident, &set->sums.inv_lambda);
+}
+
 /* Makes a set if each rank makes its images of samples in its own memory: no sample
  * needs to be sent. */
 static tess_status keep_in_place(visset *set)
@@ -180,7 +189,8 @@ static tess_status keep_in_place(visset *set)
     set->samples = &set->data->cached;
     set->bricks = &set->own_bricks;
     visset_add_sums(set, set->samples);
-    status = visset_cut_bricks(job, set->bricks);
+    status = add_resident_frequencies(set);
+    if (status == TESS_OK) status = visset_cut_bricks(job, set->bricks);
     if (status == TESS_OK) status = imager_job_measure(job, set->samples, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_job_tell_error(job));
@@ -199,6 +209,38 @@ static tess_status start_exchange(visset *set)
                              data->in_memory ? &data->cached : &data->block,
                              job->layout->forced.round_bytes, &set->exchange);
     return tess_comm_agree(job->comm, status);
+}
+
+/* Brings samples that the backend has made to host memory. Local. */
+static tess_status bring_home(visset *set)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &set->data->cached;
+    tess_samples home = tess_samples_like(samples);
+    TESS_TRY(samples->resident->bring_home(samples->resident, &home));
+    tess_brick_list_free(set->bricks);
+    tess_samples_free(samples);
+    *samples = home;
+    home = (tess_samples){0};
+cleanup:
+    tess_samples_free(&home);
+    return status;
+}
+
+/* Leaves samples to host memory because the backend has no room for their residuals.
+ * Collective. */
+static tess_status leave_to_host(visset *set)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    if (set->samples->resident) status = bring_home(set);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    if (!job->told.copies)
+        tess_log_info("the GPU has no room for the visibilities beside the images: "
+                      "they stay in host memory, and are copied for each image");
+    job->told.copies = true;
+cleanup:
+    return status;
 }
 
 /* Has the backend hold the samples from here on, if it has room for them and, if other
@@ -222,6 +264,7 @@ static tess_status keep_loaded(visset *set)
         if (set->bricks->own) tess_brick_list_free(set->bricks);
     } else if (held == &set->loaded)
         set->bricks = &set->loaded;
+    if (!held && job->model.is_shared) TESS_TRY(leave_to_host(set));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
 cleanup:
     return status;

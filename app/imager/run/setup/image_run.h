@@ -32,7 +32,7 @@ typedef enum data_mode {
 
 /* How long samples are held. */
 typedef struct image_holding {
-    bool stay;     /* samples are imaged more than once, and so held in host memory */
+    bool stay; /* samples are held in host memory, for calls that may weigh them anew */
     bool together; /* samples of all outputs are held at the same time */
     bool again;    /* the outputs that are made now will be made once more */
 } image_holding;
