@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "tess_place.h"
+#include "device_pixels.h"
 
 /* This number of threads copies 50 GB/s, which is the rate of the link to a GPU. */
 enum { MOST_MOVERS = 16 };
@@ -22,7 +22,9 @@ const tess_place tess_device_place = {.alloc = tess_device_alloc,
                                       .zero = tess_device_zero,
                                       .upload = tess_device_upload,
                                       .download = tess_device_download,
-                                      .copy_rows = tess_device_copy_rows};
+                                      .copy_rows = tess_device_copy_rows,
+                                      .mix = device_pixels_mix,
+                                      .sum = device_pixels_sum};
 
 tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
                                 const void **out)

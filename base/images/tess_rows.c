@@ -1,5 +1,5 @@
-/* Rows of images in host memory or on a device. What is computed here is computed on
- * the host; a backend that computes on a device takes the pixels where they lie. */
+/* Rows of images in host memory or on a device. Pixels are converted, mixed and summed
+ * where they lie; all else is computed on the host. */
 #include "tess_rows.h"
 
 #include <math.h>
@@ -227,6 +227,29 @@ void tess_rows_doubles(const tess_rows *rows, int64_t first, int64_t count, doub
     convert_line[rows->type][TESS_PIXEL_DOUBLE](tess_rows_at(rows, first), count, out);
 }
 
+tess_pixels tess_rows_pixels(const tess_rows *rows)
+{
+    return (tess_pixels){rows->value, rows->type, rows->num_rows, rows->num_cols,
+                         rows->num_cols};
+}
+
+/* A device converts pixels before they are copied, which may halve what is copied. */
+static tess_status view_converted(const tess_rows *rows, tess_pixel type,
+                                  tess_rows *view)
+{
+    tess_status status = TESS_OK;
+    const tess_mixture as_they_are = {.weight = 1};
+    tess_rows made = tess_rows_like(rows, type);
+    made.place = rows->place;
+    TESS_TRY(tess_rows_alloc(&made));
+    const tess_pixels from = tess_rows_pixels(rows), to = tess_rows_pixels(&made);
+    TESS_TRY(rows->place->mix(&as_they_are, &from, &to));
+    TESS_TRY(tess_rows_view(&made, view));
+cleanup:
+    tess_rows_free(&made);
+    return status;
+}
+
 tess_status tess_rows_view_as(const tess_rows *rows, tess_pixel type, int threads,
                               tess_rows *view)
 {
@@ -236,6 +259,7 @@ tess_status tess_rows_view_as(const tess_rows *rows, tess_pixel type, int thread
     if (rows->type == type) return tess_rows_view(rows, view);
     if (type == TESS_PIXEL_MASK)
         TESS_FAIL(TESS_ERR_INTERNAL, "pixels are not those of a mask");
+    if (rows->place) return view_converted(rows, type, view);
     TESS_TRY(tess_rows_view(rows, &here));
     TESS_TRY(tess_rows_alloc(&made));
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -254,8 +278,12 @@ tess_status tess_rows_blank(const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = tess_rows_count(rows);
+    const tess_mixture blank = {.constant =
+                                    rows->type == TESS_PIXEL_MASK ? 0 : (double)NAN};
+    const tess_pixels there = tess_rows_pixels(rows);
     tess_rows view;
-    TESS_TRY(tess_rows_edit(rows, false, &view));
+    if (rows->place) return rows->place->mix(&blank, NULL, &there);
+    TESS_TRY(tess_rows_view(rows, &view));
     for (int64_t k = 0; k < pixels; ++k)
         if (view.type == TESS_PIXEL_DOUBLE)
             ((double *)view.value)[k] = (double)NAN;
@@ -263,7 +291,7 @@ tess_status tess_rows_blank(const tess_rows *rows)
             ((float *)view.value)[k] = NAN;
         else
             ((uint8_t *)view.value)[k] = 0;
-    TESS_TRY(tess_rows_put_back(rows, &view));
+    tess_rows_free(&view);
 cleanup:
     return status;
 }
@@ -272,8 +300,11 @@ tess_status tess_rows_scale(const tess_rows *rows, double factor, int threads)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = tess_rows_count(rows);
+    const tess_mixture scale = {.own = factor};
+    const tess_pixels there = tess_rows_pixels(rows);
     tess_rows view;
-    TESS_TRY(tess_rows_edit(rows, true, &view));
+    if (rows->place) return rows->place->mix(&scale, NULL, &there);
+    TESS_TRY(tess_rows_view(rows, &view));
     double *const full = view.type == TESS_PIXEL_DOUBLE ? view.value : NULL;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < pixels; ++k)
@@ -281,7 +312,7 @@ tess_status tess_rows_scale(const tess_rows *rows, double factor, int threads)
             full[k] *= factor;
         else
             tess_rows_set(&view, k, factor * tess_rows_pixel(&view, k));
-    TESS_TRY(tess_rows_put_back(rows, &view));
+    tess_rows_free(&view);
 cleanup:
     return status;
 }
@@ -300,27 +331,65 @@ static int64_t place_of(const tess_rows *rows, int64_t row, int64_t column)
     return (row - rows->row_first) * rows->num_cols + column - rows->col_first;
 }
 
+/* The pixels that two rows have in common. */
+typedef struct overlap {
+    int64_t row, row_end, column, column_end;
+} overlap;
+
+static overlap overlap_of(const tess_rows *a, const tess_rows *b)
+{
+    overlap both;
+    common((int64_t[]){a->row_first, a->num_rows},
+           (int64_t[]){b->row_first, b->num_rows}, &both.row, &both.row_end);
+    common((int64_t[]){a->col_first, a->num_cols},
+           (int64_t[]){b->col_first, b->num_cols}, &both.column, &both.column_end);
+    return both;
+}
+
 static void add_view(const tess_rows *from, double weight, int threads,
                      const tess_rows *to)
 {
     const line_adder add = add_line[from->type][to->type];
-    int64_t row, row_end, column, column_end;
-    common((int64_t[]){from->row_first, from->num_rows},
-           (int64_t[]){to->row_first, to->num_rows}, &row, &row_end);
-    common((int64_t[]){from->col_first, from->num_cols},
-           (int64_t[]){to->col_first, to->num_cols}, &column, &column_end);
-    if (column == column_end) return;
+    const overlap both = overlap_of(from, to);
+    if (both.column == both.column_end) return;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t j = row; j < row_end; ++j)
-        add(tess_rows_at(from, place_of(from, j, column)), weight, column_end - column,
-            tess_rows_at(to, place_of(to, j, column)));
+    for (int64_t j = both.row; j < both.row_end; ++j)
+        add(tess_rows_at(from, place_of(from, j, both.column)), weight,
+            both.column_end - both.column,
+            tess_rows_at(to, place_of(to, j, both.column)));
+}
+
+/* Rows on a device get what they have in common with others, in that device's memory
+ * or in the host's. */
+static tess_status add_there(const tess_rows *from, double weight, const tess_rows *to)
+{
+    tess_status status = TESS_OK;
+    const overlap both = overlap_of(from, to);
+    const tess_mixture sum = {.own = 1, .weight = weight};
+    tess_rows copy = {0};
+    const tess_rows *other = from;
+    if (both.row == both.row_end || both.column == both.column_end) return TESS_OK;
+    if (from->place != to->place) {
+        TESS_TRY(tess_rows_view(from, &copy));
+        TESS_TRY(tess_rows_move(&copy, to->place));
+        other = &copy;
+    }
+    tess_pixels in = tess_rows_pixels(other), out = tess_rows_pixels(to);
+    in.value = tess_rows_at(other, place_of(other, both.row, both.column));
+    out.value = tess_rows_at(to, place_of(to, both.row, both.column));
+    in.num_rows = out.num_rows = both.row_end - both.row;
+    in.num_cols = out.num_cols = both.column_end - both.column;
+    TESS_TRY(to->place->mix(&sum, &in, &out));
+cleanup:
+    tess_rows_free(&copy);
+    return status;
 }
 
 tess_status tess_rows_add(const tess_rows *from, double weight, int threads,
                           const tess_rows *to)
 {
     tess_status status = TESS_OK;
-    tess_rows here = {0}, sum = {0};
+    tess_rows here = {0};
     if (from->nx != to->nx || from->ny != to->ny)
         TESS_FAIL(TESS_ERR_INTERNAL,
                   "rows of an image of %lld × %lld pixels are added to one of %lld × "
@@ -329,12 +398,23 @@ tess_status tess_rows_add(const tess_rows *from, double weight, int threads,
                   (long long)to->ny);
     if (to->type == TESS_PIXEL_MASK)
         TESS_FAIL(TESS_ERR_INTERNAL, "rows are added to a mask");
+    if (to->place) return add_there(from, weight, to);
     TESS_TRY(tess_rows_view(from, &here));
-    TESS_TRY(tess_rows_edit(to, true, &sum));
-    add_view(&here, weight, threads, &sum);
-    TESS_TRY(tess_rows_put_back(to, &sum));
+    add_view(&here, weight, threads, to);
 cleanup:
     tess_rows_free(&here);
-    tess_rows_free(&sum);
     return status;
+}
+
+tess_status tess_rows_sum(const tess_rows *rows, tess_pixel_sums *sums)
+{
+    const tess_pixels there = tess_rows_pixels(rows);
+    if (rows->place) return rows->place->sum(&there, sums);
+    *sums = (tess_pixel_sums){0, 0};
+    for (int64_t k = 0; k < tess_rows_count(rows); ++k) {
+        const double value = tess_rows_pixel(rows, k);
+        sums->sum += value;
+        if (isfinite(value)) sums->largest = fmax(sums->largest, fabs(value));
+    }
+    return TESS_OK;
 }

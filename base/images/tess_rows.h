@@ -30,14 +30,6 @@
 extern "C" {
 #endif
 
-typedef enum tess_pixel {
-    TESS_PIXEL_SINGLE,
-    TESS_PIXEL_DOUBLE,
-    TESS_PIXEL_MASK /**< uint8_t: 0, or not 0 */
-} tess_pixel;
-
-enum { TESS_PIXEL_TYPES = 3 };
-
 /** Zeros are no rows. */
 typedef struct tess_rows {
     int64_t nx, ny;              /**< size of the whole image */
@@ -191,6 +183,12 @@ tess_status tess_rows_scale(const tess_rows *rows, double factor, int threads);
  * of images of different sizes, or `to` is a mask. */
 tess_status tess_rows_add(const tess_rows *from, double weight, int threads,
                           const tess_rows *to);
+
+/** Sum all pixels, and find the largest magnitude of the finite ones. */
+tess_status tess_rows_sum(const tess_rows *rows, tess_pixel_sums *sums);
+
+/** All pixels as a rectangle of their place. */
+tess_pixels tess_rows_pixels(const tess_rows *rows);
 
 #ifdef __cplusplus
 }

@@ -197,6 +197,34 @@ static void test_add(void **state)
     }
 }
 
+/* The largest magnitude is that of finite pixels. */
+static void test_sum(void **state)
+{
+    (void)state;
+    for (int type = 0; type < TESS_PIXEL_TYPES; ++type) {
+        tess_rows rows = a_part((tess_pixel)type), view;
+        tess_pixel_sums sums;
+        double sum = 0, largest = 0;
+        fill(&rows);
+        assert_int_equal(tess_rows_view(&rows, &view), TESS_OK);
+        for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
+            sum += tess_rows_pixel(&view, k);
+            largest = fmax(largest, fabs(tess_rows_pixel(&view, k)));
+        }
+        tess_rows_free(&view);
+        assert_int_equal(tess_rows_sum(&rows, &sums), TESS_OK);
+        assert_true(sums.sum == sum && sums.largest == largest && largest > 0);
+        if (type != TESS_PIXEL_MASK) {
+            assert_int_equal(tess_rows_edit(&rows, true, &view), TESS_OK);
+            tess_rows_set(&view, 1, INFINITY);
+            assert_int_equal(tess_rows_put_back(&rows, &view), TESS_OK);
+            assert_int_equal(tess_rows_sum(&rows, &sums), TESS_OK);
+            assert_true(isinf(sums.sum) && sums.largest == largest);
+        }
+        tess_rows_free(&rows);
+    }
+}
+
 static void test_refusals(void **state)
 {
     tess_rows part = a_part(TESS_PIXEL_SINGLE), other = part;
@@ -255,6 +283,7 @@ int main(void)
         cmocka_unit_test(test_some_are_changed),
         cmocka_unit_test(test_blank_and_zero),
         cmocka_unit_test(test_add),
+        cmocka_unit_test(test_sum),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_none),
         cmocka_unit_test(test_borrowed),
