@@ -49,7 +49,7 @@ static tess_status cuda_clear(tess_planes *planes)
         if (!cuda->image[k])
             TESS_TRY(tess_device_alloc(image_bytes(planes), "images", &cuda->image[k]));
         TESS_TRY(tess_device_zero(cuda->image[k], image_bytes(planes)));
-        if (planes->opts.forward) continue;
+        if (planes->opts.forward || planes->opts.place) continue;
         tess_free(cuda->host_image[k]);
         cuda->host_image[k] = tess_alloc_zero(image_bytes(planes), 1);
         if (!cuda->host_image[k]) TESS_FAIL(TESS_ERR_ALLOC, "model images");
@@ -389,6 +389,7 @@ static void prefault_rows(tess_planes *planes)
 {
     struct planes_of_device *cuda = planes->device;
     if (cuda->host_rows || tess_comm_size(planes->sums) > 1) return;
+    if (planes->opts.place) return;
     if (image_bytes(planes) < PREFAULT_BYTES) return;
     cuda->host_rows = tess_prefault_start(planes->opts.num_images, image_bytes(planes));
 }
@@ -551,29 +552,47 @@ cleanup:
     return status;
 }
 
-/* Sums an image on the devices, and copies this rank's rows to the host. Collective
- * over planes->sums. */
-static tess_status sum_on_devices(tess_planes *planes, const void *image,
-                                  int64_t *row_first, int64_t *num_rows, void **rows)
+/* Sums an image on the devices. `*slab` gets this rank's rows, in device memory.
+ * Collective over planes->sums. */
+static tess_status sum_on_devices(tess_planes *planes, const void *image, void **slab)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(planes->sums);
     const int64_t row_bytes = planes->opts.nx * planes->value_bytes / 2;
     int64_t first, count;
-    void *slab = NULL, *host = NULL;
+    void *made = NULL;
     int64_t *counts = tess_alloc(ranks, sizeof *counts);
     planes_sum_share(planes, tess_comm_rank(planes->sums), &first, &count);
-    host = tess_alloc(count * row_bytes, 1);
-    status = tess_device_alloc(count * row_bytes, "images", &slab);
-    if (status == TESS_OK && (!counts || !host)) status = TESS_ERR_ALLOC;
+    status = tess_device_alloc(count * row_bytes, "images", &made);
+    if (status == TESS_OK && !counts) status = TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(planes->sums, status));
     for (int k = 0; k < ranks; ++k) {
         int64_t begin;
         planes_sum_share(planes, k, &begin, &counts[k]);
         counts[k] *= planes->opts.nx;
     }
-    TESS_TRY(tess_device_comm_reduce_scatter(planes->opts.devices, image, slab, counts,
+    TESS_TRY(tess_device_comm_reduce_scatter(planes->opts.devices, image, made, counts,
                                              planes->opts.is_double));
+    *slab = made;
+    made = NULL;
+cleanup:
+    tess_free(counts);
+    tess_device_free(made);
+    return status;
+}
+
+/* The same, with a copy of the rows on the host. */
+static tess_status sum_to_host(tess_planes *planes, const void *image,
+                               int64_t *row_first, int64_t *num_rows, void **rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t row_bytes = planes->opts.nx * planes->value_bytes / 2;
+    int64_t first, count;
+    void *slab = NULL, *host = NULL;
+    planes_sum_share(planes, tess_comm_rank(planes->sums), &first, &count);
+    host = tess_alloc(count * row_bytes, 1);
+    TESS_TRY(tess_comm_agree(planes->sums, host ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(sum_on_devices(planes, image, &slab));
     status = tess_device_download(host, slab, count * row_bytes);
     TESS_TRY(
         tess_comm_agree(planes->sums, status)); /* the sum may fail on one rank alone */
@@ -582,7 +601,6 @@ static tess_status sum_on_devices(tess_planes *planes, const void *image,
     *rows = host;
     host = NULL;
 cleanup:
-    tess_free(counts);
     tess_free(host);
     tess_device_free(slab);
     return status;
@@ -615,7 +633,7 @@ static tess_status cuda_reduce(tess_planes *planes, int image, int64_t *row_firs
     struct planes_of_device *cuda = planes->device;
     TESS_TRY(tess_comm_agree(planes->sums, planes_columns_finish(planes)));
     if (planes->opts.devices)
-        TESS_TRY(sum_on_devices(planes, cuda->image[image], row_first, num_rows, rows));
+        TESS_TRY(sum_to_host(planes, cuda->image[image], row_first, num_rows, rows));
     else
         TESS_TRY(sum_on_hosts(planes, image, row_first, num_rows, rows));
     if (!planes->opts.reuse) {
@@ -624,6 +642,64 @@ static tess_status cuda_reduce(tess_planes *planes, int image, int64_t *row_firs
     }
 cleanup:
     return status;
+}
+
+static bool cuda_keeps(const tess_planes *planes)
+{
+    return planes->opts.devices || tess_comm_size(planes->sums) == 1;
+}
+
+/* A copy of an image. Local. */
+static tess_status copy_image(const tess_planes *planes, int image, void **copy)
+{
+    tess_status status = TESS_OK;
+    const int64_t row_bytes = planes->opts.nx * planes->value_bytes / 2;
+    void *made = NULL;
+    TESS_TRY(tess_device_alloc(image_bytes(planes), "rows of an image", &made));
+    TESS_TRY(tess_device_copy_rows(made, row_bytes, planes->device->image[image],
+                                   row_bytes, row_bytes,
+                                   planes->row_end - planes->row_first));
+    *copy = made;
+    made = NULL;
+cleanup:
+    tess_device_free(made);
+    return status;
+}
+
+static tess_status cuda_reduce_there(tess_planes *planes, int image, tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    struct planes_of_device *cuda = planes->device;
+    status = planes_columns_finish(planes);
+    if (planes->opts.devices) {
+        TESS_TRY(tess_comm_agree(planes->sums, status));
+        TESS_TRY(sum_on_devices(planes, cuda->image[image], &rows->value));
+    } else if (planes->opts.reuse) {
+        if (status == TESS_OK) status = copy_image(planes, image, &rows->value);
+        TESS_TRY(planes_agree(planes, status));
+    } else {
+        TESS_TRY(planes_agree(planes, status));
+        rows->value = cuda->image[image];
+        cuda->image[image] = NULL;
+    }
+    if (planes->opts.reuse) return TESS_OK;
+    tess_device_free(cuda->image[image]);
+    cuda->image[image] = NULL;
+cleanup:
+    return status;
+}
+
+static tess_status cuda_put_rows(tess_planes *planes, int image, const tess_rows *rows,
+                                 double scale)
+{
+    struct planes_of_device *cuda = planes->device;
+    const tess_mixture scaled = {.weight = scale, .is_finite = true};
+    const tess_pixels from = tess_rows_pixels(rows);
+    tess_pixels to = from;
+    to.value = cuda->image[image];
+    to.type = tess_pixel_of(planes->opts.is_double);
+    cuda->on_device[image] = true;
+    return rows->place->mix(&scaled, &from, &to);
 }
 
 const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
@@ -637,6 +713,9 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .finish = planes_columns_finish,
                                               .extract = cuda_extract,
                                               .reduce = cuda_reduce,
+                                              .keeps = cuda_keeps,
+                                              .reduce_there = cuda_reduce_there,
+                                              .put_rows = cuda_put_rows,
                                               .more_bytes = planes_cuda_more_bytes,
                                               .pack = planes_cuda_pack,
                                               .unpack = planes_cuda_unpack,

@@ -61,7 +61,14 @@ struct tess_planes_ops {
     tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,
                            tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
-                          int64_t *num_rows, void **rows);
+                          int64_t *num_rows, void **rows); /* to host memory */
+    /* With opts.place, on one rank or between devices: `rows`, whose place is set, get
+     * the memory of the image itself or memory of their own; and images take rows.
+     * NULL: the host does it. */
+    bool (*keeps)(const tess_planes *planes);
+    tess_status (*reduce_there)(tess_planes *planes, int image, tess_rows *rows);
+    tess_status (*put_rows)(tess_planes *planes, int image, const tess_rows *rows,
+                            double scale);
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
     /* For the exchange of pieces. `pack` copies the values of the parts, `num_values`
      * in all, to dense host memory. `unpack` copies those that have arrived to the

@@ -204,10 +204,28 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
     return planes->ops->extract(planes, job, times);
 }
 
-tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
-                               int64_t *num_rows, void **rows)
+tess_status tess_planes_reduce(tess_planes *planes, int image, tess_rows *rows)
 {
-    return planes->ops->reduce(planes, image, row_first, num_rows, rows);
+    tess_status status = TESS_OK;
+    const tess_planes_opts *opts = &planes->opts;
+    tess_rows made =
+        tess_rows_of(opts->nx, opts->ny, 0, 0, tess_pixel_of(opts->is_double));
+    if (opts->place && planes->ops->keeps && planes->ops->keeps(planes)) {
+        planes_sum_share(planes, tess_comm_rank(planes->sums), &made.row_first,
+                         &made.num_rows);
+        made.place = opts->place;
+        TESS_TRY(planes->ops->reduce_there(planes, image, &made));
+    } else {
+        TESS_TRY(planes->ops->reduce(planes, image, &made.row_first, &made.num_rows,
+                                     &made.value));
+        status = tess_rows_move(&made, opts->place);
+        TESS_TRY(tess_comm_agree(planes->sums, planes_agree(planes, status)));
+    }
+    *rows = made;
+    made = (tess_rows){0};
+cleanup:
+    tess_rows_free(&made);
+    return status;
 }
 
 /* Gathers this rank's slab from the rows that the ranks have of it. */
@@ -232,7 +250,9 @@ cleanup:
     return status;
 }
 
-tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows)
+/* Rows of a model from the host to the images of all ranks that have them. Collective.
+ */
+static tess_status scatter_here(tess_planes *planes, int image, const void *rows)
 {
     tess_status status = TESS_OK;
     const int64_t pixels = (planes->row_end - planes->row_first) * planes->opts.nx;
@@ -245,6 +265,41 @@ tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows
     TESS_TRY(tess_comm_agree(planes->sums, planes->ops->put_back(planes, image, slab)));
 cleanup:
     tess_free(slab);
+    return status;
+}
+
+/* Rows as they are put onto planes, in host memory. Local. */
+static tess_status bring_home(const tess_planes *planes, const tess_rows *rows,
+                              double scale, tess_rows *home)
+{
+    tess_status status = TESS_OK;
+    const tess_mixture scaled = {.weight = scale, .is_finite = true};
+    tess_rows there = tess_rows_like(rows, tess_pixel_of(planes->opts.is_double));
+    there.place = rows->place;
+    TESS_TRY(tess_rows_alloc(&there));
+    const tess_pixels from = tess_rows_pixels(rows), to = tess_rows_pixels(&there);
+    TESS_TRY(rows->place->mix(&scaled, &from, &to));
+    TESS_TRY(tess_rows_move(&there, NULL));
+    *home = there;
+    there = (tess_rows){0};
+cleanup:
+    tess_rows_free(&there);
+    return status;
+}
+
+tess_status tess_planes_scatter(tess_planes *planes, int image, const tess_rows *rows,
+                                double scale)
+{
+    tess_status status = TESS_OK;
+    tess_rows home = {0};
+    if (!rows->place) return scatter_here(planes, image, rows->value);
+    if (planes->ops->put_rows && tess_comm_size(planes->sums) == 1)
+        return planes_agree(planes, planes->ops->put_rows(planes, image, rows, scale));
+    status = bring_home(planes, rows, scale, &home);
+    TESS_TRY(tess_comm_agree(planes->sums, planes_agree(planes, status)));
+    TESS_TRY(scatter_here(planes, image, home.value));
+cleanup:
+    tess_rows_free(&home);
     return status;
 }
 

@@ -23,6 +23,7 @@
 
 #include "tess_backend.h"
 #include "tess_comm.h"
+#include "tess_rows.h"
 #include "tess_trace.h"
 
 typedef struct tess_planes_opts {
@@ -43,6 +44,8 @@ typedef struct tess_planes_opts {
     int64_t num_planes;       /**< that will be transformed, to judge FFT planning */
     bool repeatable;          /**< sums in the order of pieces, and no FFT plan that was
                                    found by measuring */
+    const tess_place *place;  /**< where rows of images live: the backend's place, or
+                                   NULL: host memory */
     void *pixels; /**< memory of image 0 on the cpu backend, borrowed; NULL: the planes
                        allocate it */
     tess_comm *sum_over; /**< not NULL: the planes are one rank's alone, and its images
@@ -108,7 +111,7 @@ void tess_planes_rows(const tess_planes *planes, int64_t *row_first, int64_t *nu
 
 /** Rows [num_rows][nx] of an image in the plan's precision: the sums so far, in memory
  *  of the backend's, or (for prediction) host memory where the caller puts the
- *  model. */
+ *  model. Models of planes with a `place` come by tess_planes_scatter() alone. */
 void *tess_planes_image(tess_planes *planes, int image);
 
 /** Prediction: the model that the caller has put there, moved into memory of the
@@ -140,16 +143,18 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
  *  Collective. */
 void tess_planes_rest(tess_planes *planes);
 
-/** Sum an image over the groups, or over opts.sum_over. Rank keeps rows [*row_first, +
- *  *num_rows), allocated with tess_alloc in `*rows`, owned by the caller; the
- *  accumulated image is given up unless `reuse` is set. Collective. */
-tess_status tess_planes_reduce(tess_planes *planes, int image, int64_t *row_first,
-                               int64_t *num_rows, void **rows);
+/** Sum an image over the groups, or over opts.sum_over. `*rows` becomes the rows that
+ *  this rank keeps, in opts.place, owned by the caller; the accumulated image is given
+ *  up unless `reuse` is set. Collective. */
+tess_status tess_planes_reduce(tess_planes *planes, int image, tess_rows *rows);
 
 /** Prediction: the inverse of tess_planes_reduce. `rows`, which tess_planes_reduce
- *  would leave to this rank, in the plan's precision, become model image `image` of all
- *  groups (or of all ranks of opts.sum_over). Collective. */
-tess_status tess_planes_scatter(tess_planes *planes, int image, const void *rows);
+ *  would leave to this rank, become model image `image` of all groups (or of all ranks
+ *  of opts.sum_over). Those in host memory are in the plan's precision. Those in
+ *  opts.place may be in any: pixels that are not finite become 0, and others are
+ *  multiplied by `scale`. Collective. */
+tess_status tess_planes_scatter(tess_planes *planes, int image, const tess_rows *rows,
+                                double scale);
 
 /** The rows that tess_planes_reduce leaves to a rank. Local. */
 void tess_planes_final_rows(int64_t ny, int fft_ranks, int rank, int num_ranks,

@@ -137,22 +137,25 @@ static tess_planes *make(const set_up *is, bool forward)
         slab_line[k] = NU * k * k / (is->fft_ranks * is->fft_ranks) / TILE * TILE;
     slab_line[is->fft_ranks] = NU;
     if (is->fft_ranks > 2) slab_line[2] = slab_line[1];
-    const tess_planes_opts opts = {.nx = NX,
-                                   .ny = NY,
-                                   .nu = NU,
-                                   .nv = NV,
-                                   .scale_rad = SCALE_RAD,
-                                   .nm1_center = NM1_CENTER,
-                                   .do_w = is->do_w,
-                                   .is_double = is->is_double,
-                                   .forward = forward,
-                                   .reuse = is->reuse,
-                                   .num_images = NUM_IMAGES,
-                                   .threads = is->threads,
-                                   .fft_ranks = is->fft_ranks,
-                                   .slab_line = slab_line,
-                                   .links = is->links,
-                                   .num_planes = NUM_PLANES};
+    const tess_planes_opts opts = {
+        .nx = NX,
+        .ny = NY,
+        .nu = NU,
+        .nv = NV,
+        .scale_rad = SCALE_RAD,
+        .nm1_center = NM1_CENTER,
+        .do_w = is->do_w,
+        .is_double = is->is_double,
+        .forward = forward,
+        .reuse = is->reuse,
+        .num_images = NUM_IMAGES,
+        /* rows live with the backend in half of the cases */
+        .place = forward && is->is_double != is->reuse ? backend->place : NULL,
+        .threads = is->threads,
+        .fft_ranks = is->fft_ranks,
+        .slab_line = slab_line,
+        .links = is->links,
+        .num_planes = NUM_PLANES};
     tess_planes *planes = NULL;
     assert_int_equal(tess_planes_create(world, backend->planes, &opts, &planes),
                      TESS_OK);
@@ -249,21 +252,24 @@ static double number(const void *array, bool is_double, int64_t at)
 /* The reduced rows of all ranks in one array: each row from exactly one of them. */
 static void gather(tess_planes *planes, bool is_double, int image, double *out)
 {
-    int64_t first = -1, count = -1, rows[NY] = {0};
-    void *own = NULL;
-    assert_int_equal(tess_planes_reduce(planes, image, &first, &count, &own), TESS_OK);
+    int64_t rows[NY] = {0};
+    tess_rows made, view;
+    assert_int_equal(tess_planes_reduce(planes, image, &made), TESS_OK);
+    assert_int_equal(tess_rows_view(&made, &view), TESS_OK);
+    const int64_t first = view.row_first, count = view.num_rows;
     assert_true(first >= 0 && count >= 0 && first + count <= NY);
     for (int64_t k = 0; k < PIXELS; ++k)
         out[k] = 0;
     for (int64_t k = 0; k < count * NX; ++k) {
-        out[first * NX + k] = number(own, is_double, k);
+        out[first * NX + k] = number(view.value, is_double, k);
         rows[first + k / NX] = 1;
     }
     assert_int_equal(tess_comm_allreduce_f64(world, out, PIXELS, TESS_SUM), TESS_OK);
     assert_int_equal(tess_comm_allreduce_i64(world, rows, NY, TESS_SUM), TESS_OK);
     for (int j = 0; j < NY; ++j)
         assert_int_equal(rows[j], 1);
-    tess_free(own);
+    tess_rows_free(&view);
+    tess_rows_free(&made);
 }
 
 /* Rounding: an FFT of N values errs by about log2 N half units in the last place (here

@@ -345,6 +345,8 @@ static void test_cleaned(void **state)
         compare_all(opts, true, 5, 1e-7);
     }
     is_full = false;
+    opts.layout.forced.device_rows = true;
+    compare_all(opts, true, 5, 1e-7);
     opts.gridding.accuracy = 1e-4;
     compare_all(opts, true, 5, 1e-4);
 }

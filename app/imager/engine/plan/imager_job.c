@@ -18,6 +18,12 @@ tess_comm *imager_team(const imager_job *job)
     return job->ranks.shares_planes ? job->comm : imager_samples_team(job);
 }
 
+const tess_place *imager_rows_place(const imager_job *job)
+{
+    const bool on_device = job->layout->forced.device_rows || job->memory.device_rows;
+    return on_device ? job->backend->place : NULL;
+}
+
 static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
                                        int fft_ranks)
 {
@@ -38,6 +44,7 @@ static tess_planes_opts planes_opts_of(const imager_job *job, bool forward,
         .reuse = job->ranks.num_outputs > 1,
         .num_images = job->num_images,
         .threads = job->layout->threads,
+        .place = imager_rows_place(job),
         .pixels = job->memory.pixels,
         .fft_ranks = fft_ranks,
         .sum_over = job->alone && !job->ranks.shares_planes ? job->comm : NULL,
@@ -53,6 +60,7 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
 {
     tess_planes_opts opts = planes_opts_of(job, false, fft_ranks);
     opts.num_images = job->model.num;
+    if (!job->model.by_rows) opts.place = NULL;
     opts.pixels = NULL;
     return opts;
 }

@@ -61,6 +61,10 @@ tess_comm *imager_team(const imager_job *job);
 /** The ranks among which samples, and so bricks, are divided. */
 tess_comm *imager_samples_team(const imager_job *job);
 
+/** Where finished rows of images live, which is where what uses them takes them from.
+ * Local. */
+const tess_place *imager_rows_place(const imager_job *job);
+
 /** Make the gridding plan for the extent, once for all outputs. TESS_ERR_ALLOC names
  * the memory that a plan would need that does not fit. Collective. */
 tess_status imager_job_plan(imager_job *job);

@@ -28,6 +28,7 @@ typedef struct imager_job_model {
     bool
         is_shared; /* the images have the job's pixels, and are predicted on its plan */
     bool is_set;   /* the planes hold the images */
+    bool by_rows;  /* the images come as rows (imager_model_set()), not from files */
     tess_planes *planes;
     tess_steps *steps;
     /* [polarisation][model image] A sample's visibility is the sum of these times the
@@ -101,6 +102,8 @@ typedef struct imager_memory {
     double mean_bytes;    /* this rank's share of means over output channels */
     double clean_bytes;   /* what cleaning keeps while images are made */
     double backlog_bytes; /* images that are written while the next ones are made */
+    bool device_rows;     /* finished rows of images live on the device */
+    double device_bytes;  /* what rows and minor loops take on the device */
     void *pixels;         /* memory of the only image, borrowed from a caller of the
                              gridder, or NULL */
 } imager_memory;

@@ -10,29 +10,16 @@
 #include "tess_real.h"
 #include "tess_scale.h"
 
-/* Raises `*largest` to the largest finite pixel of the rows. Local. */
-static tess_status find_largest(const tess_rows *rows, double *largest)
-{
-    tess_status status = TESS_OK;
-    tess_rows view = {0};
-    TESS_TRY(tess_rows_view(rows, &view));
-    for (int64_t i = 0; i < tess_rows_count(&view); ++i) {
-        const double value = fabs(tess_rows_pixel(&view, i));
-        if (isfinite(value) && value > *largest) *largest = value;
-    }
-cleanup:
-    tess_rows_free(&view);
-    return status;
-}
-
-/* Puts all of this rank's rows onto the planes, in the plan's precision. Local. */
+/* Makes all of this rank's rows those of the planes, in the plan's precision. Local. */
 static tess_status prepare_rows(const imager_job *job, const tess_rows *rows,
-                                double scale, void *out)
+                                double scale, tess_rows *out)
 {
     tess_status status = TESS_OK;
-    const int64_t nx = rows->nx, real_bytes = job->plan->is_double ? 8 : 4;
+    const int64_t nx = rows->nx;
     bool complete = true;
     tess_rows view = {0};
+    *out = tess_rows_like(rows, tess_pixel_of(job->plan->is_double));
+    TESS_TRY(tess_rows_alloc(out));
     TESS_TRY(tess_rows_view(rows, &view));
 #pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
     {
@@ -43,13 +30,30 @@ static tess_status prepare_rows(const imager_job *job, const tess_rows *rows,
             if (!pixel) continue;
             tess_rows_doubles(&view, k * nx, nx, pixel);
             imager_model_put_row(job, scale, rows->row_first + k, pixel, pixel + nx,
-                                 (char *)out + k * nx * real_bytes);
+                                 tess_rows_at(out, k * nx));
         }
         tess_free(pixel);
     }
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
 cleanup:
     tess_rows_free(&view);
+    return status;
+}
+
+/* Puts one image of a model onto the planes. Rows that live where the planes are go
+ * there as they are; the backend corrects them. Collective. */
+static tess_status put_model(const imager_job *job, const tess_rows *rows, double scale,
+                             int image, tess_planes *planes)
+{
+    tess_status status = TESS_OK;
+    tess_rows prepared = {0};
+    if (rows->place && job->backend->grid->correct)
+        return tess_planes_scatter(planes, image, rows, scale);
+    status = prepare_rows(job, rows, scale, &prepared);
+    TESS_TRY(tess_comm_agree(job->comm, status));
+    TESS_TRY(tess_planes_scatter(planes, image, &prepared, 1));
+cleanup:
+    tess_rows_free(&prepared);
     return status;
 }
 
@@ -70,26 +74,23 @@ tess_status imager_model_put(const imager_job *job, const tess_rows *rows, int n
 {
     tess_status status = TESS_OK;
     double largest = 0;
-    void *prepared = tess_alloc(tess_rows_count(rows), job->plan->is_double ? 8 : 4);
-    TESS_TRY(tess_comm_agree(job->comm, prepared ? TESS_OK : TESS_ERR_ALLOC));
-    for (int k = 0; k < num && status == TESS_OK; ++k)
+    for (int k = 0; k < num && status == TESS_OK; ++k) {
+        tess_pixel_sums sums = {0, 0};
         status =
             lie_as_images(job, &rows[k])
-                ? find_largest(&rows[k], &largest)
+                ? tess_rows_sum(&rows[k], &sums)
                 : tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
                                     "rows of a model lie on another rank");
+        largest = fmax(largest, sums.largest);
+    }
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(tess_comm_allreduce_f64(job->comm, &largest, 1, TESS_MAX));
     *scale = tess_scale_for(largest, job->plan->is_double);
-    for (int k = 0; k < num; ++k) {
-        status = prepare_rows(job, &rows[k], *scale, prepared);
-        TESS_TRY(tess_comm_agree(job->comm, status));
-        TESS_TRY(tess_planes_scatter(planes, k, prepared));
-    }
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(put_model(job, &rows[k], *scale, k, planes));
     status = imager_model_place(job, planes, num);
     TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
-    tess_free(prepared);
     return status;
 }
 
@@ -108,7 +109,7 @@ void imager_model_expect(imager_job *job, const tess_pol *pol, int num_pol)
 {
     imager_job_model *model = &job->model;
     model->num = num_pol;
-    model->is_shared = true;
+    model->is_shared = model->by_rows = true;
     job->worst_pixel = true;
     for (int p = 0; p < num_pol; ++p)
         for (int k = 0; k < num_pol; ++k)

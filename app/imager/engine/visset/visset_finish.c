@@ -107,18 +107,7 @@ cleanup:
  * Collective. */
 static tess_status take_rows(imager_job *job, int image, tess_rows *rows)
 {
-    *rows = tess_rows_of(job->geom.nx, job->geom.ny, 0, 0,
-                         tess_pixel_of(job->plan->is_double));
-    return tess_comm_agree(job->comm,
-                           tess_planes_reduce(job->planes, image, &rows->row_first,
-                                              &rows->num_rows, &rows->value));
-}
-
-/* Where the finished rows live: what uses them takes them from there. */
-static tess_status place_rows(const imager_job *job, tess_rows *rows)
-{
-    return tess_rows_move(rows,
-                          job->layout->forced.device_rows ? job->backend->place : NULL);
+    return tess_comm_agree(job->comm, tess_planes_reduce(job->planes, image, rows));
 }
 
 tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
@@ -148,7 +137,6 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
         product[k].effective_vis = sum > 0 ? sum / sums->largest[weight] : 0;
         if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
         if (status == TESS_OK && !(sum > 0)) status = tess_rows_blank(&product[k].rows);
-        if (status == TESS_OK) status = place_rows(job, &product[k].rows);
         TESS_TRY(tess_comm_agree(job->comm, status));
         TESS_TRY(check_finite(job, num_bad, product[k].sum_weights));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
