@@ -6,6 +6,7 @@
 #include "channel_group.h"
 #include "clean_inputs.h"
 #include "image_cubes.h"
+#include "image_place.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "image_teams.h"
@@ -54,6 +55,7 @@ static tess_status plan(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
+    image_place_expect(run);
     TESS_TRY(image_read_and_plan(
         run, image_joins_channels(opts) ? "cleaning channels together" : NULL));
     run->output.kinds = run->means.kinds =
@@ -62,6 +64,7 @@ static tess_status plan(image_run *run)
         TESS_TRY(image_checkpoint_plan(&run->checkpoint, &run->job,
                                        image_kinds_all(&run->output.kinds)));
     TESS_TRY(image_form_teams(run, run->mode == DATA_CACHED));
+    TESS_TRY(image_place_choose(run));
     TESS_TRY(imager_tell_need(&run->job, imager_base_bytes(&run->job) +
                                              imager_samples_bytes(&run->all) +
                                              imager_finishing_bytes(&run->job)));

@@ -74,6 +74,12 @@ typedef enum tess_device_planes {
     TESS_SHARED_PLANES
 } tess_device_planes;
 
+/** Where the images of a run live. */
+typedef enum tess_images_home {
+    TESS_IMAGES_THERE = 1,
+    TESS_IMAGES_HERE
+} tess_images_home;
+
 /** Choices that tests and scaling studies take from the planner. The environment
  *  variable TESS_FORCE sets them: docs/design/forced.md. Zero means that the planner
  *  chooses. */
@@ -96,7 +102,7 @@ typedef struct tess_forced {
     int64_t num_vis;     /**< plan for this number of visibilities in an image */
     int nccl;            /**< 1: connect GPUs by NCCL, however small images are */
     int device_planes;   /**< tess_device_planes */
-    int device_rows;     /**< 1: finished images live on the device */
+    int device_rows;     /**< tess_images_home: on the device, or in host memory */
 } tess_forced;
 
 /** How work is laid out. */

@@ -52,7 +52,8 @@ bool device_read_possible(const imager_job *job, const tess_source *source,
                                              tess_comm_size(job->comm));
     const double residuals = (double)num_vis * models * value;
     return device_samples_bytes(&like, num_rows, num_vis, true) + residuals <
-           SAMPLES_SHARE * ((double)tess_device_room() - planes);
+           SAMPLES_SHARE *
+               ((double)tess_device_room() - planes - job->memory.device_bytes);
 }
 
 static tess_status set_up(read_run *run)

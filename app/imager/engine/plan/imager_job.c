@@ -20,7 +20,8 @@ tess_comm *imager_team(const imager_job *job)
 
 const tess_place *imager_rows_place(const imager_job *job)
 {
-    const bool on_device = job->layout->forced.device_rows || job->memory.device_rows;
+    const bool on_device =
+        job->layout->forced.device_rows == TESS_IMAGES_THERE || job->memory.device_rows;
     return on_device ? job->backend->place : NULL;
 }
 

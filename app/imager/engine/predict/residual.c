@@ -226,10 +226,10 @@ static double sums_bytes(const imager_job *job, const tess_brick_list *held,
 }
 
 bool residual_has_room(const imager_job *job, const tess_samples *samples,
-                       const tess_brick_list *held)
+                       const tess_brick_list *held, double other_bytes)
 {
     const double room = (double)job->backend->degrid->sums_room(job->plan, held) -
-                        (double)tess_planes_more_bytes(job->planes);
+                        (double)tess_planes_more_bytes(job->planes) - other_bytes;
     const int most =
         job->model.num > job->num_images ? job->model.num : job->num_images;
     return room >= residual_bytes(job, samples) + sums_bytes(job, held, most);

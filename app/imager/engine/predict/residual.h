@@ -86,9 +86,9 @@ tess_status residual_make(imager_job *job, struct imager_predictor *predictor,
 void residual_free(residual_samples *residual); /**< Zeros are fine. Local. */
 
 /** Whether this rank's backend has room for what residual_make() takes beside brick
- * sums, of samples that it holds. Local. */
+ * sums and `other_bytes`, of samples that it holds. Local. */
 bool residual_has_room(const imager_job *job, const tess_samples *samples,
-                       const tess_brick_list *held);
+                       const tess_brick_list *held, double other_bytes);
 
 /** Subtract `vis_scale` times the model of a predictor from samples at any positions,
  * in place. Collective in the predictor's ranks. */

@@ -211,38 +211,6 @@ static tess_status start_exchange(visset *set)
     return tess_comm_agree(job->comm, status);
 }
 
-/* Brings samples that the backend has made to host memory. Local. */
-static tess_status bring_home(visset *set)
-{
-    tess_status status = TESS_OK;
-    tess_samples *samples = &set->data->cached;
-    tess_samples home = tess_samples_like(samples);
-    TESS_TRY(samples->resident->bring_home(samples->resident, &home));
-    tess_brick_list_free(set->bricks);
-    tess_samples_free(samples);
-    *samples = home;
-    home = (tess_samples){0};
-cleanup:
-    tess_samples_free(&home);
-    return status;
-}
-
-/* Leaves samples to host memory because the backend has no room for their residuals.
- * Collective. */
-static tess_status leave_to_host(visset *set)
-{
-    tess_status status = TESS_OK;
-    imager_job *job = set->job;
-    if (set->samples->resident) status = bring_home(set);
-    TESS_TRY(tess_comm_agree(imager_team(job), status));
-    if (!job->told.copies)
-        tess_log_info("the GPU has no room for the visibilities beside the images: "
-                      "they stay in host memory, and are copied for each image");
-    job->told.copies = true;
-cleanup:
-    return status;
-}
-
 /* Has the backend hold the samples from here on, if it has room for them and, if other
  * outputs share it, for as many once more. Samples that it does not hold are loaded for
  * every image. Collective. */
@@ -254,7 +222,7 @@ static tess_status keep_loaded(visset *set)
     bool stays;
     double mark = tess_time_now();
     if (set->single) return TESS_OK;
-    TESS_TRY(visset_hold(job, set->samples, set->bricks, &set->loaded, &held));
+    TESS_TRY(visset_hold(set, set->samples, set->bricks, &set->loaded, &held));
     TESS_TRY(visset_on_all_ranks(job,
                                  job->ranks.num_outputs <= 1 ||
                                      (held && visset_can_load(job, set->samples)),
@@ -264,7 +232,7 @@ static tess_status keep_loaded(visset *set)
         if (set->bricks->own) tess_brick_list_free(set->bricks);
     } else if (held == &set->loaded)
         set->bricks = &set->loaded;
-    if (!held && job->model.is_shared) TESS_TRY(leave_to_host(set));
+    if (!held && job->model.is_shared) TESS_TRY(visset_leave_to_host(set));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
 cleanup:
     return status;

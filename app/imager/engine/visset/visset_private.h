@@ -93,10 +93,16 @@ bool visset_can_load(const imager_job *job, const tess_samples *samples);
 tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhere);
 
 /** Have the backend hold all samples at once, if every rank has room for them and for
- * residuals. *held becomes `bricks` if the backend holds these already, `loaded` if the
- * backend has loaded them now, or NULL if there is no room. Collective. */
-tess_status visset_hold(const imager_job *job, const tess_samples *samples,
+ * residuals, and for images that are not there yet. *held becomes `bricks` if the
+ * backend holds these already, `loaded` if the backend has loaded them now, or NULL if
+ * there is no room. Collective. */
+tess_status visset_hold(const visset *set, const tess_samples *samples,
                         const tess_brick_list *bricks, tess_brick_list *loaded,
                         const tess_brick_list **held);
+
+/** Leave the set's samples to host memory, because the backend has no room for their
+ * residuals: samples that the backend has made are brought there. TESS_ERR_ALLOC.
+ * Collective in the job's team. */
+tess_status visset_leave_to_host(visset *set);
 
 #endif

@@ -7,6 +7,7 @@
 #include "imager_targets.h"
 #include "imager_window.h"
 #include "sample_sets.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 const tess_samples *visset_kind(const visset *set)
@@ -47,11 +48,14 @@ tess_status visset_on_all_ranks(const imager_job *job, bool here, bool *everywhe
     return status;
 }
 
-tess_status visset_hold(const imager_job *job, const tess_samples *samples,
+tess_status visset_hold(const visset *set, const tess_samples *samples,
                         const tess_brick_list *bricks, tess_brick_list *loaded,
                         const tess_brick_list **held)
 {
     tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    /* images come before samples, and are not there before the set is */
+    const double images = set->num_made == 0 ? job->memory.device_bytes : 0;
     const tess_grid_ops *ops = job->backend->grid;
     const tess_brick_list *list = bricks->own ? bricks : loaded;
     bool fits;
@@ -63,11 +67,41 @@ tess_status visset_hold(const imager_job *job, const tess_samples *samples,
     if (!bricks->own) status = ops->load(job->plan, samples, true, loaded);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
     TESS_TRY(visset_on_all_ranks(
-        job, ops->holds(list) && residual_has_room(job, samples, list), &fits));
+        job, ops->holds(list) && residual_has_room(job, samples, list, images), &fits));
     if (fits)
         *held = list;
     else
         tess_brick_list_free(loaded);
+cleanup:
+    return status;
+}
+
+/* Brings samples that the backend has made to host memory. Local. */
+static tess_status bring_home(visset *set)
+{
+    tess_status status = TESS_OK;
+    tess_samples *samples = &set->data->cached;
+    tess_samples home = tess_samples_like(samples);
+    TESS_TRY(samples->resident->bring_home(samples->resident, &home));
+    tess_brick_list_free(set->bricks);
+    tess_samples_free(samples);
+    *samples = home;
+    home = (tess_samples){0};
+cleanup:
+    tess_samples_free(&home);
+    return status;
+}
+
+tess_status visset_leave_to_host(visset *set)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = set->job;
+    if (set->samples->resident) status = bring_home(set);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    if (!job->told.copies)
+        tess_log_info("the GPU has no room for the visibilities beside the images: "
+                      "they stay in host memory, and are copied for each image");
+    job->told.copies = true;
 cleanup:
     return status;
 }
@@ -82,7 +116,8 @@ static tess_status make_residuals(visset *set, const visset_request *request,
     imager_job *job = set->job;
     const tess_brick_list *held = NULL;
     if (!request->subtract)
-        TESS_TRY(visset_hold(job, samples, bricks, &view->loaded, &held));
+        TESS_TRY(visset_hold(set, samples, bricks, &view->loaded, &held));
+    if (!held && samples->resident) TESS_TRY(visset_leave_to_host(set));
     /* a device has no room for samples twice */
     if (!held && job->backend->grid->load) tess_brick_list_free(bricks);
     const residual_source from = {samples, held ? held : bricks, held != NULL};
