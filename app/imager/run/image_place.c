@@ -20,7 +20,7 @@ static bool may_live_there(const image_run *run)
 }
 
 /* What images and minor loops take of a rank's memory: models, residuals and minor
- * loops; dirty images, PSFs and what is restored. */
+ * loops; means; dirty images, PSFs and what is restored. */
 static double images_bytes(const image_run *run)
 {
     image_run of = *run;
@@ -29,7 +29,7 @@ static double images_bytes(const image_run *run)
     const double value = image_is_double(run) ? 8 : 4;
     if (!(extent->uvw_max_lambda > 0))
         extent->uvw_max_lambda = 1 / (USUAL_BEAM * run->opts->scale_rad);
-    return majors_bytes(&of) +
+    return majors_bytes(&of) + run->job.memory.mean_bytes +
            3 * run->num_pol * value * pixels / tess_comm_size(run->comm);
 }
 

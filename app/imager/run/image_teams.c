@@ -110,17 +110,21 @@ static double output_bytes(const image_run *run)
 /* An output is written while the next one is made, if its images take an eighth of
  * every rank's memory at most. Runs with checkpoints count an output as made when it is
  * on the disk, and sets that are cleaned together are written one after the other.
- * A plan counts the files that its run will write. Collective. */
+ * With a device, whose images leave the host's memory to files, threads write several
+ * files of an output at a time even so. A plan counts the files that its run will
+ * write. Collective. */
 static tess_status choose_backlog(image_run *run)
 {
     tess_status status = TESS_OK;
     const double bytes = output_bytes(run);
+    const bool overlaps =
+        !image_joins_channels(run->opts) && run->outputs.num > run->teams.num;
+    const bool has_device = run->job.backend->start && run->teams.num == 1;
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
-    if (run->opts->checkpoint.folder || image_joins_channels(run->opts) ||
-        run->outputs.num <= run->teams.num)
-        return TESS_OK;
+    if (run->opts->checkpoint.folder || (!overlaps && !has_device)) return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
-    if (fits) run->job.memory.backlog_bytes = bytes;
+    run->writes_together = fits != 0;
+    if (fits && overlaps) run->job.memory.backlog_bytes = bytes;
 cleanup:
     return status;
 }

@@ -120,7 +120,8 @@ def check_device_rows(suite, obs):
     options = ["--niter", "20", "--nmiter", "2", "--auto-mask", "5", "--channels-out", "2",
                "--join-channels", "--fit-spectral-pol", "2", "--save-first-residual",
                "--horizon-mask", "89.5deg"]
-    result, host = device_image(suite, obs, "host", room_for(10 ** 12), *options)
+    result, host = device_image(suite, obs, "host", room_for(10 ** 12), *options,
+                                *forced(device_rows=2))
     suite.ran("images in host memory", result)
     result, device = device_image(suite, obs, "device", room_for(10 ** 12), *options,
                                   *forced(device_rows=1), ranks=2)

@@ -2,6 +2,7 @@
  * when the last one has been added. */
 #include "channel_mean.h"
 
+#include "image_backlog.h"
 #include "image_beam.h"
 #include "image_names.h"
 #include "majors.h"
@@ -50,11 +51,13 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
     if (mean->started) return TESS_OK;
     mean_rows(run, &first, &count);
     const int num_images = image_kinds_all(&run->means.kinds);
+    const tess_place *place = imager_rows_place(&run->job);
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
         mean->product[k].effective_vis = 0;
         mean->product[k].rows = tess_rows_of(run->job.geom.nx, run->job.geom.ny, first,
                                              count, TESS_PIXEL_DOUBLE);
+        if (run->teams.num == 1) mean->product[k].rows.place = place;
         status = tess_rows_alloc_zero(&mean->product[k].rows);
     }
     mean->started = true;
@@ -175,6 +178,9 @@ tess_status channel_mean_write(image_run *run, int64_t interval, channel_mean *m
     tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
     TESS_TRY(image_files_write(&run->means, interval, -1, mean->product, &mean->extent,
                                found));
+    mark = tess_time_now();
+    TESS_TRY(image_backlog_finish(run->means.comm, run->means.backlog));
+    tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
     image_files_log(&run->means, interval, -1);
 cleanup:
     channel_mean_free(run, mean);

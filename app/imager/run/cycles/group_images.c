@@ -385,8 +385,9 @@ tess_status group_images_write(channel_group *group)
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
-    /* the files of the round before have their names behind this one */
-    if (group->num_channels == 0)
+    /* the files of the round before have their names behind this one, and those of
+     * channels that are cleaned together */
+    if (group->num_channels != 1)
         TESS_TRY(image_backlog_finish(run->comm, run->output.backlog));
 cleanup:
     return status;

@@ -73,11 +73,14 @@ static tess_status start_backlog(image_run *run)
 {
     tess_status status = TESS_OK;
     const int threads = run->job.backend->start ? run->opts->layout.threads : 1;
-    if (!run->opts->output || !(run->job.memory.backlog_bytes > 0)) return TESS_OK;
-    status = image_backlog_create(threads, run->job.memory.backlog_bytes,
+    const double pixels = (double)run->opts->nx * (double)run->opts->ny;
+    if (!run->opts->output || !run->writes_together) return TESS_OK;
+    status = image_backlog_create(threads, pixels * (double)sizeof(float),
                                   &run->output.backlog);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
-    tess_log_detail("files are written while the images of the next output are made");
+    if (run->job.memory.backlog_bytes > 0)
+        tess_log_detail(
+            "files are written while the images of the next output are made");
 cleanup:
     return status;
 }
@@ -100,8 +103,10 @@ static tess_status end_mean(run_rounds *rounds, int64_t interval,
     if (image_has_sources(run->opts, -1))
         TESS_TRY(mean_sources_finish(run, interval, &mean->sources));
     if (found[0].majors > 0) TESS_TRY(spectral_maps_make(group, found, &run->means));
+    if (run->teams.num == 1) run->means.backlog = run->output.backlog;
     TESS_TRY(channel_mean_write(run, interval, mean, found));
 cleanup:
+    run->means.backlog = NULL;
     spectral_maps_free(&run->means);
     return status;
 }
@@ -136,8 +141,8 @@ static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
             status = channel_mean_add(run, group->channel[k - first].product, mean);
         TESS_TRY(tess_comm_agree(run->teams.all, status));
         if (image_has_sources(run->opts, -1))
-            TESS_TRY(mean_sources_add(run, &group->run->output.sources, k,
-                                      &mean->sources));
+            TESS_TRY(
+                mean_sources_add(run, &group->run->output.sources, k, &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
         tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(rounds, k / channels, group));

@@ -643,15 +643,11 @@ cleanup:
 tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy)
 {
     tess_status status = TESS_OK;
-    tess_rows view = {0};
-    double sum = 0;
-    TESS_TRY(tess_comm_agree(comm, tess_rows_view(rows, &view)));
-    for (int64_t k = 0; k < tess_rows_count(&view); ++k)
-        sum += tess_rows_pixel(&view, k);
-    TESS_TRY(tess_comm_allreduce_f64(comm, &sum, 1, TESS_SUM));
-    *flux_jy = sum;
+    tess_pixel_sums sums;
+    TESS_TRY(tess_comm_agree(comm, tess_rows_sum(rows, &sums)));
+    TESS_TRY(tess_comm_allreduce_f64(comm, &sums.sum, 1, TESS_SUM));
+    *flux_jy = sums.sum;
 cleanup:
-    tess_rows_free(&view);
     return status;
 }
 

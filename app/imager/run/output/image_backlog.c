@@ -42,12 +42,18 @@ void image_backlog_keep_products(image_backlog *backlog, imager_product *product
     }
 }
 
-/* Writes the pixels of all files, one after the other. */
+/* Writes the pixels of all files. Each file has threads of its own: a file system may
+ * let one thread at a time write to a file. */
 static void put_all(void *argument)
 {
     const image_backlog *backlog = argument;
-    for (int k = 0; k < backlog->num_files; ++k)
-        tess_fits_put(backlog->file[k], backlog->threads);
+    const int num = backlog->num_files;
+    const int at_once = num < backlog->threads ? num : backlog->threads;
+    if (num == 0) return;
+    const int each = backlog->threads / at_once;
+#pragma omp parallel for num_threads(at_once) schedule(dynamic)
+    for (int k = 0; k < num; ++k)
+        tess_fits_put(backlog->file[k], each);
 }
 
 void image_backlog_start(image_backlog *backlog, tess_held_files *held)

@@ -15,7 +15,7 @@
 
 /** Most files of an output, and most arrays of pixels that they are written from. */
 enum {
-    IMAGE_BACKLOG_FILES = 3 * TESS_MAX_IMAGES,
+    IMAGE_BACKLOG_FILES = 6 * TESS_MAX_IMAGES,
     IMAGE_BACKLOG_ARRAYS = IMAGE_BACKLOG_FILES + TESS_MAX_IMAGES
 };
 

@@ -536,6 +536,9 @@ static tess_status check_model(const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     tess_rows view = {0};
+    tess_pixel_sums sums;
+    TESS_TRY(tess_rows_sum(rows, &sums));
+    if (isfinite(sums.sum)) return TESS_OK;
     TESS_TRY(tess_rows_view(rows, &view));
     for (int64_t k = 0; k < tess_rows_count(&view); ++k)
         if (!isfinite(tess_rows_pixel(&view, k)))
