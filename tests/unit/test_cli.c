@@ -233,6 +233,23 @@ static void mistakes_are_explained(void **state)
     assert_int_equal(run(f, "small --acc 1e-3 a"), TESS_OK); /* one begins so */
 }
 
+/* Parameters of CASA's tclean. This command selects and grids, and makes no images. */
+static void parameters_of_casa_are_known(void **state)
+{
+    fixture *f = *state;
+    assert_wrong(f, "small --cell=0.1arcsec a", "did you mean --scale 0.1arcsec?");
+    assert_wrong(f, "small --gridder standard a",
+                 "leave it out, or did you mean --w none");
+    assert_wrong(f, "small --gridder wproject a", "did you mean --w projection?");
+    assert_wrong(f, "small --gridder odd a", "did you mean --w METHOD?");
+    assert_wrong(f, "small --uv_range 1 a", "did you mean --uvrange?");
+    assert_wrong(f, "small --locktimeout 1 a", "did you mean --lock-timeout?");
+    assert_wrong(f, "small --parallel True a", "start tessera by mpirun");
+    /* --niter is not here */
+    assert_wrong(f, "small --deconvolver hogbom a", "--deconvolver: unknown option");
+    assert_null(strstr(tess_error_message(), "leave"));
+}
+
 /* What a function prints on stdout, at most 64 KiB of it. */
 static void catch_help(fixture *f, const char *line, char text[65536])
 {
@@ -364,6 +381,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(mistakes_are_named, start, finish),
         cmocka_unit_test_setup_teardown(words_may_be_empty, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),
+        cmocka_unit_test_setup_teardown(parameters_of_casa_are_known, start, finish),
         cmocka_unit_test_setup_teardown(help_shows_what_users_need, start, finish),
         cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
                                         finish),

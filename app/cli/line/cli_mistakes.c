@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "cli_casa.h"
 #include "options.h"
 #include "tess_backend.h"
 #include "tess_cli.h"
@@ -31,14 +32,10 @@ static const synonym synonyms[] = {
     {"pol", "stokes", "--stokes ", "LIST", ""},
     {"polarization", "stokes", "--stokes ", "LIST", ""},
     {"polarisation", "stokes", "--stokes ", "LIST", ""},
-    {"robust", "weight", "--weight briggs:", "R", ""},
     {"briggs", "weight", "--weight briggs:", "R", ""},
-    {"weighting", "weight", "--weight ", "WEIGHTING", ""},
-    {"imsize", "size", "--size ", "N", ""},
     {"image-size", "size", "--size ", "N", ""},
     {"npix", "size", "--size ", "N", ""},
     {"pixels", "size", "--size ", "N", ""},
-    {"cell", "scale", "--scale ", "ANGLE", ""},
     {"cellsize", "scale", "--scale ", "ANGLE", ""},
     {"cell-size", "scale", "--scale ", "ANGLE", ""},
     {"pixel", "scale", "--scale ", "ANGLE", ""},
@@ -102,7 +99,8 @@ typedef struct search {
     const char *word;
     size_t length;
     const struct argp_option *exact, *begins, *letter; /* letter: short, like -o */
-    int num_begins;
+    const struct argp_option *undashed;                /* the word but for dashes */
+    int num_begins, num_undashed;
     char names[MAX_TEXT];      /* options that begin with it: "--size, --stokes" */
     char shown[MAX_TEXT];      /* those of `names` that --help shows */
     int distance, num_nearest; /* distance and number of the nearest options */
@@ -141,6 +139,20 @@ static void add_name(char list[MAX_TEXT], const char *between, const char *name)
     snprintf(list + used, MAX_TEXT - used, "%s--%s", used ? between : "", name);
 }
 
+/* Whether words are the same but for dashes. */
+static bool is_undashed(const char *word, size_t length, const char *name)
+{
+    size_t k = 0;
+    for (;; ++k, ++name) {
+        while (k < length && word[k] == '-')
+            ++k;
+        while (*name == '-')
+            ++name;
+        if (k == length || !*name) return k == length && !*name;
+        if (word[k] != *name) return false;
+    }
+}
+
 static void look_at(const struct argp_option *option, void *context)
 {
     search *s = context;
@@ -155,6 +167,10 @@ static void look_at(const struct argp_option *option, void *context)
         ++s->num_nearest;
     }
     if (s->length == 1 && option->key == s->word[0]) s->letter = option;
+    if (is_undashed(s->word, s->length, option->name)) {
+        s->undashed = option;
+        ++s->num_undashed;
+    }
     if (strncmp(option->name, s->word, s->length) != 0) return;
     add_name(s->names, ", ", option->name);
     if (!(option->flags & OPTION_HIDDEN)) add_name(s->shown, ", ", option->name);
@@ -225,6 +241,21 @@ static bool remark_on(const written *w, char text[MAX_TEXT])
     return false;
 }
 
+static bool has_option(const void *context, const char *name)
+{
+    return search_for(context, name, strlen(name)).exact != NULL;
+}
+
+/* Writes what the word means to users of other imagers; false if nothing is known. */
+static bool explain_word(const struct argp *argp, const written *w, char text[MAX_TEXT])
+{
+    char advice[MAX_TEXT - 2];
+    if (!cli_casa_advise(w->word, w->value, has_option, argp, advice, sizeof advice))
+        return advise(argp, w, text) || remark_on(w, text);
+    snprintf(text, MAX_TEXT, "; %s", advice);
+    return true;
+}
+
 /* Writes "; did you mean ...?", or nothing if no option is near. A near option differs
  * in at most a third of the letters. A single letter would be near to every option, so
  * only options that begin with it count. */
@@ -234,8 +265,10 @@ static void suggest(const struct argp *argp, const written *w, char text[MAX_TEX
     text[0] = '\0';
     if (s.exact)
         snprintf(text, MAX_TEXT, "; did you mean --%s?", s.exact->name);
-    else if (advise(argp, w, text) || remark_on(w, text))
+    else if (explain_word(argp, w, text))
         return;
+    else if (s.num_undashed == 1)
+        snprintf(text, MAX_TEXT, "; did you mean --%s?", s.undashed->name);
     else if (s.num_begins == 1)
         snprintf(text, MAX_TEXT, "; did you mean --%s?", s.begins->name);
     else if (s.num_begins > 1 && s.shown[0])
@@ -265,7 +298,7 @@ tess_status cli_explain_mistake(const struct argp *argp, const char *arg,
     if (s.exact || s.num_begins == 1)
         TESS_FAIL(TESS_ERR_USAGE, "--%s: needs a value (%s)", s.begins->name,
                   s.begins->arg ? s.begins->arg : "none");
-    if (s.num_begins > 1)
+    if (s.num_begins > 1 && !explain_word(argp, &w, meant))
         TESS_FAIL(TESS_ERR_USAGE, "--%.*s: ambiguous option; it may be %s", (int)length,
                   word, s.names);
     TESS_FAIL(TESS_ERR_USAGE, "--%.*s: unknown option%s", (int)length, word, meant);

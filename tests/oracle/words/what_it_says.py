@@ -270,6 +270,10 @@ def check_options(suite):
             (["--size", "64", "48"], "did you mean --size 64,48?"),
             (["--scale", "1", "asec"], "did you mean --scale 1asec?"),
             (["--weight", "0"], "did you mean briggs:0?"),
+            (["--weighting", "briggs", "--robust", "0.5"],
+             "did you mean --weight briggs:R, with the number of --robust?"),
+            (["--deconvolver", "mtmfs"], "--join-channels --fit-spectral-pol NTERMS?"),
+            (["--specmode", "cube"], "did you mean --frame lsrk --cube"),
             (["-join-channels"], "did you mean --join-channels")]:
         refused(suite, " ".join(words), [meant], obs, *SMALL, *words)
     plain = [obs, *SMALL, "--overwrite", "-q", "--no-psf", "-o"]
