@@ -47,6 +47,20 @@ static void find_thresholds(minor *run, const clean_noise *noise)
     state->threshold = fmax(state->peak_start * (1 - share), state->final_threshold);
 }
 
+/* Iterations that all minor loops may still have. */
+static int64_t left_of_all(const tess_clean *clean)
+{
+    return clean->setup.opts.niter - clean->major.iterations - clean->minor.iterations;
+}
+
+/* Iterations that this minor loop may still have. */
+static int64_t left_of_loop(const tess_clean *clean)
+{
+    const int64_t all = left_of_all(clean), most = clean->setup.opts.method.most;
+    const int64_t own = most - clean->minor.iterations;
+    return most == 0 || all < own ? all : own;
+}
+
 /* ---- scales ---- */
 
 /* Finds the peaks of the residual at the active scales, and keeps the image of the best
@@ -157,8 +171,7 @@ static tess_status sub_minor(minor *run, double threshold)
                        .until = threshold / bias,
                        .gain = setup->opts.gain / run->psf_peak[scale],
                        .diverged = DIVERGED * state->peak_start / bias,
-                       .most = setup->opts.niter - clean->major.iterations -
-                               state->iterations,
+                       .most = left_of_loop(clean),
                        .progress = tell,
                        .context = run};
     TESS_TRY(clean->ops->loop(clean->work, &loop, &clean->log.found));
@@ -191,8 +204,7 @@ static bool goes_on(const minor *run)
     if (run->diverged || run->stopped || run->best < 0) return false;
     if (state->threshold_loops >= most_threshold_loops(clean)) return false;
     if (run->negative && clean->setup.opts.stop_negative) return false;
-    return best_peak(run) > state->threshold &&
-           clean->major.iterations + state->iterations < clean->setup.opts.niter;
+    return best_peak(run) > state->threshold && left_of_loop(clean) > 0;
 }
 
 static tess_status look(minor *run)
@@ -295,9 +307,8 @@ static tess_clean_end end_of(const minor *run)
     if (run->diverged) return TESS_CLEAN_DIVERGED;
     if (run->stopped) return TESS_CLEAN_STOPPED;
     if (run->best < 0) return TESS_CLEAN_NOTHING;
-    if (is_above &&
-        clean->major.iterations + state->iterations >= clean->setup.opts.niter)
-        return TESS_CLEAN_NITER;
+    if (is_above && left_of_all(clean) <= 0) return TESS_CLEAN_NITER;
+    if (is_above && left_of_loop(clean) <= 0) return TESS_CLEAN_MOST;
     if (is_above && run->negative && clean->setup.opts.stop_negative)
         return TESS_CLEAN_NEGATIVE;
     if (at_final || (best_peak(run) <= state->final_threshold &&
@@ -401,7 +412,8 @@ static bool goes_on_after(tess_clean *clean, tess_clean_end end)
         clean->major.phase = 2;
         return true;
     }
-    return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS;
+    return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS ||
+           end == TESS_CLEAN_MOST;
 }
 
 static tess_status finish(minor *run, const tess_rows *residual, const tess_rows *model)

@@ -27,6 +27,8 @@ const char *tess_clean_end_text(tess_clean_end end)
         return "the final threshold";
     case TESS_CLEAN_LOOPS:
         return "repeated loops at the threshold";
+    case TESS_CLEAN_MOST:
+        return "the number of iterations of a cycle";
     case TESS_CLEAN_NITER:
         return "the number of iterations";
     case TESS_CLEAN_NEGATIVE:
@@ -75,7 +77,8 @@ static tess_status check_amounts(const tess_clean_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE, "a threshold is below 0");
     if (!(opts->border_percent >= 0 && opts->border_percent < 50))
         TESS_FAIL(TESS_ERR_USAGE, "border is not in [0, 50) percent");
-    if (opts->niter < 0) TESS_FAIL(TESS_ERR_USAGE, "niter is below 0");
+    if (opts->niter < 0 || opts->method.most < 0)
+        TESS_FAIL(TESS_ERR_USAGE, "niter is below 0");
     if (opts->local.kind != TESS_CLEAN_GLOBAL_RMS && !(opts->local.window_beams > 0))
         TESS_FAIL(TESS_ERR_USAGE, "window of the local rms is not above 0");
     if (!is_amount(opts->local.strength))

@@ -118,6 +118,7 @@ typedef struct tess_clean_method {
     const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu,
                                     which runs what another backend can't */
     tess_clean_cycle cycle;    /**< zero is the first one of the list */
+    int64_t most; /**< iterations of a minor loop; 0: no limit but those of all */
 } tess_clean_method;
 
 /** The noise around each pixel. A number alone behind a semicolon is a default. */
@@ -175,6 +176,7 @@ typedef enum tess_clean_end {
                                    auto-masking */
     TESS_CLEAN_LOOPS,    /**< multiscale: the allowed number of sub-minor loops at the
                             major threshold is used up; a new residual image is due */
+    TESS_CLEAN_MOST,     /**< `method.most` iterations; a new residual image is due */
     TESS_CLEAN_NITER,    /**< the allowed number of iterations is used up */
     TESS_CLEAN_NEGATIVE, /**< stop_negative is set, and the next component is negative
                           */
@@ -192,7 +194,7 @@ const char *tess_clean_end_text(tess_clean_end end);
 typedef struct tess_clean_report {
     tess_clean_end end;
     bool again; /**< a new residual image and another minor loop make sense: the end is
-                     the major threshold or `loops`, or auto-masking is over */
+                     the major threshold, `loops` or `most`, or auto-masking is over */
     int phase;  /**< phase of this loop: 1, or 2 inside the automatic mask */
     int64_t iterations;       /**< iterations of this loop */
     int64_t total_iterations; /**< iterations of all loops so far */

@@ -95,6 +95,7 @@ static const casa_word words[] = {
     {"noise", NULL, "weight", "it is of CASA's briggsabs; use --weight briggs:R"},
     {"npixels", NULL, "super-weight", "did you mean --super-weight F?"},
     {"uvtaper", NULL, "taper-gaussian", "did you mean --taper-gaussian {FWHM}?"},
+    {"nsigma", NULL, "auto-threshold", "did you mean --auto-threshold {K}?"},
     {"usemask", "user", "mask", "did you mean --mask FILE?"},
     {"usemask", "pb", "pb-mask", "did you mean --pb-mask LEVEL?"},
     {"usemask", NULL, "auto-multithresh", "did you mean --auto-multithresh?"},

@@ -28,6 +28,12 @@ enum {
     OPT_CASA_MASK,
     OPT_CHANNEL_MASK,
     OPT_HORIZON_MASK,
+    OPT_MASK,
+    OPT_PB_MASK,
+    OPT_CYCLEFACTOR,
+    OPT_MIN_FRACTION,
+    OPT_MAX_FRACTION,
+    OPT_CYCLENITER,
     OPT_MULTISCALE,
     OPT_SCALES,
     OPT_SCALE_BIAS,
@@ -84,6 +90,22 @@ static const struct argp_option clean_options[] = {
      "Clean to K times the noise first, then to the threshold where components were "
      "found",
      0},
+    {"cyclefactor", OPT_CYCLEFACTOR, "F", OPTION_HIDDEN,
+     "In place of --mgain: make a new residual image when the peak has fallen to F "
+     "times the highest sidelobe of the PSF, of what it was",
+     0},
+    {"min-psf-fraction", OPT_MIN_FRACTION, "X", OPTION_HIDDEN,
+     "... but not above this share of it (default 0.05)", 0},
+    {"max-psf-fraction", OPT_MAX_FRACTION, "X", OPTION_HIDDEN,
+     "... and at this share at the latest (default 0.8)", 0},
+    {"cycleniter", OPT_CYCLENITER, "N", OPTION_HIDDEN,
+     "Make a new residual image after N minor iterations (default 0: no limit)", 0},
+    {"mask", OPT_MASK, "FILE", 0,
+     "Look for components only within these regions, of CASA (#CRTF) or ds9, or where "
+     "this image is not 0",
+     0},
+    {"pb-mask", OPT_PB_MASK, "LEVEL", 0,
+     "Look for components only where --primary-beam is above this", 0},
     {"fits-mask", OPT_FITS_MASK, "FILE", 0,
      "Look for components only where this image is not 0; in each channel where its "
      "plane of a cube is not 0",
@@ -339,7 +361,15 @@ static const tess_option_rule clean_rules[] = {
     {OPT_NMITER, tess_take_int64, .offset = AT(nmiter), .max = MAX_MAJORS},
     {OPT_CYCLE, tess_take_word, .offset = MINOR(method.cycle), .words = cycles},
     {OPT_GAIN, tess_take_number, .offset = MINOR(gain), .min = LEAST, .max = 1},
-    {OPT_MGAIN, tess_take_number, .offset = MINOR(mgain), .min = LEAST, .max = 1},
+    {OPT_MGAIN, tess_take_number, .offset = MINOR(mgain), .min = LEAST, .max = 1,
+     .given = AT(cycle.mgain_given)},
+    {OPT_CYCLEFACTOR, tess_take_number, .offset = AT(cycle.factor), .min = LEAST,
+     .max = DBL_MAX},
+    {OPT_MIN_FRACTION, tess_take_number, .offset = AT(cycle.min_fraction), .max = 0.99,
+     .given = AT(cycle.has_limits)},
+    {OPT_MAX_FRACTION, tess_take_number, .offset = AT(cycle.max_fraction), .max = 0.99,
+     .given = AT(cycle.has_limits)},
+    {OPT_CYCLENITER, tess_take_int64, .offset = MINOR(method.most), .max = MAX_WHOLE},
     {OPT_THRESHOLD, take_flux, .offset = MINOR(threshold_jy)},
     {OPT_AUTO_THRESHOLD, tess_take_number, .offset = MINOR(auto_threshold),
      .max = DBL_MAX},
@@ -351,6 +381,8 @@ static const tess_option_rule clean_rules[] = {
     {OPT_CASA_MASK, tess_take_text, .offset = AT(casa_mask)},
     {OPT_CHANNEL_MASK, take_channels, .offset = AT(channel_mask)},
     {OPT_HORIZON_MASK, tess_take_scale, .offset = AT(horizon_rad)},
+    {OPT_MASK, tess_take_text, .offset = AT(mask)},
+    {OPT_PB_MASK, tess_take_number, .offset = AT(pb_mask), .min = LEAST, .max = 1},
     {OPT_MULTISCALE, tess_take_flag, .offset = MINOR(multiscale)},
     {OPT_SCALES, take_scales, .offset = 0},
     {OPT_SCALE_BIAS, tess_take_number, .offset = MINOR(scale_bias), .min = LEAST,
@@ -407,6 +439,8 @@ static void set_defaults(struct argp_state *state, tess_clean_choice *choice)
 {
     tess_clean_opts_default(&choice->minor);
     choice->nmiter = 20;
+    choice->cycle.min_fraction = 0.05; /* as CASA's tclean */
+    choice->cycle.max_fraction = 0.8;
     tess_cli_default(state, "niter", "0");
 }
 
@@ -431,6 +465,7 @@ static error_t parse_clean(int key, char *arg, struct argp_state *state)
     tess_status status = TESS_OK;
     if (key == ARGP_KEY_INIT) {
         set_defaults(state, &opts->clean);
+        state->child_inputs[0] = opts;
         return 0;
     }
     if (!tess_option_take(clean_rules, key, arg, opts, &status))
@@ -439,7 +474,11 @@ static error_t parse_clean(int key, char *arg, struct argp_state *state)
     return tess_cli_result(state, clean_options, key, arg, status);
 }
 
-const struct argp tess_clean_argp = {.options = clean_options, .parser = parse_clean};
+static const struct argp_child clean_children[] = {
+    {&tess_mask_argp, 0, "Automatic masks:", 3}, {0}};
+
+const struct argp tess_clean_argp = {
+    .options = clean_options, .parser = parse_clean, .children = clean_children};
 
 /* ---- options together ---- */
 
@@ -563,6 +602,47 @@ cleanup:
     return status;
 }
 
+/* When minor loops end: as --mgain says, or as --cyclefactor does. */
+static tess_status check_cycle(const tess_cycle_choice *cycle)
+{
+    tess_status status = TESS_OK;
+    const bool has = cycle->factor > 0;
+    if (has && cycle->mgain_given)
+        TESS_FAIL(TESS_ERR_USAGE, "--cyclefactor takes the place of --mgain; leave one "
+                                  "of them out");
+    if (!has && cycle->has_limits)
+        TESS_FAIL(TESS_ERR_USAGE, "--min-psf-fraction and --max-psf-fraction are for "
+                                  "--cyclefactor");
+    if (cycle->min_fraction > cycle->max_fraction)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--min-psf-fraction %g is above --max-psf-fraction %g",
+                  cycle->min_fraction, cycle->max_fraction);
+cleanup:
+    return status;
+}
+
+/* Masks, of which there may be one file. */
+static tess_status check_masks(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_choice *choice = &opts->clean;
+    if ((choice->fits_mask != NULL) + (choice->casa_mask != NULL) +
+            (choice->mask != NULL) >
+        1)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--mask, --fits-mask and --casa-mask: there may be one mask");
+    if (choice->horizon_rad >= 90 * TESS_RAD_PER_DEG)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--horizon-mask leaves nothing; give less than 90deg");
+    if (choice->channel_mask && choice->join.channels)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--channel-mask chooses channels that are cleaned one "
+                  "by one: no --join-channels");
+    TESS_TRY(tess_mask_args_check(opts));
+cleanup:
+    return status;
+}
+
 /* One beam for all channels: not with a beam that is given, and not with checkpoints of
  * channels that are cleaned one by one, which would not hold the PSFs of the others. */
 static tess_status check_common_beam(const tess_image_opts *opts)
@@ -607,18 +687,11 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
         TESS_FAIL(TESS_ERR_USAGE, "--dump-stages shows dirty images only: no --niter");
     if (!opts->output && !is_plan && (choice->continues || choice->update_model))
         TESS_FAIL(TESS_ERR_USAGE, "--continue and --update-model need files: -o NAME");
-    if (choice->fits_mask && choice->casa_mask)
-        TESS_FAIL(TESS_ERR_USAGE, "--fits-mask and --casa-mask: there may be one mask");
-    if (choice->horizon_rad >= 90 * TESS_RAD_PER_DEG)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--horizon-mask leaves nothing; give less than 90deg");
+    TESS_TRY(check_masks(opts));
+    TESS_TRY(check_cycle(&choice->cycle));
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
     TESS_TRY(check_common_beam(opts));
-    if (choice->channel_mask && choice->join.channels)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--channel-mask chooses channels that are cleaned one "
-                  "by one: no --join-channels");
     TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
         minor->local.kind = TESS_CLEAN_LOCAL_RMS;

@@ -50,6 +50,11 @@ tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts);
 /** Parses the options; its input is a tess_image_opts. */
 extern const struct argp tess_clean_argp;
 
+/** Options of automatic masks, a child of tess_clean_argp with its input; and their
+ *  check. TESS_ERR_USAGE. Local. */
+extern const struct argp tess_mask_argp;
+tess_status tess_mask_args_check(const tess_image_opts *opts);
+
 /** Check the options together, and with those of images; a plan needs no output.
  *  TESS_ERR_USAGE. Local. */
 tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan);

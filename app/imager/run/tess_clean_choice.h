@@ -10,6 +10,7 @@
 
 #include "tess_clean.h"
 #include "tess_imager_opts.h"
+#include "tess_multithresh.h"
 #include "tess_vis.h"
 
 /** The restoring beam; zeros: fitted to the PSF. */
@@ -34,6 +35,22 @@ typedef struct tess_join_choice {
     int num_cleaned; /**< --deconvolution-channels; 0: all */
 } tess_join_choice;
 
+/** When a minor loop of CASA's tclean ends: at `factor` times the highest sidelobe of
+ *  the PSF, within these limits, of the peak. */
+typedef struct tess_cycle_choice {
+    double factor;                     /**< --cyclefactor; 0: --mgain says it */
+    double min_fraction, max_fraction; /**< --min-psf-fraction, --max-psf-fraction */
+    bool has_limits;                   /**< one of these two is given */
+    bool mgain_given;                  /**< --mgain */
+} tess_cycle_choice;
+
+/** --auto-multithresh, and its options. */
+typedef struct tess_multithresh_choice {
+    bool finds;
+    tess_multithresh_opts opts;
+    const char *needs; /**< an option given that is of use with it alone, or NULL */
+} tess_multithresh_choice;
+
 typedef struct tess_clean_choice {
     tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
                               and scales are in `scale_px` */
@@ -43,12 +60,16 @@ typedef struct tess_clean_choice {
                               mask; 0: no limit */
     const char *fits_mask; /**< --fits-mask, or NULL */
     const char *casa_mask; /**< --casa-mask, or NULL */
+    const char *mask;      /**< --mask: an image or regions, or NULL */
+    double pb_mask;        /**< --pb-mask, a level of the primary beam; 0: none */
+    tess_multithresh_choice multithresh;
+    tess_cycle_choice cycle;
     const char *channel_mask; /**< --channel-mask: output channels that are cleaned
                                  (tess_channels.h); NULL: all */
-    double horizon_rad;    /**< --horizon-mask: no components so close to the horizon */
-    bool continues;        /**< --continue: from NAME-model.fits */
-    bool first_residual;   /**< --save-first-residual */
-    bool local_rms;        /**< --local-rms, whatever its method */
+    double horizon_rad;  /**< --horizon-mask: no components so close to the horizon */
+    bool continues;      /**< --continue: from NAME-model.fits */
+    bool first_residual; /**< --save-first-residual */
+    bool local_rms;      /**< --local-rms, whatever its method */
     const char *needs_niter;  /**< an option given that says how to clean, or NULL */
     bool update_model;        /**< --update-model */
     bool only_model;          /**< --predict-models: that alone, from NAME-model.fits */

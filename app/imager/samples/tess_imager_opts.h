@@ -18,7 +18,7 @@ typedef enum tess_w_mode {
 } tess_w_mode;
 
 /** Polarisations of a run, and images of all kinds that it makes of an output. */
-enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 7 * TESS_MAX_POL };
+enum { TESS_MAX_POL = 8, TESS_MAX_IMAGES = 8 * TESS_MAX_POL };
 
 /** The time steps that are selected, counted from 0. */
 typedef enum tess_time_steps {

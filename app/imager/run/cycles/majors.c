@@ -62,7 +62,7 @@ double majors_bytes(const image_run *run)
     const int kinds = (channels > 1 ? 3 : 0) + opts->clean.first_residual;
     const double waiting = pixels * (is_double ? 8 : 4) * kinds;
     const double loops = num_pol / pols * (need.rank_bytes + need.node_bytes / ranks);
-    return num_pol * channels * (kept + waiting) +
+    return num_pol * channels * (kept + waiting) + majors_mask_bytes(run, pixels) +
            fmax(loops, spectral_maps_bytes(opts, pixels));
 }
 
@@ -85,20 +85,6 @@ static tess_status blank_rows(const majors *all, tess_rows *to)
     TESS_TRY(tess_rows_blank(to));
 cleanup:
     return status;
-}
-
-static double weight_of(const majors *all, int channel, int pol)
-{
-    const group_channel *c = &all->channel[channel];
-    return c->has_data ? c->made[pol].sum_weights : 0;
-}
-
-/* The PSF of a polarisation among the images that were made. */
-static const imager_product *psf_of(const majors *all, int channel, int pol)
-{
-    const image_run *run = all->run;
-    const bool one_psf = run->job.num_images == run->num_pol + 1;
-    return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
 /* ---- groups ---- */
@@ -155,9 +141,8 @@ static tess_status join_masks(const majors *all, const cleaned *group,
         for (int p = 0; p < group->num_pol; ++p) {
             if (!is_linked(run, group->first_pol + p) && group->num_pol > 1) continue;
             mask = rows_of(all);
-            TESS_TRY(clean_inputs_mask(
-                run, all->channel[c].output % run->outputs.num_channels,
-                group->first_pol + p, &mask));
+            TESS_TRY(clean_inputs_mask(run, all->channel[c].output,
+                                       group->first_pol + p, &mask));
             if (!joined->value) {
                 *joined = mask;
                 mask = (tess_rows){0};
@@ -166,6 +151,26 @@ static tess_status join_masks(const majors *all, const cleaned *group,
                 if (tess_rows_pixel(&mask, k) != 0) tess_rows_set(joined, k, 1);
             tess_rows_free(&mask);
         }
+cleanup:
+    tess_rows_free(&mask);
+    return status;
+}
+
+/* Cleans a group within the user's masks, which bound automatic ones. Collective. */
+static tess_status take_masks(const majors *all, cleaned *group)
+{
+    tess_status status = TESS_OK;
+    tess_rows mask = {0};
+    if (clean_inputs_have_mask(all->run)) {
+        TESS_TRY(join_masks(all, group, &mask));
+        if (group->first_pol == 0) TESS_TRY(majors_warn_of_mask(all, &mask));
+    }
+    if (all->run->opts->clean.multithresh.finds) {
+        TESS_TRY(majors_mask_begin(all, group, &mask));
+    } else if (mask.value) {
+        TESS_TRY(tess_comm_agree(all->slabs, tess_rows_move(&mask, all->place)));
+        TESS_TRY(tess_clean_set_mask(group->clean, &mask));
+    }
 cleanup:
     tess_rows_free(&mask);
     return status;
@@ -205,7 +210,7 @@ static bool find_weights(const majors *all, const cleaned *group)
         all->freq_hz[c] = all->channel[c].freq_hz;
         for (int p = 0; p < group->num_pol; ++p) {
             const int pol = group->first_pol + p;
-            const double weight = weight_of(all, c, pol);
+            const double weight = majors_weight(all, c, pol);
             all->weight[c * group->num_pol + p] = weight;
             any = any ||
                   (weight > 0 && (group->num_pol == 1 || is_linked(all->run, pol)));
@@ -219,31 +224,26 @@ static tess_status create_clean(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
     bool linked[TESS_MAX_POL];
-    tess_rows mask = {0};
+    tess_clean_opts opts;
     const image_run *run = all->run;
     if (!find_weights(all, group)) return TESS_OK;
     if (!clean_inputs_cleans(run, all->channel->output % run->outputs.num_channels))
         return TESS_OK;
     const tess_clean_images images = group_images(all, group, linked);
-    TESS_TRY(tess_clean_create(all->slabs, &images, &all->opts, &group->clean));
+    TESS_TRY(majors_group_opts(all, group, &opts));
+    TESS_TRY(tess_clean_create(all->slabs, &images, &opts, &group->clean));
     if (all->run->opts->clean.save_sources)
         TESS_TRY(tess_comm_agree(all->slabs, tess_clean_keep_components(group->clean)));
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p)
-            if (weight_of(all, c, group->first_pol + p) > 0)
-                TESS_TRY(
-                    tess_clean_set_psf(group->clean, c * group->num_pol + p,
-                                       &psf_of(all, c, group->first_pol + p)->rows));
-    if (clean_inputs_have_mask(all->run)) {
-        TESS_TRY(join_masks(all, group, &mask));
-        if (group->first_pol == 0) TESS_TRY(majors_warn_of_mask(all, &mask));
-        TESS_TRY(tess_comm_agree(all->slabs, tess_rows_move(&mask, all->place)));
-        TESS_TRY(tess_clean_set_mask(group->clean, &mask));
-    }
+            if (majors_weight(all, c, group->first_pol + p) > 0)
+                TESS_TRY(tess_clean_set_psf(
+                    group->clean, c * group->num_pol + p,
+                    &majors_psf(all, c, group->first_pol + p)->rows));
+    TESS_TRY(take_masks(all, group));
     group->goes_on = true;
     group->least_peak = INFINITY;
 cleanup:
-    tess_rows_free(&mask);
     return status;
 }
 
@@ -512,6 +512,20 @@ static void keep_reached(const majors *all, double reached, tess_clean_report *r
         report->final_threshold = fmin(reached, report->final_threshold);
 }
 
+/* Ends cleaning of a group whose automatic mask is empty. */
+static void leave_unmasked(const majors *all, cleaned *group)
+{
+    char of[64];
+    ++group->num_majors;
+    group->is_done = true;
+    group->goes_on = false;
+    group->end = IMAGE_END_NOTHING;
+    group->masks.is_ready = false;
+    if (tess_comm_rank(all->run->comm) == 0)
+        tess_log_info("major %lld%s: the mask is empty", (long long)group->num_majors,
+                      of_group(all, group, of, sizeof of));
+}
+
 /* Runs a minor loop of a group. Collective. */
 static tess_status clean_one(majors *all, cleaned *group)
 {
@@ -521,6 +535,12 @@ static tess_status clean_one(majors *all, cleaned *group)
     const double reached = group->report.final_threshold;
     const bool first = tess_comm_rank(all->run->comm) == 0;
     char of[64];
+    bool is_empty;
+    TESS_TRY(majors_mask_update(all, group, &is_empty));
+    if (is_empty) {
+        leave_unmasked(all, group);
+        return TESS_OK;
+    }
     gather_rows(all, group);
     tess_progress_start(&all->progress, "cleaning", " iterations", 0);
     status = tess_clean_minor(group->clean, all->residual, all->model, &group->report);
@@ -529,6 +549,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     ++group->num_majors;
     group->num_masked += report->phase == 2;
     group->is_done = true;
+    group->masks.is_ready = false;
     if (report->iterations > 0) all->has_model = all->changed = true;
     group->iterations = report->total_iterations;
     group->goes_on = report->again;
@@ -631,7 +652,7 @@ static tess_status restore(const majors *all, int channel, int pol, tess_rows *i
     const tess_clean_beam own = majors_beam(all->run, &c->found[pol].beam);
     const tess_clean_beam beam = majors_beam(all->run, &restored);
     TESS_TRY(tess_comm_agree(all->run->comm, tess_rows_copy(&c->residual[pol], image)));
-    if (!(weight_of(all, channel, pol) > 0)) return TESS_OK;
+    if (!(majors_weight(all, channel, pol) > 0)) return TESS_OK;
     if (c->found[pol].common.major_rad > 0)
         TESS_TRY(tess_common_beam_widen(all->slabs, &all->opts, &own, &beam, image));
     TESS_TRY(tess_clean_restore(all->slabs, &all->opts, &beam, &c->model[pol], image,
@@ -716,6 +737,7 @@ static tess_status take_products(const majors *all, int channel)
         *majors_product(all, channel, IMAGE_PSF, k) = c->made[run->num_pol + k];
         c->made[run->num_pol + k].rows = (tess_rows){0};
     }
+    TESS_TRY(majors_mask_products(all, channel));
     for (int p = 0; p < run->num_pol; ++p) {
         TESS_TRY(restore(all, channel, p,
                          &majors_product(all, channel, IMAGE_RESTORED, p)->rows));
@@ -744,8 +766,10 @@ static void take_weights(const image_kinds *kinds, group_channel *channel)
 
 static void free_all(majors *all)
 {
-    for (int g = 0; g < all->num_groups; ++g)
+    for (int g = 0; g < all->num_groups; ++g) {
         tess_clean_destroy(all->group[g].clean);
+        majors_mask_free(&all->group[g]);
+    }
     for (int k = 0; k < majors_num_images(all); ++k) {
         group_channel *c = &all->channel[k / all->run->num_pol];
         tess_rows_free(&c->model[k % all->run->num_pol]);

@@ -6,6 +6,7 @@
 
 #include "image_kinds.h"
 #include "majors.h"
+#include "majors_mask.h"
 #include "tess_clean.h"
 #include "tess_log.h"
 
@@ -22,6 +23,7 @@ typedef struct cleaned {
     int64_t num_majors, num_masked; /* of these, those inside the automatic mask */
     int64_t iterations;
     tess_clean_report report; /* report of the last minor loop */
+    group_masks masks;
     image_end end;
 } cleaned;
 
@@ -59,6 +61,21 @@ static inline imager_product *majors_product(const majors *all, int channel,
 {
     return all->channel[channel].product +
            image_kinds_place(&all->run->output.kinds, kind) + pol;
+}
+
+/** Weight of an image; 0: it has no data. */
+static inline double majors_weight(const majors *all, int channel, int pol)
+{
+    const group_channel *c = &all->channel[channel];
+    return c->has_data ? c->made[pol].sum_weights : 0;
+}
+
+/** The PSF of a polarisation among the images that were made. */
+static inline const imager_product *majors_psf(const majors *all, int channel, int pol)
+{
+    const image_run *run = all->run;
+    const bool one_psf = run->job.num_images == run->num_pol + 1;
+    return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
 /** Give a checkpoint the state of major cycles (image_cycle_save). Local. */

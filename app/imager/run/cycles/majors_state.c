@@ -21,9 +21,11 @@ typedef struct state_part {
     double least_peak, final_threshold;
     int64_t num_majors, num_masked, iterations;
     int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
+    int64_t mask_rounds[TESS_MAX_POL]; /* of --auto-multithresh */
+    int64_t mask_is_ready;
 } state_part;
 
-static const char NAME[8] = "majors3";
+static const char NAME[8] = "majors4";
 
 static bool has_masks(const majors *all)
 {
@@ -48,6 +50,10 @@ static state_part part_of(const cleaned *group, int64_t num_bytes)
     part.end = (int32_t)group->end;
     part.phase = group->report.phase;
     part.num_scales = group->report.num_scales;
+    part.mask_is_ready = group->masks.is_ready;
+    for (int p = 0; p < TESS_MAX_POL; ++p)
+        if (group->masks.found[p])
+            part.mask_rounds[p] = tess_multithresh_rounds(group->masks.found[p]);
     return part;
 }
 
@@ -142,6 +148,7 @@ tess_status majors_save(void *context, image_cycle *cycle)
         if (all->group[g].clean)
             TESS_TRY(tess_clean_state_get(all->group[g].clean, &state[g]));
     if (has_masks(all)) TESS_TRY(add_masks(all, state, cycle));
+    TESS_TRY(majors_mask_save(all, cycle));
     if (all->has_first) TESS_TRY(add_first(all, cycle));
     TESS_TRY(add_state(all, state, cycle));
 cleanup:
@@ -168,21 +175,11 @@ static bool take_bytes(const tess_checkpoint_state *state, int64_t *at, void *to
     return true;
 }
 
-/* Reads this rank's rows of the automatic mask of a group. */
-static tess_status take_mask(const majors *all, int image, uint32_t **found)
+/* The first image of a checkpoint behind the models; then come the masks of
+ * --auto-mask, those of --auto-multithresh, and first residuals. */
+static int first_multithresh(const majors *all)
 {
-    tess_status status = TESS_OK;
-    tess_rows rows = tess_rows_of(all->images.nx, all->images.ny, all->images.row_first,
-                                  all->images.num_rows, TESS_PIXEL_DOUBLE);
-    *found = tess_alloc(tess_rows_count(&rows), sizeof **found);
-    if (!*found) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
-    TESS_TRY(tess_rows_alloc_zero(&rows));
-    TESS_TRY(image_checkpoint_cycle_rows(image_run_checkpoint(all->run), image, &rows));
-    for (int64_t k = 0; k < tess_rows_count(&rows); ++k)
-        (*found)[k] = (uint32_t)tess_rows_pixel(&rows, k);
-cleanup:
-    tess_rows_free(&rows);
-    return status;
+    return majors_num_images(all) + all->num_groups * has_masks(all);
 }
 
 static void take_part(const state_part *part, cleaned *group)
@@ -198,6 +195,7 @@ static void take_part(const state_part *part, cleaned *group)
     group->is_done = part->is_done != 0;
     group->num_stalled = part->num_stalled;
     group->end = (image_end)part->end;
+    group->masks.is_ready = part->mask_is_ready != 0;
 }
 
 /* Takes one group's part of the state, and its mask. Local. */
@@ -220,7 +218,8 @@ static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state 
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
     if (has_masks(all) && group->clean)
-        TESS_TRY(take_mask(all, majors_num_images(all) + g, &state->found));
+        TESS_TRY(majors_take_bits(all, majors_num_images(all) + g, &state->found));
+    TESS_TRY(majors_mask_take(all, group, part.mask_rounds, first_multithresh(all)));
 cleanup:
     return status;
 }
@@ -276,8 +275,7 @@ static tess_status take_head(majors *all, int64_t *at, state_head *head)
         head->num_channels != all->num_channels ||
         head->num_groups != all->num_groups || head->num_pol != all->run->num_pol ||
         head->num < 0 ||
-        checkpoint->state.num_cycle != majors_num_images(all) +
-                                           all->num_groups * has_masks(all) +
+        checkpoint->state.num_cycle != first_multithresh(all) + majors_mask_count(all) +
                                            (head->has_first ? count_with_data(all) : 0))
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is of another run",
                   checkpoint->opts->folder);
@@ -300,8 +298,7 @@ tess_status majors_continue(majors *all)
         status = take_group(all, g, &at, &state[g]);
     if (status == TESS_OK) status = take_models(all);
     if (status == TESS_OK && head.has_first)
-        status =
-            take_first(all, majors_num_images(all) + all->num_groups * has_masks(all));
+        status = take_first(all, first_multithresh(all) + majors_mask_count(all));
     TESS_TRY(tess_comm_agree(run->comm, status));
     for (int g = 0; g < all->num_groups; ++g)
         if (all->group[g].clean)

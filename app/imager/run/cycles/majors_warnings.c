@@ -111,8 +111,7 @@ tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask)
     const double sigmas = open_sigmas(&clean->minor, &option);
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     int64_t count = 0;
-    if (!is_first(all) || !(clean->fits_mask || clean->casa_mask))
-        return TESS_OK;
+    if (!is_first(all) || !(clean->fits_mask || clean->casa_mask)) return TESS_OK;
     if (!(sigmas > 0 && sigmas < NOISE_SIGMA)) return TESS_OK;
     for (int64_t k = 0; k < tess_rows_count(mask); ++k)
         count += tess_rows_pixel(mask, k) > 0;
@@ -150,8 +149,8 @@ static tess_status find_range(const majors *all, int pol, double *noise, double 
     for (int c = 0; c < all->num_channels; ++c) {
         const group_channel *channel = &all->channel[c];
         const tess_rows *dirty = channel->made[pol].rows.value
-                                       ? &channel->made[pol].rows
-                                       : &channel->residual[pol];
+                                     ? &channel->made[pol].rows
+                                     : &channel->residual[pol];
         struct image_found found = {0};
         if (!channel->has_data) continue;
         TESS_TRY(image_found_measure(run->comm, dirty, run->opts->layout.threads, false,

@@ -8,6 +8,7 @@
 
 #include "image_meta.h"
 #include "image_names.h"
+#include "image_primary_beam.h"
 #include "pixel_places.h"
 #include "tess_casa_image.h"
 #include "tess_channels.h"
@@ -183,6 +184,23 @@ static bool has_mask(const image_run *run)
     return run->opts->clean.fits_mask || run->opts->clean.casa_mask;
 }
 
+/* Takes pixels out of a mask where the primary beam is not above the level of
+ * --pb-mask. Local. */
+static tess_status leave_beam(const image_run *run, int64_t output, int pol,
+                              const tess_rows *mask)
+{
+    tess_status status = TESS_OK;
+    const double level = run->opts->clean.pb_mask;
+    tess_rows beam = tess_rows_like(mask, TESS_PIXEL_DOUBLE);
+    if (run->outputs.extent[output].num_vis == 0) return TESS_OK;
+    TESS_TRY(image_primary_beam_rows(run, output, pol, &beam));
+    for (int64_t k = 0; k < tess_rows_count(mask); ++k)
+        if (!(tess_rows_pixel(&beam, k) > level)) tess_rows_set(mask, k, 0);
+cleanup:
+    tess_rows_free(&beam);
+    return status;
+}
+
 /* Takes pixels near the horizon out of a mask: pixels whose angle from the phase centre
  * is at least 90 degrees less the angle of --horizon-mask. */
 static void leave_horizon(const image_run *run, const tess_rows *mask)
@@ -198,19 +216,30 @@ static void leave_horizon(const image_run *run, const tess_rows *mask)
     }
 }
 
+/* Rows of a mask that leaves nothing out. Local. */
+static tess_status open_rows(tess_rows *mask)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_rows_alloc(mask));
+    if (tess_rows_count(mask) > 0)
+        memset(mask->value, 1, (size_t)tess_rows_bytes(mask));
+cleanup:
+    return status;
+}
+
 /* Local. */
-static tess_status make_mask(const image_run *run, int64_t channel, int pol,
+static tess_status make_mask(const image_run *run, int64_t output, int pol,
                              tess_rows *mask)
 {
     tess_status status = TESS_OK;
+    const tess_clean_choice *choice = &run->opts->clean;
     tess_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
     TESS_TRY(tess_rows_check_whole(&made, "mask"));
-    TESS_TRY(tess_rows_alloc(&made));
+    TESS_TRY(open_rows(&made));
     if (has_mask(run))
-        TESS_TRY(read_mask(run, channel, pol, &made));
-    else if (tess_rows_count(&made) > 0)
-        memset(made.value, 1, (size_t)tess_rows_bytes(&made));
-    if (run->opts->clean.horizon_rad > 0) leave_horizon(run, &made);
+        TESS_TRY(read_mask(run, output % run->outputs.num_channels, pol, &made));
+    if (choice->horizon_rad > 0) leave_horizon(run, &made);
+    if (choice->pb_mask > 0) TESS_TRY(leave_beam(run, output, pol, &made));
     *mask = made;
     made = (tess_rows){0};
 cleanup:
@@ -220,14 +249,25 @@ cleanup:
 
 bool clean_inputs_have_mask(const image_run *run)
 {
-    return has_mask(run) || run->opts->clean.horizon_rad > 0;
+    const tess_clean_choice *choice = &run->opts->clean;
+    return has_mask(run) || choice->horizon_rad > 0 || choice->pb_mask > 0;
 }
 
-tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
+tess_status clean_inputs_mask(const image_run *run, int64_t output, int pol,
                               tess_rows *mask)
 {
     if (!clean_inputs_have_mask(run)) return TESS_OK;
-    return tess_comm_agree(run->comm, make_mask(run, channel, pol, mask));
+    return tess_comm_agree(run->comm, make_mask(run, output, pol, mask));
+}
+
+tess_status clean_inputs_beam(const image_run *run, int64_t output, int pol,
+                              tess_rows *region)
+{
+    tess_status status = TESS_OK;
+    if (!(run->opts->clean.pb_mask > 0)) return TESS_OK;
+    status = open_rows(region);
+    if (status == TESS_OK) status = leave_beam(run, output, pol, region);
+    return tess_comm_agree(run->comm, status);
 }
 
 /* ---- channels that are cleaned ---- */

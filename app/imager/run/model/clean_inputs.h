@@ -15,14 +15,20 @@ tess_status clean_inputs_check(image_run *run);
  */
 bool clean_inputs_cleans(const image_run *run, int64_t channel);
 
-/** Whether there is a mask, of a file or of the horizon. Local. */
+/** Whether there is a mask, of a file, of the horizon or of the primary beam. Local. */
 bool clean_inputs_have_mask(const image_run *run);
 
-/** This rank's rows of the mask of an output channel and polarisation, if there is one,
- *  not 0 where components may be, in host memory. `*mask` has the part of the image. To
- *  be freed with tess_rows_free(). Collective. */
-tess_status clean_inputs_mask(const image_run *run, int64_t channel, int pol,
+/** This rank's rows of the mask of an output and polarisation, if there is one, not 0
+ * where components may be, in host memory. `*mask` has the part of the image. To be
+ * freed with tess_rows_free(). Collective. */
+tess_status clean_inputs_mask(const image_run *run, int64_t output, int pol,
                               tess_rows *mask);
+
+/** With --pb-mask, these rows of an output and polarisation: not 0 where the primary
+ *  beam is above the level, in host memory. As of clean_inputs_mask(); without the
+ *  option, or without data, `*region` has no pixels. Collective. */
+tess_status clean_inputs_beam(const image_run *run, int64_t output, int pol,
+                              tess_rows *region);
 
 /** Fill rows of double with those of NAME-model.fits, or of a set or cube of models
  *  (continued_models.c); blank pixels become 0. `comm`: the ranks that take part.

@@ -14,6 +14,7 @@ typedef enum image_kind {
     IMAGE_MODEL,          /**< in Jy/pixel */
     IMAGE_RESIDUAL,       /**< of the whole model */
     IMAGE_RESTORED,       /**< model ∗ beam + residual */
+    IMAGE_MASK,           /**< of --auto-multithresh: 1 where components could be */
     IMAGE_PRIMARY_BEAM,   /**< of the antennas, not cut */
     NUM_IMAGE_KINDS
 } image_kind;
@@ -42,8 +43,8 @@ static inline bool image_joins_pols(const tess_image_opts *opts)
     return image_is_cleaned(opts) && opts->clean.join.polarizations;
 }
 
-/** Whether the run writes columns of MeasurementSets once all images have their names. It
- *  can be stopped until these are written. */
+/** Whether the run writes columns of MeasurementSets once all images have their names.
+ * It can be stopped until these are written. */
 static inline bool image_writes_columns(const tess_image_opts *opts)
 {
     return opts->clean.update_model || opts->beside.weights;
@@ -61,6 +62,7 @@ static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_po
          [IMAGE_MODEL] = cleaned,
          [IMAGE_RESIDUAL] = cleaned,
          [IMAGE_RESTORED] = cleaned,
+         [IMAGE_MASK] = opts->clean.multithresh.finds ? cleaned : 0,
          [IMAGE_PRIMARY_BEAM] = opts->beside.primary_beam.model ? num_pol : 0}};
 }
 
@@ -96,6 +98,7 @@ static inline const char *image_kind_name(image_kind kind)
                                                       [IMAGE_MODEL] = "model",
                                                       [IMAGE_RESIDUAL] = "residual",
                                                       [IMAGE_RESTORED] = "image",
+                                                      [IMAGE_MASK] = "mask",
                                                       [IMAGE_PRIMARY_BEAM] = "pb"};
     return name[kind];
 }
@@ -110,6 +113,7 @@ static inline const char *image_kind_caption(image_kind kind)
         [IMAGE_MODEL] = "model",
         [IMAGE_RESIDUAL] = "residual",
         [IMAGE_RESTORED] = "restored image",
+        [IMAGE_MASK] = "automatic mask",
         [IMAGE_PRIMARY_BEAM] = "primary beam"};
     return caption[kind];
 }

@@ -158,7 +158,7 @@ static void set_kind(image_kind kind, tess_image_meta *meta)
 {
     meta->is_psf = kind == IMAGE_PSF;
     if (kind == IMAGE_MODEL) snprintf(meta->unit, sizeof meta->unit, "Jy/pixel");
-    if (kind == IMAGE_PRIMARY_BEAM) meta->unit[0] = '\0';
+    if (kind == IMAGE_PRIMARY_BEAM || kind == IMAGE_MASK) meta->unit[0] = '\0';
 }
 
 tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, int k,

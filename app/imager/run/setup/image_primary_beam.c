@@ -267,6 +267,23 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
         }
 }
 
+tess_status image_primary_beam_rows(const image_run *run, int64_t output, int pol,
+                                    tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const image_primary_beam *beam = run->output.primary_beam;
+    tess_beam_mean *mean = NULL;
+    TESS_TRY(make_mean(run, beam, output, beam->num_weight > 1 ? pol : 0, &mean));
+    TESS_TRY(tess_rows_alloc(rows));
+    if (mean)
+        fill_rows(run, mean, rows);
+    else
+        TESS_TRY(tess_rows_blank(rows));
+cleanup:
+    tess_beam_mean_destroy(mean);
+    return status;
+}
+
 /* The beam of each polarisation; those with the same weights share one. Local. */
 static tess_status make_all(const image_run *run, int64_t output, const tess_rows *like,
                             imager_product *to)

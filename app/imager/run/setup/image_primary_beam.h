@@ -38,6 +38,11 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
 tess_status image_primary_beam_make(image_run *run, int64_t output,
                                     imager_product *product);
 
+/** Give `rows`, which have no memory yet, those of the beam of an output and
+ *  polarisation, in host memory; NaN where it has no weights. TESS_ERR_ALLOC. Local. */
+tess_status image_primary_beam_rows(const image_run *run, int64_t output, int pol,
+                                    tess_rows *rows);
+
 void image_primary_beam_free(image_primary_beam *beam); /**< NULL is fine. Local. */
 
 #endif

@@ -91,7 +91,7 @@ static tess_status check_checkpoint(const image_run *run)
     const tess_image_opts *opts = run->opts;
     const int64_t images = run->num_pol * opts->channels_out;
     if (!opts->checkpoint.folder || !image_joins_channels(opts)) return TESS_OK;
-    if (images * (1 + opts->clean.first_residual) + run->num_pol + TESS_MAX_IMAGES >
+    if (images * (1 + opts->clean.first_residual) + 2 * run->num_pol + TESS_MAX_IMAGES >
         TESS_CHECKPOINT_MEANS)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--checkpoint cannot hold the %lld images that are cleaned together; "
