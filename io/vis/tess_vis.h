@@ -45,6 +45,7 @@ typedef struct tess_vis_segment {
     double *freq_hz;       /**< [num_chan] centre frequencies */
     double *chan_width_hz; /**< [num_chan], positive */
     int32_t *chan_spw;     /**< [num_chan] spectral window (IF) number in the file */
+    int64_t chan_first;    /**< number in its window, in the file, of the first one */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR]; /**< in the order of the block's correlation axis */
 } tess_vis_segment;
@@ -105,6 +106,16 @@ void tess_vis_site(const tess_vis_meta *meta, double site_m[3]);
 /** The number of fields that have rows. Local. */
 int tess_vis_fields_with_rows(const tess_vis_meta *meta);
 
+/** Rows and channels as CASA selects them: expressions of casacore's MSSelection (CASA
+ *  memo "Measurement Set selection syntax"), all of which hold. NULL: all. Sets of
+ * other formats know antennas and times in a plainer form (vis_pick.h). */
+typedef struct tess_vis_expressions {
+    const char *field, *spw, *scan, *time, *uvrange, *antenna, *intent, *taql;
+} tess_vis_expressions;
+
+/** Whether any is given. Local. */
+bool tess_vis_expresses(const tess_vis_expressions *by);
+
 /** What to read. Zeroed means everything (and the only field). */
 typedef struct tess_vis_select {
     const char *data_column;     /**< MS: NULL for CORRECTED_DATA if there, else DATA */
@@ -118,8 +129,10 @@ typedef struct tess_vis_select {
     bool uvw_only;    /**< MS: of rows, uvw_m alone is read and worth something: times
                            and antennas are 0, vis and weight undefined */
     bool wants_lines; /**< MS: rest frequencies and the frame of frequencies are read */
-    bool any_field;   /**< without `field`: never refused for having several;
-                           rows of all (MS) or of the first (UVFITS) */
+    tess_vis_expressions by;
+    bool all_channels; /**< of the windows of `by`, not only those that it names */
+    bool any_field;    /**< without `field`: never refused for having several;
+                            rows of all (MS) or of the first (UVFITS) */
 } tess_vis_select;
 
 /** A block of rows of one segment. Arrays are owned by the block, grow as needed and

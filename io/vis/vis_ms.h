@@ -26,6 +26,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -382,6 +383,24 @@ Array<T> cell_of(const Reader &reader, const ArrayColumn<T> &column, size_t row)
 struct Span {
     double first = HUGE_VAL, last = -HUGE_VAL;
 };
+
+/** Rows and channels that expressions choose (tess_vis_expressions). */
+struct Chosen {
+    using Channels = std::pair<int64_t, int64_t>; /* [first, end) */
+
+    std::vector<bool> rows;                        /* [rows of the table]; empty: all */
+    std::map<int, std::vector<Channels>> channels; /* by window; empty: all */
+    std::string text; /* the expressions, for messages: "--select-scan 1~3" */
+
+    bool has(int64_t row) const
+    {
+        return rows.empty() || rows[static_cast<size_t>(row)];
+    }
+};
+
+/** Evaluate them. Throws: TESS_ERR_USAGE with casacore's words where one has a mistake.
+ */
+Chosen choose_by(const Reader &reader, const tess_vis_select &select);
 
 /** Read the directions of fields and convert them to J2000, for the middle of the time
  *  of their rows. Throws if that of the selected field cannot be converted, unless any

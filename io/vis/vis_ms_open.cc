@@ -117,8 +117,9 @@ std::vector<DataDescription> read_descriptions(const Reader &reader)
     return descriptions;
 }
 
-/* Finds where the rows of each field and data description are. */
-Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta)
+/* Finds where the chosen rows of each field and data description are. */
+Groups scan_rows(const Reader &reader, const Chosen &chosen, int num_descriptions,
+                 tess_vis_meta &meta)
 {
     const int64_t slab = ROWS_AT_ONCE, total = meta.num_rows_total;
     const ScalarColumn<Int> description_id(reader.table(), "DATA_DESC_ID");
@@ -137,6 +138,7 @@ Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta
         for (int64_t k = 0; k < count; ++k) {
             const size_t row = static_cast<size_t>(k);
             const std::pair<int, int> row_key(description[row], field[row]);
+            if (!chosen.has(first + k)) continue;
             if (!group || row_key != key) {
                 key = row_key;
                 if (key.first < 0 || key.first >= num_descriptions || key.second < 0 ||
@@ -152,6 +154,9 @@ Groups scan_rows(const Reader &reader, int num_descriptions, tess_vis_meta &meta
             ++meta.field[key.second].num_rows;
         }
     }
+    if (groups.empty())
+        MS_FAIL(TESS_ERR_USAGE, "%s: no rows are left by %s", reader.path.c_str(),
+                chosen.text.c_str());
     return groups;
 }
 
@@ -300,16 +305,17 @@ void read_correlations(const Reader &reader, int polarization,
 
 /* Finds the channels [*first, *end) of a spectral window with `num_chan` channels; the
  * range is empty if none are selected. */
-void selected_channels(const tess_vis_select &select, int64_t num_chan, int64_t *first,
-                       int64_t *end)
+void selected_channels(const tess_vis_select &select, const Chosen::Channels &chosen,
+                       int64_t num_chan, int64_t *first, int64_t *end)
 {
-    *first = std::max<int64_t>(select.chan_first, 0);
+    *first = std::max<int64_t>(select.chan_first, chosen.first);
     *end = select.chan_end > 0 ? std::min(select.chan_end, num_chan) : num_chan;
-    *end = std::max(*first, *end);
+    *end = std::max(*first, std::min(*end, chosen.second));
 }
 
-void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
-                   Segment &rows, tess_vis_segment &segment)
+void read_channels(const Reader &reader, const tess_vis_select &select,
+                   const Chosen::Channels &chosen, int spw, Segment &rows,
+                   tess_vis_segment &segment)
 {
     const Table table = subtable(reader, "SPECTRAL_WINDOW");
     if (spw < 0 || static_cast<rownr_t>(spw) >= table.nrow())
@@ -322,8 +328,8 @@ void read_channels(const Reader &reader, const tess_vis_select &select, int spw,
         cell_of(reader, ArrayColumn<Double>(table, "CHAN_WIDTH"), row);
     int64_t first, end;
     rows.num_chan_file = static_cast<int64_t>(freq.size());
-    selected_channels(select, rows.num_chan_file, &first, &end);
-    rows.chan_first = first;
+    selected_channels(select, chosen, rows.num_chan_file, &first, &end);
+    rows.chan_first = segment.chan_first = first;
     rows.num_chan = segment.num_chan = end - first;
     const size_t count = static_cast<size_t>(segment.num_chan);
     segment.freq_hz = array_of<double>(count);
@@ -381,14 +387,15 @@ std::map<int, Segment> take_groups(const tess_vis_select &select, const Groups &
     return taken;
 }
 
-/* Makes a segment of the rows of a data description, unless none of its channels is
- * selected. Returns the number of channels in the file, selected or not. */
+/* Makes a segment of the rows of a data description and a range of channels, unless
+ * none of these is selected. Returns the number of channels in the file, selected or
+ * not. */
 int64_t add_segment(Reader &reader, const tess_vis_select &select,
-                    const DataDescription &description, Segment &rows,
-                    tess_vis_meta &meta)
+                    const Chosen::Channels &chosen, const DataDescription &description,
+                    Segment rows, tess_vis_meta &meta)
 {
     tess_vis_segment &segment = meta.segment[meta.num_segments++];
-    read_channels(reader, select, description.spw, rows, segment);
+    read_channels(reader, select, chosen, description.spw, rows, segment);
     const int64_t in_file = rows.num_chan_file;
     if (segment.num_chan == 0) {
         tess_free(segment.freq_hz);
@@ -458,24 +465,39 @@ void check_windows(const Reader &reader, const tess_vis_select &select,
                     *there.rbegin());
 }
 
+/* Ranges of channels of a window, each of which makes a segment. */
+std::vector<Chosen::Channels> ranges_of(const Chosen &chosen, int spw)
+{
+    const auto found = chosen.channels.find(spw);
+    if (found == chosen.channels.end()) return {{0, INT64_MAX}};
+    return found->second;
+}
+
 /* Makes segments of the groups that the selection takes, and finds what they cover in
  * time. */
-void build_segments(Reader &reader, const tess_vis_select &select, const Groups &groups,
+void build_segments(Reader &reader, const tess_vis_select &select, const Chosen &chosen,
+                    const Groups &groups,
                     const std::vector<DataDescription> &descriptions,
                     tess_vis_meta &meta)
 {
     Times times;
+    size_t num_ranges = 0;
     int64_t max_spw_chan = 0;
     check_windows(reader, select, descriptions);
     std::map<int, Segment> taken =
         take_groups(select, groups, descriptions, meta.field_selected, times);
-    meta.segment = array_of<tess_vis_segment>(taken.size());
-    for (auto &item : taken) {
-        const int64_t in_file =
-            add_segment(reader, select, descriptions[item.first], item.second, meta);
-        if (meta.min_spw_chan == 0 || in_file < meta.min_spw_chan)
-            meta.min_spw_chan = in_file;
-        max_spw_chan = std::max(max_spw_chan, in_file);
+    for (const auto &item : taken)
+        num_ranges += ranges_of(chosen, descriptions[item.first].spw).size();
+    meta.segment = array_of<tess_vis_segment>(num_ranges);
+    for (const auto &item : taken) {
+        const DataDescription &description = descriptions[item.first];
+        for (const Chosen::Channels &range : ranges_of(chosen, description.spw)) {
+            const int64_t in_file =
+                add_segment(reader, select, range, description, item.second, meta);
+            if (meta.min_spw_chan == 0 || in_file < meta.min_spw_chan)
+                meta.min_spw_chan = in_file;
+            max_spw_chan = std::max(max_spw_chan, in_file);
+        }
     }
     if (meta.num_segments == 0) refuse_empty(reader, select, max_spw_chan);
     set_times(times, meta);
@@ -583,12 +605,13 @@ void open_set(Reader &reader, const tess_vis_select &select, tess_vis_meta &meta
     read_antennas(reader, meta);
     read_fields(reader, meta);
     const std::vector<DataDescription> descriptions = read_descriptions(reader);
+    const Chosen chosen = choose_by(reader, select);
     const Groups groups =
-        scan_rows(reader, static_cast<int>(descriptions.size()), meta);
+        scan_rows(reader, chosen, static_cast<int>(descriptions.size()), meta);
     meta.field_selected = choose_field(meta, select);
     const tess_vis_field &field = meta.field[meta.field_selected];
     snprintf(meta.object, sizeof meta.object, "%s", field.name);
-    build_segments(reader, select, groups, descriptions, meta);
+    build_segments(reader, select, chosen, groups, descriptions, meta);
     place_fields(reader, times_of(groups, meta), !select.field && select.any_field,
                  meta);
     read_lines(reader, select.wants_lines, meta);

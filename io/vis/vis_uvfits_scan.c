@@ -11,6 +11,7 @@
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_words.h"
+#include "vis_pick.h"
 
 enum {
     MAX_LEADING = 65536, /* first groups, for the integration time */
@@ -32,6 +33,7 @@ typedef struct group_scan {
     uvfits_state *state;
     tess_vis_meta *meta;
     bool by_source, by_setup; /* rows differ in field, in frequency set-up */
+    vis_pick *pick;           /* rows that are chosen; NULL: all */
     int last_field;
     int64_t num_spans, span_capacity;
     row_span *spans; /* [field][setup] */
@@ -150,6 +152,12 @@ static tess_status look_at_group(group_scan *scan, int64_t number,
     const double time_s = uvfits_group_time(state, group);
     if (time_s < scan->previous_s) scan->sorted = false;
     scan->previous_s = time_s;
+    if (scan->pick &&
+        !vis_pick_has(scan->pick, uvfits_antenna_index(state, subarray, antenna1),
+                      uvfits_antenna_index(state, subarray, antenna2), time_s)) {
+        scan->key[number] = -1;
+        goto cleanup;
+    }
     const int64_t key = (int64_t)field * state->num_setups + setup;
     TESS_TRY(
         count_in_span(scan, key, time_s,
@@ -207,7 +215,7 @@ static tess_status look_at_groups(group_scan *scan, bool *complete)
     tess_status status = TESS_OK;
     const uvfits_layout *layout = &scan->state->layout;
     const int64_t num_groups = layout->num_groups;
-    const bool alike = !scan->by_source && !scan->by_setup;
+    const bool alike = !scan->by_source && !scan->by_setup && !scan->pick;
     /* without INTTIM several integrations must be seen */
     const int64_t leading =
         layout->param.inttim.num_terms > 0 ? NUM_SPREAD : MAX_LEADING;
@@ -298,6 +306,9 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
                       "--center: %s",
                       meta->path, num_used, choices);
     }
+    if (found < 0)
+        TESS_FAIL(TESS_ERR_USAGE, "%s: no rows are left by --antenna and --timerange",
+                  meta->path);
     const tess_vis_field *field = &meta->field[found];
     meta->field_selected = found;
     meta->ra_rad = field->ra_rad;
@@ -420,6 +431,7 @@ static tess_status fill_channels(const uvfits_state *state,
     const int64_t num_if = state->layout.chan_if.length;
     int64_t first, end;
     TESS_TRY(check_channels(state, select, &first, &end));
+    segment->chan_first = first;
     TESS_TRY(make_channels(state, num_if * (end - first), segment, rows));
     for (int64_t k = 0; k < num_if; ++k)
         if (is_selected(select, (int)(setup_number * num_if + k)))
@@ -559,6 +571,24 @@ static void count_fields(const group_scan *scan, bool complete)
         memcpy(meta->field[0].name, meta->object, sizeof meta->field[0].name);
 }
 
+/* Times without a date are of the day of the first group. */
+static tess_status choose_rows(const uvfits_state *state, const tess_vis_select *select,
+                               const tess_vis_meta *meta, vis_pick **pick)
+{
+    tess_status status = TESS_OK;
+    const uvfits_layout *layout = &state->layout;
+    const int64_t bytes = layout->num_params * layout->value_bytes;
+    unsigned char *group = NULL;
+    if (!tess_vis_expresses(&select->by)) return TESS_OK;
+    group = tess_alloc(bytes, 1);
+    if (!group) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to read %s", state->path);
+    TESS_TRY(uvfits_pread(state->fd, group, bytes, layout->data_offset, state->path));
+    TESS_TRY(vis_pick_create(&select->by, meta, uvfits_group_time(state, group), pick));
+cleanup:
+    tess_free(group);
+    return status;
+}
+
 tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
                         tess_vis_meta *meta)
 {
@@ -569,12 +599,12 @@ tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
                      (!state->sources_listed || meta->num_fields > 1);
     scan.by_setup = state->layout.param.freqsel.num_terms > 0 && state->num_setups > 1;
     if (scan.by_source && !state->sources_listed) meta->num_fields = 0;
+    TESS_TRY(choose_rows(state, select, meta, &scan.pick));
+    const bool keeps_keys = scan.by_source || scan.by_setup || scan.pick;
     scan.time_s = tess_alloc(MAX_LEADING, sizeof(double));
     scan.integration_s = tess_alloc(MAX_LEADING, sizeof(double));
-    if (scan.by_source || scan.by_setup)
-        scan.key = tess_alloc(state->layout.num_groups, sizeof *scan.key);
-    if (!scan.time_s || !scan.integration_s ||
-        ((scan.by_source || scan.by_setup) && !scan.key))
+    if (keeps_keys) scan.key = tess_alloc(state->layout.num_groups, sizeof *scan.key);
+    if (!scan.time_s || !scan.integration_s || (keeps_keys && !scan.key))
         TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to look through %s", state->path);
     TESS_TRY(look_at_groups(&scan, &complete));
     count_fields(&scan, complete);
@@ -582,6 +612,7 @@ tess_status uvfits_scan(uvfits_state *state, const tess_vis_select *select,
     TESS_TRY(choose_field(select, meta));
     TESS_TRY(build_segments(&scan, select, complete));
 cleanup:
+    vis_pick_destroy(scan.pick);
     tess_free(scan.spans);
     tess_free(scan.key);
     tess_free(scan.time_s);

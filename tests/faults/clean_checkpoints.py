@@ -166,10 +166,17 @@ def main():
                             "--save-first-residual", "--save-source-list"],
              "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2", "--save-source-list",
                           *forced(teams=1)],
-             "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
-                        "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
+             "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-multithresh",
+                        "--sidelobe-threshold", "0.5", "--nmiter", "3", "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
                         "2", "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations",
                         "--save-first-residual", "--save-source-list"],
+             "masks": ["--niter", "300", "--auto-threshold", "3", "--auto-multithresh", "--cycleniter",
+                       "20", "--sidelobe-threshold", "0.5", "--fast-noise", "no", "--nmiter", "6",
+                       "--stokes", "IQ"],
+             "joined by an automatic mask": [
+                 "--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
+                 "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol", "2",
+                 "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations"],
              "cross-hands": ["--niter", "150", "--nmiter", "2", "--stokes", "XX,YY"]}
     if not FULL:
         cases = {what: cases[what] for what in ("multiscale", "joined")[:1 if FEW else 2]}

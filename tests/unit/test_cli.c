@@ -214,9 +214,9 @@ static void mistakes_are_explained(void **state)
     assert_wrong(f, "small --SCALE 2deg a", "did you mean --scale?");
     assert_wrong(f, "small --uv_range :1 a", "did you mean --uvrange?");
     assert_wrong(f, "small --uvmin 30 a", "did you mean --uvrange 30:?");
-    assert_wrong(
-        f, "small -s 3 a",
-        "did you mean one of --scale, --subtract-column, --spw, --stall-timeout?");
+    assert_wrong(f, "small -s 3 a",
+                 "did you mean one of --scale, --subtract-column, --spw, --scan, "
+                 "--stall-timeout?");
     assert_wrong(f, "small --s 3 a", "it may be --scale, --subtract-column, --spw");
     assert_wrong(f, "small --sflag 3 a", "did you mean --flag?");
     assert_wrong(f, "small --qlot a", "unknown option");
@@ -276,7 +276,7 @@ static void help_shows_what_users_need(void **state)
     catch_help(f, "small --help-all --nonsense", all);
     assert_non_null(strstr(brief, "--memory"));
     assert_null(strstr(brief, "--no-calibration"));
-    assert_non_null(strstr(brief, "'tessera small --help-all' lists 11 more options"));
+    assert_non_null(strstr(brief, "'tessera small --help-all' lists 19 more options"));
     assert_non_null(strstr(all, "--memory"));
     assert_non_null(strstr(all, "--no-calibration"));
 }

@@ -46,12 +46,14 @@ static const struct argp_option options[] = {
 };
 
 static const struct argp_child children[] = {
+    {&tess_expressions_argp, 0, "Selection as in CASA:", 3},
     {&tess_cli_common_argp, 0, "General:", 4},
     {0},
 };
 
 typedef struct info_args {
     const char *obs, *field, *data_column;
+    tess_vis_expressions by;
     bool json, antennas, flags;
 } info_args;
 
@@ -62,6 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     switch (key) {
     case ARGP_KEY_INIT:
         tess_vis_set_lock_timeout(TESS_VIS_LOCK_TIMEOUT_S);
+        state->child_inputs[0] = &args->by;
         return 0;
     case ARGP_KEY_ARG:
         if (args->obs) return ARGP_ERR_UNKNOWN; /* there may be one only */
@@ -112,7 +115,8 @@ static tess_status open_set(const info_args *args, bool *flags,
     tess_status status = TESS_OK;
     tess_vis_select select = {.data_column = args->data_column,
                               .field = args->field,
-                              .any_field = args->field == NULL};
+                              .any_field = args->field == NULL,
+                              .by = args->by};
     *flags = true;
     TESS_TRY(tess_vis_check(&args->obs, 1, &select));
     status = tess_vis_open(args->obs, &select, reader);
@@ -137,7 +141,7 @@ static tess_status add_each_field(const info_args *args, const tess_vis_meta *me
 {
     tess_status status = TESS_OK;
     tess_vis_reader *reader = NULL;
-    tess_vis_select select = {.data_column = args->data_column};
+    tess_vis_select select = {.data_column = args->data_column, .by = args->by};
     for (int k = 0; k < meta->num_fields; ++k) {
         char number[16];
         if (meta->field[k].num_rows == 0) continue;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,6 +74,9 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     tess_selection *selection = state->input;
     tess_status status = TESS_OK;
     switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &selection->by;
+        return 0;
     case OPT_DATACOLUMN:
         selection->data_column = arg;
         break;
@@ -104,10 +108,8 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
         status = tess_parse_number(arg, DBL_MIN, DBL_MAX, &selection->uvw_max_m);
         break;
     case OPT_EVEN:
-        selection->time_steps = TESS_EVEN_STEPS;
-        break;
     case OPT_ODD:
-        selection->time_steps = TESS_ODD_STEPS;
+        selection->time_steps = key == OPT_EVEN ? TESS_EVEN_STEPS : TESS_ODD_STEPS;
         break;
     case OPT_CENTER:
         status = tess_parse_radec(arg, &selection->center_ra_rad,
@@ -120,8 +122,83 @@ static error_t parse_selection(int key, char *arg, struct argp_state *state)
     return tess_cli_result(state, selection_options, key, arg, status);
 }
 
+static const struct argp_child selection_children[] = {
+    {&tess_expressions_argp, 0, "Selection as in CASA:", 3}, {0}};
+
 const struct argp tess_selection_argp = {.options = selection_options,
-                                         .parser = parse_selection};
+                                         .parser = parse_selection,
+                                         .children = selection_children};
+
+/* ---- which rows, by expressions ---- */
+
+enum {
+    OPT_SCAN = 0x180,
+    OPT_ANTENNA,
+    OPT_TIMERANGE,
+    OPT_SELECT_FIELD,
+    OPT_SELECT_SPW,
+    OPT_SELECT_SCAN,
+    OPT_SELECT_TIME,
+    OPT_SELECT_UVRANGE,
+    OPT_SELECT_ANTENNA,
+    OPT_SELECT_INTENT,
+    OPT_SELECT_TAQL
+};
+
+static const struct argp_option expression_options[] = {
+    {"scan", OPT_SCAN, "LIST", 0, "Scans of a MeasurementSet, like 1~3,7", 0},
+    {"antenna", OPT_ANTENNA, "LIST", 0,
+     "Baselines of these antennas, by name or number; A,B& between them, A&B from one "
+     "to the other, !A without it",
+     0},
+    {"timerange", OPT_TIMERANGE, "T~T", 0,
+     "Rows of this time (UTC), like 2026/01/31/20:15:00~20:45:00, >T or <T", 0},
+    {"select-field", OPT_SELECT_FIELD, "EXPR", OPTION_HIDDEN,
+     "Fields of a MeasurementSet by CASA's syntax (MSSelection), like 3C*,0~2", 0},
+    {"select-spw", OPT_SELECT_SPW, "EXPR", OPTION_HIDDEN,
+     "... spectral windows and channels, like 0:10~20;30~40,1:1.41~1.42GHz", 0},
+    {"select-scan", OPT_SELECT_SCAN, "EXPR", OPTION_HIDDEN, "... scans (--scan)", 0},
+    {"select-time", OPT_SELECT_TIME, "EXPR", OPTION_HIDDEN, "... times (--timerange)",
+     0},
+    {"select-uvrange", OPT_SELECT_UVRANGE, "EXPR", OPTION_HIDDEN,
+     "... baselines by length, like 0.1~5klambda or >200m", 0},
+    {"select-antenna", OPT_SELECT_ANTENNA, "EXPR", OPTION_HIDDEN,
+     "... baselines by antenna (--antenna)", 0},
+    {"select-intent", OPT_SELECT_INTENT, "EXPR", OPTION_HIDDEN,
+     "... what was observed for, like *TARGET*", 0},
+    {"select-taql", OPT_SELECT_TAQL, "EXPR", OPTION_HIDDEN,
+     "Rows for which this condition of TaQL holds, like 'FEED1 == 0'", 0},
+    {0},
+};
+
+#define BY(member) offsetof(tess_vis_expressions, member)
+
+static const tess_option_rule expression_rules[] = {
+    {OPT_SCAN, tess_take_text, .offset = BY(scan)},
+    {OPT_ANTENNA, tess_take_text, .offset = BY(antenna)},
+    {OPT_TIMERANGE, tess_take_text, .offset = BY(time)},
+    {OPT_SELECT_FIELD, tess_take_text, .offset = BY(field)},
+    {OPT_SELECT_SPW, tess_take_text, .offset = BY(spw)},
+    {OPT_SELECT_SCAN, tess_take_text, .offset = BY(scan)},
+    {OPT_SELECT_TIME, tess_take_text, .offset = BY(time)},
+    {OPT_SELECT_UVRANGE, tess_take_text, .offset = BY(uvrange)},
+    {OPT_SELECT_ANTENNA, tess_take_text, .offset = BY(antenna)},
+    {OPT_SELECT_INTENT, tess_take_text, .offset = BY(intent)},
+    {OPT_SELECT_TAQL, tess_take_text, .offset = BY(taql)},
+    {0}};
+
+#undef BY
+
+static error_t parse_expression(int key, char *arg, struct argp_state *state)
+{
+    tess_status status = TESS_OK;
+    if (!tess_option_take(expression_rules, key, arg, state->input, &status))
+        return ARGP_ERR_UNKNOWN;
+    return tess_cli_result(state, expression_options, key, arg, status);
+}
+
+const struct argp tess_expressions_argp = {.options = expression_options,
+                                           .parser = parse_expression};
 
 /* ---- how to grid ---- */
 

@@ -17,6 +17,11 @@
  *  --center. The input is a zeroed tess_selection. */
 extern const struct argp tess_selection_argp;
 
+/** Which rows and channels, as CASA's expressions: --scan --antenna --timerange
+ *  --select-field --select-spw --select-uvrange --select-intent --select-taql. A child
+ * of the group above; the input is a zeroed tess_vis_expressions. */
+extern const struct argp tess_expressions_argp;
+
 /** How to grid: --accuracy --w --backend and the options of --w projection. The input
  * is a tess_gridding, which the parser sets to its defaults. */
 extern const struct argp tess_gridding_argp;

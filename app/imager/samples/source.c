@@ -81,9 +81,11 @@ static bool lists_fields(const tess_selection *s)
     return s->field && strchr(s->field, ',');
 }
 
+/* The fields of an expression are known once a set is open. */
 static bool takes_all_fields(const tess_selection *s)
 {
-    return s->field ? strcasecmp(s->field, "all") == 0 : s->has_center;
+    if (s->field) return strcasecmp(s->field, "all") == 0;
+    return s->has_center || s->by.field;
 }
 
 /* A reader for each field of the list. */
@@ -111,6 +113,7 @@ static tess_vis_select selected(const tess_selection *s)
                              .subtract_column = s->subtract_column,
                              .field = several ? NULL : s->field,
                              .any_field = several,
+                             .by = s->by,
                              .spw = s->num_spw ? s->spw : NULL,
                              .num_spw = s->num_spw,
                              .chan_first = s->chan_first,

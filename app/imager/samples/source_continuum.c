@@ -29,8 +29,10 @@ tess_status source_open_whole(tess_source *source, const char *path,
         TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
     source->whole.reader[k] = NULL;
     source->whole.num = k + 1;
-    if (select->chan_first == 0 && select->chan_end == 0) return TESS_OK;
+    if (select->chan_first == 0 && select->chan_end == 0 && !select->by.spw)
+        return TESS_OK;
     all.chan_first = all.chan_end = 0;
+    all.all_channels = true;
     TESS_TRY(tess_vis_open(path, &all, &source->whole.reader[k]));
 cleanup:
     return status;
@@ -101,15 +103,14 @@ static tess_status find_whole(const tess_source *source, part *p, int *next)
         TESS_FAIL(TESS_ERR_INTERNAL, "rows of spectral window %d without its channels",
                   segment->chan_spw[0]);
     p->lines.segment = k;
-    *next = k + 1;
+    *next = source->selection.by.spw ? k : k + 1; /* which may name ranges of one */
     if (is_whole) return TESS_OK;
     p->lines.chan = tess_alloc(p->num_chan, sizeof *p->lines.chan);
     if (!p->lines.chan) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     for (int64_t c = 0, number = 0; c < p->num_chan; ++c) {
         const int32_t window = segment->chan_spw[c];
-        number = c > 0 && segment->chan_spw[c - 1] == window
-                     ? number + 1
-                     : source->selection.chan_first;
+        number = c > 0 && segment->chan_spw[c - 1] == window ? number + 1
+                                                             : segment->chan_first;
         p->lines.chan[c] = place_of(&whole[k], window, number);
     }
 cleanup:

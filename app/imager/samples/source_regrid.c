@@ -353,8 +353,8 @@ static void make_row(const source_regrid *regrid, int64_t row, tess_samples *sam
         if (samples->origins) samples->origin[at] = from->origin[row];
         if (row_time) row_time[at] = regrid->time[row];
         for (int64_t j = 0; j < stretch->num; ++j)
-            make_sample(from, &regrid->lists.entry[stretch->first + j],
-                        stretch->share, from->vis_first[row], samples, vis_at + j);
+            make_sample(from, &regrid->lists.entry[stretch->first + j], stretch->share,
+                        from->vis_first[row], samples, vis_at + j);
         vis_at += stretch->num;
     }
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tess_projection.h"
+#include "tess_vis.h"
 
 typedef enum tess_w_mode {
     TESS_W_AUTO,
@@ -47,6 +48,7 @@ typedef struct tess_selection {
         *data_column; /**< --datacolumn, NULL = CORRECTED_DATA if there, else DATA */
     const char *subtract_column; /**< --subtract-column, or NULL */
     const char *field;           /**< --field, or several in a list; NULL */
+    tess_vis_expressions by;     /**< --scan, --antenna, --timerange, --select-... */
     int spw[64];                 /**< --spw 0,2,3 */
     int num_spw;
     int64_t chan_first, chan_end; /**< --channels A:B, [A, B); end 0 = all */

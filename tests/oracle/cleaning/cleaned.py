@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from e2e import (ASEC, BACKEND, BIN, C_M_S, FULL, SLOWER, Suite, casacore_python, fits_module,
                  forced, have_ms, mpi_environment, mpiexec, offset_radec, read_image, run,
                  simulate, tessera, write_sky)
+import multithresh_numpy
 import uvfits
 
 KINDS = ("dirty", "psf", "model", "residual", "image")
@@ -335,6 +336,39 @@ def casa_mask(suite, obs, args, mask, same_as):
         same_files(suite, "--casa-mask", [same_as, out], kinds=("model", "image"))
     refused(suite, "a mask that is no image of CASA", [obs, *args, "--casa-mask", obs], 3)
     refused(suite, "two masks", [obs, *args, "--casa-mask", casa, "--fits-mask", mask], 2)
+
+
+def automatic_masks(suite, obs):
+    """Masks of --auto-multithresh are those of numpy in the dirty image and the residual after one
+    major iteration, and no component lies outside."""
+    kinds = ("dirty", "psf", "first-residual", "model", "mask")
+    args = [*GRID, "--niter", "3000", "--nmiter", "2", "--save-first-residual", "--cyclefactor", "1.5",
+            "--auto-multithresh", "--sidelobe-threshold", "0.4", "--negative-threshold", "7",
+            "--reproducible"]
+    good, out = suite.image("automatic", obs, *args)
+    if not good:
+        return
+    image = images(out, kinds)
+    header = read_image(out + "-image.fits")[1]
+    beam = (header["BMAJ"] / header["CDELT2"], header["BMIN"] / header["CDELT2"],
+            np.deg2rad(header["BPA"]))
+    psf = image["psf"][0]
+    level = multithresh_numpy.sidelobe_level(psf, beam)
+    mask = None
+    for kind in ("dirty", "first-residual"):
+        mask = multithresh_numpy.next_mask(mask, image[kind][0], level, beam, sidelobe=0.4,
+                                           negative=7)
+    suite.below("automatic masks: pixels that are not as numpy's",
+                np.count_nonzero(mask != (image["mask"][0] > 0)), 0)
+    suite.true(f"automatic masks: of {mask.sum()} pixels", 100 < mask.sum() < mask.size / 2)
+    suite.true("automatic masks: components inside", np.any(image["model"][0][mask]))
+    suite.true("automatic masks: and none outside", not np.any(image["model"][0][~mask]))
+    if mpiexec():
+        good, other = suite.image("automatic3", obs, *args, ranks=3)
+        if good:
+            same_files(suite, "automatic masks: any ranks", [out, other], kinds=("mask", "model"))
+    refused(suite, "two automatic masks",
+            [obs, *GRID, "--niter", "9", "--auto-multithresh", "--auto-mask", "5"], 2, ranks=(1,))
 
 
 def refused(suite, what, args, status, ranks=(1, 3)):
@@ -714,6 +748,7 @@ def main():
     ranks_and_threads(suite, both)
     if BACKEND == "cpu" and prefix:
         masks(suite, points, prefix)
+        automatic_masks(suite, both)
         continued(suite, points)
         beams(suite, points)
         limits(suite, points)

@@ -220,9 +220,55 @@ def check_division(suite):
         suite.equal(f"{cut} {splits}: status and lines", (result.status, len(result.errors())), (2, 1))
 
 
+def check_expressions(suite):
+    """CASA's expressions choose the rows and channels that other options, or conditions, choose; of
+    a MeasurementSet and, where they can be, of UVFITS."""
+    if not have_ms():
+        return
+    sky = write_sky(suite.path("chosen.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
+    sets = {end: simulate(suite.path("chosen" + end), sky, duration="40min", integration="600s",
+                          channels=8, extra=("--antennas", "7", "--noise", "1"))
+            for end in (".ms", ".uvfits")}
+    image = ["--size", "48", "--scale", "100asec", "--no-psf", "--reproducible"]
+    made = {}
+
+    def make(what, obs, *args):
+        ran, prefix = suite.image(f"chosen{len(made)}", obs, *image, *args)
+        made[what] = read_image(prefix + "-dirty.fits")[0] if ran else None
+        return made[what]
+
+    time = "2026/01/01/20:00:00~2026/01/02/19:00:00"  # more than there is
+    first = "ANTENNA1 < 4 && ANTENNA2 < 4"
+    pairs = [(("--select-spw", "0:2~5"), ("--channels", "2:6")),
+             (("--select-spw", "0:0~1;6~7"), ("--select-spw", "0:6~7;0~1", "--timerange", time)),
+             (("--antenna", "0,1,2,3&"), ("--select-taql", first)),
+             (("--select-field", "SIMUL*", "--scan", "0~9"), ())]
+    for one, other in pairs:
+        a, b = (make(words, sets[".ms"], *words) for words in (one, other))
+        suite.true(f"{one} chooses what {other} does", a is not None and np.array_equal(a, b))
+    whole = made[()]
+    suite.true("an expression changes the image",
+               whole is not None and not np.array_equal(made[pairs[2][0]], whole))
+    for words in (("--antenna", "0,1,2,3&"), ("--timerange", "<2026/01/01/22:00:00")):
+        a, b = (make((words, end), path, *words) for end, path in sets.items())
+        if a is not None and b is not None:
+            suite.below(f"{words}: UVFITS as the MeasurementSet", l2_error(b, a), 1e-4)
+    for words, said in ((("--scan", "x~"), "casacore says: Scan Expression"),
+                        (("--select-spw", "9"), "casacore says"),
+                        (("--select-taql", "ANTENNA1 ="), "casacore says"),
+                        (("--scan", "77"), "no rows are left by --scan '77'")):
+        result = tessera("image", sets[".ms"], *image, *words, "-o", suite.path("none"),
+                         ranks=RANKS[-1] if "x~" in words else 1)
+        suite.ran(f"{words}", result, 2)
+        suite.true(f"{words}: {said!r} in {result.err[-200:]!r}", said in result.err)
+    result = tessera("image", sets[".uvfits"], *image, "--scan", "1", "-o", suite.path("none"))
+    suite.ran("scans of UVFITS", result, 2)
+
+
 def main():
     suite = Suite("selections")
     obs = Observation(suite, "plain")
+    check_expressions(suite)
     check_config(suite, obs)
     check_uvrange(suite, obs)
     check_ncp(suite)
