@@ -1,5 +1,6 @@
 /* Region files of ds9, as `tessera facets` reads them: facets in an image, weights that
- * sum to 1, and a file that is written and read again as it was. */
+ * sum to 1, and a file that is written and read again as it was. And regions of ds9 and
+ * CASA for masks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "fuzz_file.h"
 #include "tess_comm.h"
 #include "tess_facets.h"
+#include "tess_mask_regions.h"
 #include "tess_mem.h"
 #include "tess_region_file.h"
 
@@ -91,8 +93,37 @@ cleanup:
     return status;
 }
 
+static void check_mask(const tess_mask_regions *all, const tess_mask_region *r)
+{
+    fuzz_assert(isfinite(r->centre[0]) && isfinite(r->centre[1]) && r->half[0] >= 0 &&
+                    r->half[1] >= 0 && isfinite(r->half[0] + r->half[1]),
+                "regions have a size");
+    fuzz_assert(r->first_vertex >= 0 && r->num_vertices >= 0 &&
+                    r->first_vertex + r->num_vertices <= all->num_vertices,
+                "vertices are there");
+    fuzz_assert(r->shape != TESS_MASK_POLYGON || r->num_vertices >= 3,
+                "polygons have corners");
+    fuzz_assert(r->shape != TESS_MASK_CORNERS || r->num_vertices == 2,
+                "boxes have two");
+}
+
+static tess_status read_masks(const char *path)
+{
+    tess_status status = TESS_OK;
+    tess_mask_regions all = {0};
+    TESS_TRY(tess_mask_regions_read(fuzz_comm(), path, &all));
+    fuzz_assert(all.num > 0, "a file has regions");
+    for (int64_t k = 0; k < all.num; ++k)
+        check_mask(&all, &all.region[k]);
+cleanup:
+    tess_mask_regions_free(&all);
+    return status;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_check(read_regions(fuzz_file(data, size)));
+    const char *path = fuzz_file(data, size);
+    fuzz_check(read_regions(path));
+    fuzz_check(read_masks(path));
     return 0;
 }

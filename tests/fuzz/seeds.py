@@ -337,8 +337,30 @@ circle(10,0,5")
 """
 
 
+CRTF = """#CRTFv0 CASA Region Text Format version 0
+global coord=B1950
+circle[[18h12m24s, -23d11m00s], 2.3arcsec], coord=J2000, range=[1chan, 5chan]
+-box[[10pix, 20.5pix], [30pix, 40pix]]
+centerbox[[60deg, -10.00.30], [3arcmin, 2deg]], range=[1.41GHz, 1420MHz]
+rotbox[[1deg, 2deg], [8pix, 4pix], 1rad]
+ellipse[[201deg, -42deg], [9arcsec, 4arcsec], 30deg], coord=GALACTIC
+annulus[[60deg, -10deg], [1arcsec, 2arcsec]]
+poly[[1deg, 2deg], [3deg, 4deg], [5deg, 1deg]]
+ann text[[1deg, 2deg], 'x']
+"""
+SHAPES = "fk5;circle(60,-10d,2');ellipse(1,2,3\",4p,5)\n-box(1,2,3,4,5)\nimage;annulus 3 4 5 6\n"
+
+
 def regions(_make, seeds, regression, _program):
     (seeds / "ds9").write_text(REGIONS)
+    (seeds / "crtf").write_text(CRTF)
+    (seeds / "shapes").write_text(SHAPES)
+    for kind, text in {"crtf-open": CRTF.replace("]]", "]"), "crtf-wide": CRTF.replace("deg", "d" * 90),
+                       "crtf-numbers": CRTF.replace("1", "1e999"), "crtf-many": CRTF * 50,
+                       "crtf-odd": CRTF.replace(",", ""), "shapes-nan": SHAPES.replace("2", "nan")}.items():
+        (regression / kind).write_text(text)
+    for cut in range(6, len(CRTF), 29):
+        (regression / f"crtf-cut-{cut}").write_text(CRTF[:cut])
     for kind, text in {"mark": "\ufeff" + REGIONS, "returns": REGIONS.replace("\n", "\r\n"),
                        "numbers": REGIONS.replace("9", "1e999"), "nan": REGIONS.replace("10.0", "nan"),
                        "same": REGIONS.replace("10.6", "10.0"), "braces": REGIONS.replace("{", "{{}"),

@@ -60,6 +60,7 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.gridding.gcf);
     add_input(out, args->opts.clean.fits_mask);
     add_input(out, args->opts.clean.casa_mask);
+    add_input(out, args->opts.clean.mask);
     add_input(out, tess_primary_beam_file(args->opts.beside.primary_beam.model));
     return fclose(out) == 0 ? text : (free(text), NULL);
 }

@@ -168,7 +168,7 @@ static const char *threads_together(const image_run *run, bool kept)
     if (opts->weights.shared_density) return "all channels share their density";
     if (opts->beside.dump_stages) return "stages are written";
     if (opts->beside.primary_beam.model) return "there is a primary beam";
-    if (clean->fits_mask || clean->casa_mask) return "there is a mask";
+    if (clean->fits_mask || clean->casa_mask || clean->mask) return "there is a mask";
     if (clean->continues) return "models are continued";
     if (clean->beam.common) return "all channels get one beam";
     if (run->job.plan->projection) return "w-projection shares its work among threads";

@@ -285,6 +285,7 @@ def masks(suite, obs, prefix):
                 "that is not there": suite.path("nowhere.fits")}
     for what, path in mistakes.items():
         refused(suite, f"a mask {what}", [obs, *args, "--fits-mask", path], 3)
+    regions(suite, obs, args, out, (N // 2 + x, N // 2 + y))
     casa_mask(suite, obs, args, mask, out)
     unplaced_masks(suite, obs, args, mask, out)
     near = write_mask(suite.path("near.fits"), like, pixels, shift=.05)
@@ -299,6 +300,20 @@ def masks(suite, obs, prefix):
         model = read_image(f"{out}-000{c}-model.fits")[0]
         suite.true(f"channel {c} has a mask of its own",
                    not np.any(model[~(np.nan_to_num(by_channel[0, c]) > 0)] != 0))
+
+
+def regions(suite, obs, args, same_as, middle):
+    """A box in a file of CASA or of ds9 is as good a mask as an image."""
+    x, y = middle
+    texts = {"crtf": f"#CRTFv0\nbox[[{x - 5}pix, {y - 5}pix], [{x + 5}pix, {y + 5}pix]]\n",
+             "ds9": f"# DS9\nimage\ncircle({x + 1},{y + 1},30)\nbox({x + 1},{y + 1},61,61,0)\n"
+                    f"-box({x + 1},{y + 1},61,61,90)\nbox({x + 1},{y + 1},10.5,10.5,0)\n"}
+    for name, text in texts.items():
+        with open(suite.path(name), "w") as file:
+            file.write(text)
+        good, out = suite.image(name, obs, *args, "--mask", suite.path(name))
+        if good:
+            same_files(suite, f"--mask {name}", [same_as, out], kinds=("model",))
 
 
 def unplaced_masks(suite, obs, args, mask, same_as):
@@ -335,7 +350,7 @@ def casa_mask(suite, obs, args, mask, same_as):
     if good:
         same_files(suite, "--casa-mask", [same_as, out], kinds=("model", "image"))
     refused(suite, "a mask that is no image of CASA", [obs, *args, "--casa-mask", obs], 3)
-    refused(suite, "two masks", [obs, *args, "--casa-mask", casa, "--fits-mask", mask], 2)
+    refused(suite, "two masks", [obs, *args, "--casa-mask", casa, "--mask", mask], 2)
 
 
 def automatic_masks(suite, obs):

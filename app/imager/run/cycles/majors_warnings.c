@@ -43,6 +43,13 @@ static bool is_bordered(const tess_clean_opts *minor)
     return inside * inside <= WIDE_MASK;
 }
 
+/* Whether the user says where components may be, or an automatic mask does. */
+static bool has_mask(const tess_clean_choice *clean)
+{
+    return clean->fits_mask || clean->casa_mask || clean->mask ||
+           clean->multithresh.finds;
+}
+
 static void warn_of_thresholds(const image_run *run)
 {
     const tess_clean_choice *clean = &run->opts->clean;
@@ -57,8 +64,8 @@ static void warn_of_thresholds(const image_run *run)
             "--auto-threshold %g",
             minor->auto_mask, minor->auto_threshold, minor->auto_mask,
             minor->auto_threshold, minor->auto_mask);
-    else if (sigmas > 0 && sigmas < NOISE_SIGMA && !clean->fits_mask &&
-             !clean->casa_mask && !is_bordered(minor))
+    else if (sigmas > 0 && sigmas < NOISE_SIGMA && !has_mask(clean) &&
+             !is_bordered(minor))
         tess_log_warn(
             "%s %g lets noise be cleaned: where there is no source, %.2g %% of the "
             "beams exceed it and become components, which take from the residual and "
@@ -111,7 +118,7 @@ tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask)
     const double sigmas = open_sigmas(&clean->minor, &option);
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     int64_t count = 0;
-    if (!is_first(all) || !(clean->fits_mask || clean->casa_mask)) return TESS_OK;
+    if (!is_first(all) || !has_mask(clean)) return TESS_OK;
     if (!(sigmas > 0 && sigmas < NOISE_SIGMA)) return TESS_OK;
     for (int64_t k = 0; k < tess_rows_count(mask); ++k)
         count += tess_rows_pixel(mask, k) > 0;

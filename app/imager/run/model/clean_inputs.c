@@ -3,12 +3,15 @@
 #include "clean_inputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "image_meta.h"
 #include "image_names.h"
 #include "image_primary_beam.h"
+#include "mask_shapes.h"
 #include "pixel_places.h"
 #include "tess_casa_image.h"
 #include "tess_channels.h"
@@ -23,6 +26,32 @@ static const double SAME_CHANNEL = 0.1;
 enum { ROWS_AT_ONCE = 64 };
 
 /* ---- masks ---- */
+
+/* What the mask of a run is. */
+typedef enum mask_kind { NO_MASK, FITS_MASK, CASA_MASK, REGIONS_MASK } mask_kind;
+
+/* What --mask names: a folder is an image of CASA, and FITS files begin alike. A file
+ * that cannot be read is taken for regions, whose reader says so. */
+static mask_kind kind_of_file(const char *path)
+{
+    static const char fits[] = "SIMPLE  =";
+    char begin[sizeof fits - 1] = "";
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return CASA_MASK;
+    FILE *file = fopen(path, "rb");
+    const size_t count = file ? fread(begin, 1, sizeof begin, file) : 0;
+    if (file) fclose(file);
+    return count == sizeof begin && memcmp(begin, fits, sizeof begin) == 0
+               ? FITS_MASK
+               : REGIONS_MASK;
+}
+
+static mask_kind kind_of(const tess_clean_choice *choice)
+{
+    if (choice->mask) return kind_of_file(choice->mask);
+    if (choice->casa_mask) return CASA_MASK;
+    return choice->fits_mask ? FITS_MASK : NO_MASK;
+}
 
 /* An image in a file of either format. */
 typedef struct mask_file {
@@ -128,11 +157,13 @@ static tess_status open_mask(const image_run *run, bool tells, mask_file *mask)
 {
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
+    const char *path = choice->mask        ? choice->mask
+                       : choice->casa_mask ? choice->casa_mask
+                                           : choice->fits_mask;
     *mask = (mask_file){.is_placed = true};
-    TESS_TRY(choice->casa_mask
-                 ? tess_casa_image_open(choice->casa_mask, &mask->header, &mask->casa)
-                 : tess_fits_open_unplaced(choice->fits_mask, &mask->is_placed,
-                                           &mask->header));
+    TESS_TRY(kind_of(choice) == CASA_MASK
+                 ? tess_casa_image_open(path, &mask->header, &mask->casa)
+                 : tess_fits_open_unplaced(path, &mask->is_placed, &mask->header));
     TESS_TRY(check_place(run, mask, tells));
     TESS_TRY(choose_planes(run, mask));
 cleanup:
@@ -181,7 +212,8 @@ cleanup:
 
 static bool has_mask(const image_run *run)
 {
-    return run->opts->clean.fits_mask || run->opts->clean.casa_mask;
+    const tess_clean_choice *choice = &run->opts->clean;
+    return choice->mask || choice->fits_mask || choice->casa_mask;
 }
 
 /* Takes pixels out of a mask where the primary beam is not above the level of
@@ -227,17 +259,20 @@ cleanup:
     return status;
 }
 
-/* Local. */
-static tess_status make_mask(const image_run *run, int64_t output, int pol,
-                             tess_rows *mask)
+/* `regions`: those of --mask; there may be none. Local. */
+static tess_status make_mask(const image_run *run, const tess_mask_regions *regions,
+                             int64_t output, int pol, tess_rows *mask)
 {
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
+    const int64_t channel = output % run->outputs.num_channels;
     tess_rows made = tess_rows_like(mask, TESS_PIXEL_MASK);
     TESS_TRY(tess_rows_check_whole(&made, "mask"));
     TESS_TRY(open_rows(&made));
-    if (has_mask(run))
-        TESS_TRY(read_mask(run, output % run->outputs.num_channels, pol, &made));
+    if (regions->num > 0)
+        TESS_TRY(mask_shapes_draw(run, regions, channel, &made));
+    else if (has_mask(run))
+        TESS_TRY(read_mask(run, channel, pol, &made));
     if (choice->horizon_rad > 0) leave_horizon(run, &made);
     if (choice->pb_mask > 0) TESS_TRY(leave_beam(run, output, pol, &made));
     *mask = made;
@@ -256,8 +291,18 @@ bool clean_inputs_have_mask(const image_run *run)
 tess_status clean_inputs_mask(const image_run *run, int64_t output, int pol,
                               tess_rows *mask)
 {
+    tess_status status = TESS_OK;
+    tess_mask_regions regions = {0};
+    const char *path = run->opts->clean.mask;
+    int64_t has_regions =
+        path && tess_comm_rank(run->comm) == 0 && kind_of_file(path) == REGIONS_MASK;
     if (!clean_inputs_have_mask(run)) return TESS_OK;
-    return tess_comm_agree(run->comm, make_mask(run, output, pol, mask));
+    TESS_TRY(tess_comm_bcast(run->comm, &has_regions, sizeof has_regions, 0));
+    if (has_regions) TESS_TRY(tess_mask_regions_read(run->comm, path, &regions));
+    TESS_TRY(tess_comm_agree(run->comm, make_mask(run, &regions, output, pol, mask)));
+cleanup:
+    tess_mask_regions_free(&regions);
+    return status;
 }
 
 tess_status clean_inputs_beam(const image_run *run, int64_t output, int pol,
@@ -335,13 +380,30 @@ tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval
 
 /* ---- before data are read ---- */
 
+/* Local. */
+static tess_status check_regions(const char *path)
+{
+    tess_status status = TESS_OK;
+    tess_comm *alone = NULL;
+    tess_mask_regions regions = {0};
+    TESS_TRY(tess_comm_self(&alone));
+    TESS_TRY(tess_mask_regions_read(alone, path, &regions));
+cleanup:
+    tess_mask_regions_free(&regions);
+    tess_comm_free(alone);
+    return status;
+}
+
 static tess_status check_all(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
     TESS_TRY(check_channels(run));
-    if (has_mask(run)) TESS_TRY(open_mask(run, true, &mask));
+    if (kind_of(choice) == REGIONS_MASK)
+        TESS_TRY(check_regions(choice->mask));
+    else if (has_mask(run))
+        TESS_TRY(open_mask(run, true, &mask));
     if (!choice->continues && !choice->only_model) goto cleanup;
     if (!run->means.continued)
         TESS_TRY(continued_models_create(run, &run->means.continued));

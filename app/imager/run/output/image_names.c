@@ -303,6 +303,7 @@ tess_status tess_image_check_output(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_other(path, opts->gridding.gcf));
     TESS_TRY(tess_out_check_other(path, opts->clean.fits_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
+    TESS_TRY(tess_out_check_other(path, opts->clean.mask));
     TESS_TRY(tess_out_check_other(
         path, tess_primary_beam_file(opts->beside.primary_beam.model)));
 cleanup:
