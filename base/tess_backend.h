@@ -22,6 +22,15 @@ typedef struct tess_clean_ops tess_clean_ops;   /* clean/clean_ops.h */
 #define TESS_BACKEND_WORDS  "auto|cpu|cuda"
 #define TESS_BACKEND_DEVICE "cuda"
 
+/** Lanes of a device, in which threads have it work side by side: tess_device_split,
+ *  tess_device_enter and tess_device_leave. */
+typedef struct tess_lanes {
+    int most;
+    tess_status (*split)(int num_lanes);
+    tess_status (*enter)(int lane);
+    tess_status (*leave)(void);
+} tess_lanes;
+
 typedef struct tess_backend {
     const char *name;
     bool (*available)(void); /**< whether this machine has its device */
@@ -39,6 +48,7 @@ typedef struct tess_backend {
      * a time. NULL: the backend has no device. */
     int64_t (*room)(void);
     int64_t (*held)(void);
+    const tess_lanes *lanes; /**< NULL: the backend has no device */
     const tess_place *place; /**< memory of its device; NULL: the backend computes in
                                   host memory */
     const tess_grid_ops *grid;

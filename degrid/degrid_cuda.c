@@ -52,6 +52,7 @@ const tess_degrid_ops tess_degrid_ops_cuda = {.begin = cuda_begin,
 
 /* A GPU for every rank. Its parts live in base/, grid/, degrid/ and fft/; this folder
  * sees all. */
+extern const tess_lanes tess_device_lanes;
 extern const tess_place tess_device_place;
 extern const tess_grid_ops tess_grid_ops_cuda;
 extern const tess_degrid_ops tess_degrid_ops_cuda;
@@ -69,6 +70,7 @@ const tess_backend tess_backend_cuda = {.name = "cuda",
                                         .bus_id = tess_device_bus_id,
                                         .room = tess_device_room,
                                         .held = tess_device_held,
+                                        .lanes = &tess_device_lanes,
                                         .place = &tess_device_place,
                                         .grid = &tess_grid_ops_cuda,
                                         .degrid = &tess_degrid_ops_cuda,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "device_pixels.h"
+#include "tess_backend.h"
 
 /* This number of threads copies 50 GB/s, which is the rate of the link to a GPU. */
 enum { MOST_MOVERS = 16 };
@@ -25,6 +26,14 @@ const tess_place tess_device_place = {.alloc = tess_device_alloc,
                                       .copy_rows = tess_device_copy_rows,
                                       .mix = device_pixels_mix,
                                       .sum = device_pixels_sum};
+
+/* Its lanes, for the table of a backend, too. */
+extern const tess_lanes tess_device_lanes;
+
+const tess_lanes tess_device_lanes = {.most = TESS_DEVICE_LANES,
+                                      .split = tess_device_split,
+                                      .enter = tess_device_enter,
+                                      .leave = tess_device_leave};
 
 tess_status tess_device_copy_of(const void *host, int64_t bytes, const char *what,
                                 const void **out)

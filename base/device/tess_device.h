@@ -2,9 +2,10 @@
  *  The GPU of this process, for code without its headers: the choice of the device,
  *  its memory, and copies. Backends that compute on processors do not use it.
  *
- *  All work is enqueued in one stream, in order. Only staged uploads are done beside
- *  this stream. Calls return before their work is done, unless their comment says that
- *  they wait. One thread at a time may call these functions. All are Local.
+ *  Work is enqueued in the stream of the calling thread's lane, in order. Only staged
+ *  uploads are done beside this stream. Calls return before their work is done, unless
+ *  their comment says that they wait. Every thread is in the first lane until it enters
+ *  another one. One thread at a time may call these functions in a lane. All are Local.
  *
  *  Errors: TESS_ERR_ALLOC if device memory is short; the message says how much was
  *  asked for and how much is free. TESS_ERR_RESOURCE for any other error of the device.
@@ -46,10 +47,24 @@ void tess_device_text(char *text, int size);
 /** PCI bus id of the device; "" if it has none. */
 void tess_device_bus_id(char *text, int size);
 
-/** The stream in which all work is enqueued, for kernel launches. */
+/** The stream in which this thread's work is enqueued, for kernel launches. */
 struct CUstream_st *tess_device_stream(void);
 
-/** Device memory that this process may still take [bytes]. */
+/** Number of lanes that there may be. */
+enum { TESS_DEVICE_LANES = 32 };
+
+/** Say that `num_lanes` lanes work side by side from here on, each with its part of the
+ * memory that is free; 1: the first lane alone. Waits for the work of this lane. No
+ * other lane is at work. */
+tess_status tess_device_split(int num_lanes);
+
+/** Let this thread work in a lane, 0 … num_lanes − 1, which no other thread is in, and
+ * get it back to the first lane, when all the work of its lane is done. What one lane
+ * has allocated, others may use and free after that. */
+tess_status tess_device_enter(int lane);
+tess_status tess_device_leave(void);
+
+/** Device memory that a lane of this process may still take [bytes]. */
 int64_t tess_device_room(void);
 
 /** Largest amount of device memory that this process has held at a time [bytes]. */
@@ -121,11 +136,11 @@ tess_status tess_device_download_rows(void *to, int64_t to_stride, const void *f
 tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
                                   int64_t from_stride, int64_t bytes, int64_t count);
 
-/** Wait until all work that was enqueued is done, and return whether it succeeded. */
+/** Wait until all work of this lane is done, and return whether it succeeded. */
 tess_status tess_device_wait(void);
 
-/** End a turn of work: wait until all turns before this one are done. The device then
- * has work while the host prepares the next turn. */
+/** End a turn of a lane's work: wait until all turns before this one are done. The
+ * device then has work while the host prepares the next turn. */
 tess_status tess_device_turn(void);
 
 /** How many of the `threads` of a rank copy bytes between host memory and the buffers

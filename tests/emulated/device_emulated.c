@@ -17,6 +17,7 @@
 
 #include "tess_device.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +30,24 @@ enum { HEAD = 256 };
 static struct {
     bool started;
     int number;
-    int64_t limit, room, used, most;
-} device;
+    int64_t limit, room;
+    _Atomic int64_t used, most; /* all lanes allocate side by side */
+    int num_lanes;
+} device = {.num_lanes = 1};
 
 /* Operations so far, the one that is the first to fail (0: none), and whether failures
  * show late. */
 static struct {
-    int64_t count, first;
-    bool late, told;
+    _Atomic int64_t count;
+    int64_t first;
+    bool late;
+    atomic_bool told;
 } operations;
 
 /* What a device could not do side by side, or would do too early: the last upload's
  * place, and whether the work on it was told of. */
-static const void *last_target;
-static bool is_worked = true;
+static _Thread_local const void *last_target;
+static _Thread_local bool is_worked = true;
 
 bool tess_device_present(void)
 {
@@ -76,7 +81,7 @@ static void log_count(void)
 {
     FILE *log = open_log("");
     if (!log) return;
-    fprintf(log, "%lld\n", (long long)operations.count);
+    fprintf(log, "%lld\n", (long long)atomic_load(&operations.count));
     fclose(log);
 }
 
@@ -99,10 +104,9 @@ static bool does(tess_status *status, bool silent)
 {
     ++operations.count;
     if (!is_lost()) return true;
-    if (!operations.told) {
+    if (!atomic_exchange(&operations.told, true)) {
         FILE *log = open_log(".lost");
         if (log) fclose(log);
-        operations.told = true;
     }
     *status = silent ? TESS_OK
                      : tess_error_record(TESS_ERR_RESOURCE, __FILE__, __LINE__,
@@ -176,8 +180,40 @@ int64_t tess_device_room(void)
 {
     const int64_t room =
         device_emulated_says_lost() ? device.limit : device.limit - device.used;
-    return room < device.room ? room : device.room;
+    return (room < device.room ? room : device.room) / device.num_lanes;
 }
+
+/* ---- lanes ---- */
+
+static atomic_bool is_taken[TESS_DEVICE_LANES];
+static _Thread_local int own_lane;
+
+tess_status tess_device_split(int num_lanes)
+{
+    device.num_lanes = num_lanes;
+    return tess_device_wait();
+}
+
+tess_status tess_device_enter(int lane)
+{
+    tess_status status = TESS_OK;
+    if (lane >= device.num_lanes || own_lane != 0 ||
+        atomic_exchange(&is_taken[lane], true))
+        TESS_FAIL(TESS_ERR_INTERNAL, "lane %d is not to be entered", lane);
+    own_lane = lane;
+cleanup:
+    return status;
+}
+
+tess_status tess_device_leave(void)
+{
+    const tess_status status = tess_device_wait();
+    atomic_store(&is_taken[own_lane], false);
+    own_lane = 0;
+    return status;
+}
+
+/* ---- memory ---- */
 
 void tess_device_holds(int64_t bytes)
 {
@@ -187,6 +223,14 @@ void tess_device_holds(int64_t bytes)
 int64_t tess_device_held(void)
 {
     return device.most;
+}
+
+static void note_used(int64_t bytes)
+{
+    const int64_t used = device.used += bytes;
+    int64_t most = device.most;
+    while (used > most && !atomic_compare_exchange_weak(&device.most, &most, used))
+        continue;
 }
 
 tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
@@ -201,8 +245,7 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s", what);
     memcpy(made, &bytes, sizeof bytes);
     memset(made + HEAD, 0xff, (size_t)bytes); /* NaN: nothing may count on zeros */
-    device.used += bytes;
-    if (device.used > device.most) device.most = device.used;
+    note_used(bytes);
     *memory = made + HEAD;
     last_target = NULL; /* uploads wait for memory that is new */
     is_worked = true;
@@ -268,8 +311,8 @@ tess_status tess_device_copy_rows(void *to, int64_t to_stride, const void *from,
 
 /* Small, so that small files take several. */
 enum { STAGE_BYTES = 3000, STAGES = 4 };
-static char staging[STAGES][STAGE_BYTES];
-static int next_stage, first_fetched;
+static _Thread_local char staging[STAGES][STAGE_BYTES];
+static _Thread_local int next_stage, first_fetched;
 
 int64_t tess_device_stage_bytes(void)
 {

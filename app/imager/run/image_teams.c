@@ -153,7 +153,6 @@ static const char *threads_held(const image_run *run, bool kept)
     if (run->outputs.num <= run->teams.num) return "each team has one output";
     if (run->job.layout->threads == 1) return "each rank has one thread";
     if (tess_comm_size(run->job.comm) > 1) return "a team has several ranks";
-    if (run->job.backend->start) return "outputs are made on a GPU";
     if (imager_job_num_targets(&run->job) > 1) return "an output has several images";
     return kept ? NULL : "data are streamed";
 }
@@ -197,8 +196,9 @@ static tess_status choose_thread_teams(image_run *run, const imager_teams_need *
     if (num > 1)
         tess_log_info(
             "%lld sets of images are made at a time on a rank, by teams of %d "
-            "thread%s",
-            (long long)num, teams->threads, teams->threads == 1 ? "" : "s");
+            "thread%s%s",
+            (long long)num, teams->threads, teams->threads == 1 ? "" : "s",
+            run->job.backend->lanes ? ", each with a lane of the GPU" : "");
 cleanup:
     return status;
 }

@@ -100,9 +100,10 @@ static void print_work(const image_run *run, const imager_job *job)
                run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
                ranks == run->teams.num ? "" : "s");
     if (run->teams.of_threads.num > 1)
-        printf("at a time     %d sets on a rank, by teams of %d thread%s\n",
+        printf("at a time     %d sets on a rank, by teams of %d thread%s%s\n",
                run->teams.of_threads.num, run->teams.of_threads.threads,
-               run->teams.of_threads.threads == 1 ? "" : "s");
+               run->teams.of_threads.threads == 1 ? "" : "s",
+               job->backend->lanes ? ", each with a lane of the GPU" : "");
     if (run->opts->beside.cube) {
         image_cube_text(&run->output, text, sizeof text);
         printf("cubes         %s, of each kind of image\n", text);

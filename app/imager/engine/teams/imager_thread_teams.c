@@ -26,17 +26,52 @@ static const double INNER_TEAM_S = 0.02;
 /* Cells of sums for each cell of a plane: bricks overlap. */
 static const double OVERLAP = 2;
 
-/* Time that a team of `threads` threads needs for an output [s]. */
-static double output_s(const imager_job *job, const imager_teams_need *need,
-                       int64_t num_vis, int threads, bool inner)
+/* Time of a thread beside a device: for a visibility, which is taken, weighed and
+ * copied; for a pixel, whose rows are copied and measured; and for an output, whose
+ * work is enqueued and waited for [s]. */
+static const double BESIDE_VIS_S = 100e-9, BESIDE_PIXEL_S = 5e-9, BESIDE_S = 5e-3;
+
+/* Bytes of a visibility on a device, with what sorts it. Share of the cells of all
+ * w-planes of which a device holds sums; MeerKAT has half of it. */
+static const double DEVICE_VIS_BYTES = 64, DEVICE_SUMS_SHARE = 0.6;
+
+/* Lines of a plane on a device, and batches of lines and rows, in units of the image.
+ */
+static const double DEVICE_LINES = 6;
+
+/* Share of the device memory that is free which all teams may take. */
+static const double DEVICE_SHARE = 0.8;
+
+/* Time that the job's device needs for an output; 0: there is no device [s]. */
+static double device_s(const imager_job *job, int64_t num_vis)
 {
+    const tess_grid_plan *plan = job->plan;
+    if (!job->backend->lanes) return 0;
+    return tess_grid_device_cost_vis(plan) * (double)num_vis +
+           tess_grid_device_cost_plane(plan) * plan->num_planes * job->num_images;
+}
+
+/* Time that one thread needs for an output, beside the device if there is one [s]. */
+static double thread_s(const imager_job *job, const imager_teams_need *need,
+                       int64_t num_vis)
+{
+    const double pixels = (double)job->geom.nx * (double)job->geom.ny * job->num_images;
     tess_layout layout = *job->layout;
     imager_job one = *job;
     layout.threads = 1;
     one.layout = &layout;
-    const double alone = imager_estimate_output(&one, 1, num_vis, need->vis_bytes);
+    if (!job->backend->lanes)
+        return imager_estimate_output(&one, 1, num_vis, need->vis_bytes);
+    return BESIDE_S + BESIDE_VIS_S * (double)num_vis + BESIDE_PIXEL_S * pixels;
+}
+
+/* Time that a team of `threads` threads needs for an output [s]. */
+static double output_s(const imager_job *job, const imager_teams_need *need,
+                       int64_t num_vis, int threads, bool inner)
+{
+    const double alone = thread_s(job, need, num_vis);
     return alone * (ALONE_SHARE + (1 - ALONE_SHARE) / threads) +
-           (inner && threads > 1 ? INNER_TEAM_S : 0);
+           (inner && threads > 1 ? INNER_TEAM_S : 0) + device_s(job, num_vis);
 }
 
 static int64_t largest_vis(const output_table *outputs)
@@ -58,6 +93,22 @@ static double team_bytes(const imager_job *job, double samples, double output_by
            job->memory.clean_bytes + 2 * output_bytes;
 }
 
+/* Most teams for which the job's device has lanes and memory. */
+static double most_lanes(const imager_job *job, int64_t num_vis)
+{
+    const tess_grid_plan *plan = job->plan;
+    const double value = plan->is_double ? 16 : 8;
+    const double cells = (double)plan->nu * (double)plan->nv;
+    if (!job->backend->lanes) return INFINITY;
+    const double bytes =
+        DEVICE_VIS_BYTES * (double)num_vis +
+        value * cells *
+            (DEVICE_LINES +
+             job->num_images * (1 + DEVICE_SUMS_SHARE * plan->num_planes));
+    return fmin(job->backend->lanes->most,
+                DEVICE_SHARE * (double)job->backend->room() / bytes);
+}
+
 /* Bytes that a rank holds for all of its teams. */
 static double shared_bytes(const imager_job *job, double kept)
 {
@@ -75,12 +126,16 @@ static double kept_bytes(const imager_teams_need *need, int rank_teams)
     return (need->vis_bytes + need->row_bytes) * all / rank_teams;
 }
 
-static tess_status check_forced(int forced, int threads, const char *together)
+static tess_status check_forced(const imager_job *job, const char *together)
 {
     tess_status status = TESS_OK;
+    const int threads = job->layout->threads, forced = job->layout->forced.thread_teams;
     if (forced > threads)
         TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: thread-teams=%d: a rank has %d threads",
                   forced, threads);
+    if (job->backend->lanes && forced > job->backend->lanes->most)
+        TESS_FAIL(TESS_ERR_USAGE, "TESS_FORCE: thread-teams=%d: a GPU has %d lanes",
+                  forced, job->backend->lanes->most);
     if (forced > 1 && together)
         TESS_FAIL(TESS_ERR_USAGE,
                   "TESS_FORCE: thread-teams=%d: %s, so all threads work together",
@@ -89,17 +144,22 @@ cleanup:
     return status;
 }
 
-/* Finds the number of teams that is fastest, among those for which there is memory. */
+/* Finds the number of teams that is fastest, among those for which there is memory. A
+ * device does the work of all of them. */
 static int fastest(const imager_job *job, const imager_teams_need *need, int64_t most,
                    double room, double each)
 {
-    const int threads = job->layout->threads;
     const int64_t vis = largest_vis(need->outputs);
+    const int threads = job->layout->threads;
+    const double lanes = most_lanes(job, vis), of_device = device_s(job, vis);
     int best = 1;
     double least = WORTH * (double)most * output_s(job, need, vis, threads, false);
     for (int num = 2; num <= threads && num <= most && num * each <= room; ++num) {
         const double rounds = ceil((double)most / num);
-        const double seconds = rounds * output_s(job, need, vis, threads / num, true);
+        const double seconds =
+            fmax(rounds * output_s(job, need, vis, threads / num, true),
+                 (double)most * of_device);
+        if (num > lanes) break;
         if (seconds >= least) continue;
         least = seconds;
         best = num;
@@ -124,7 +184,7 @@ tess_status imager_thread_teams_choose(const imager_job *job,
                         shared_bytes(job, kept_bytes(need, rank_teams));
     *teams =
         (imager_thread_teams){.num = 1, .threads = threads, .sample_bytes = samples};
-    TESS_TRY(check_forced(forced, threads, together));
+    TESS_TRY(check_forced(job, together));
     if (forced > 0)
         teams->num = forced;
     else if (!together)

@@ -23,6 +23,7 @@ static void take_job(const image_run *run, int number, thread_team *team)
     if (!team->plan.frame) team->plan.frame = run->job.plan; /* owns the tables */
     team->plan.opts.threads = team->opts.layout.threads;
     *job = run->job;
+    job->planes = job->model.planes = NULL; /* a team makes its own */
     job->comm = team->comm;
     job->layout = &team->opts.layout;
     job->gridding = &team->opts.gridding;
@@ -95,15 +96,26 @@ image_run *thread_teams_run(const thread_teams *teams, int k)
 
 /* ---- work ---- */
 
+/* Makes an output in a lane of the device, if there is a device. */
+static tess_status make_in_lane(const thread_team *team, int lane, channel_group *group)
+{
+    const tess_lanes *lanes = team->run.job.backend->lanes;
+    tess_status status = lanes ? lanes->enter(lane) : TESS_OK;
+    if (status != TESS_OK) return status;
+    if (group->num_channels > 0) status = group_images_make(group);
+    const tess_status left = lanes ? lanes->leave() : TESS_OK;
+    return status == TESS_OK ? left : status;
+}
+
 /* Makes an output. All that belongs to the threads of OpenMP in it, such as a thread's
  * number, is that of a region of its own. */
-static void make_one(thread_team *team, bool first, channel_group *group)
+static void make_one(thread_team *team, int number, channel_group *group)
 {
 #pragma omp parallel num_threads(1)
     {
         tess_profile_start_team(&team->profile,
-                                first ? team->run.output.profile->trace : NULL);
-        team->status = group->num_channels > 0 ? group_images_make(group) : TESS_OK;
+                                number == 0 ? team->run.output.profile->trace : NULL);
+        team->status = make_in_lane(team, number, group);
         imager_job_note_held(&team->run.job);
     }
 }
@@ -133,16 +145,24 @@ static void renew(const thread_teams *teams)
 
 tess_status thread_teams_make(thread_teams *teams, channel_group *groups, int num)
 {
+    tess_status status = TESS_OK;
     const double start = tess_time_now();
+    const tess_lanes *lanes = teams->run->job.backend->lanes;
     if (!teams->team) return group_images_make(groups);
     renew(teams);
+    if (lanes) TESS_TRY(lanes->split(teams->num));
     const int levels = tess_omp_nest(2); /* of teams, and of threads of a team */
 #pragma omp parallel for num_threads(num) schedule(static, 1)
     for (int k = 0; k < num; ++k)
-        make_one(&teams->team[k], k == 0, &groups[k]);
+        make_one(&teams->team[k], k, &groups[k]);
     tess_omp_nest(levels);
     add_profiles(teams, num, tess_time_now() - start);
     for (int k = 0; k < num; ++k)
-        if (teams->team[k].status != TESS_OK) return teams->team[k].status;
-    return TESS_OK;
+        TESS_TRY(teams->team[k].status);
+cleanup:
+    if (lanes) {
+        const tess_status joined = lanes->split(1);
+        if (status == TESS_OK) status = joined;
+    }
+    return status;
 }
