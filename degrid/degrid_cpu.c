@@ -94,12 +94,12 @@ static tess_status call_begin(degrid_call *call)
     const int64_t end = call->first + call->sums->num_bricks;
     int64_t num_extra = 0;
     call->degrid = tile_table_best()->degrid[plan->is_double][plan->kernel.support];
-    call->taps = tess_alloc(1, sizeof *call->taps);
+    call->taps = tess_alloc(2, sizeof *call->taps);
     if (!call->taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
     call->work = tess_alloc(plan->opts.threads, (size_t)tile_work_bytes(plan));
     if (!call->work)
         TESS_FAIL(TESS_ERR_ALLOC, "work memory of %d threads", plan->opts.threads);
-    tile_taps_fill(&plan->kernel, call->taps);
+    tile_taps_fill(plan, call->taps);
     TESS_TRY(tile_pieces_make(plan, call->bricks, call->first, end, &call->piece,
                               &call->num_pieces, &num_extra));
 cleanup:

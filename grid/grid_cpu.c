@@ -151,7 +151,7 @@ static void grid_chunks(const grid_call *call, const tile_piece *piece, tile_job
     for (bool is_first = true; left > 0; is_first = false) {
         job->run = &call->bricks->run[run];
         job->skip = skip;
-        job->count = left < plan->chunk ? left : plan->chunk;
+        job->count = left < plan->opts.chunk ? left : plan->opts.chunk;
         job->data = is_first ? target : spare;
         if (!is_first) memset(spare, 0, bytes);
         call->grid(job);
@@ -244,9 +244,9 @@ static tess_status call_begin(grid_call *call)
     call->grid = tile_table_best()->grid[plan->is_double][plan->kernel.support];
     call->bytes = (int64_t)value_bytes(plan);
     call->largest = largest_buffer(plan, call->sums);
-    call->taps = tess_alloc(1, sizeof *call->taps);
+    call->taps = tess_alloc(2, sizeof *call->taps);
     if (!call->taps) TESS_FAIL(TESS_ERR_ALLOC, "kernel tables");
-    tile_taps_fill(&plan->kernel, call->taps);
+    tile_taps_fill(plan, call->taps);
     TESS_TRY(tile_pieces_make(plan, call->bricks, call->first, end, &call->piece,
                               &call->num_pieces, &call->num_extra));
     call->spares = tess_alloc(call->threads * call->largest, (size_t)call->bytes);

@@ -37,6 +37,10 @@ static const double MIN_PADDING = 1.15, MAX_PADDING = 2.6;
 static const double W_SHARE = 0.25;
 static const double MAX_W_PADDING = 4.0;
 
+/* Most planes that one polynomial along w goes through. Its terms cancel, so that the
+ * rounding of a visibility grows to about 1e-6 and 1e-13. */
+enum { MOST_SINGLE = 6, MOST_DOUBLE = 10 };
+
 /* The second largest alias may add so much to the error of the largest, which is the
  * same at every fraction of a cell: this is the ratio of the rms over fractions to the
  * largest. */
@@ -444,14 +448,50 @@ static double w_padding_of(const tess_grid_plan *plan)
     return padding;
 }
 
-static tess_status place_planes(tess_grid_plan *plan)
+/* Seconds that depend on the planes, and on the support along w. */
+static double cost_of_planes(const tess_grid_plan *plan, int planes, int w_support)
+{
+    const tess_grid_opts *opts = &plan->opts;
+    return tess_costs_vis(&plan->costs, plan->kernel.support, w_support,
+                          plan->is_double, opts->num_pol) *
+               (double)opts->num_vis +
+           tess_grid_cost_plane(plan, 1) * planes * opts->num_pol;
+}
+
+/* Has every visibility touch all planes if there are fewer of them then, with a smaller
+ * cost and no larger error, however few steps w covers. Devices have kernels of one
+ * support alone. */
+static void try_few_planes(tess_grid_plan *plan)
+{
+    const tess_grid_opts *opts = &plan->opts;
+    const double span = opts->w_max_lambda - opts->w_min_lambda;
+    const int most = plan->is_double ? MOST_DOUBLE : MOST_SINGLE;
+    const double allowed =
+        opts->worst_pixel
+            ? plan->kernel.largest_error
+            : fmin(W_SHARE * opts->accuracy, sqrt(w_error2(plan, &plan->kernel)));
+    const double cost = cost_of_planes(plan, plan->num_planes, plan->w_support);
+    if (!plan->backend || plan->backend->grid->load) return;
+    for (int count = 1; count <= most && count < plan->num_planes; ++count) {
+        tess_kernel taps;
+        const double length =
+            tess_kernel_between_planes(count, span * plan->field.nm1_half, &taps);
+        if (cost_of_planes(plan, count, count) >= cost) return;
+        if (taps.largest_error > allowed) continue;
+        plan->along_w = taps;
+        plan->w_support = plan->num_planes = count;
+        plan->w_step_lambda = span > 0 ? span / length : 1.0;
+        plan->w_first_lambda =
+            opts->w_min_lambda + 0.5 * span - 0.5 * (count - 1) * plan->w_step_lambda;
+        return;
+    }
+}
+
+/* Places planes for the kernel of u and v along w. */
+static tess_status place_for_kernel(tess_grid_plan *plan)
 {
     tess_status status = TESS_OK;
     const tess_grid_opts *opts = &plan->opts;
-    plan->w_support = opts->do_w ? plan->kernel.support : 1;
-    plan->num_planes = plan->num_blocks = plan->block_planes = 1;
-    plan->w_step_lambda = 1.0;
-    if (!opts->do_w) return TESS_OK;
     const double padding = w_padding_of(plan);
     plan->w_step_lambda = 1.0 / (padding * 2 * plan->field.nm1_half);
     plan->num_planes = planes_needed(plan, plan->kernel.support, padding);
@@ -465,6 +505,21 @@ static tess_status place_planes(tess_grid_plan *plan)
      * W/2 below that w */
     plan->w_first_lambda =
         opts->w_min_lambda - (0.5 * plan->kernel.support - 1e-6) * plan->w_step_lambda;
+cleanup:
+    return status;
+}
+
+static tess_status place_planes(tess_grid_plan *plan)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_opts *opts = &plan->opts;
+    plan->along_w = plan->kernel;
+    plan->w_support = opts->do_w ? plan->kernel.support : 1;
+    plan->num_planes = plan->num_blocks = plan->block_planes = 1;
+    plan->w_step_lambda = 1.0;
+    if (!opts->do_w) return TESS_OK;
+    TESS_TRY(place_for_kernel(plan));
+    try_few_planes(plan);
     const int starts = plan->num_planes - plan->w_support + 1;
     plan->block_planes = opts->block_planes > 0 ? opts->block_planes : DEFAULT_BLOCK;
     if (plan->block_planes < plan->w_support - 1 && starts > plan->block_planes &&
@@ -474,6 +529,12 @@ static tess_status place_planes(tess_grid_plan *plan)
     plan->num_blocks = (starts + plan->block_planes - 1) / plan->block_planes;
 cleanup:
     return status;
+}
+
+/* Whether planes lie as the kernel of u and v needs them. */
+static bool is_for_kernel(const tess_grid_plan *plan)
+{
+    return plan->along_w.padding > 0;
 }
 
 static tess_status make_corrections(tess_grid_plan *plan)
@@ -492,9 +553,11 @@ static tess_status make_corrections(tess_grid_plan *plan)
                                 correction->u);
     tess_kernel_correction_line(&plan->kernel, field->ny, 1.0 / (double)plan->nv,
                                 correction->v);
-    if (plan->opts.do_w)
+    if (plan->opts.do_w && is_for_kernel(plan))
         tess_kernel_correction_fit(
             &plan->kernel, plan->field.nm1_half * plan->w_step_lambda, correction->w);
+    else
+        correction->w[0] = 1; /* polynomials between planes need none */
 cleanup:
     return status;
 }
@@ -512,7 +575,7 @@ static void take_opts(const tess_grid_opts *opts, const tess_backend *backend,
     plan->is_double = opts->precision == TESS_PRECISION_AUTO
                           ? opts->accuracy < TESS_SINGLE_ACCURACY
                           : opts->precision == TESS_PRECISION_DOUBLE;
-    plan->chunk = opts->chunk > 0 ? opts->chunk : DEFAULT_CHUNK;
+    if (plan->opts.chunk <= 0) plan->opts.chunk = DEFAULT_CHUNK;
 }
 
 /* Makes the frame of images. Its target is the first of them, without its phase. */

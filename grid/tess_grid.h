@@ -64,7 +64,7 @@ typedef struct tess_grid_opts {
     int num_pol;          /**< grids of equal geometry (Stokes, PSF) */
     int threads;
     int block_planes; /**< w-planes per brick; 0: chosen */
-    int64_t chunk;    /**< visibilities per chunk; 0: chosen */
+    int64_t chunk;    /**< visibilities per chunk; 0: chosen, as the plan's opts say */
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
     int support;                     /**< of the kernel; 0: chosen */
@@ -113,21 +113,21 @@ typedef struct tess_grid_plan {
         *frame; /**< the plan that owns the tables; NULL: this */
     tess_grid_field field;
     tess_grid_opts opts;
-    tess_costs costs; /**< opts.costs */
-    bool is_double;   /**< precision of grid, visibilities and images */
-    tess_kernel kernel;
+    tess_costs costs;    /**< opts.costs */
+    bool is_double;      /**< precision of grid, visibilities and images */
+    tess_kernel kernel;  /**< along u and v */
+    tess_kernel along_w; /**< the same, or tess_kernel_between_planes() */
     struct tess_projection *projection; /**< w-kernels, or NULL */
     int64_t nu, nv;                     /**< grid size [cells] */
     int tile;      /**< cells of a brick along each axis, a multiple of TESS_TILE */
     int footprint; /**< cells that visibilities are spread over along each axis, at
                         most: kernel.support, or of the widest w-kernel, and two */
-    int w_support; /**< kernel.support, or 1 without w */
+    int w_support; /**< along_w.support, or 1 without w */
     int num_planes;
     int block_planes, num_blocks;
     double w_first_lambda;    /**< of plane 0 */
     double w_step_lambda;     /**< between planes */
     int64_t tiles_u, tiles_v; /**< tiles along each axis; the last may be partial */
-    int64_t chunk;
     tess_grid_correction correction;
     double error_estimate; /**< relative L2 error expected of an image, or largest one
                                 of a pixel's visibilities (worst_pixel) */

@@ -49,6 +49,14 @@ typedef struct tess_kernel {
  *  the smallest rms error over the field, the lowest degree that keeps it. Local. */
 void tess_kernel_create(int support, double padding, tess_kernel *kernel);
 
+/** Taps along w where a range of w is so short that every visibility touches all of
+ *  `count` equidistant planes: Lagrange's polynomials through the planes, in y as above,
+ *  which then is not confined to [−1,1]. There is no correction, and no shape φ. `turns`:
+ *  the range times the largest |n − n_c| of a pixel. taps->largest_error is the largest
+ *  |1 − S| of any w in the range and any pixel. Returns the length of the range in
+ *  distances of planes, whose middle planes lie in the middle. Local. */
+double tess_kernel_between_planes(int count, double turns, tess_kernel *taps);
+
 /** φ(z) itself; 0 for |z| > 1. */
 double tess_kernel_value(const tess_kernel *kernel, double z);
 

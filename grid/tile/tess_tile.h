@@ -44,7 +44,7 @@ tile_samples tile_samples_of(const tess_samples *samples);
 typedef struct tile_job {
     const tess_grid_plan *plan;
     tile_samples samples;
-    const tile_taps *taps;
+    const tile_taps *taps;  /**< [2] along u and v, and along w */
     const tess_run *run;    /**< first run of the part */
     int64_t skip;           /**< samples of it that belong to an earlier part */
     int64_t count;          /**< samples of the part */
@@ -78,7 +78,8 @@ typedef struct tile_table {
 /** The table for this processor, see tess_isa_best(). */
 const tile_table *tile_table_best(void);
 
-void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps);
+/** Taps along u and v, and along w. */
+void tile_taps_fill(const tess_grid_plan *plan, tile_taps taps[2]);
 
 /** Bytes of work memory of one thread, a multiple of 64. */
 int64_t tile_work_bytes(const tess_grid_plan *plan);

@@ -30,7 +30,7 @@ static void fill_half_taps(const tess_kernel *kernel, tile_taps *taps)
         }
 }
 
-void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps)
+static void fill_taps(const tess_kernel *kernel, tile_taps *taps)
 {
     memset(taps, 0, sizeof *taps);
     taps->degree = kernel->degree;
@@ -44,6 +44,12 @@ void tile_taps_fill(const tess_kernel *kernel, tile_taps *taps)
             full[0] = full[1] = c;
             single[0] = single[1] = (float)c;
         }
+}
+
+void tile_taps_fill(const tess_grid_plan *plan, tile_taps taps[2])
+{
+    fill_taps(&plan->kernel, &taps[0]);
+    fill_taps(&plan->along_w, &taps[1]);
 }
 
 int64_t tile_work_bytes(const tess_grid_plan *plan)
@@ -160,14 +166,15 @@ static void cut_brick(const tess_grid_plan *plan, const tess_brick_list *bricks,
                       int64_t brick, tile_piece *piece, int64_t num_pieces,
                       int64_t *extra)
 {
-    const int64_t length = plan->chunk * TESS_CHUNKS_PER_PIECE;
+    const int64_t length = plan->opts.chunk * TESS_CHUNKS_PER_PIECE;
     int64_t run = bricks->first_run[brick], skip = 0;
     for (int64_t k = 0; k < num_pieces; ++k) {
         const int64_t rest = bricks->num_vis[brick] - k * length;
         const int64_t count = rest < length ? rest : length;
         piece[k] = (tile_piece){.brick = brick,
                                 .chunk_first = k * TESS_CHUNKS_PER_PIECE,
-                                .num_chunks = (count + plan->chunk - 1) / plan->chunk,
+                                .num_chunks =
+                                    (count + plan->opts.chunk - 1) / plan->opts.chunk,
                                 .run = run,
                                 .skip = skip,
                                 .count = count,
@@ -183,7 +190,7 @@ tess_status tile_pieces_make(const tess_grid_plan *plan, const tess_brick_list *
                              int64_t *num_pieces, int64_t *num_extra)
 {
     tess_status status = TESS_OK;
-    const int64_t length = plan->chunk * TESS_CHUNKS_PER_PIECE;
+    const int64_t length = plan->opts.chunk * TESS_CHUNKS_PER_PIECE;
     int64_t total = 0, extra = 0, at = 0;
     for (int64_t b = first; b < end; ++b)
         total += (bricks->num_vis[b] + length - 1) / length;

@@ -86,7 +86,8 @@ static inline axis axis_of(double origin, int support, double period, int last)
 /* Computes the offset of a footprint's first cell in the buffer, and where the
  * coordinate lies in the cell: y = 2 × fraction − 1. The clamp only acts when rounding
  * here and in sorting fall on different sides of a cell border. The fraction then lies
- * 1e-12 outside [0,1). */
+ * 1e-12 outside [0,1). Along w it also acts where all planes are touched by every
+ * visibility. */
 static inline int32_t axis_place(const axis *on, double coordinate, double *y)
 {
     double d = coordinate - on->origin;

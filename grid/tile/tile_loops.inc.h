@@ -383,6 +383,21 @@ NAME(scalar_taps)(const tile_taps *taps, const int support, int count, const REA
     }
 }
 
+/* The same along w where another number of planes is touched than of lines: one loop for
+ * any number of them. */
+static void NAME(taps_between_planes)(const tile_job *job, NAME(part) *part)
+{
+    const tile_taps *taps = &job->taps[1];
+    for (int j = 0; j < job->plan->w_support; ++j)
+        for (int k = 0; k < part->count; k += NAME(LANES)) {
+            const NAME(vector) y = *(const NAME(vector) *)(part->y_w + k);
+            NAME(vector) tap = NAME(broadcast)(taps->TAPS.pairs[taps->degree][2 * j]);
+            for (int d = taps->degree - 1; d >= 0; --d)
+                tap = tap * y + NAME(broadcast)(taps->TAPS.pairs[d][2 * j]);
+            *(NAME(vector) *)&part->tap_w[j][k] = tap;
+        }
+}
+
 static inline __attribute__((always_inline)) const NAME(vector) *
 NAME(terms)(const tile_taps *taps, int d, int n)
 {
@@ -428,8 +443,10 @@ static inline __attribute__((always_inline)) void
 NAME(part_taps)(const tile_job *job, const int support, NAME(part) *part)
 {
     NAME(scalar_taps)(job->taps, support, part->count, part->y_u, part->tap_u);
-    if (job->plan->w_support > 1)
-        NAME(scalar_taps)(job->taps, support, part->count, part->y_w, part->tap_w);
+    if (job->plan->w_support == support)
+        NAME(scalar_taps)(&job->taps[1], support, part->count, part->y_w, part->tap_w);
+    else if (job->plan->w_support > 1)
+        NAME(taps_between_planes)(job, part);
     else
         for (int k = 0; k < PART; ++k) part->tap_w[0][k] = 1;
     NAME(pair_taps)(job->taps, VECTORS(support), part);

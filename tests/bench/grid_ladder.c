@@ -52,6 +52,15 @@ static int64_t taps_at(const tess_grid_plan *plan, double g, int64_t period,
     return start < 0 ? start + period : start;
 }
 
+/* First plane of a footprint, and the taps from there. */
+static int64_t planes_at(const tess_grid_plan *plan, double g, double *taps)
+{
+    const int64_t start = tess_plane_start(plan, g);
+    if (!plan->opts.do_w) return 0;
+    tess_kernel_taps(&plan->along_w, (double)start - (g - 0.5 * plan->w_support), taps);
+    return start;
+}
+
 /* One plane's share of a visibility, line by line. */
 static void add_footprint(const tess_grid_plan *plan, float complex *plane, int64_t u0,
                           int64_t v0, const double *u, const double *v,
@@ -81,8 +90,7 @@ static void grid_run(const ladder *of, const tess_run *run)
         const int64_t u0 = taps_at(plan, row.a * inv_lambda, plan->nu, u);
         const int64_t v0 = taps_at(plan, row.b * inv_lambda, plan->nv, v);
         const double at_w = tess_plane_coordinate(plan, row.w * inv_lambda);
-        const int64_t plane =
-            plan->opts.do_w ? taps_at(plan, at_w, 2 * (int64_t)plan->num_planes, w) : 0;
+        const int64_t plane = planes_at(plan, at_w, w);
         for (int p = 0; p < plan->w_support; ++p)
             add_footprint(plan, of->planes + (plane + p) * plan->nu * plan->nv, u0, v0,
                           u, v, turned * (float)w[p]);

@@ -119,10 +119,10 @@ static tess_status on_brick(const tess_grid_plan *plan, const cuda_part *part,
     const int64_t reals = 2 * tile_values(plan, sum, sums->num_pol);
     char *data = (char *)sums->data + 2 * sum->offset * element;
     char *tile = tess_alloc_zero(reals, (size_t)element);
-    tile_taps *taps = tess_alloc(1, sizeof *taps);
+    tile_taps *taps = tess_alloc(2, sizeof *taps);
     tile_job job;
     if (!tile || !taps) TESS_FAIL(TESS_ERR_ALLOC, "tile");
-    tile_taps_fill(&plan->kernel, taps);
+    tile_taps_fill(plan, taps);
     tile_job_for(plan, &samples, taps, sum, sums->num_pol, tile, &job);
     job.run = &bricks->run[bricks->first_run[brick]];
     job.count = bricks->num_vis[brick];

@@ -114,7 +114,7 @@ static tess_grid_plan plan_for(const setting &with)
         tess_geom_phase_of(&plan.target.geom, plan.target.nm1_center, with.do_w);
     plan.tiles_u = (plan.nu + TESS_TILE - 1) / TESS_TILE;
     plan.tiles_v = (plan.nv + TESS_TILE - 1) / TESS_TILE;
-    plan.chunk = 4096;
+    plan.opts.chunk = 4096;
     return plan;
 }
 

@@ -117,7 +117,7 @@ static void make_partition(scene *s, int groups)
                                       .bricks_per_block =
                                           s->plan->tiles_u * s->plan->tiles_v,
                                       .num_groups = groups,
-                                      .chunk = s->plan->chunk,
+                                      .chunk = s->plan->opts.chunk,
                                       .cost_vis_s = 1e-7,
                                       .cost_brick_s = 1e-9,
                                       .always_split = true};

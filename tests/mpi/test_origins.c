@@ -386,7 +386,7 @@ static tess_partition *make_partition(const tess_grid_plan *plan,
     const tess_partition_opts opts = {.num_blocks = plan->num_blocks,
                                       .bricks_per_block = plan->tiles_u * plan->tiles_v,
                                       .num_groups = 1,
-                                      .chunk = plan->chunk,
+                                      .chunk = plan->opts.chunk,
                                       .cost_vis_s = 1e-7,
                                       .cost_brick_s = 1e-9,
                                       .always_split = true};

@@ -57,6 +57,8 @@ typedef struct accuracy_case {
 static const accuracy_case CASES[] = {
     {"small_w", 64, 64, 0.01, 0.02, TESS_W_AUTO, UNIFORM, POINTS, 150, 4, 0.9, 0, 1},
     {"w_none", 61, 48, 0.01, 3.0, TESS_W_NONE, UNIFORM, POINTS, 150, 4, 0.9, 0, 1},
+    {"between_planes", 40, 48, 0.05, 0.15, TESS_W_STACKING, UNIFORM, CORNERS, 150, 4,
+     0.9, 0, 1},
     {"few_planes", 48, 48, 0.1, 0.5, TESS_W_STACKING, UNIFORM, POINTS, 150, 4, 0.9, 0,
      1},
     {"ten_degrees", 61, 48, 0.1745, 40.0, TESS_W_AUTO, UNIFORM, POINTS, 150, 4, 0.9, 0,

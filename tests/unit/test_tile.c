@@ -31,7 +31,7 @@ typedef struct scene {
     int num_runs;
     int num_pol; /* of the buffer */
     tile_job job;
-    tile_taps taps;
+    tile_taps taps[2];
     double *expected; /* buffer, stride included */
     int64_t reals;
     bool repeated; /* two of three rows are the ones before them once more */
@@ -50,8 +50,13 @@ static void set_value(void *array, bool is_double, int64_t at, double value)
         ((float *)array)[at] = (float)value;
 }
 
+/* Planes that are few by themselves: that many, which all samples touch. */
+enum { BETWEEN_PLANES = 3 };
+
 static void make_plan(scene *s, int support, bool is_double, bool do_w, int starts)
 {
+    const bool few = starts == BETWEEN_PLANES;
+    const int w_support = !do_w ? 1 : few ? BETWEEN_PLANES : support;
     s->plan = (tess_grid_plan){.target.geom = {.nx = 100,
                                                .ny = 90,
                                                .scale_rad = 1e-3,
@@ -62,8 +67,8 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
                                .nv = 150,
                                .tile = TESS_TILE,
                                .footprint = support,
-                               .w_support = do_w ? support : 1,
-                               .num_planes = 3 + starts + support,
+                               .w_support = w_support,
+                               .num_planes = 3 + starts + w_support,
                                .w_first_lambda = 5,
                                .w_step_lambda = 0.5,
                                .target.nm1_center = -0.01};
@@ -71,7 +76,9 @@ static void make_plan(scene *s, int support, bool is_double, bool do_w, int star
     s->plan.target.phase =
         tess_geom_phase_of(&s->plan.target.geom, s->plan.target.nm1_center, do_w);
     tess_kernel_create(support, 1.5, &s->plan.kernel);
-    tile_taps_fill(&s->plan.kernel, &s->taps);
+    s->plan.along_w = s->plan.kernel;
+    if (few) tess_kernel_between_planes(w_support, 0.1, &s->plan.along_w);
+    tile_taps_fill(&s->plan, s->taps);
 }
 
 /* Rows whose channels all start in the brick at (64, 144), the last tile along v, which
@@ -130,17 +137,18 @@ static scene *make_scene(int support, bool is_double, int num_pol, int num_weigh
     }
     make_rows(s, &random, starts);
     s->num_pol = num_pol + num_weight;
+    const int w_support = s->plan.w_support;
     s->job = (tile_job){.plan = &s->plan,
                         .samples = tile_samples_of(&s->samples),
-                        .taps = &s->taps,
+                        .taps = s->taps,
                         .run = s->run,
                         .skip = 4,
                         .count = VIS - 9,
                         .cell_u = 64,
                         .cell_v = 144,
                         .plane_first = do_w ? 2 : 0,
-                        .num_planes = do_w ? starts + support - 1 : 1,
-                        .kept_planes = do_w ? starts + support - 1 : 1,
+                        .num_planes = do_w ? starts + w_support - 1 : 1,
+                        .kept_planes = do_w ? starts + w_support - 1 : 1,
                         .num_pol = s->num_pol,
                         .psf = true};
     s->reals = 2 * (int64_t)s->num_pol * s->job.num_planes *
@@ -182,11 +190,11 @@ static footprint footprint_of(const scene *s, int64_t sample)
     const double w = row.w * inv_lambda;
     const double phase = 6.283185307179586 * row.turns * inv_lambda;
     f.plane =
-        kernel_start(&plan->kernel, tess_plane_coordinate(plan, w), &fraction[2]) -
+        kernel_start(&plan->along_w, tess_plane_coordinate(plan, w), &fraction[2]) -
         s->job.plane_first;
     if (!plan->opts.do_w) f.plane = 0;
     for (int k = 0; k < 3; ++k)
-        tess_kernel_taps(&plan->kernel, fraction[k], f.tap[k]);
+        tess_kernel_taps(k < 2 ? &plan->kernel : &plan->along_w, fraction[k], f.tap[k]);
     if (!plan->opts.do_w) f.tap[2][0] = 1;
     f.phase_re = tess_has_phase(plan) ? cos(phase) : 1;
     f.phase_im = tess_has_phase(plan) ? sin(phase) : 0;
@@ -393,13 +401,14 @@ static int tables(const tile_table *table[4])
 
 static void check_support(int support)
 {
-    /* one plane, without w; one start; a usual block; more starts than a sort key
-     * holds; samples that share positions, with and without w */
+    /* one plane, without w; one start; few planes; a usual block; more starts than a
+     * sort key holds; samples that share positions, with and without w */
     static const struct {
         int starts, num_pol, num_weight;
         bool repeated;
-    } of[] = {{0, 1, 1, false},  {1, 2, 2, false}, {6, 1, 0, false},
-              {37, 2, 2, false}, {0, 2, 1, true},  {6, 1, 1, true}};
+    } of[] = {{0, 1, 1, false}, {1, 2, 2, false},  {BETWEEN_PLANES, 1, 1, false},
+              {6, 1, 0, false}, {37, 2, 2, false}, {0, 2, 1, true},
+              {6, 1, 1, true}};
     const tile_table *table[4];
     const int count = tables(table);
     for (int is_double = 0; is_double < 2; ++is_double)

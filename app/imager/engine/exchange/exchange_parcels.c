@@ -117,7 +117,7 @@ static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
     const int64_t split = exchange->num_split > 0
                               ? tess_partition_split(exchange->partition, run->brick)
                               : -1;
-    const int64_t chunk = exchange->plan->chunk;
+    const int64_t chunk = exchange->plan->opts.chunk;
     for (int32_t done = 0; done < run->count;) {
         int64_t ordinal = 0, count = run->count - done;
         if (count > MOST_OF_PIECE) count = MOST_OF_PIECE;

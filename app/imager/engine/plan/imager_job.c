@@ -257,7 +257,7 @@ static const int64_t WHOLE_BRICK = (int64_t)1 << 48;
 int64_t imager_part_vis(const imager_job *job)
 {
     if (job->backend->grid->load) return WHOLE_BRICK;
-    return job->plan->chunk * TESS_CHUNKS_PER_PIECE;
+    return job->plan->opts.chunk * TESS_CHUNKS_PER_PIECE;
 }
 
 /* A run costs as much as this number of visibilities, because its row may be anywhere
@@ -317,7 +317,7 @@ tess_status imager_job_partition(imager_job *job, const tess_brick_list *bricks,
         .num_blocks = plan->num_blocks,
         .bricks_per_block = plan->tiles_u * plan->tiles_v,
         .num_groups = job->ranks.num_groups,
-        .chunk = job->layout->reproducible ? imager_part_vis(job) : plan->chunk,
+        .chunk = job->layout->reproducible ? imager_part_vis(job) : plan->opts.chunk,
         .cost_vis_s = tess_grid_cost_vis(plan),
         .cost_run_s = VIS_OF_RUN * tess_grid_cost_vis(plan),
         .cost_brick_s = brick_cost_s(plan),
