@@ -312,6 +312,7 @@ def check_common_beam(suite):
     own = {c: beam_of(read_image(f"{plain}-{c:04d}-psf.fits")[1]) for c in (0, 1, 3)}
     bits = None
     for label, ranks, more in (("alone", 1, []), ("teams", 3, forced(teams=3)),
+                               ("threads", 1, ["--threads", "2", *forced(thread_teams=2)]),
                                ("cube", 1, ["--cube"]), ("joined", 1, ["--join-channels"])):
         ran, prefix = suite.image(f"common-{label}", path, *CLEAN, "--common-beam", *more,
                                   ranks=min(ranks, len(RANKS)))
@@ -347,8 +348,8 @@ def check_common_beam(suite):
                     / least_area(matrices) - 1, 1e-6)
         check_restored(suite, label, prefix, common, own)
         images = [read_image(f"{prefix}-{c:04d}-image.fits")[0] for c in range(4)]
-        if label == "teams":
-            suite.true("teams: the same bits", all(np.array_equal(a, b, equal_nan=True)
+        if label in ("teams", "threads"):
+            suite.true(f"{label}: the same bits", all(np.array_equal(a, b, equal_nan=True)
                                                    for a, b in zip(images, bits)))
         mean, header = read_image(prefix + "-MFS-image.fits")
         weight = [read_image(f"{prefix}-{c:04d}-image.fits")[1]["SUMWT"] for c in (0, 1, 3)]
@@ -410,6 +411,12 @@ def check_masks(suite):
         if ran:
             suite.equal(f"a mask cube, {label}", cleaned_pixels(prefix, 4),
                         [{spots[row]} for row in (0, 1, 0, 1)])
+    wide = suite.path("wide.fits")
+    fits.PrimaryHDU(np.ones((N, N), dtype=np.float32)).writeto(wide)
+    result = tessera("image", *args, "--channel-mask", "1", "--fits-mask", wide, "--auto-threshold",
+                     "1", "-o", suite.path("noise"))
+    suite.equal("a mask of noise, the first channel not cleaned: one warning",
+                result.err.count("the mask lets noise be cleaned"), 1)
     for args_refused in (["--channel-mask", "4"], ["--channel-mask", "0:1"],
                          ["--channel-mask", "1", "--join-channels"]):
         suite.ran(" ".join(args_refused), tessera("image", *args, *args_refused, "-o",

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "clean_inputs.h"
 #include "tess_log.h"
 #include "tess_words.h"
 
@@ -98,12 +99,15 @@ void majors_warn_of_options(const image_run *run)
     warn_of_scales(run);
 }
 
-/* Whether this group has the first output with data: one warning stands for all. */
+/* Whether this group has the first output that is cleaned: one warning stands for all.
+ */
 static bool is_first(const majors *all)
 {
     const output_table *outputs = &all->run->outputs;
     int64_t first = 0;
-    while (first < outputs->num - 1 && outputs->extent[first].num_vis == 0)
+    while (first < outputs->num - 1 &&
+           (outputs->extent[first].num_vis == 0 ||
+            !clean_inputs_cleans(all->run, first % outputs->num_channels)))
         ++first;
     return all->channel[0].output <= first &&
            first < all->channel[0].output + all->num_channels;

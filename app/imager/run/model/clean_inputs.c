@@ -299,7 +299,10 @@ tess_status clean_inputs_mask(const image_run *run, int64_t output, int pol,
     if (!clean_inputs_have_mask(run)) return TESS_OK;
     TESS_TRY(tess_comm_bcast(run->comm, &has_regions, sizeof has_regions, 0));
     if (has_regions) TESS_TRY(tess_mask_regions_read(run->comm, path, &regions));
-    TESS_TRY(tess_comm_agree(run->comm, make_mask(run, &regions, output, pol, mask)));
+    /* libraries read files for one thread at a time */
+#pragma omp critical(clean_inputs)
+    status = make_mask(run, &regions, output, pol, mask);
+    TESS_TRY(tess_comm_agree(run->comm, status));
 cleanup:
     tess_mask_regions_free(&regions);
     return status;
@@ -326,32 +329,32 @@ static tess_channel channel_of(const image_run *run, int64_t channel)
 
 bool clean_inputs_cleans(const image_run *run, int64_t channel)
 {
-    tess_channel_list list;
-    const tess_channel here = channel_of(run, channel);
-    const char *text = run->opts->clean.channel_mask;
-    return !text || (tess_parse_channels(text, &list) == TESS_OK &&
-                     tess_channels_have(&list, &here, NULL));
+    return !run->means.cleans || run->means.cleans[channel];
 }
 
-/* TESS_ERR_USAGE for channels that are not made. Local. */
-static tess_status check_channels(const image_run *run)
+/* Notes which channels --channel-mask has. TESS_ERR_USAGE for channels that are not
+ * made. Local. */
+static tess_status choose_channels(image_run *run)
 {
     tess_status status = TESS_OK;
+    const int64_t channels = run->opts->channels_out;
     tess_channel_list list;
     bool found[TESS_MAX_CHANNEL_SPANS] = {false};
     char text[128];
     if (!run->opts->clean.channel_mask) return TESS_OK;
     TESS_TRY(tess_parse_channels(run->opts->clean.channel_mask, &list));
-    for (int64_t c = 0; c < run->opts->channels_out; ++c) {
+    run->means.cleans = tess_alloc(channels, sizeof *run->means.cleans);
+    if (!run->means.cleans) TESS_FAIL(TESS_ERR_ALLOC, "channels that are cleaned");
+    for (int64_t c = 0; c < channels; ++c) {
         const tess_channel channel = channel_of(run, c);
-        tess_channels_have(&list, &channel, found);
+        run->means.cleans[c] = tess_channels_have(&list, &channel, found);
     }
     for (int k = 0; k < list.num; ++k) {
         if (found[k]) continue;
         tess_channel_span_text(&list.span[k], text, sizeof text);
         TESS_FAIL(TESS_ERR_USAGE,
                   "--channel-mask: the %lld output channels, from 0, have no %s",
-                  (long long)run->opts->channels_out, text);
+                  (long long)channels, text);
     }
 cleanup:
     return status;
@@ -375,7 +378,10 @@ cleanup:
 tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval,
                                int64_t channel, int pol, tess_rows *rows)
 {
-    return tess_comm_agree(comm, read_model(run, interval, channel, pol, rows));
+    tess_status status;
+#pragma omp critical(clean_inputs)
+    status = read_model(run, interval, channel, pol, rows);
+    return tess_comm_agree(comm, status);
 }
 
 /* ---- before data are read ---- */
@@ -399,14 +405,11 @@ static tess_status check_all(image_run *run)
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
-    TESS_TRY(check_channels(run));
     if (kind_of(choice) == REGIONS_MASK)
         TESS_TRY(check_regions(choice->mask));
     else if (has_mask(run))
         TESS_TRY(open_mask(run, true, &mask));
     if (!choice->continues && !choice->only_model) goto cleanup;
-    if (!run->means.continued)
-        TESS_TRY(continued_models_create(run, &run->means.continued));
     TESS_TRY(continued_models_check(run, run->means.continued));
 cleanup:
     close_mask(&mask);
@@ -416,13 +419,20 @@ cleanup:
 tess_status clean_inputs_check(image_run *run)
 {
     const bool first = tess_comm_rank(run->comm) == 0;
-    return tess_comm_agree(run->comm, first ? check_all(run) : TESS_OK);
+    const tess_clean_choice *choice = &run->opts->clean;
+    tess_status status = choose_channels(run);
+    if (status == TESS_OK && (choice->continues || choice->only_model))
+        status = continued_models_create(run, &run->means.continued);
+    if (status == TESS_OK && first) status = check_all(run);
+    return tess_comm_agree(run->comm, status);
 }
 
 void clean_inputs_free(image_run *run)
 {
     continued_models_free(run->means.continued);
     run->means.continued = NULL;
+    tess_free(run->means.cleans);
+    run->means.cleans = NULL;
 }
 
 /* ---- the mask of the horizon, as a file ---- */

@@ -53,6 +53,7 @@ typedef struct image_files {
     struct image_cubes *cubes; /**< cubes instead of the images of channels, or NULL */
     struct continued_models *continued; /**< models of an earlier run, once their files
                                              are open, or NULL */
+    bool *cleans; /**< [channels] whether --channel-mask has a channel; NULL: all */
     struct image_primary_beam *primary_beam; /**< or NULL */
     struct image_backlog *backlog; /**< files that are written while the next output is
                                       made; NULL: they are written at once */
