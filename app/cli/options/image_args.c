@@ -716,6 +716,7 @@ cleanup:
 
 void tess_image_args_free(tess_image_args *args)
 {
+    tess_imager_drop_axis(&args->opts);
     tess_cli_free(&args->cli);
     tess_free((void *)args->obs);
     tess_free((void *)args->config_obs);

@@ -121,9 +121,10 @@ tess_status tess_image_check_output(const tess_image_opts *opts, const char *pat
                                     bool overwrite);
 
 /** With an axis, take its number of channels as that of the outputs; it may depend on
- *  the data, which are then opened. TESS_ERR_USAGE, and errors of opening them.
- *  Collective. */
+ *  the data, which are then opened, and stay open for the first run with these options.
+ *  TESS_ERR_USAGE, and errors of opening them. Collective. */
 tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts);
+void tess_imager_drop_axis(tess_image_opts *opts); /**< closes them. Local. */
 
 /** Where --size or --scale is not given with --predict-models, take that of the first
  *  model. TESS_ERR_IO, TESS_ERR_INPUT, TESS_ERR_ALLOC. Collective. */

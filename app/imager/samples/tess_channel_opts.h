@@ -46,8 +46,17 @@ typedef struct tess_axis_opts {
     bool nearest;                 /**< --interpolation nearest; default linear */
 } tess_axis_opts;
 
+struct tess_source;
+
+/** Observations that were opened to count the channels of an axis, for the run that
+ *  images them. */
+typedef struct tess_opened_source {
+    struct tess_source *source; /**< NULL: the run has taken it */
+} tess_opened_source;
+
 /** One of both. */
 typedef struct tess_channel_opts {
+    tess_opened_source *opened; /**< see tess_imager_take_axis; or NULL */
     tess_channel_division division;
     tess_axis_opts axis; /**< --frame, --start, --width, --nchan, --restfreq,
                               --velocity, --interpolation */

@@ -171,9 +171,14 @@ static tess_status open_source(image_run *run)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
     tess_geom *geom = &run->job.geom;
-    TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
-                              &run->source));
-    TESS_TRY(tess_source_regrid(run->source, &opts->channels.axis));
+    if (opts->channels.opened && opts->channels.opened->source) {
+        run->source = opts->channels.opened->source;
+        opts->channels.opened->source = NULL;
+    } else {
+        TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
+                                  &run->source));
+        TESS_TRY(tess_source_regrid(run->source, &opts->channels.axis));
+    }
     TESS_TRY(check_steps(run));
     run->info = tess_source_info_of(run->source);
     tess_source_trace(run->source, run->profile->trace);
@@ -260,17 +265,25 @@ cleanup:
 tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    tess_source *source = NULL;
+    tess_opened_source *opened = NULL;
     if (!opts->channels.axis.given) return TESS_OK;
     opts->channels_out = opts->channels.axis.num_chan;
     if (opts->channels_out > 0) return TESS_OK;
-    TESS_TRY(
-        tess_source_open(comm, opts->obs, opts->num_obs, &opts->selection, &source));
-    TESS_TRY(tess_source_regrid(source, &opts->channels.axis));
-    opts->channels_out = tess_source_info_of(source)->axis->num;
+    opened = opts->channels.opened = tess_alloc_zero(1, sizeof *opened);
+    TESS_TRY(tess_comm_agree(comm, opened ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_source_open(comm, opts->obs, opts->num_obs, &opts->selection,
+                              &opened->source));
+    TESS_TRY(tess_source_regrid(opened->source, &opts->channels.axis));
+    opts->channels_out = tess_source_info_of(opened->source)->axis->num;
 cleanup:
-    tess_source_close(source);
     return status;
+}
+
+void tess_imager_drop_axis(tess_image_opts *opts)
+{
+    if (opts->channels.opened) tess_source_close(opts->channels.opened->source);
+    tess_free(opts->channels.opened);
+    opts->channels.opened = NULL;
 }
 
 tess_status image_set_up(image_run *run)
