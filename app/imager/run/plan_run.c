@@ -18,6 +18,29 @@
 #include "tess_mem.h"
 #include "tess_words.h"
 
+/* Of data that do not fit, the run holds the samples of as many outputs as fit, and
+ * reads again for the next ones, if those of an output fit and no group needs others
+ * (image_first_pass). Collective. */
+static tess_status reads_again(const image_run *run, bool kept, bool *again)
+{
+    *again = false;
+    if (kept || run->outputs.num == 1 || run->holds.together) return TESS_OK;
+    return image_fits_all(run, image_largest_output_bytes(run), again);
+}
+
+/* The samples that are held at a time, and what reading them takes. */
+static void count_again(const image_run *run, int at_once, imager_workload *work)
+{
+    const double all = work->sample_bytes;
+    const double room = IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes -
+                        at_once * image_largest_output_bytes(run);
+    work->cached = true;
+    work->copy_bytes = work->owned_bytes;
+    work->sample_bytes = fmin(all, fmax(room, at_once * work->owned_bytes));
+    work->num_reads =
+        1 + (int)fmin(ceil(all / work->sample_bytes), (double)work->num_outputs);
+}
+
 /* The work that this rank would have with its slice. Collective. */
 static tess_status workload_of(const image_run *run, bool kept, const sample_sets *data,
                                imager_workload *work)
@@ -25,9 +48,9 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     tess_status status = TESS_OK;
     const tess_samples like = tess_source_samples(run->source);
     const double vis_bytes = (double)tess_samples_vis_bytes(&like);
-    const int64_t at_once =
-        (int64_t)run->teams.num *
-        (run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1);
+    const int beside = run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1;
+    const int64_t at_once = (int64_t)run->teams.num * beside;
+    bool again;
     int64_t num_rows, num_vis;
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* the slice is that of a team: all ranks read a slice each, and keep it */
@@ -54,9 +77,12 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     if (kept && run->holds.together) /* samples of the team's other channels stay */
         work->copy_bytes *=
             ceil((double)run->outputs.num_channels / (double)run->teams.num);
+    TESS_TRY(reads_again(run, kept, &again));
+    if (again) count_again(run, beside, work);
     if (run->teams.num > 1)
         work->deal_s = imager_estimate_deal(&run->job, &run->outputs,
                                             tess_comm_size(run->teams.all), vis_bytes);
+cleanup:
     return status;
 }
 
@@ -215,7 +241,7 @@ static tess_status estimate_output(image_run *run, const tess_image_opts *opts,
     TESS_TRY(imager_job_partition(&run->job, &bricks, true));
     work.costs = *costs;
     work.scratch = opts->scratch != NULL;
-    if (work.scratch && !kept) work.num_reads = 2;
+    if (work.scratch && !work.cached) work.num_reads = 2;
     if (image_has_density(&opts->weights))
         work.num_densities = tess_source_samples(run->source).num_weight;
     TESS_TRY(imager_estimate_make(&run->job, &work, &bricks, estimate));
