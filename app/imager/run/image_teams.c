@@ -161,15 +161,10 @@ static const char *threads_held(const image_run *run, bool kept)
 static const char *threads_together(const image_run *run, bool kept)
 {
     const tess_image_opts *opts = run->opts;
-    const tess_clean_choice *clean = &opts->clean;
     if (image_joins_channels(opts)) return "channels are cleaned together";
-    if (opts->checkpoint.folder) return "there are checkpoints";
-    if (opts->weights.shared_density) return "all channels share their density";
+    if (run->checkpoint.sums_wait || run->checkpoint.cycle_waits)
+        return "the checkpoint has part of an output";
     if (opts->beside.dump_stages) return "stages are written";
-    if (opts->beside.primary_beam.model) return "there is a primary beam";
-    if (clean->fits_mask || clean->casa_mask || clean->mask) return "there is a mask";
-    if (clean->continues) return "models are continued";
-    if (clean->beam.common) return "all channels get one beam";
     if (run->job.plan->projection) return "w-projection shares its work among threads";
     return threads_held(run, kept);
 }
@@ -193,6 +188,7 @@ static tess_status choose_thread_teams(image_run *run, const imager_teams_need *
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &num, 1, TESS_MIN));
     teams->num = (int)num;
     teams->threads = run->job.layout->threads / teams->num;
+    if (num > 1) image_bookmark_free(&run->checkpoint.bookmark);
     if (num > 1)
         tess_log_info(
             "%lld sets of images are made at a time on a rank, by teams of %d "

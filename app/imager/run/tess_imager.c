@@ -68,7 +68,8 @@ static tess_status plan(image_run *run)
     TESS_TRY(imager_tell_need(&run->job, imager_base_bytes(&run->job) +
                                              imager_samples_bytes(&run->all) +
                                              imager_finishing_bytes(&run->job)));
-    if (opts->checkpoint.folder && run->teams.num == 1 && !image_joins_channels(opts))
+    if (opts->checkpoint.folder && run->teams.num == 1 &&
+        run->teams.of_threads.num <= 1 && !image_joins_channels(opts))
         image_checkpoint_keep(&run->checkpoint, &run->job);
 cleanup:
     return status;

@@ -96,13 +96,36 @@ def check_threads(suite, obs):
         suite.true(f"{label}: kept so", not says or says in result.err)
         suite.true(f"{label}: said so", "2 sets of images are made at a time" in result.err)
         check_equal(suite, label, prefix, wanted)
-    for label, options, status, why in [
-            ("too few threads", [], 2, "a rank has 1 thread"),
-            ("one density", ["--threads", "2", "--mf-weighting"], 2,
-             "all channels share their density, so all threads")]:
-        _, result = run(suite, label, obs, *exact, *options, *forced(thread_teams=2),
-                        status=status)
+    for label, options, why in [
+            ("too few threads", [], "a rank has 1 thread"),
+            ("stages", ["--threads", "2", "--dump-stages", suite.path("stages")],
+             "stages are written, so all threads")]:
+        _, result = run(suite, label, obs, *exact, *options, *forced(thread_teams=2), status=2)
         suite.true(f"{label}: said why", why in result.err)
+
+
+def check_shared(suite, obs):
+    """What teams of threads have in common: a density of all channels and one primary beam,
+    a mask; and they go on from checkpoints, also of all threads."""
+    mask, saved = suite.path("mask.fits"), suite.path("saved-threads")
+    shared = ["--reproducible", "--weight", "uniform", "--mf-weighting", "--niter", "5",
+              "--primary-beam", "airy:13.5,1", "--pbcor", "--fits-mask", mask]
+    pixels = np.zeros((NY, NX), dtype=np.float32)
+    pixels[NY // 4:3 * NY // 4, NX // 4:3 * NX // 4] = 1
+    fits_module().PrimaryHDU(pixels).writeto(mask, overwrite=True)
+    made = {}
+    for teams, more in [(1, []), (2, ["--max-time", "0.001s"]), (3, ["--max-time", "0.001s"]),
+                        (1, [])]:
+        kept = ["--checkpoint", saved, "--resume"] if made else []
+        prefix, result = run(suite, f"shared, {teams} teams", obs, *shared, *kept, *more,
+                             "--threads", "3", *forced(thread_teams=teams),
+                             status=75 if more else 0)
+        if result.status == 0:
+            made[len(made)] = {n: fits_module().getdata(os.path.join(os.path.dirname(prefix), n))
+                               for n in sorted(glob_of(prefix)) if n.endswith(".fits")}
+    suite.true("shared: bit for bit", len(made) == 2
+               and made[0].keys() == made[1].keys() and len(made[0]) > 20 and all(
+        np.array_equal(made[0][n], made[1][n], equal_nan=True) for n in made[0]))
 
 
 def glob_of(prefix):
@@ -201,6 +224,7 @@ def main():
     check_layouts(suite, obs)
     check_reproducible(suite, obs)
     check_threads(suite, obs)
+    check_shared(suite, obs)
     check_subtracted(suite, obs)
     check_choice(suite, obs)
     suite.finish()

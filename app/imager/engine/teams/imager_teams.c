@@ -22,10 +22,6 @@ static const double MEMORY_SHARE = 0.6;
  * waiting. */
 static const double WORTH = 0.9;
 
-/* Teams write checkpoints between rounds only: with checkpoints a round takes no longer
- * [s]. */
-static const double CHECKPOINT_ROUND_S = 60;
-
 /* Assumed number of residual images of each channel that is cleaned together with
  * others. The gain of teams hardly depends on it. */
 enum { USUAL_MAJORS = 5 };
@@ -155,7 +151,7 @@ static bool is_allowed(const imager_job *job, const imager_teams_need *need, int
     if (tess_comm_size(job->comm) % teams != 0 || !fits(job, need, teams)) return false;
     *seconds = need->joined ? seconds_of_joined(job, need, teams, order)
                             : seconds_of(job, need, teams, &longest);
-    return !need->checkpoints || longest <= CHECKPOINT_ROUND_S;
+    return !need->checkpoints || longest <= IMAGER_CHECKPOINT_ROUND_S;
 }
 
 /* Finds the number of teams that is fastest, among those for which there is memory. */

@@ -32,6 +32,10 @@ typedef struct imager_teams {
     imager_thread_teams of_threads; /**< of this rank, once they are chosen */
 } imager_teams;
 
+/** Teams write checkpoints between rounds only: with checkpoints a round takes no longer
+ *  [s]. */
+enum { IMAGER_CHECKPOINT_ROUND_S = 60 };
+
 /** What the number of teams depends on. */
 typedef struct imager_teams_need {
     const output_table *outputs;

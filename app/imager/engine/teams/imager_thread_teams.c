@@ -160,6 +160,7 @@ static int fastest(const imager_job *job, const imager_teams_need *need, int64_t
             fmax(rounds * output_s(job, need, vis, threads / num, true),
                  (double)most * of_device);
         if (num > lanes) break;
+        if (need->checkpoints && seconds / rounds > IMAGER_CHECKPOINT_ROUND_S) continue;
         if (seconds >= least) continue;
         least = seconds;
         best = num;

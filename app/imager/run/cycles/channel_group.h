@@ -51,6 +51,8 @@ typedef struct channel_group {
                                rounds; owned */
     int num_with_data;
     int at_once;      /**< channels of a round; the last round may have fewer */
+    bool wants_beam;  /**< the images of a channel alone are made for their beam */
+    tess_fits_beam beam; /**< that beam; zeros without data */
     tess_rows **rows; /**< [at_once] rows of a round's channels, for one call */
 } channel_group;
 
@@ -88,20 +90,17 @@ group_channel *channel_group_own(const channel_group *group, int first);
 tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
                               int64_t end);
 
-/** Make the images of a channel alone, for its beam; zeros without data. Collective
- * over the ranks of the group. */
-tess_status group_images_beam(channel_group *group, tess_fits_beam *beam);
-
 /** Free all samples if outputs up to `end` are all of the run: their images need no
  * others. Nothing in the run of a team of threads. Local. */
 void group_images_give_up(image_run *run, int64_t end);
 
-/** Make, clean and measure the images of the group, all but primary beams. Collective
- * over its ranks. */
+/** Make, clean and measure the images of the group, all but primary beams; or find its
+ * beam alone, if that is wanted. Collective over its ranks. */
 tess_status group_images_make(channel_group *group);
 
-/** Make primary beams, and write the images of the group. Collective over its ranks. */
-tess_status group_images_write(channel_group *group);
+/** Make primary beams with the threads of a rank's run, and write the images of the
+ * group. Collective over its ranks. */
+tess_status group_images_write(image_run *rank, channel_group *group);
 
 /* ---- common_beams.c ---- */
 

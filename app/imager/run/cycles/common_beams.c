@@ -4,26 +4,85 @@
  * are made of them. */
 #include "channel_group.h"
 #include "image_beam.h"
+#include "image_output.h"
+#include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
+#include "thread_teams.h"
 
-/* Makes the channels of a round, one by each team; beam[outputs] gets those of this
- * rank's channel if the rank is the first of its team. Collective. */
-static tess_status make_round(image_run *run, int64_t first, int64_t end,
+/* Outputs that teams make side by side. */
+typedef struct beam_round {
+    image_run *run;
+    thread_teams teams;
+    channel_group *group; /* [teams.num] */
+} beam_round;
+
+/* Begins the k-th group of the outputs [first, end): one output by each team of ranks.
+ * Collective. */
+static tess_status begin(beam_round *round, int64_t first, int64_t end, int k)
+{
+    tess_status status = TESS_OK;
+    image_run *run = round->run;
+    const int64_t from = first + (int64_t)k * run->teams.num;
+    const int64_t own = from + run->teams.own;
+    channel_group *group = &round->group[k];
+    status =
+        channel_group_create(thread_teams_run(&round->teams, k), own, own < end, group);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    group->wants_beam = true;
+    TESS_TRY(
+        group_images_deal(run, group, from, tess_min_i64(from + run->teams.num, end)));
+cleanup:
+    return status;
+}
+
+/* Makes the outputs [first, end), one by each team; beam[outputs] gets those of this
+ * rank's outputs if the rank is the first of its team. Collective. */
+static tess_status make_round(beam_round *round, int64_t first, int64_t end,
                               tess_fits_beam *beam)
 {
     tess_status status = TESS_OK;
-    const int64_t own = first + run->teams.own;
-    tess_fits_beam found = {0};
-    channel_group group = {0};
-    status = channel_group_create(run, own, own < end, &group);
+    image_run *run = round->run;
+    const int64_t teams = run->teams.num;
+    const int num = (int)((end - first + teams - 1) / teams);
+    if (round->teams.team) {
+        TESS_TRY(image_share_density(run, first / run->outputs.num_channels));
+        TESS_TRY(image_hold_outputs(run, first, end));
+    }
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(begin(round, first, end, k));
+    status = thread_teams_make(&round->teams, round->group, num);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
-    TESS_TRY(group_images_deal(run, &group, first, end));
-    if (own < end) status = group_images_beam(&group, &found);
-    TESS_TRY(tess_comm_agree(run->teams.all, status));
-    if (own < end && tess_comm_rank(run->comm) == 0) beam[own] = found;
+    for (int k = 0; k < num; ++k)
+        if (round->group[k].num_channels > 0 && tess_comm_rank(run->comm) == 0)
+            beam[round->group[k].first_output] = round->group[k].beam;
 cleanup:
-    channel_group_free(&group);
+    for (int k = 0; k < num; ++k)
+        channel_group_free(&round->group[k]);
+    return status;
+}
+
+/* Makes all outputs, interval by interval. Collective. */
+static tess_status make_all(image_run *run, tess_fits_beam *beam)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->outputs.num_channels;
+    beam_round round = {.run = run};
+    status = thread_teams_create(run, &round.teams);
+    if (status == TESS_OK) {
+        round.group = tess_alloc_zero(round.teams.num, sizeof *round.group);
+        if (!round.group) status = TESS_ERR_ALLOC;
+    }
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    for (int64_t first = 0, end; first < run->outputs.num; first = end) {
+        end = tess_min_i64(first + (int64_t)run->teams.num * round.teams.num,
+                           (first / channels + 1) * channels);
+        TESS_TRY(make_round(&round, first, end, beam));
+    }
+cleanup:
+    tess_free(round.group);
+    thread_teams_free(&round.teams);
     return status;
 }
 
@@ -55,11 +114,7 @@ tess_status common_beams_find(image_run *run)
     run->holds.again = true;
     beam = tess_alloc_zero(outputs->num, sizeof *beam);
     TESS_TRY(tess_comm_agree(run->teams.all, beam ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t first = 0, end; first < outputs->num; first = end) {
-        end = first + run->teams.num;
-        if (end > outputs->num) end = outputs->num;
-        TESS_TRY(make_round(run, first, end, beam));
-    }
+    TESS_TRY(make_all(run, beam));
     TESS_TRY(join_all(run, beam));
 cleanup:
     run->holds.again = false;

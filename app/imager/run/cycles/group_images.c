@@ -276,14 +276,15 @@ cleanup:
     return status;
 }
 
-tess_status group_images_beam(channel_group *group, tess_fits_beam *beam)
+/* Makes the images of a channel alone for its beam. Collective. */
+static tess_status find_beam(channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
     if (group->num_with_data == 0) return TESS_OK;
     TESS_TRY(image_share_density(run, group->first_output / run->outputs.num_channels));
     TESS_TRY(make_round(group, 0));
-    *beam = group->channel[0].found[0].beam;
+    group->beam = group->channel[0].found[0].beam;
 cleanup:
     return status;
 }
@@ -355,6 +356,7 @@ tess_status group_images_make(channel_group *group)
     const image_run *run = group->run;
     const int64_t channels = run->outputs.num_channels;
     double mark;
+    if (group->wants_beam) return find_beam(group);
     TESS_TRY(make_products(group));
     mark = tess_time_now();
     for (int c = 0; c < group->num_channels; ++c) {
@@ -368,7 +370,7 @@ cleanup:
     return status;
 }
 
-tess_status group_images_write(channel_group *group)
+tess_status group_images_write(image_run *rank, channel_group *group)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
@@ -378,7 +380,7 @@ tess_status group_images_write(channel_group *group)
     for (int c = 0; c < group->num_channels; ++c) {
         group_channel *channel = &group->channel[c];
         const int64_t output = channel->output;
-        TESS_TRY(image_primary_beam_make(run, output, channel->product));
+        TESS_TRY(image_primary_beam_make(rank, output, channel->product));
         TESS_TRY(image_files_write(&run->output, output / channels, output % channels,
                                    channel->product, &run->outputs.extent[output],
                                    channel->found));

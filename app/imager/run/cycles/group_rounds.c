@@ -8,6 +8,7 @@
 #include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_names.h"
+#include "image_output.h"
 #include "run_samples.h"
 #include "spectral_maps.h"
 #include "tess_log.h"
@@ -206,7 +207,7 @@ static tess_status end_group(run_rounds *rounds, output_range round, int k,
     image_run *run = rounds->run;
     channel_group *group = &rounds->group[k];
     const output_range range = range_of(rounds, round, k);
-    status = made == TESS_OK ? group_images_write(group) : made;
+    status = made == TESS_OK ? group_images_write(run, group) : made;
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tell_made(group->run, range.first, range.end);
     if (image_cubes_end(&run->means, range.first, range.end))
@@ -225,6 +226,8 @@ static tess_status make_round(run_rounds *rounds, output_range round)
     image_run *run = rounds->run;
     const int num = count_groups(rounds, round);
     double mark;
+    if (rounds->teams.team)
+        TESS_TRY(image_share_density(run, round.first / run->outputs.num_channels));
     if (rounds->teams.team) TESS_TRY(image_hold_outputs(run, round.first, round.end));
     for (int k = 0; k < num; ++k)
         TESS_TRY(begin_group(rounds, round, k));
@@ -241,14 +244,21 @@ cleanup:
     return status;
 }
 
-/* The end of the round that begins with an output. */
+/* The end of the round that begins with an output. Teams of threads share a density of
+ * all channels, and the weights of channels for primary beams, of one interval. */
 static int64_t round_end(const run_rounds *rounds, int64_t first)
 {
     const image_run *run = rounds->run;
+    const int64_t channels = run->outputs.num_channels;
     const int64_t at_once = image_joins_channels(run->opts)
-                                ? run->outputs.num_channels
+                                ? channels
                                 : (int64_t)run->teams.num * rounds->teams.num;
-    return tess_min_i64(first + at_once, run->outputs.num);
+    const bool one_interval =
+        rounds->teams.team &&
+        (run->opts->weights.shared_density || run->opts->beside.primary_beam.model);
+    const int64_t end =
+        one_interval ? (first / channels + 1) * channels : run->outputs.num;
+    return tess_min_i64(first + at_once, end);
 }
 
 /* Prepares the first round. Collective. */
