@@ -56,6 +56,7 @@ typedef struct scene {
 
 typedef struct images {
     double image[TARGETS][POLS * PIXELS], psf[TARGETS][PIXELS];
+    double source[TARGETS][POLS * PIXELS];
 } images;
 
 static int pixels_of(int target)
@@ -119,8 +120,10 @@ static void make_images(const scene *s, tess_comm *comm, const tess_layout *layo
     pipeline with = part_of(s, comm, layout, accuracy, 0, &first);
     with.scratch = scratch;
     for (int t = 0; t < TARGETS; ++t)
-        target[t] = (pipeline_target){geom[t], less_models ? s->model[t] : NULL,
-                                      out->image[t], out->psf[t]};
+        target[t] = (pipeline_target){.geom = geom[t],
+                                      .model = less_models ? s->model[t] : NULL,
+                                      .image = out->image[t],
+                                      .psf = out->psf[t]};
     assert_int_equal(pipeline_targets(&with, &s->vis[first * CHANS][0][0],
                                       s->weight + first * CHANS, target, TARGETS, only,
                                       times),
@@ -202,6 +205,12 @@ static double complex gain_at(int target, int row, int chan, int pol, int corr)
     return size * cexp(I * (0.3 * target + 0.7 * row + 0.2 * chan + pol - 0.5 * corr));
 }
 
+/* Rows of some intervals have no gains in the first target. */
+static bool is_counted(int target, int row)
+{
+    return target > 0 || row % 5 > 0;
+}
+
 /* Rows are told by their origins, wherever they are. */
 static void take_gains(const void *context, int target, const tess_samples *samples,
                        int64_t row, double complex *factor)
@@ -211,8 +220,10 @@ static void take_gains(const void *context, int target, const tess_samples *samp
     for (int32_t c = 0; c < samples->num_chan[row]; ++c)
         for (int p = 0; p < POLS; ++p)
             for (int q = 0; q < CORRS; ++q)
-                *factor++ =
-                    gain_at(target, from.interval, samples->chan_base[row] + c, p, q);
+                *factor++ = is_counted(target, from.interval)
+                                ? gain_at(target, from.interval,
+                                          samples->chan_base[row] + c, p, q)
+                                : 0;
 }
 
 /* The same gains make correlations of the images of models. */
@@ -265,10 +276,47 @@ static void taken_of(const double complex *corr, int target, int pol, double (*o
     for (int v = 0; v < VIS; ++v) {
         double complex sum = 0;
         for (int q = 0; q < CORRS; ++q)
-            sum += gain_at(target, v / CHANS, v % CHANS, pol, q) * corr[v * CORRS + q];
+            sum += is_counted(target, v / CHANS) *
+                   gain_at(target, v / CHANS, v % CHANS, pol, q) * corr[v * CORRS + q];
         out[v][0] = creal(sum);
         out[v][1] = cimag(sum);
     }
+}
+
+/* The response of a target: Σ W Re(taken · made) over Σ W of the samples that count. */
+static double response_of(const scene *s, int target, int pol, double *counted)
+{
+    double power = 0, sum = 0, all = 0;
+    for (int v = 0; v < VIS; ++v) {
+        const int row = v / CHANS, chan = v % CHANS;
+        all += s->weight[v];
+        if (!is_counted(target, row)) continue;
+        sum += s->weight[v];
+        for (int q = 0; q < CORRS; ++q)
+            power += s->weight[v] * creal(gain_at(target, row, chan, pol, q) *
+                                          gain_at(target, row, chan, q, pol));
+    }
+    *counted = sum / all;
+    return power / sum;
+}
+
+/* A target's own source: its PSF, wherever it lies, without gains. */
+static void check_source(const scene *s, int target, const double *source,
+                         double accuracy)
+{
+    const tess_direct direct = direct_of(s, target);
+    const tess_geom *of = &geom[target];
+    double *image = calloc(PIXELS, sizeof *image);
+    double(*vis)[2] = calloc(VIS, sizeof *vis);
+    assert_true(image && vis);
+    image[of->ny / 2 * of->nx + of->nx / 2] = 1;
+    assert_int_equal(tess_direct_predict(&direct, image, vis[0]), 0);
+    tess_direct_dirty(&direct, vis[0], s->weight, image);
+    for (int p = 0; p < POLS; ++p)
+        assert_true(relative(source + p * pixels_of(target), image,
+                             pixels_of(target)) <= accuracy);
+    free(image);
+    free(vis);
 }
 
 static void check_views(const tess_layout *layout, double accuracy, subtracted less,
@@ -294,8 +342,11 @@ static void check_views(const tess_layout *layout, double accuracy, subtracted l
     with.origins = &origins;
     with.first_origin = (int32_t)first;
     for (int t = 0; t < TARGETS; ++t)
-        target[t] = (pipeline_target){geom[t], less_models ? s->model[t] : NULL,
-                                      out->image[t], out->psf[t]};
+        target[t] = (pipeline_target){.geom = geom[t],
+                                      .model = less_models ? s->model[t] : NULL,
+                                      .image = out->image[t],
+                                      .psf = out->psf[t],
+                                      .source = out->source[t]};
     assert_int_equal(pipeline_targets(&with, &s->corr[first * CHANS][0][0],
                                       s->weight + first * CHANS, target, TARGETS, -1,
                                       2),
@@ -308,7 +359,14 @@ static void check_views(const tess_layout *layout, double accuracy, subtracted l
             tess_direct_dirty(&direct, vis[0], s->weight, image);
             assert_true(relative(out->image[t] + p * pixels_of(t), image,
                                  pixels_of(t)) <= (less_models ? 2 : 1) * accuracy);
+            if (less != LESS_GAINED) continue;
+            double counted;
+            const double response = response_of(s, t, p, &counted);
+            assert_true(fabs(target[t].response[p] - response) < 1e-6);
+            assert_true(fabs(target[t].counted[p] - counted) < 1e-6);
         }
+    for (int t = 0; t < TARGETS; ++t)
+        check_source(s, t, out->source[t], accuracy);
     free(image);
     free(corr);
     free(vis);
@@ -482,7 +540,8 @@ static void test_w_of_one_target(void **state)
     for (int k = 0; k < ROWS; ++k)
         s->uvw_m[k][2] *= 7e-5;
     for (int t = 0; t < TARGETS; ++t)
-        target[t] = (pipeline_target){geom[t], NULL, out->image[t], out->psf[t]};
+        target[t] = (pipeline_target){
+            .geom = geom[t], .image = out->image[t], .psf = out->psf[t]};
     for (int num = 1; num <= TARGETS; num += TARGETS - 1) {
         int64_t first;
         pipeline with = part_of(s, world, &layout, 1e-2, 0, &first);

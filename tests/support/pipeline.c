@@ -320,6 +320,28 @@ cleanup:
     return status;
 }
 
+/* The images of a source in the middle of one target after the other. Collective. */
+static tess_status image_sources(const pipeline *with, visset *set,
+                                 imager_product *product, pipeline_target *target)
+{
+    tess_status status = TESS_OK;
+    const imager_stages no_stages = {.comm = with->comm};
+    for (int t = 0; t < imager_job_num_targets(set->job); ++t) {
+        const visset_request request = {
+            .of_sources = true, .first_target = t, .num_targets = 1};
+        imager_product *of = product + t * TESS_MAX_IMAGES;
+        const int64_t pixels = target[t].geom.nx * target[t].geom.ny;
+        if (!target[t].source) continue;
+        for (int k = 0; k < TESS_MAX_IMAGES; ++k)
+            tess_rows_free(&of[k].rows);
+        TESS_TRY(visset_image(set, &request, &no_stages, product));
+        for (int k = 0; k < with->num_pol; ++k)
+            TESS_TRY(gather_rows(with, &of[k].rows, target[t].source + k * pixels));
+    }
+cleanup:
+    return status;
+}
+
 /* The images of all targets of a set. Collective. */
 static tess_status image_targets(const pipeline *with, visset *set,
                                  pipeline_target *target)
@@ -343,7 +365,12 @@ static tess_status image_targets(const pipeline *with, visset *set,
         for (int k = 0; k < with->num_pol; ++k)
             TESS_TRY(gather_rows(with, &of[k].rows, target[t].image + k * pixels));
         TESS_TRY(gather_rows(with, &of[with->num_pol].rows, target[t].psf));
+        for (int k = 0; k < with->num_pol; ++k) {
+            target[t].counted[k] = of[k].counted;
+            target[t].response[k] = of[k].response;
+        }
     }
+    TESS_TRY(image_sources(with, set, product, target));
 cleanup:
     for (int k = 0; product && k < num * TESS_MAX_IMAGES; ++k)
         tess_rows_free(&product[k].rows);

@@ -74,6 +74,9 @@ typedef struct pipeline_target {
     const double *model; /**< [num_pol][ny][nx] subtracted from the samples, or NULL */
     double *image;       /**< [num_pol][ny][nx] */
     double *psf;         /**< [ny][nx] */
+    double *source;      /**< [num_pol][ny][nx] with a view: of a source of 1 Jy in the
+                            middle      instead of the samples, or NULL */
+    double counted[8], response[8]; /**< out: [num_pol], of the image */
 } pipeline_target;
 
 /** A visibility set of the same arrays is made once, and images of all targets are made

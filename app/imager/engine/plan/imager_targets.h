@@ -44,4 +44,8 @@ tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
                               const tess_samples *from, const tess_samples *less,
                               double scale, tess_samples *to);
 
+/** Set the visibilities of samples, all values of each, to those of a source of 1 Jy in
+ * the middle of the target at work. Local. */
+void imager_view_source(const imager_job *job, tess_samples *to);
+
 #endif

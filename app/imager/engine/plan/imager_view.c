@@ -5,6 +5,7 @@
 #include "tess_mem.h"
 #include "tess_real.h"
 #include "tess_samples.h"
+#include "tess_sincos.h"
 
 /* What is made of each row. */
 typedef struct view_work {
@@ -72,4 +73,38 @@ tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "factors of a row of visibilities");
 cleanup:
     return status;
+}
+
+/* The phase of a source in the middle of a target, relative to the direction to which
+ * visibilities have been turned: turns = u l + v m + w nm1. */
+static tess_geom_phase phase_of_middle(const imager_job *job)
+{
+    const tess_geom *geom = &job->geom;
+    const double l = geom->l0, m = geom->m0;
+    const double turned_l = geom->turned_l, turned_m = geom->turned_m;
+    const double nm1 = tess_geom_nm1(l * l + m * m) -
+                       tess_geom_nm1(turned_l * turned_l + turned_m * turned_m);
+    return (tess_geom_phase){l - turned_l, m - turned_m,
+                             job->plan->opts.do_w ? nm1 : 0};
+}
+
+void imager_view_source(const imager_job *job, tess_samples *to)
+{
+    const tess_geom_phase phase = phase_of_middle(job);
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t row = 0; row < to->num_rows; ++row) {
+        const double *uvw_m = to->uvw_m + 3 * row;
+        const double path_m =
+            uvw_m[0] * phase.l + uvw_m[1] * phase.m + uvw_m[2] * phase.nm1;
+        int64_t at = 2 * to->vis_first[row] * to->num_pol;
+        for (int32_t c = 0; c < to->num_chan[row]; ++c) {
+            double im, re;
+            tess_sincos_turns(path_m * to->inv_lambda[to->chan_base[row] + c], &im,
+                              &re);
+            for (int p = 0; p < to->num_pol; ++p, at += 2) {
+                tess_real_set(to->vis, to->is_double, at, re);
+                tess_real_set(to->vis, to->is_double, at + 1, im);
+            }
+        }
+    }
 }

@@ -102,9 +102,11 @@ double visset_freq_hz(const visset *set)
 }
 
 /* Sums ΣW over ranks, and finds the largest W. Collective. */
-static tess_status sum_weights(const imager_job *job, imager_sums *sums)
+static tess_status sum_weights(visset *set)
 {
     tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    imager_sums *sums = &set->sums;
     const int num_weight = sums->num_weight;
     if (sums->exact) {
         TESS_TRY(tess_comm_allreduce_i64(job->comm, sums->exact->word,
@@ -119,6 +121,7 @@ static tess_status sum_weights(const imager_job *job, imager_sums *sums)
         TESS_TRY(tess_comm_allreduce_f64(job->comm, &sums->inv_lambda, 1, TESS_SUM));
     }
     TESS_TRY(tess_comm_allreduce_f64(job->comm, sums->largest, num_weight, TESS_MAX));
+    TESS_TRY(visset_response_sum(set));
 cleanup:
     return status;
 }
@@ -188,8 +191,8 @@ static tess_status keep_in_place(visset *set)
     double mark = tess_time_now();
     set->samples = &set->data->cached;
     set->bricks = &set->own_bricks;
-    visset_add_sums(set, set->samples);
-    status = add_resident_frequencies(set);
+    status = visset_add_sums(set, set->samples);
+    if (status == TESS_OK) status = add_resident_frequencies(set);
     if (status == TESS_OK) status = visset_cut_bricks(job, set->bricks);
     if (status == TESS_OK) status = imager_job_measure(job, set->samples, true);
     TESS_TRY(tess_comm_agree(job->comm, status));
@@ -243,7 +246,7 @@ static tess_status count(visset *set, const imager_stages *stages)
 {
     tess_status status = TESS_OK;
     if (set->is_counted) return TESS_OK;
-    TESS_TRY(sum_weights(set->job, &set->sums));
+    TESS_TRY(sum_weights(set));
     TESS_TRY(imager_map_write(stages, &set->job->geom, set->sums.map));
     set->is_counted = true;
 cleanup:
@@ -283,6 +286,7 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
         TESS_TRY(
             tess_comm_agree(job->comm, set->sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }
+    TESS_TRY(tess_comm_agree(job->comm, visset_response_create(set)));
     TESS_TRY(imager_map_create(stages, &set->sums.map));
     if (!in_place) TESS_TRY(start_exchange(set));
     if (set->over && !spools(set)) return TESS_OK;
@@ -345,7 +349,6 @@ tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product)
 {
     tess_status status = TESS_OK;
-    const int num_psf = request->psf ? set->sums.num_weight : 0;
     TESS_TRY(start_again(set));
     status = set->spool  ? visset_grid_spooled(set, request)
              : set->over ? visset_go_over(set, request)
@@ -353,10 +356,9 @@ tess_status visset_image(visset *set, const visset_request *request,
     TESS_TRY(tess_comm_agree(set->job->comm, status));
     give_up_samples(set);
     TESS_TRY(count(set, stages));
-    for (int k = 0; k < imager_job_num_targets(set->job); ++k) {
+    for (int k = request->first_target; k < visset_end_target(set->job, request); ++k) {
         imager_job_aim(set->job, k);
-        TESS_TRY(visset_finish(set, set->job->num_pol + num_psf, stages,
-                               product + k * TESS_MAX_IMAGES));
+        TESS_TRY(visset_finish(set, request, stages, product + k * TESS_MAX_IMAGES));
     }
 cleanup:
     imager_job_aim(set->job, 0);
@@ -373,6 +375,8 @@ void visset_free(visset *set)
     tess_exchange_destroy(set->exchange);
     tess_free(set->sums.map);
     tess_free(set->sums.exact);
+    tess_free(set->sums.response);
+    tess_free(set->sums.exact_response);
     tess_brick_list_free(&set->own_bricks);
     imager_job_part_free(&set->part);
     *set = (visset){0};

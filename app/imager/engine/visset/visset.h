@@ -26,6 +26,14 @@ typedef struct sample_sets sample_sets; /* sample_sets.h */
 
 struct tess_exact;
 
+/** Sums over the samples that the view of a target counts: those with a factor that is
+ * not 0. */
+typedef struct imager_response {
+    double counted[TESS_MAX_POL]; /**< ΣW */
+    double power[TESS_MAX_POL];   /**< ΣW times what the view takes of the correlations
+                                       of a source of 1 Jy in this polarisation */
+} imager_response;
+
 /** Sums over the samples of a set. */
 typedef struct imager_sums {
     int num_weight;
@@ -33,9 +41,13 @@ typedef struct imager_sums {
     double largest[2 * TESS_MAX_POL]; /**< the largest of these weights, likewise */
     double
         inv_lambda; /**< Σ W ν/c over all weights, over all ranks once the set has it */
-    struct tess_exact *exact; /**< [num_weight + 1] the same sums with --reproducible,
-                                 that of frequencies the last, or NULL */
-    double *map;              /**< maps of --dump-stages, or NULL */
+    struct tess_exact *exact;  /**< [num_weight + 1] the same sums with --reproducible,
+                                  that of frequencies the last, or NULL */
+    imager_response *response; /**< [num_targets], over all ranks once the set has them,
+                                  or NULL: there is no view of models */
+    struct tess_exact *exact_response; /**< [num_targets][2][num_pol] the same sums with
+                                          --reproducible, or NULL */
+    double *map;                       /**< maps of --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {
@@ -68,8 +80,11 @@ typedef struct visset_request {
     bool less_model; /**< of the samples less the models of the job's targets, which
                         have been set */
     struct imager_predictor
-        *subtract; /**< predictor whose model is subtracted instead of these, or NULL;
-                      borrowed, of the ranks of the job */
+        *subtract;   /**< predictor whose model is subtracted instead of these, or NULL;
+                        borrowed, of the ranks of the job */
+    bool of_sources; /**< in place of the samples, of a source of 1 Jy in the middle of
+                        each target: a PSF in place of each image. The job has a view */
+    int first_target, num_targets; /**< targets whose images are made; 0: all */
 } visset_request;
 
 /** Count this rank's bricks. If the data are in memory, they are sorted as imager_sort
@@ -87,7 +102,8 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
 
 /** Make images of all targets of the job: product[num_targets][TESS_MAX_IMAGES], of
  * which each has [num_pol] dirty or residual images, then [num_weight] PSFs. What is
- * subtracted is the sum of the models of all targets. Collective. */
+ * subtracted is the sum of the models of all targets. The first image is of all
+ * targets. Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
 

@@ -110,19 +110,34 @@ static tess_status take_rows(imager_job *job, int image, tess_rows *rows)
     return tess_comm_agree(job->comm, tess_planes_reduce(job->planes, image, rows));
 }
 
-tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
-                          imager_product *product)
+/* What the view of the target at work does to sources of an image. */
+static void note_response(const visset *set, int image, imager_product *product)
+{
+    const imager_response *all = set->sums.response;
+    const double sum = set->sums.weight[set->sums.num_weight == 1 ? 0 : image];
+    product->counted = product->response = 1;
+    if (!all || image >= set->job->num_pol) return;
+    const imager_response *own = &all[set->job->targets.aim];
+    product->counted = sum > 0 ? own->counted[image] / sum : 0;
+    product->response =
+        own->counted[image] > 0 ? own->power[image] / own->counted[image] : 0;
+}
+
+tess_status visset_finish(visset *set, const visset_request *request,
+                          const imager_stages *stages, imager_product *product)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     const sample_sets *data = set->data;
     const imager_sums *sums = &set->sums;
+    const int num_images = job->num_pol + (request->psf ? sums->num_weight : 0);
     TESS_TRY(tess_comm_agree(job->comm, tess_planes_finish(job->planes)));
     for (int k = 0; k < num_images; ++k) {
         const bool is_psf = k >= job->num_pol;
         const int weight = is_psf ? k - job->num_pol : (sums->num_weight == 1 ? 0 : k);
+        const bool has_unit = !is_psf && !request->of_sources;
         const double sum = sums->weight[weight];
-        const double unit = is_psf ? 1 : data->vis_scale;
+        const double unit = has_unit ? data->vis_scale : 1;
         const double factor = sum > 0 ? 1 / sum / unit : 0;
         int64_t num_bad = 0;
         bool done;
@@ -135,6 +150,7 @@ tess_status visset_finish(visset *set, int num_images, const imager_stages *stag
                                      &product[k].rows));
         product[k].sum_weights = sum / data->weight_scale;
         product[k].effective_vis = sum > 0 ? sum / sums->largest[weight] : 0;
+        note_response(set, k, &product[k]);
         if (!done) status = correct_rows(job, factor, &product[k].rows, &num_bad);
         if (status == TESS_OK && !(sum > 0)) status = tess_rows_blank(&product[k].rows);
         TESS_TRY(tess_comm_agree(job->comm, status));

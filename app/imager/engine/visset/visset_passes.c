@@ -59,8 +59,9 @@ static tess_status send_pass(visset *set, const pass_filter *filter)
                 tess_time_now(); /* the stages of prediction have counted these bytes */
         }
         if (first) {
-            visset_add_sums(set, samples);
-            if (k == 0) status = imager_job_measure(job, samples, true);
+            status = visset_add_sums(set, samples);
+            if (k == 0 && status == TESS_OK)
+                status = imager_job_measure(job, samples, true);
         }
         TESS_TRY(tess_comm_agree(job->comm, status));
         if (first && k == 0) TESS_TRY(imager_job_tell_error(job));
@@ -359,7 +360,8 @@ tess_status visset_go_over(visset *set, const visset_request *request)
         TESS_TRY(visset_grid(set, request, samples, bricks));
         goto cleanup;
     }
-    for (int k = 0; k < imager_job_num_targets(job); ++k, from = (imager_place){0}) {
+    for (int k = request->first_target; k < visset_end_target(job, request);
+         ++k, from = (imager_place){0}) {
         visset_aim(job, k);
         TESS_TRY(run_windows(set, request, &owned, &passes, from));
     }
@@ -458,8 +460,8 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
-    const int num = set->passes.num_reads == 1 ? 1 : imager_job_num_targets(job);
-    for (int k = 0; k < num; ++k) {
+    if (set->passes.num_reads == 1) return grid_spooled_target(set, request);
+    for (int k = request->first_target; k < visset_end_target(job, request); ++k) {
         visset_aim(job, k);
         TESS_TRY(grid_spooled_target(set, request));
     }

@@ -20,6 +20,7 @@ typedef struct visset_view {
     const tess_samples *apart; /**< the samples, or residuals, if targets take views of
                                     their correlations; else NULL */
     tess_samples mixed;        /**< what the target at work takes of these, or zeros */
+    bool of_sources;           /**< that is a source in its middle instead */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;
@@ -44,8 +45,18 @@ const tess_samples *visset_kind(const visset *set);
 visset_held visset_held_with(const visset *set, const tess_samples *samples,
                              const tess_brick_list *bricks);
 
-/** Add samples that will be gridded next to the set's sums. Local. */
-void visset_add_sums(visset *set, const tess_samples *samples);
+/** Add samples that will be gridded next to the set's sums. TESS_ERR_ALLOC. Local. */
+tess_status visset_add_sums(visset *set, const tess_samples *samples);
+
+/** The responses of targets (imager_response): make room for them, if the job has views
+ * of models; add samples; sum them over ranks. The first two are Local, the last is
+ * Collective. */
+tess_status visset_response_create(visset *set);
+tess_status visset_response_add(visset *set, const tess_samples *samples);
+tess_status visset_response_sum(visset *set);
+
+/** Behind the last target of a request. Local. */
+int visset_end_target(const imager_job *job, const visset_request *request);
 
 /** Cut bricks into the parts that are summed by themselves with --reproducible. Local.
  */
@@ -81,8 +92,8 @@ tess_status visset_grid_spooled(visset *set, const visset_request *request);
 
 /** Make the products from the sums of all planes and of the weights, and undo the
  * scales of the data. Collective. */
-tess_status visset_finish(visset *set, int num_images, const imager_stages *stages,
-                          imager_product *product);
+tess_status visset_finish(visset *set, const visset_request *request,
+                          const imager_stages *stages, imager_product *product);
 
 /* ---- visset_view.c ---- */
 

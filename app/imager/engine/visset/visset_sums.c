@@ -88,8 +88,9 @@ static void add_frequencies(const tess_samples *samples, int threads, imager_sum
     }
 }
 
-void visset_add_sums(visset *set, const tess_samples *samples)
+tess_status visset_add_sums(visset *set, const tess_samples *samples)
 {
+    tess_status status = TESS_OK;
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
     if (samples->resident) { /* no maps and no exact sums are wanted in this case */
@@ -98,10 +99,13 @@ void visset_add_sums(visset *set, const tess_samples *samples)
             sums->largest[k] =
                 larger(samples->resident->largest_weight[k], sums->largest[k]);
         }
-        return;
+        return TESS_OK;
     }
     if (sums->exact) add_weights_exactly(samples, job->layout->threads, sums->exact);
     add_weights(samples, job->layout->threads, sums);
     if (!set->single) add_frequencies(samples, job->layout->threads, sums);
     imager_map_add(&job->geom, samples, sums->map);
+    TESS_TRY(visset_response_add(set, samples));
+cleanup:
+    return status;
 }

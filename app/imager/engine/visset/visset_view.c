@@ -150,8 +150,11 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
     if (!view->apart) return TESS_OK;
-    status =
-        imager_view_apply(job, job->view.to_target, view->apart, NULL, 1, &view->mixed);
+    if (view->of_sources)
+        imager_view_source(job, &view->mixed);
+    else
+        status = imager_view_apply(job, job->view.to_target, view->apart, NULL, 1,
+                                   &view->mixed);
     if (status == TESS_OK && job->backend->grid->load) {
         tess_brick_list_free(&view->loaded);
         status = job->backend->grid->load(job->plan, &view->mixed, true, &view->loaded);
@@ -166,7 +169,8 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     const bool loads = job->backend->grid->load != NULL;
-    *view = (visset_view){.samples = samples, .bricks = bricks};
+    *view = (visset_view){
+        .samples = samples, .bricks = bricks, .of_sources = request->of_sources};
     if (request->less_model || request->subtract)
         TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {
@@ -190,11 +194,20 @@ void visset_view_free(visset_view *view)
     view->mixed = (tess_samples){0};
 }
 
-/* Grids the samples of a view to all targets, one after the other. Collective. */
-static tess_status grid_view(imager_job *job, visset_view *view, int window, bool psf)
+int visset_end_target(const imager_job *job, const visset_request *request)
+{
+    return request->num_targets > 0 ? request->first_target + request->num_targets
+                                    : imager_job_num_targets(job);
+}
+
+/* Grids the samples of a view to the targets of a request, one after the other.
+ * Collective. */
+static tess_status grid_view(imager_job *job, visset_view *view, int window,
+                             const visset_request *request)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+    const bool psf = request->psf;
+    for (int k = request->first_target; k < visset_end_target(job, request); ++k) {
         visset_aim(job, k);
         TESS_TRY(visset_view_take(job, view));
         TESS_TRY(window > 0
@@ -231,7 +244,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
         return residual_image(job, samples, bricks, set->data->vis_scale, request->psf);
     TESS_TRY(
         visset_view_make(set, request, samples, bricks, way.residual.planes, &view));
-    TESS_TRY(grid_view(job, &view, way.planes, request->psf));
+    TESS_TRY(grid_view(job, &view, way.planes, request));
 cleanup:
     visset_view_free(&view);
     return status;
