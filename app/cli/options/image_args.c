@@ -221,6 +221,7 @@ static const struct argp_child image_children[] = {
     {&tess_clean_argp, 0, "Cleaning:", 3},
     {&tess_gridding_argp, 0, "Gridding:", 3},
     {&tess_layout_argp, 0, "Resources:", 4},
+    {&tess_facets_argp, 0, "Facets:", 3},
     {&tess_cli_common_argp, 0, "General:", 6},
     {0},
 };
@@ -258,6 +259,7 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     state->child_inputs[1] = state->child_inputs[2] = opts;
     state->child_inputs[3] = &opts->gridding;
     state->child_inputs[4] = &opts->layout;
+    state->child_inputs[5] = &opts->gridding.facets;
 }
 
 /* Parses ascending frequencies. */
@@ -646,6 +648,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
     TESS_TRY(check_continuum(opts));
+    TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     choose_calibration(args);

@@ -48,6 +48,7 @@ static const char *joined_together(const image_run *run, bool kept)
 static const char *why_together(const image_run *run, bool kept)
 {
     if (run->outputs.num == 1) return "there is one output";
+    if (run->whole.facets) return "there are facets";
     if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
     if (image_joins_channels(run->opts)) return joined_together(run, kept);
     if (run->opts->weights.shared_density) return "all channels share their density";
@@ -82,8 +83,8 @@ static tess_status count_images(image_run *run)
     run->output.kinds = run->means.kinds = kinds;
     if (run->outputs.num_channels > 1)
         run->job.memory.mean_bytes = (double)sizeof(double) * image_kinds_all(&kinds) *
-                                     (double)run->job.geom.nx *
-                                     (double)run->job.geom.ny /
+                                     (double)run->whole.geom.nx *
+                                     (double)run->whole.geom.ny /
                                      tess_comm_size(run->comm);
     TESS_TRY(count_cleaning(run));
 cleanup:
@@ -94,8 +95,8 @@ cleanup:
  * where files have another precision. */
 static double output_bytes(const image_run *run)
 {
-    const double rows =
-        (double)run->job.geom.nx * (double)run->job.geom.ny / tess_comm_size(run->comm);
+    const double rows = (double)run->whole.geom.nx * (double)run->whole.geom.ny /
+                        tess_comm_size(run->comm);
     const double value = run->job.plan->is_double ? 8 : 4;
     const double file =
         run->opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY ? 8 : 4;

@@ -277,7 +277,7 @@ static tess_status estimate_early(image_run *run, const tess_costs *costs, bool 
                                   early_model *early)
 {
     tess_status status = TESS_OK;
-    imager_job *job = &run->subtract.job;
+    imager_job *job = &run->less.predictor.job;
     tess_layout layout = run->opts->layout;
     tess_brick_list bricks = {0};
     imager_workload work;

@@ -117,6 +117,18 @@ typedef struct tess_layout {
     tess_forced forced;
 } tess_layout;
 
+/** The facets of an image, and their calibration. */
+typedef struct tess_facet_choice {
+    const char *regions;   /**< --facets FILE, or NULL: an image has none */
+    double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
+                                square of the image's area */
+    const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
+    const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
+    bool is_linear;     /**< --solution-interpolation linear */
+    bool is_scalar;     /**< --scalar-visibilities: Stokes parameters are formed before
+                           gains     are applied, which are means of both feeds' */
+} tess_facet_choice;
+
 /** Gridding of one plan; shared by image, predict and plan. */
 typedef struct tess_gridding {
     double accuracy;                 /**< --accuracy, default 1e-4 */
@@ -127,6 +139,7 @@ typedef struct tess_gridding {
     const char *gcf, *write_gcf;     /**< --gcf, --write-gcf, or NULL */
     bool overwrite_gcf;              /**< may there be a file of write_gcf's name? */
     const char *only_projection;     /**< option given that --w projection alone has */
+    tess_facet_choice facets;
 } tess_gridding;
 
 /** Correction for the primary beam. */

@@ -104,3 +104,9 @@ group_channel *channel_group_own(const channel_group *group, int first)
     return own < channel_group_size(group, first) ? channel_group_at(group, first, own)
                                                   : NULL;
 }
+
+imager_product *channel_group_response(const image_run *run, group_channel *channel)
+{
+    if (!image_has_solutions(run->opts)) return NULL;
+    return channel->product + image_kinds_place(&run->output.kinds, IMAGE_PRIMARY_BEAM);
+}

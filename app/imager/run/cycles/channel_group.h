@@ -73,6 +73,10 @@ void channel_group_free_sources(channel_group *group);
 /** The first channel with data; the last channel if none has. Local. */
 group_channel *channel_group_first(const channel_group *group);
 
+/** The products of a channel that get the response of its facets; NULL without
+ * solutions. Local. */
+imager_product *channel_group_response(const image_run *run, group_channel *channel);
+
 /** Number of channels of the round that begins with order[first]. Local. */
 int channel_group_size(const channel_group *group, int first);
 

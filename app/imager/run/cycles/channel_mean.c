@@ -15,9 +15,9 @@ static void mean_rows(const image_run *run, int64_t *row_first, int64_t *num_row
     const imager_job *job = &run->job;
     if (run->teams.num > 1)
         imager_teams_mean_rows(&run->teams, tess_comm_rank(run->teams.all),
-                               job->geom.ny, row_first, num_rows);
+                               run->whole.geom.ny, row_first, num_rows);
     else
-        tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
+        tess_planes_final_rows(run->whole.geom.ny, job->ranks.fft_ranks,
                                tess_comm_rank(run->comm), tess_comm_size(run->comm),
                                row_first, num_rows);
 }
@@ -55,8 +55,8 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
         mean->product[k].effective_vis = 0;
-        mean->product[k].rows = tess_rows_of(run->job.geom.nx, run->job.geom.ny, first,
-                                             count, TESS_PIXEL_DOUBLE);
+        mean->product[k].rows = tess_rows_of(run->whole.geom.nx, run->whole.geom.ny,
+                                             first, count, TESS_PIXEL_DOUBLE);
         if (run->teams.num == 1) mean->product[k].rows.place = place;
         status = tess_rows_alloc_zero(&mean->product[k].rows);
     }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "facet_images.h"
 #include "image_backlog.h"
 #include "image_beam.h"
 #include "image_output.h"
@@ -124,8 +125,8 @@ static tess_status load_model(image_run *run)
     imager_job_model *to = &run->job.model;
     double mark = tess_time_now();
     if (!to->is_shared || to->is_set) return TESS_OK;
-    TESS_TRY(imager_model_load(&run->job, &run->model, to->planes));
-    to->scale = run->model.scale;
+    TESS_TRY(imager_model_load(&run->job, &run->less.model, to->planes));
+    to->scale = run->less.model.scale;
     to->is_set = true;
     tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
 cleanup:
@@ -147,12 +148,15 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         .folder = run->opts->beside.dump_stages,
         .interval = channel->output / run->outputs.num_channels,
         .channel = channel->output % run->outputs.num_channels};
-    TESS_TRY(visset_create(&run->job, &channel->data, !cleans, &stages, &channel->set));
+    /* facets have their PSF of another image of the set */
+    const bool single = !cleans && !(run->whole.facets && request.psf);
+    TESS_TRY(visset_create(&run->job, &channel->data, single, &stages, &channel->set));
     if (!alone && channel->set.over && !channel->set.spool && !channel->data.in_memory)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "cleaning channels together cannot take passes over data");
     if (!cleans) TESS_TRY(load_model(run));
-    status = visset_image(&channel->set, &request, &stages, channel->made);
+    status = facet_images_make(run, &channel->set, &request, &stages, channel->made,
+                               channel_group_response(run, channel));
     if (!alone) visset_leave(&channel->set);
     TESS_TRY(status);
     channel->freq_hz = visset_freq_hz(&channel->set);
@@ -168,7 +172,7 @@ static tess_status spread_images(channel_group *group, int first)
     image_run *run = group->run;
     const int size = channel_group_size(group, first);
     const group_channel *own = channel_group_own(group, first);
-    for (int k = 0; k < run->job.num_images; ++k) {
+    for (int k = 0; k < run->num_pol + image_num_psf(run); ++k) {
         tess_rows mine = {0};
         if (own) mine = own->made[k].rows;
         for (int g = 0; g < size; ++g) {
@@ -295,7 +299,7 @@ cleanup:
 static void take_made(const image_run *run, group_channel *channel)
 {
     const int skipped = run->num_pol - run->output.kinds.num[IMAGE_DIRTY];
-    const int num = run->job.num_images - skipped;
+    const int num = run->num_pol + image_num_psf(run) - skipped;
     memcpy(channel->product, channel->made + skipped,
            (size_t)num * sizeof *channel->made);
     memset(channel->made + skipped, 0, (size_t)num * sizeof *channel->made);

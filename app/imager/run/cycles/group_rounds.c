@@ -130,7 +130,7 @@ static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
     if (channels == 1) return TESS_OK;
     if (collects)
         TESS_TRY(imager_teams_collect(&run->teams, has ? group->first_output : -1,
-                                      run->job.geom.ny,
+                                      run->whole.geom.ny,
                                       has ? group->channel[0].product : none,
                                       image_kinds_all(&run->means.kinds), &round));
     for (int64_t k = first; k < end; ++k) {

@@ -74,7 +74,7 @@ static inline double majors_weight(const majors *all, int channel, int pol)
 static inline const imager_product *majors_psf(const majors *all, int channel, int pol)
 {
     const image_run *run = all->run;
-    const bool one_psf = run->job.num_images == run->num_pol + 1;
+    const bool one_psf = image_num_psf(run) == 1;
     return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 

@@ -1,6 +1,7 @@
 /* Residual images of all channels, round by round. If teams share the channels, the
  * rows of a round's models go to the teams, and those of their residuals to all ranks.
  */
+#include "facet_images.h"
 #include "imager_teams.h"
 #include "majors_private.h"
 
@@ -17,9 +18,10 @@ static tess_status make_residual(const majors *all, group_channel *channel,
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
     if (shares) visset_enter(&channel->set);
-    status = imager_model_set(&run->job, model);
+    status = facet_images_set_model(run, model, channel_group_response(run, channel));
     if (status == TESS_OK)
-        status = visset_image(&channel->set, &request, &no_stages, made);
+        status =
+            facet_images_make(run, &channel->set, &request, &no_stages, made, NULL);
     if (shares) visset_leave(&channel->set);
     TESS_TRY(status);
     for (int p = 0; p < run->num_pol; ++p)

@@ -237,7 +237,7 @@ cleanup:
  * is at least 90 degrees less the angle of --horizon-mask. */
 static void leave_horizon(const image_run *run, const tess_rows *mask)
 {
-    const tess_geom *geom = &run->job.geom;
+    const tess_geom *geom = &run->whole.geom;
     const double most = cos(run->opts->clean.horizon_rad);
     for (int64_t j = 0; j < mask->num_rows; ++j) {
         const double m = tess_geom_m(geom, mask->row_first + j);

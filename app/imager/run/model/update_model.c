@@ -106,7 +106,7 @@ tess_status update_model(image_run *run)
     const tess_image_opts *opts = run->opts;
     const predict_models models = {.pol = run->pol,
                                    .num_pol = run->num_pol,
-                                   .geom = run->job.geom,
+                                   .geom = run->whole.geom,
                                    .outputs = &run->outputs,
                                    .freq_hz = run->info->freq_hz,
                                    .load = load,

@@ -465,6 +465,12 @@ cleanup:
     return status;
 }
 
+/* The response of facets is not cut. */
+static double beam_limit(const tess_image_opts *opts)
+{
+    return opts->beside.primary_beam.model ? opts->beside.primary_beam.limit : 0;
+}
+
 /* Writes what the primary beam makes of one kind's images. Collective. */
 static tess_status write_corrected_kind(const image_files *output,
                                         const image_corrected *corrected,
@@ -487,7 +493,7 @@ static tess_status write_corrected_kind(const image_files *output,
         tess_pol_name(&output->pol[k], name);
         to->meta = &meta;
         status = corrected_rows(corrected, &image[k].rows, &beam[k].rows,
-                                output->opts->beside.primary_beam.limit, &rows);
+                                beam_limit(output->opts), &rows);
         TESS_TRY(tess_comm_agree(output->comm, status));
         /* as models, they have no preview */
         status = write_image(output, IMAGE_MODEL, k, &rows, to, held);

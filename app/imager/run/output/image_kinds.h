@@ -15,7 +15,8 @@ typedef enum image_kind {
     IMAGE_RESIDUAL,       /**< of the whole model */
     IMAGE_RESTORED,       /**< model ∗ beam + residual */
     IMAGE_MASK,           /**< of --auto-multithresh: 1 where components could be */
-    IMAGE_PRIMARY_BEAM,   /**< of the antennas, not cut */
+    IMAGE_PRIMARY_BEAM,   /**< of the antennas, not cut; of facets with solutions the
+                               root of their response */
     NUM_IMAGE_KINDS
 } image_kind;
 
@@ -50,6 +51,12 @@ static inline bool image_writes_columns(const tess_image_opts *opts)
     return opts->clean.update_model || opts->beside.weights;
 }
 
+/** Whether images are also made in true flux: there are solutions of facets. */
+static inline bool image_has_solutions(const tess_image_opts *opts)
+{
+    return opts->gridding.facets.regions && opts->gridding.facets.solutions;
+}
+
 /** Kinds that a run with these options makes. */
 static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_pol,
                                          int num_psf)
@@ -63,7 +70,9 @@ static inline image_kinds image_kinds_of(const tess_image_opts *opts, int num_po
          [IMAGE_RESIDUAL] = cleaned,
          [IMAGE_RESTORED] = cleaned,
          [IMAGE_MASK] = opts->clean.multithresh.finds ? cleaned : 0,
-         [IMAGE_PRIMARY_BEAM] = opts->beside.primary_beam.model ? num_pol : 0}};
+         [IMAGE_PRIMARY_BEAM] =
+             opts->beside.primary_beam.model || image_has_solutions(opts) ? num_pol
+                                                                          : 0}};
 }
 
 /** Place of the first image of a kind. */

@@ -168,10 +168,10 @@ int image_corrected_list(const tess_image_opts *opts,
 {
     const tess_beam_correction *beam = &opts->beside.primary_beam;
     int count = 0;
-    if (!beam->model) return 0;
+    if (!beam->model && !image_has_solutions(opts)) return 0;
     list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "pb"};
     list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb"};
-    if (!beam->corrects) return count;
+    if (!beam->corrects && !image_has_solutions(opts)) return count;
     if (!image_is_cleaned(opts)) {
         if (opts->no_dirty) return count;
         list[count++] = (image_corrected){

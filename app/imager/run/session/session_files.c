@@ -49,8 +49,8 @@ static tess_status open_model(image_session *session, const image_session_file *
     TESS_TRY(imager_model_open(file->path, file->num_terms, NULL, run->info->ra_rad,
                                run->info->dec_rad, scale_rad, model));
     /* the session's images lie in a turned frame, and so does what is predicted */
-    model->geom.turned_l = run->job.geom.turned_l;
-    model->geom.turned_m = run->job.geom.turned_m;
+    model->geom.turned_l = run->whole.geom.turned_l;
+    model->geom.turned_m = run->whole.geom.turned_m;
     if (model->cube) status = check_channels(session, model->cube);
     if (status != TESS_OK) imager_model_close(model);
 cleanup:

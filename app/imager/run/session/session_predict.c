@@ -96,7 +96,7 @@ tess_status session_open_rows(image_session *session)
     session_predictor made = {.layout = opts->layout};
     tess_selection selection = opts->selection;
     const imager_model model = {
-        .geom = run->job.geom, .num_stokes = run->num_pol, .scale = 1};
+        .geom = run->whole.geom, .num_stokes = run->num_pol, .scale = 1};
     double mark = tess_time_now();
     if (session->predictor.source) return TESS_OK;
     selection.positions_only = true;

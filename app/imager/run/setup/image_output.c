@@ -101,7 +101,7 @@ static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
     int64_t num_blocks;
     image_want_outputs(run, output, output + 1);
     data->block = tess_source_samples(run->source);
-    data->subtract = image_subtracts_early(run) ? &run->subtract : NULL;
+    data->subtract = image_subtracts_early(run) ? &run->less.predictor : NULL;
     data->set_blocks = blocks_of_set(run);
     data->force_scratch = run->job.layout->forced.scratch;
     data->scratch = run->opts->scratch;

@@ -39,9 +39,8 @@ typedef struct image_holding {
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0
-
-/* Share of a rank's memory that prepared samples may take up before data are read again
- * instead of being kept. */
+/* Share of a rank's memory that prepared samples may take before data are read again.
+ */
 #define IMAGE_CACHE_SHARE 0.45
 
 /* Densities that were made before the output that they serve. */
@@ -51,6 +50,19 @@ typedef struct image_densities {
     int64_t interval;     /* the interval of `shared` */
     double scale; /* factor by which the weights in `shared` had been multiplied */
 } image_densities;
+
+/* A model of --subtract: of the pixels of the job's plan, or with a plan of its own. */
+typedef struct image_less {
+    imager_model model;
+    imager_predictor predictor;
+} image_less;
+
+/* Images as wholes: their pixels, and facets, of which each is a target of the job;
+ * NULL: an image is one target. */
+typedef struct image_whole {
+    tess_geom geom;
+    struct image_facets *facets;
+} image_whole;
 
 /* One run of `image` or `plan`. */
 typedef struct image_run {
@@ -72,10 +84,8 @@ typedef struct image_run {
     output_table outputs;
     image_survey survey;
     image_densities densities;
-    imager_model
-        model; /* the model of --subtract, if it has the pixels of the job's plan */
-    imager_predictor
-        subtract; /* the predictor of a model of other pixels, with a plan of its own */
+    image_less less;
+    image_whole whole;
     imager_job job; /* one plan for all outputs */
     image_checkpoint checkpoint;
     image_files output,
@@ -108,7 +118,7 @@ static inline bool image_subtracts(const tess_image_opts *opts)
 /* Whether the model is subtracted where samples are read. */
 static inline bool image_subtracts_early(const image_run *run)
 {
-    return run->subtract.model.num_stokes > 0;
+    return run->less.predictor.model.num_stokes > 0;
 }
 
 static inline bool image_is_double(const image_run *run)
@@ -121,10 +131,10 @@ static inline bool image_is_double(const image_run *run)
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
 
-/** Number of PSFs of an output. Local. */
+/** Number of PSFs of an output: of facets one. Local. */
 static inline int image_num_psf(const image_run *run)
 {
-    return run->job.num_images - run->num_pol;
+    return run->whole.facets ? run->opts->make_psf : run->job.num_images - run->num_pol;
 }
 
 /** Free what image_set_up and later steps have made, without models that cleaning

@@ -4,6 +4,7 @@
 
 #include "image_backlog.h"
 #include "image_cubes.h"
+#include "image_facets.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
@@ -72,11 +73,12 @@ static tess_status place_model(image_run *run, const imager_model *model)
         imager_model_is_on(model, &job->geom, opts->gridding.accuracy);
     if (!job->model.is_shared) {
         TESS_TRY(imager_predictor_create(run->comm, model, &opts->gridding,
-                                         &opts->layout, run->profile, &run->subtract));
-        run->subtract.mix = job->model;
+                                         &opts->layout, run->profile,
+                                         &run->less.predictor));
+        run->less.predictor.mix = job->model;
         return TESS_OK;
     }
-    run->model = *model;
+    run->less.model = *model;
     job->worst_pixel = true;
     imager_model_warn(model, run->comm);
 cleanup:
@@ -186,6 +188,7 @@ static tess_status open_source(image_run *run)
      * source there */
     geom->l0 = geom->turned_l = run->info->turn[0];
     geom->m0 = geom->turned_m = run->info->turn[1];
+    run->whole.geom = *geom;
     run->output = (image_files){.comm = run->comm,
                                 .opts = opts,
                                 .info = run->info,
@@ -222,15 +225,18 @@ static tess_status set_up_source(image_run *run)
     const double block_bytes = BLOCK_SHARE * (double)run->job.memory.rank_bytes;
     imager_model model = {0};
     tess_costs kept = tess_costs_builtin;
+    int num_held;
+    const tess_pol *held = image_held_pols(run, &num_held);
     run->block_bytes =
         tess_clamp_i64((int64_t)block_bytes, SMALLEST_BLOCK_BYTES, TESS_BLOCK_BYTES);
     if (opts->layout.calibrate)
         TESS_TRY(tess_calibrate_kept(run->comm, opts->layout.threads, &kept));
     status = tess_source_setup(
-        run->source, run->pol, run->num_pol, 0.5 / opts->scale_rad,
-        image_is_double(run),
+        run->source, held, num_held, 0.5 / opts->scale_rad, image_is_double(run),
         tess_costs_threads(&kept, TESS_TRAFFIC_READ, opts->layout.threads),
         run->block_bytes);
+    /* a sample has one weight for all that facets make of its values */
+    if (run->whole.facets) tess_source_share_weights(run->source);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);
@@ -290,9 +296,11 @@ tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     TESS_TRY(check_subtract(run->opts));
+    TESS_TRY(image_facets_check(run->opts));
     TESS_TRY(start_job(run));
     TESS_TRY(choose_pols(run));
     TESS_TRY(open_source(run));
+    TESS_TRY(image_facets_open(run));
     TESS_TRY(set_up_source(run));
     TESS_TRY(create_outputs(run));
     tess_log_info("%lld rows x %lld channels in %d observation%s",
@@ -308,7 +316,7 @@ void image_free_run(image_run *run)
     image_backlog_destroy(tess_comm_rank(run->comm) == 0, run->output.backlog);
     imager_job_free(&run->job);
     tess_comm_free(run->job.alone);
-    imager_predictor_free(&run->subtract);
+    imager_predictor_free(&run->less.predictor);
     tess_density_destroy(run->densities.single);
     tess_density_destroy(run->densities.shared);
     image_checkpoint_free(&run->checkpoint);
@@ -321,6 +329,7 @@ void image_free_run(image_run *run)
     tess_free(run->means.sources.text);
     image_cubes_destroy(run->means.cubes);
     image_primary_beam_free(run->output.primary_beam);
+    image_facets_free(run->whole.facets);
     image_found_free(&run->summary);
     imager_teams_free(&run->teams);
 }

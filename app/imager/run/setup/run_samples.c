@@ -41,7 +41,7 @@ static bool weights_agree(const tess_samples *samples)
 tess_status image_subtract_early(image_run *run, tess_samples *samples)
 {
     if (!image_subtracts_early(run)) return TESS_OK;
-    return residual_of_set(&run->subtract, 1, samples);
+    return residual_of_set(&run->less.predictor, 1, samples);
 }
 
 /* Memory for samples. On several ranks it is also for those that others send; each rank
@@ -209,7 +209,7 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here = run->outputs.num == 1 && !run->holds.stay &&
                    !image_subtracts(opts) && !opts->beside.dump_stages && !forced &&
-                   !opts->beside.primary_beam.model &&
+                   !opts->beside.primary_beam.model && !run->whole.facets &&
                    device_read_possible(&run->job, run->source,
                                         run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
@@ -271,7 +271,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
     weights.taper.min_lambda = opts->selection.uv_min_lambda;
     weights.taper.max_lambda = opts->selection.uv_max_lambda;
     if (image_has_density(&opts->weights))
-        status = tess_density_create(&run->job.geom, &weights, num_weight, density);
+        status = tess_density_create(&run->whole.geom, &weights, num_weight, density);
     return tess_comm_agree(run->comm, status);
 }
 
@@ -418,7 +418,8 @@ tess_status image_finish_survey(image_run *run)
     TESS_TRY(sum_outputs(run));
     run->job.extent = output_table_union(&run->outputs);
     run->job.num_pol = run->num_pol;
-    run->job.num_images = run->num_pol + (run->opts->make_psf ? num_weight : 0);
+    run->job.num_images = run->num_pol;
+    if (run->opts->make_psf && !run->whole.facets) run->job.num_images += num_weight;
 cleanup:
     return status;
 }

@@ -1,0 +1,103 @@
+/* The options of facets and their calibration, of `tessera image` and `tessera plan`.
+ */
+#define _GNU_SOURCE
+#include "groups.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "option_rules.h"
+#include "options.h"
+#include "tess_cli.h"
+
+enum {
+    OPT_FACETS = 0x100,
+    OPT_FEATHER,
+    OPT_SOLUTIONS,
+    OPT_SOLTABS,
+    OPT_INTERPOLATION,
+    OPT_SCALAR
+};
+
+static const struct argp_option options[] = {
+    {"facets", OPT_FACETS, "FILE.reg", 0,
+     "Make the image of facets: the polygons of this region file of ds9 (tessera "
+     "facets "
+     "makes and checks them)",
+     0},
+    {"facet-feather", OPT_FEATHER, "PIXELS", 0,
+     "Width of the slopes with which neighbouring facets overlap (default 1 % of the "
+     "side of a square of the image's area; 0: none)",
+     0},
+    {"facet-solutions", OPT_SOLUTIONS, "FILE[,FILE...]", 0,
+     "Calibrate each facet by these h5parm files, also where models are predicted; "
+     "images in true flux are written, too: NAME-image-pb.fits ...",
+     0},
+    {"soltabs", OPT_SOLTABS, "NAME[,NAME...]", 0,
+     "Take these solution tables (default: amplitude000 and phase000, those that are "
+     "there)",
+     0},
+    {"solution-interpolation", OPT_INTERPOLATION, "nearest|linear", 0,
+     "How solutions are taken between their times and frequencies (default nearest)",
+     0},
+    {"scalar-visibilities", OPT_SCALAR, NULL, 0,
+     "Form Stokes parameters first, and apply the mean gain of both feeds, as WSClean "
+     "3.1 does: half the memory of samples; wrong where the feeds' gains differ much",
+     0},
+    {0},
+};
+
+static tess_status take_interpolation(const tess_option_rule *rule, const char *text,
+                                      void *value)
+{
+    tess_status status = TESS_OK;
+    tess_facet_choice *choice = value;
+    (void)rule;
+    choice->is_linear = strcmp(text, "linear") == 0;
+    if (!choice->is_linear && strcmp(text, "nearest") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is neither nearest nor linear", text);
+cleanup:
+    return status;
+}
+
+#define AT(member) offsetof(tess_facet_choice, member)
+
+static const tess_option_rule rules[] = {
+    {OPT_FACETS, tess_take_text, .offset = AT(regions)},
+    {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
+    {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
+    {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
+    {OPT_INTERPOLATION, take_interpolation, .offset = 0},
+    {OPT_SCALAR, tess_take_flag, .offset = AT(is_scalar)},
+    {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    tess_facet_choice *choice = state->input;
+    tess_status status;
+    if (key == ARGP_KEY_INIT) {
+        choice->feather = -1;
+        tess_cli_default(state, "solution-interpolation", "nearest");
+        return 0;
+    }
+    if (!tess_option_take(rules, key, arg, choice, &status)) return ARGP_ERR_UNKNOWN;
+    return tess_cli_result(state, options, key, arg, status);
+}
+
+const struct argp tess_facets_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+
+tess_status tess_facet_args_check(const tess_facet_choice *choice)
+{
+    tess_status status = TESS_OK;
+    if (choice->solutions && !choice->regions)
+        TESS_FAIL(TESS_ERR_USAGE, "--facet-solutions are those of --facets FILE");
+    if (choice->tables && !choice->solutions)
+        TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
+    if (choice->is_scalar && !choice->solutions)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--scalar-visibilities is for --facet-solutions FILE");
+    if (choice->feather >= 0 && !choice->regions)
+        TESS_FAIL(TESS_ERR_USAGE, "--facet-feather is for --facets FILE");
+cleanup:
+    return status;
+}

@@ -1,0 +1,53 @@
+/** @file facet_gains.h  (private to app/imager/run/)
+ *  The gains of facets as factors of samples: what a facet's images take of the
+ *  correlations of a sample, and the correlations of a facet's model.
+ *
+ *  A sample of antennas 1 and 2 has the correlations V = G1 B G2ᴴ of a source with the
+ *  coherency B, where G are the Jones matrices of the facet. Its images take G1ᴴ V G2,
+ *  the adjoint (Hamaker, Bregman and Sault 1996, A&AS 117, 137).
+ */
+#ifndef FACET_GAINS_H
+#define FACET_GAINS_H
+
+#include <complex.h>
+
+#include "tess_imager_opts.h"
+#include "tess_polar.h"
+#include "tess_samples.h"
+#include "tess_solutions.h"
+
+struct gain_cache;
+
+/** Zeroed is empty; facet_gains_free. The number of a target is that of its facet. */
+typedef struct facet_gains {
+    const tess_solutions *solutions; /**< borrowed; NULL: all gains are 1 */
+    const double *freq_hz;           /**< of the channel table; borrowed */
+    int num_pol, num_corr;           /**< images, and values of a sample */
+    int feed[TESS_MAX_POL][2]; /**< [num_corr] of antennas 1 and 2: 0 is X, 1 is Y */
+    double complex taken[TESS_MAX_POL][TESS_MAX_POL]; /**< [num_pol][num_corr] without
+                                                           gains */
+    double complex made[TESS_MAX_POL][TESS_MAX_POL];  /**< [num_corr][num_pol] */
+    bool is_diagonal; /**< no Jones matrix has anything off its diagonal */
+    bool is_scalar;   /**< samples hold the polarisations of images, whose gain is the
+                           mean of those of both feeds */
+    int64_t num_chan; /**< of the channel table */
+    int32_t num_antennas;
+    int num_threads;
+    struct gain_cache *cache; /**< [num_threads] */
+} facet_gains;
+
+/** Images pol[num_pol] of samples with corr[num_corr]. Members that are borrowed, is_…,
+ * and numbers of channels, antennas and threads are set. TESS_ERR_USAGE: an image that
+ * they cannot make. TESS_ERR_ALLOC. Local. */
+tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol *corr,
+                               int num_corr, facet_gains *gains);
+void facet_gains_free(facet_gains *gains); /**< Local. */
+
+/** The factors of an imager_view, whose context is a facet_gains. A sample without a
+ * solution has factors 0. */
+void facet_gains_take(const void *context, int target, const tess_samples *samples,
+                      int64_t row, double complex *factor);
+void facet_gains_make(const void *context, int target, const tess_samples *samples,
+                      int64_t row, double complex *factor);
+
+#endif

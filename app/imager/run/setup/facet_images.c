@@ -1,0 +1,370 @@
+/* Joins the images of facets to one image of the run, and shares a model of the run out
+ * to the facets. Pixels of facets and of the image lie on other ranks. */
+#include "facet_images.h"
+
+#include <math.h>
+
+#include "image_facets.h"
+#include "imager_model.h"
+#include "imager_targets.h"
+#include "rows_exchange.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_planes.h"
+
+/* ---- where rows lie ---- */
+
+/* This rank's rows of an image of the run, without memory. */
+static tess_rows rows_of_image(const image_run *run, tess_pixel type)
+{
+    const tess_geom *geom = &run->whole.geom;
+    int64_t first, count;
+    tess_planes_final_rows(geom->ny, run->job.ranks.fft_ranks,
+                           tess_comm_rank(run->job.comm), tess_comm_size(run->job.comm),
+                           &first, &count);
+    return tess_rows_of(geom->nx, geom->ny, first, count, type);
+}
+
+/* Rows of a target as part of the image, in which its first pixel lies at x0, y0. */
+static tess_rows part_of_image(const image_run *run, const tess_rows *target,
+                               int64_t x0, int64_t y0)
+{
+    tess_rows part = *target;
+    part.nx = run->whole.geom.nx;
+    part.ny = run->whole.geom.ny;
+    part.row_first += y0;
+    part.col_first = x0;
+    part.num_cols = target->nx;
+    return part;
+}
+
+/* The part of these rows that lies in a box, without memory. */
+static tess_rows part_in_box(const tess_rows *rows, const tess_facet_box *box)
+{
+    tess_rows part = tess_rows_like(rows, rows->type);
+    const int64_t end = rows->row_first + rows->num_rows;
+    const int64_t last = end < box->y1 ? end : box->y1;
+    if (part.row_first < box->y0) part.row_first = box->y0;
+    part.num_rows = last > part.row_first ? last - part.row_first : 0;
+    part.col_first = box->x0;
+    part.num_cols = box->x1 - box->x0;
+    return part;
+}
+
+/* ---- pixels and weights ---- */
+
+/* A facet, and this rank's part of its image. */
+typedef struct facet_part {
+    const tess_facets *facets;
+    int64_t facet;
+    tess_rows rows; /* within the image */
+} facet_part;
+
+/* Does something with row k of a part, of which weight[num_cols] are the weights. */
+typedef void part_row(const facet_part *part, int64_t k, const double *weight,
+                      void *context);
+
+/* Calls a function for all rows of a part. TESS_ERR_ALLOC. Local. */
+static tess_status each_row(const facet_part *part, int threads, part_row *function,
+                            void *context)
+{
+    tess_status status = TESS_OK;
+    const tess_rows *rows = &part->rows;
+    bool complete = true;
+#pragma omp parallel num_threads(threads) reduction(&& : complete)
+    {
+        tess_facet_work *work = NULL;
+        double *weight = tess_alloc(rows->num_cols, sizeof *weight);
+        complete = weight && tess_facet_work_create(part->facets, &work) == TESS_OK;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < rows->num_rows; ++k) {
+            if (!complete) continue;
+            tess_facets_weights(part->facets, work, part->facet, rows->row_first + k,
+                                rows->col_first, rows->col_first + rows->num_cols,
+                                weight);
+            function(part, k, weight, context);
+        }
+        tess_facet_work_destroy(work);
+        tess_free(weight);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "weights of a facet");
+cleanup:
+    return status;
+}
+
+/* ---- facets to an image ---- */
+
+/* Where a facet's pixels are added. */
+typedef struct join_to {
+    double factor;            /* of the facet's pixels */
+    double root;              /* root of its response */
+    const tess_rows *image;   /* of all columns, as are the next ones */
+    const tess_rows *root_of; /* gets the root, or has no memory */
+    const tess_rows *covered;
+} join_to;
+
+static void add_pixel(const tess_rows *rows, int64_t at, double value)
+{
+    tess_rows_set(rows, at, tess_rows_pixel(rows, at) + value);
+}
+
+static void join_row(const facet_part *part, int64_t k, const double *weight,
+                     void *context)
+{
+    const join_to *to = context;
+    const tess_rows *rows = &part->rows;
+    const int64_t row = rows->row_first + k - to->image->row_first;
+    const int64_t first = row * to->image->num_cols + rows->col_first;
+    for (int64_t i = 0; i < rows->num_cols; ++i) {
+        if (!(weight[i] > 0)) continue;
+        add_pixel(to->image, first + i,
+                  weight[i] * to->factor *
+                      tess_rows_pixel(rows, k * rows->num_cols + i));
+        if (to->root_of->value) add_pixel(to->root_of, first + i, weight[i] * to->root);
+        tess_rows_set(to->covered, first + i, 1);
+    }
+}
+
+/* Adds the image of a facet. Collective. */
+static tess_status join_facet(const image_run *run, int facet,
+                              const imager_product *product, join_to *to)
+{
+    tess_status status = TESS_OK;
+    const tess_facets *facets = &run->whole.facets->facets;
+    const tess_facet_box *box = &facets->facet[facet].box;
+    const tess_rows have = part_of_image(run, &product->rows, box->x0, box->y0);
+    facet_part part = {facets, facet, part_in_box(to->image, box)};
+    const double response = product->response, counted = product->counted;
+    to->root = response > 0 ? sqrt(response) : (double)NAN;
+    to->factor = counted > 0 ? 1 / (counted * to->root) : (double)NAN;
+    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc(&part.rows)));
+    TESS_TRY(imager_rows_exchange(run->job.comm, &have, &part.rows));
+    TESS_TRY(tess_comm_agree(run->job.comm,
+                             each_row(&part, run->opts->layout.threads, join_row, to)));
+cleanup:
+    tess_rows_free(&part.rows);
+    return status;
+}
+
+/* Pixels of no facet are not imaged. */
+static void blank_others(const join_to *to)
+{
+    for (int64_t k = 0; k < tess_rows_count(to->covered); ++k) {
+        if (tess_rows_pixel(to->covered, k) != 0) continue;
+        tess_rows_set(to->image, k, (double)NAN);
+        if (to->root_of->value) tess_rows_set(to->root_of, k, (double)NAN);
+    }
+}
+
+/* Joins the images of all facets of polarisation `pol`. Collective. */
+static tess_status join(const image_run *run, const imager_product *product, int pol,
+                        tess_rows *image, tess_rows *root)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    tess_rows covered = rows_of_image(run, TESS_PIXEL_MASK);
+    join_to to = {.image = image, .root_of = root, .covered = &covered};
+    *image = rows_of_image(run, product[pol].rows.type);
+    status = tess_rows_alloc_zero(image);
+    if (status == TESS_OK && root->num_rows > 0) status = tess_rows_alloc_zero(root);
+    if (status == TESS_OK) status = tess_rows_alloc_zero(&covered);
+    TESS_TRY(tess_comm_agree(run->job.comm, status));
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(join_facet(run, k, &product[k * TESS_MAX_IMAGES + pol], &to));
+    blank_others(&to);
+cleanup:
+    tess_rows_free(&covered);
+    return status;
+}
+
+/* Warns of facets that have no solutions for some of the data. */
+static void tell_uncounted(const image_run *run, const imager_product *product)
+{
+    const tess_facets *facets = &run->whole.facets->facets;
+    for (int k = 0; k < facets->num_facets; ++k) {
+        const double counted = product[k * TESS_MAX_IMAGES].counted;
+        if (counted < 1 - 1e-9)
+            tess_log_warn("facet %s: %.3g %% of the weights have no solution, and do "
+                          "not count in it",
+                          facets->facet[k].name, 100 * (1 - counted));
+    }
+}
+
+/* ---- the PSF ---- */
+
+/* Makes the PSF of one facet that of the image. Collective. */
+static tess_status make_psf(const image_run *run, visset *set,
+                            const imager_stages *stages, imager_product *product,
+                            imager_product *psf)
+{
+    tess_status status = TESS_OK;
+    const int facet = run->whole.facets->psf_facet;
+    const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, facet);
+    imager_product *of_facet = &product[facet * TESS_MAX_IMAGES];
+    const visset_request request = {
+        .of_sources = true, .first_target = facet, .num_targets = 1};
+    TESS_TRY(visset_image(set, &request, stages, product));
+    *psf = *of_facet;
+    psf->rows = rows_of_image(run, of_facet->rows.type);
+    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc_zero(&psf->rows)));
+    const tess_rows have = part_of_image(
+        run, &of_facet->rows, geom->nx / 2 - own->nx / 2, geom->ny / 2 - own->ny / 2);
+    TESS_TRY(imager_rows_exchange(run->job.comm, &have, &psf->rows));
+cleanup:
+    return status;
+}
+
+/* ---- all images ---- */
+
+static void free_products(imager_product *product, int num_targets)
+{
+    for (int k = 0; product && k < num_targets * TESS_MAX_IMAGES; ++k)
+        tess_rows_free(&product[k].rows);
+    tess_free(product);
+}
+
+/* Collective. */
+static tess_status make_all(const image_run *run, visset *set,
+                            const visset_request *request, const imager_stages *stages,
+                            imager_product *product, imager_product *made,
+                            imager_product *response)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    visset_request of_facets = *request;
+    of_facets.psf = false;
+    TESS_TRY(visset_image(set, &of_facets, stages, product));
+    if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
+    for (int p = 0; p < run->num_pol; ++p) {
+        tess_rows none = {0};
+        made[p] = product[p];
+        if (response) {
+            response[p] = product[p];
+            response[p].rows = rows_of_image(run, TESS_PIXEL_DOUBLE);
+        }
+        TESS_TRY(
+            join(run, product, p, &made[p].rows, response ? &response[p].rows : &none));
+        for (int k = 0; k < num; ++k)
+            tess_rows_free(&product[k * TESS_MAX_IMAGES + p].rows);
+    }
+    if (request->psf)
+        TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
+cleanup:
+    return status;
+}
+
+tess_status facet_images_make(const image_run *run, visset *set,
+                              const visset_request *request,
+                              const imager_stages *stages, imager_product *made,
+                              imager_product *response)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    if (!run->whole.facets) return visset_image(set, request, stages, made);
+    imager_product *product =
+        tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
+    TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
+    if (!run->whole.facets->solutions) response = NULL;
+    TESS_TRY(make_all(run, set, request, stages, product, made, response));
+cleanup:
+    free_products(product, num);
+    return status;
+}
+
+/* ---- an image to facets ---- */
+
+/* This rank's rows of a model over the root of its response: in true flux. NaN becomes
+ * 0. */
+static tess_status true_model(const image_run *run, const tess_rows *model,
+                              const tess_rows *response, tess_rows *out)
+{
+    tess_status status = TESS_OK;
+    tess_rows view = {0}, root = {0};
+    *out = tess_rows_like(model, TESS_PIXEL_DOUBLE);
+    TESS_TRY(tess_rows_alloc(out));
+    TESS_TRY(tess_rows_view(model, &view));
+    if (response && run->whole.facets->solutions)
+        TESS_TRY(tess_rows_view(response, &root));
+    for (int64_t k = 0; k < tess_rows_count(out); ++k) {
+        const double pixel = tess_rows_pixel(&view, k);
+        const double value = root.value ? pixel / tess_rows_pixel(&root, k) : pixel;
+        tess_rows_set(out, k, isfinite(value) ? value : 0);
+    }
+cleanup:
+    tess_rows_free(&view);
+    tess_rows_free(&root);
+    return status;
+}
+
+static void weigh_row(const facet_part *part, int64_t k, const double *weight,
+                      void *context)
+{
+    const tess_rows *rows = &part->rows;
+    (void)context;
+    for (int64_t i = 0; i < rows->num_cols; ++i) {
+        const int64_t at = k * rows->num_cols + i;
+        tess_rows_set(rows, at, weight[i] * tess_rows_pixel(rows, at));
+    }
+}
+
+/* The part of a model that a facet predicts, on the ranks that predict it: the target
+ * at work. Collective. */
+static tess_status part_of_model(const image_run *run, int facet,
+                                 const tess_rows *model, tess_rows *out)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = &run->job;
+    const tess_facets *facets = &run->whole.facets->facets;
+    const tess_facet_box *box = &facets->facet[facet].box;
+    int64_t first, count;
+    tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
+                           tess_comm_rank(job->comm), tess_comm_size(job->comm), &first,
+                           &count);
+    tess_rows own =
+        tess_rows_of(job->geom.nx, job->geom.ny, first, count, TESS_PIXEL_DOUBLE);
+    facet_part part = {facets, facet, {0}};
+    TESS_TRY(tess_comm_agree(job->comm, tess_rows_alloc_zero(&own)));
+    part.rows = part_of_image(run, &own, box->x0, box->y0);
+    TESS_TRY(imager_rows_exchange(job->comm, model, &part.rows));
+    TESS_TRY(tess_comm_agree(
+        job->comm, each_row(&part, run->opts->layout.threads, weigh_row, NULL)));
+    *out = own;
+    own = (tess_rows){0};
+cleanup:
+    tess_rows_free(&own);
+    return status;
+}
+
+/* Shares the model out to a facet. Collective. */
+static tess_status set_facet_model(image_run *run, int facet, const tess_rows *model)
+{
+    tess_status status = TESS_OK;
+    tess_rows part[TESS_MAX_POL] = {0};
+    imager_job_aim(&run->job, facet);
+    for (int p = 0; p < run->num_pol; ++p)
+        TESS_TRY(part_of_model(run, facet, &model[p], &part[p]));
+    TESS_TRY(imager_model_set(&run->job, part));
+cleanup:
+    for (int p = 0; p < run->num_pol; ++p)
+        tess_rows_free(&part[p]);
+    return status;
+}
+
+tess_status facet_images_set_model(image_run *run, const tess_rows *model,
+                                   const imager_product *response)
+{
+    tess_status status = TESS_OK;
+    tess_rows in_flux[TESS_MAX_POL] = {0};
+    if (!run->whole.facets) return imager_model_set(&run->job, model);
+    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
+        status = true_model(run, &model[p], response ? &response[p].rows : NULL,
+                            &in_flux[p]);
+    TESS_TRY(tess_comm_agree(run->job.comm, status));
+    for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
+        TESS_TRY(set_facet_model(run, k, in_flux));
+cleanup:
+    imager_job_aim(&run->job, 0);
+    for (int p = 0; p < run->num_pol; ++p)
+        tess_rows_free(&in_flux[p]);
+    return status;
+}

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Images by facets: against direct sums with gains, on several ranks, without gains against
+an image without facets, WSClean's dirty image of a set with solutions, cleaned fluxes, and
+what is refused."""
+import csv
+import os
+import sys
+import tarfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import uvfits  # noqa: E402
+from e2e import (Suite, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
+                 offset_radec, peak_error, read_image, tessera)
+
+NX, NY, SCALE = 48, 40, 60.0  # pixels, arcsec
+RA, DEC, START_S = 60.0, -30.0, 61041 * 86400.0
+ANTENNAS, TIMES, ROWS = 8, 12, 12 * 28
+FREQ = 150e6 + 4e6 * np.arange(4)
+STEP = np.deg2rad(SCALE / 3600)
+# the correlations of UVFITS: XX, YY, XY, YX, by their feeds
+FEEDS = [(0, 0), (1, 1), (0, 1), (1, 0)]
+STOKES = np.array([[1, 1, 0, 0], [1, -1, 0, 0], [0, 0, 1, 1], [0, 0, -1j, 1j]]) / 2
+CORRELATIONS = 2 * STOKES.conj().T
+
+
+def direction(x, y):
+    """Degrees of a column and a row."""
+    return offset_radec(RA, DEC, -(x - NX // 2) * STEP, (y - NY // 2) * STEP)
+
+
+def write_regions(path):
+    """Two facets whose border is slanted, which reach beyond the image on three sides."""
+    shapes = [[(-9, -9), (18.3, -9), (28.4, 35.5), (-9, 35.5)],
+              [(18.3, -9), (60, -9), (60, 35.5), (28.4, 35.5)]]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("fk5\n")
+        for k, shape in enumerate(shapes):
+            text = ",".join("%.9f,%.9f" % direction(*at) for at in shape)
+            file.write(f"polygon({text}) # text=F{k}\npoint(%.9f,%.9f)\n" % direction(12 + 26 * k, 18))
+    return path
+
+
+def write_gains(path, pols, names=None, bad=False, one=False):
+    """An h5parm of gains [time, freq, ant, dir, pol]; with `bad`, one of them has weight 0."""
+    import h5py
+    random = np.random.default_rng(4)
+    shape = (3, 2, ANTENNAS, 2, pols)
+    amplitude, phase = random.uniform(.6, 1.5, shape), random.uniform(-2, 2, shape)
+    if pols == 4:
+        amplitude[..., 1:3] *= .2
+    if one:
+        amplitude[:], phase[:] = 1, 0
+    weight = np.ones(shape)
+    if bad:
+        weight[1, :, 3, 0] = 0
+    axis = {"time": START_S + np.array([15.0, 55.0, 95.0]), "freq": FREQ[::2],
+            "ant": np.array(names or [b"A%02d" % k for k in range(ANTENNAS)]), "dir": np.array([b"[a]", b"[b]"]),
+            "pol": np.array({2: [b"XX", b"YY"], 4: [b"XX", b"XY", b"YX", b"YY"]}[pols])}
+    with h5py.File(path, "w") as file:
+        group = file.create_group("sol000")
+        group["source"] = np.array([(n, np.deg2rad(direction(12 + 26 * k, 18))) for k, n in enumerate(axis["dir"])],
+                                   dtype=[("name", "S128"), ("dir", "f4", (2,))])
+        group["antenna"] = np.array([(n, (0, 0, 0)) for n in axis["ant"]],
+                                    dtype=[("name", "S16"), ("position", "f4", (3,))])
+        for name, values in (("amplitude", amplitude), ("phase", phase)):
+            table = group.create_group(name + "000")
+            table.attrs["TITLE"] = np.bytes_(name)
+            for key, numbers in axis.items():
+                table[key] = numbers
+            for key, numbers in (("val", values), ("weight", weight)):
+                table.create_dataset(key, data=numbers).attrs["AXES"] = np.bytes_("time,freq,ant,dir,pol")
+    return amplitude * np.exp(1j * phase) * (weight > 0)
+
+
+def gains_of_rows(gains, facet):
+    """Jones matrices [rows, channels, 2, 2] of both antennas, nearest in time and frequency."""
+    first, second = np.triu_indices(ANTENNAS, 1)
+    pair, step = np.arange(ROWS) % len(first), np.arange(ROWS) // len(first)
+    time = np.abs(10.0 * step[:, None] - [15.0, 55.0, 95.0]).argmin(1)
+    chan = np.abs(FREQ[:, None] - FREQ[::2]).argmin(1)
+    out = []
+    for antenna in (first[pair], second[pair]):
+        values = gains[time[:, None], chan[None], antenna[:, None], facet]
+        full = np.zeros(values.shape[:2] + (2, 2), complex)
+        if values.shape[-1] == 2:
+            full[..., 0, 0], full[..., 1, 1] = values[..., 0], values[..., 1]
+        else:
+            full[:] = values.reshape(full.shape)
+        out.append(full)
+    return out
+
+
+def truth_of(uvw, vis, weight, gains, facet, stokes):
+    """The image of a facet, and the root of its response, from direct sums."""
+    g1, g2 = gains_of_rows(gains, facet)
+    mixing = np.stack([np.stack([g1[..., a, c] * g2[..., b, d].conj() for c, d in FEEDS], -1)
+                       for a, b in FEEDS], -2)  # [to, from]
+    adjoint = np.swapaxes(mixing.conj(), -1, -2)
+    taken = np.einsum("q,rcqk,rck->rc", STOKES[stokes], adjoint, vis)
+    power = np.einsum("q,rcqk,rckj,j->rc", STOKES[stokes], adjoint, mixing, CORRELATIONS[:, stokes]).real
+    counts = np.abs(mixing).sum((-1, -2)) > 0
+    used = np.where(counts, weight, 0)
+    root = np.sqrt((power * used).sum() / used.sum())
+    return uvfits.direct_dirty(uvw, FREQ, taken, used, NX, NY, STEP) / root, root
+
+
+def masks():
+    """Pixels well inside either facet, and those of none."""
+    x, y = np.meshgrid(np.arange(NX), np.arange(NY))
+    across = x - (18.3 + (y + 9) * (28.4 - 18.3) / 44.5)
+    return (across < -1) & (y < 35), (across > 1) & (y < 35), y > 36
+
+
+def pixels(path):
+    return read_image(path)[0].squeeze().astype(float)
+
+
+def check_direct_sums(suite, obs, regions):
+    """Diagonal gains to I, and full ones to I, Q, U, V: each facet against its sums."""
+    random = np.random.default_rng(2)
+    uvw = uvfits.random_tracks(ROWS, 900.0, seed=5)
+    vis = random.normal(size=(ROWS, 4, 4)) + 1j * random.normal(size=(ROWS, 4, 4))
+    weight = np.repeat(random.uniform(.5, 2, (ROWS, 4, 1)), 4, -1).astype("f4")
+    uvfits.write(obs, uvw, FREQ, vis, weight, antennas=ANTENNAS)
+    uvw, _, vis, weight, _ = uvfits.read(obs)
+    where = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--weight", "natural", "--accuracy", 1e-6,
+             "--facets", regions, "--reproducible", "--quiet")
+    for pols, names in ((2, "I"), (4, "IQUV")):
+        solutions = suite.path(f"gains{pols}.h5")
+        gains = write_gains(solutions, pols, bad=pols == 2)
+        made = {}
+        for ranks in (1, 3) if mpiexec() and pols == 2 else (1,):
+            out = suite.path(f"gains{pols}-{ranks}")
+            result = tessera("image", obs, "-o", out, *where, "--stokes", names, "--facet-feather", 0,
+                             "--facet-solutions", solutions, ranks=ranks)
+            if not suite.ran(f"facets with {pols} gains on {ranks} ranks", result):
+                return
+            if pols == 2:
+                suite.true(f"it says what has no solution: {result.err.strip()}", "facet F0" in result.err)
+            made[ranks] = out
+        if len(made) > 1:
+            same = [pixels(f"{name}-{kind}.fits") for kind in ("dirty", "psf", "pb") for name in made.values()]
+            suite.true("the same on three ranks", all(np.array_equal(a, b, equal_nan=True)
+                                                      for a, b in zip(same[::2], same[1::2])))
+        for stokes, name in enumerate(names):
+            stem = made[1] + (f"-{name}" if len(names) > 1 else "")
+            image, over, root = (pixels(f"{stem}-{kind}.fits") for kind in ("dirty", "dirty-pb", "pb"))
+            for facet, mask in enumerate(masks()[:2]):
+                truth, true_root = truth_of(uvw, vis, weight.min(-1), gains, facet, stokes)
+                suite.below(f"{name} of facet {facet}: direct sum", l2_error(image[mask], truth[mask]), 1e-6)
+                suite.below(f"{name} of facet {facet}: root", np.abs(root[mask] / true_root - 1).max(), 1e-6)
+                suite.below(f"{name} of facet {facet}: true flux", np.abs(over * root / image - 1)[mask].max(), 1e-6)
+            suite.true(f"{name}: pixels of no facet are not imaged", np.isnan(image[masks()[2]]).all())
+
+
+def check_ones(suite, obs, regions):
+    """Facets without gains, and with gains of one, are an image without facets."""
+    where = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--accuracy", 1e-5, "--quiet")
+    ones = suite.path("ones.h5")
+    write_gains(ones, 2, one=True)
+    runs = {"plain": (), "facets": ("--facets", regions),
+            "ones": ("--facets", regions, "--facet-solutions", ones, "--facet-feather", 6)}
+    for name, more in runs.items():
+        if not suite.ran(name, tessera("image", obs, "-o", suite.path(name), *where, *more)):
+            return
+    plain = pixels(suite.path("plain-dirty.fits"))
+    for name in ("facets", "ones"):
+        image = pixels(suite.path(f"{name}-dirty.fits"))
+        there = np.isfinite(image)
+        suite.equal(f"{name}: rows of the image", int(there.any(1).sum()), 36)
+        suite.below(f"{name}: the image without facets, seams included", l2_error(image[there], plain[there]), 2e-5)
+    psf = pixels(suite.path("facets-psf.fits"))
+    there = psf != 0
+    suite.equal("the PSF's peak", np.unravel_index(psf.argmax(), psf.shape), (NY // 2, NX // 2))
+    suite.below("the PSF of a facet", l2_error(psf[there], pixels(suite.path("plain-psf.fits"))[there]), 2e-2)
+
+
+def check_refused(suite, obs, regions):
+    other = suite.path("other.h5")
+    write_gains(other, 2, names=[b"B%02d" % k for k in range(ANTENNAS)])
+    where = ("--size", NX, "--scale", f"{SCALE}asec")
+    ask = ("--facets", regions)
+    cases = [((*ask, "--facet-solutions", other), 3, ("other.h5", "A00")),
+             ((*ask, "--checkpoint", suite.path("kept")), 2, ("--facets", "--checkpoint")),
+             (("--facet-solutions", other), 2, ("--facets FILE",)),
+             ((*ask, "--facet-solutions", other, "--stokes", "XX"), 2, ("Stokes parameters",))]
+    for k, (args, status, words) in enumerate(cases):
+        out = suite.path(f"refused-{k}")
+        result = tessera("image", obs, "-o", out, *where, *args, "--quiet", ranks=2 if mpiexec() and k == 0 else 1)
+        suite.equal(f"{args[-2:]}: status", result.status, status)
+        suite.true(f"one line says why: {result.errors()}", len(result.errors()) == 1 and
+                   all(word in result.errors()[0] for word in words))
+        suite.true("no image", not os.path.exists(out + "-dirty.fits"))
+
+
+# ---- a set with three facets, and WSClean's image of it ----
+
+
+def fluxes(path, truth):
+    """The flux of each source over its true one: of the pixels around a peak, a parabola."""
+    fits = fits_module()
+    from astropy.wcs import WCS
+    with fits.open(path) as file:
+        image, wcs = file[0].data.squeeze().astype(float), WCS(file[0].header).celestial
+    for row in truth:
+        x, y = wcs.all_world2pix(*(float(row[k].replace("deg", "")) for k in ("ra", "dec")), 0)
+        y, x = (int(v) for v in np.round((y, x)))
+        part = image[y - 2:y + 3, x - 2:x + 3]
+        at = np.unravel_index(part.argmax(), part.shape)
+        y, x = y - 2 + at[0], x - 2 + at[1]
+        peak = image[y, x]
+        for low, high in ((image[y - 1, x], image[y + 1, x]), (image[y, x - 1], image[y, x + 1])):
+            peak -= (low - high) ** 2 / 8 / (low - 2 * image[y, x] + high)
+        yield peak / float(row["flux_jy"])
+
+
+def check_set(suite, folder):
+    with tarfile.open(os.path.join(folder, "obs.ms.tgz")) as archive:
+        archive.extractall(suite.path(""), filter="data") if hasattr(tarfile, "data_filter") \
+            else archive.extractall(suite.path(""))
+    regions, solutions = (os.path.join(folder, name) for name in ("facets.reg", "solutions.h5"))
+    ask = ("image", suite.path("obs.ms"), "--size", 512, "--scale", "15asec", "--facets", regions,
+           "--facet-solutions", solutions, "--soltabs", "amplitude000,phase000", "--quiet")
+    if not suite.ran("a set with scalar gains", tessera(*ask, "-o", suite.path("scalar"), "--accuracy", 1e-6, "--no-psf",
+                                                        "--scalar-visibilities", "--facet-feather", 0)):
+        return
+    image, peer = pixels(suite.path("scalar-dirty.fits")), pixels(os.path.join(folder, "wsclean-dd-dirty.fits"))
+    for columns in (slice(0, 150), slice(215, 300), slice(370, 512)):
+        suite.below(f"WSClean's dirty image in columns {columns.start} to {columns.stop}",
+                    np.abs(image - peer)[:, columns].max() / np.abs(peer).max(), 1e-5)
+    if not suite.ran("a set that is cleaned", tessera(*ask, "-o", suite.path("cleaned"), "--niter", 20000, "--mgain", .7,
+                                                      "--auto-threshold", 3, "--auto-mask", 5)):
+        return
+    with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
+        found = list(fluxes(suite.path("cleaned-image-pb.fits"), list(csv.DictReader(file))))
+    suite.below(f"true fluxes: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
+    # a run on the same sources and noise, which no gains have corrupted, leaves 330 uJy/beam
+    suite.below("rms of the residual", np.nanstd(pixels(suite.path("cleaned-residual.fits"))), 3.6e-4)
+
+
+def main():
+    suite = Suite("facet_images")
+    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
+        lacks("images by facets with solutions: built without HDF5")
+        suite.finish()
+    obs, regions = suite.path("obs.uvfits"), write_regions(suite.path("facets.reg"))
+    try:
+        import h5py  # noqa: F401
+        check_direct_sums(suite, obs, regions)
+        check_ones(suite, obs, regions)
+        check_refused(suite, obs, regions)
+    except ImportError:
+        lacks("solutions of facets: h5py is not installed")
+    if have_ms():
+        check_set(suite, data_folder("data", "facets"))
+    suite.finish()
+
+
+main()
