@@ -85,6 +85,7 @@ static const struct argp_child children[] = {
     {&tess_selection_argp, 0, "Selection of visibilities:", 1},
     {&tess_gridding_argp, 0, "Gridding:", 2},
     {&tess_layout_argp, 0, "Resources:", 3},
+    {&tess_facets_argp, 0, "Facets:", 2},
     {&tess_cli_common_argp, 0, "General:", 4},
     {0},
 };
@@ -105,6 +106,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         state->child_inputs[0] = &opts->selection;
         state->child_inputs[1] = &opts->gridding;
         state->child_inputs[2] = &opts->layout;
+        state->child_inputs[3] = &opts->gridding.facets;
         return 0;
     case ARGP_KEY_ARG:
         if (args->obs) return ARGP_ERR_UNKNOWN; /* there may be one only */
@@ -156,6 +158,7 @@ static tess_status check(predict_args *args)
         TESS_FAIL(TESS_ERR_USAGE, "--field %s: one field at a time is predicted",
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
+    TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
     if (!opts->model && !opts->pixels)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
     if (opts->model && opts->pixels)

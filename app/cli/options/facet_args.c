@@ -12,6 +12,7 @@
 
 enum {
     OPT_FACETS = 0x100,
+    OPT_SELECT,
     OPT_FEATHER,
     OPT_SOLUTIONS,
     OPT_SOLTABS,
@@ -25,6 +26,8 @@ static const struct argp_option options[] = {
      "facets "
      "makes and checks them)",
      0},
+    {"select-facets", OPT_SELECT, "NAME[,NAME...]", 0,
+     "Only these facets, by their names in the region file", 0},
     {"facet-feather", OPT_FEATHER, "PIXELS", 0,
      "Width of the slopes with which neighbouring facets overlap (default 1 % of the "
      "side of a square of the image's area; 0: none)",
@@ -64,6 +67,7 @@ cleanup:
 
 static const tess_option_rule rules[] = {
     {OPT_FACETS, tess_take_text, .offset = AT(regions)},
+    {OPT_SELECT, tess_take_text, .offset = AT(selected)},
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
@@ -91,6 +95,8 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
     tess_status status = TESS_OK;
     if (choice->solutions && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-solutions are those of --facets FILE");
+    if (choice->selected && !choice->regions)
+        TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
     if (choice->tables && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
     if (choice->is_scalar && !choice->solutions)

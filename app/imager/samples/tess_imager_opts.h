@@ -120,6 +120,7 @@ typedef struct tess_layout {
 /** The facets of an image, and their calibration. */
 typedef struct tess_facet_choice {
     const char *regions;   /**< --facets FILE, or NULL: an image has none */
+    const char *selected;  /**< --select-facets NAME[,NAME], or NULL: all */
     double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
                                 square of the image's area */
     const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */

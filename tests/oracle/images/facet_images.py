@@ -12,7 +12,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import uvfits  # noqa: E402
 from e2e import (Suite, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
-                 offset_radec, peak_error, read_image, tessera)
+                 offset_radec, read_image, tessera)
 
 NX, NY, SCALE = 48, 40, 60.0  # pixels, arcsec
 RA, DEC, START_S = 60.0, -30.0, 61041 * 86400.0
@@ -92,11 +92,15 @@ def gains_of_rows(gains, facet):
     return out
 
 
+def mixing_of(gains, facet):
+    """What of each correlation of a source is in each of the samples: [..., to, from]."""
+    g1, g2 = gains_of_rows(gains, facet)
+    return np.stack([np.stack([g1[..., a, c] * g2[..., b, d].conj() for c, d in FEEDS], -1) for a, b in FEEDS], -2)
+
+
 def truth_of(uvw, vis, weight, gains, facet, stokes):
     """The image of a facet, and the root of its response, from direct sums."""
-    g1, g2 = gains_of_rows(gains, facet)
-    mixing = np.stack([np.stack([g1[..., a, c] * g2[..., b, d].conj() for c, d in FEEDS], -1)
-                       for a, b in FEEDS], -2)  # [to, from]
+    mixing = mixing_of(gains, facet)
     adjoint = np.swapaxes(mixing.conj(), -1, -2)
     taken = np.einsum("q,rcqk,rck->rc", STOKES[stokes], adjoint, vis)
     power = np.einsum("q,rcqk,rckj,j->rc", STOKES[stokes], adjoint, mixing, CORRELATIONS[:, stokes]).real
@@ -153,6 +157,28 @@ def check_direct_sums(suite, obs, regions):
                 suite.below(f"{name} of facet {facet}: root", np.abs(root[mask] / true_root - 1).max(), 1e-6)
                 suite.below(f"{name} of facet {facet}: true flux", np.abs(over * root / image - 1)[mask].max(), 1e-6)
             suite.true(f"{name}: pixels of no facet are not imaged", np.isnan(image[masks()[2]]).all())
+
+
+def check_prediction(suite, obs, regions):
+    """Correlations of a polarised model with full gains, of all facets and of one."""
+    random = np.random.default_rng(7)
+    uvw, _, vis, _, _ = uvfits.read(obs)
+    model, solutions, out = suite.path("model.fits"), suite.path("gains4.h5"), suite.path("predicted.uvfits")
+    gains = write_gains(solutions, 4)
+    image = np.zeros((4, NY, NX))
+    for stokes in range(4):
+        image[stokes, random.integers(2, 33, 6), random.integers(2, 46, 6)] = random.normal(size=6)
+    image *= masks()[0] | masks()[1]
+    uvfits.write_model(model, image, STEP, freq_hz=FREQ[0])
+    parts = [np.einsum("rcqk,kj,rcj->rcq", mixing_of(gains, facet), CORRELATIONS,
+                       np.stack([uvfits.direct_predict(uvw, FREQ, image[s] * mask, STEP) for s in range(4)], -1))
+             for facet, mask in enumerate(masks()[:2])]
+    for args, ranks, truth in (((), 3 if mpiexec() else 1, parts[0] + parts[1]),
+                               (("--select-facets", "F1"), 1, parts[1])):
+        result = tessera("predict", obs, "--model", model, "-o", out, "--facets", regions, "--facet-feather", 0,
+                         "--facet-solutions", solutions, "--accuracy", 1e-6, "--overwrite", "--quiet", *args, ranks=ranks)
+        if suite.ran(f"a prediction on {ranks} ranks {args}", result):
+            suite.below("direct sum with gains", l2_error(uvfits.read(out)[2], truth), 1e-6)
 
 
 def check_ones(suite, obs, regions):
@@ -249,6 +275,7 @@ def main():
     try:
         import h5py  # noqa: F401
         check_direct_sums(suite, obs, regions)
+        check_prediction(suite, obs, regions)
         check_ones(suite, obs, regions)
         check_refused(suite, obs, regions)
     except ImportError:

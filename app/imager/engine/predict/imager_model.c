@@ -5,6 +5,7 @@
 
 #include "imager_job.h"
 #include "imager_model.h"
+#include "imager_targets.h"
 #include "model_cube.h"
 #include "tess_const.h"
 #include "tess_log.h"
@@ -200,6 +201,29 @@ typedef struct model_block {
     int64_t first; /* this rank's first row */
 } model_block;
 
+/* The width of what is read of a model: its own, also where a target has a part. */
+static int64_t read_width(const imager_job *job, const imager_model *model)
+{
+    return model->parts.num > 0 ? model->fits.nx : job->geom.nx;
+}
+
+/* Takes the part of the target at work out of a row of the model, in place, and weighs
+ * it; weight[nx] is work memory. */
+static tess_status take_part(const imager_job *job, const imager_model *model,
+                             int64_t row, double *pixel, double *weight)
+{
+    tess_status status = TESS_OK;
+    const imager_parts *parts = &model->parts;
+    const int target = job->targets.aim;
+    if (parts->num == 0) return TESS_OK;
+    TESS_TRY(parts->weigh(parts->context, target, row, weight));
+    const double *from = pixel + parts->first[target][0];
+    for (int64_t i = 0; i < job->geom.nx; ++i)
+        pixel[i] = weight[i] > 0 ? weight[i] * from[i] : 0;
+cleanup:
+    return status;
+}
+
 /* Loads a block of rows onto the planes, and adds its pixels to `sums`. `value` has
  * room for one row more than the block. */
 static tess_status load_rows(const imager_job *job, const imager_model *model,
@@ -209,17 +233,23 @@ static tess_status load_rows(const imager_job *job, const imager_model *model,
     tess_status status = TESS_OK;
     const int64_t nx = job->geom.nx, real_bytes = job->plan->is_double ? 8 : 4;
     const int64_t row = block->row, num_rows = block->num_rows;
+    const int64_t width = read_width(job, model);
+    const int64_t above =
+        model->parts.num > 0 ? model->parts.first[job->targets.aim][1] : 0;
     const int plane = model->stokes_index[model->stokes[block->stokes] - 1];
-    double *correction = value + num_rows * nx;
-    TESS_TRY(
-        model->cube
-            ? model_cube_read(model->cube, model->part, plane, row, num_rows, value)
-            : model_pixels_read(&model->fits, plane, 0, row, num_rows, value));
-    add_pixels(value, num_rows * nx, sums);
-    for (int64_t k = 0; k < num_rows; ++k)
-        imager_model_put_row(job, model->scale, row + k, value + k * nx, correction,
+    double *correction = value + num_rows * width;
+    TESS_TRY(model->cube ? model_cube_read(model->cube, model->part, plane, above + row,
+                                           num_rows, value)
+                         : model_pixels_read(&model->fits, plane, 0, above + row,
+                                             num_rows, value));
+    for (int64_t k = 0; k < num_rows; ++k) {
+        double *pixel = value + k * width;
+        TESS_TRY(take_part(job, model, row + k, pixel, correction));
+        add_pixels(pixel, nx, sums);
+        imager_model_put_row(job, model->scale, row + k, pixel, correction,
                              (char *)tess_planes_image(planes, block->stokes) +
                                  (row + k - block->first) * nx * real_bytes);
+    }
 cleanup:
     return status;
 }
@@ -256,7 +286,8 @@ static tess_status load_model(const imager_job *job, const imager_model *model,
     {
         tess_status own = TESS_OK;
         model_sums mine = {0};
-        double *value = tess_alloc((BLOCK_ROWS + 1) * job->geom.nx, sizeof *value);
+        double *value =
+            tess_alloc((BLOCK_ROWS + 1) * read_width(job, model), sizeof *value);
         if (!value)
             own = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                     "model rows");
@@ -313,6 +344,44 @@ tess_status imager_model_load(const imager_job *job, imager_model *model,
     }
     TESS_TRY(
         tess_comm_agree(job->comm, imager_model_place(job, planes, model->num_stokes)));
+cleanup:
+    return status;
+}
+
+/* Loads all parts, and adds up their sums. Local. */
+static tess_status load_all_parts(imager_job *job, const imager_model *model,
+                                  model_sums *sums)
+{
+    tess_status status = TESS_OK;
+    *sums = (model_sums){0};
+    for (int k = 0; k < model->parts.num; ++k) {
+        model_sums own;
+        imager_job_aim(job, k);
+        TESS_TRY(load_model(job, model, job->planes, &own));
+        sums->flux_jy += own.flux_jy;
+        sums->largest_jy = fmax(sums->largest_jy, own.largest_jy);
+    }
+cleanup:
+    imager_job_aim(job, 0);
+    return status;
+}
+
+tess_status imager_model_load_parts(imager_job *job, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    model_sums sums;
+    TESS_TRY(tess_comm_agree(job->comm, load_all_parts(job, model, &sums)));
+    if (!model->is_checked) {
+        TESS_TRY(check_model(job, model, job->planes, &sums));
+        if (model->scale != 1)
+            TESS_TRY(tess_comm_agree(job->comm, load_all_parts(job, model, &sums)));
+    }
+    for (int k = 0; k < model->parts.num && status == TESS_OK; ++k) {
+        imager_job_aim(job, k);
+        status = imager_model_place(job, job->planes, model->num_stokes);
+    }
+    imager_job_aim(job, 0);
+    TESS_TRY(tess_comm_agree(job->comm, status));
 cleanup:
     return status;
 }

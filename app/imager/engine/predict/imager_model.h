@@ -13,11 +13,28 @@
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
 
+/** Set weight[nx] of a row of a target's pixels, by which those of the model are
+ * multiplied. Several threads call it at a time. TESS_ERR_ALLOC. Local. */
+typedef tess_status imager_part_weights(const void *context, int target, int64_t row,
+                                        double *weight);
+
+/** Parts of a model image, of which each is predicted by a target of a job, with the
+ * factors of the job's view (imager_view.from_model). */
+typedef struct imager_parts {
+    int num; /* 0: the model is one target */
+    const tess_geom
+        *geom; /* [num] pixels of the targets; borrowed, as are the others */
+    const int64_t (*first)[2]; /* [num] column and row of the model where they begin */
+    imager_part_weights *weigh;
+    const void *context;
+} imager_parts;
+
 /** A model image that is predicted, or several for the channels. */
 typedef struct imager_model {
     tess_fits_model fits; /* the image; the first one of several */
     model_cube *cube;     /* the images of several channels, or NULL; owned */
     int part;             /* the part of the cube that is loaded next */
+    imager_parts parts;   /* parts of the image, each of a target, or zeros */
     tess_geom geom;       /* geometry of its pixels, as its header has them */
     int num_stokes;
     int stokes_index[4]; /* plane of I, Q, U, V in the file, or -1 */
@@ -45,6 +62,10 @@ void imager_model_warn(const imager_model *model, tess_comm *comm);
  * pixels add up to too much. Collective. */
 tess_status imager_model_load(const imager_job *job, imager_model *model,
                               tess_planes *planes);
+
+/** Like imager_model_load(), with the parts of the model on the planes of all targets.
+ * Collective. */
+tess_status imager_model_load_parts(imager_job *job, imager_model *model);
 
 /** Convert a row of a model, pixel[nx] in Jy/pixel, for model planes: out[nx], of the
  * plan's precision, is the row times `scale` and, unless the backend corrects later,

@@ -2,13 +2,16 @@
 #include "predictor.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "device_share.h"
 #include "exchange.h"
 #include "imager_passes.h"
 #include "imager_resources.h"
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "tess_backend_choice.h"
+#include "tess_mem.h"
 #include "tess_samples.h"
 
 /* With --reproducible all planes are summed at once, so that sums are rounded in one
@@ -33,10 +36,55 @@ tess_status imager_predict_owned(tess_steps *steps, int planes_at_once,
                : tess_steps_predict(steps, owned, bricks);
 }
 
+/* Predicts the images of the target at work, and adds the correlations that the view
+ * makes of them. Collective. */
+static tess_status add_target(imager_job *job, int planes, bool skip_ignored,
+                              const tess_brick_list *bricks, tess_samples *images,
+                              tess_samples *owned)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list loaded = {0};
+    const bool loads = job->backend->grid->load != NULL;
+    if (loads)
+        status = job->backend->grid->load(job->plan, images, skip_ignored, &loaded);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    tess_steps_restart(job->steps);
+    TESS_TRY(
+        imager_predict_owned(job->steps, planes, images, loads ? &loaded : bricks));
+    status = imager_view_apply(job, job->view.from_model, images, owned, -1, owned);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+cleanup:
+    tess_brick_list_free(&loaded);
+    return status;
+}
+
+/* Predicts the correlations of all targets. Collective. */
+static tess_status predict_targets(imager_job *job, int planes, bool skip_ignored,
+                                   const tess_brick_list *bricks, tess_samples *owned)
+{
+    tess_status status = TESS_OK;
+    const size_t value_bytes = owned->is_double ? 16 : 8;
+    tess_samples images = *owned; /* positions are borrowed */
+    images.num_pol = job->num_pol;
+    images.vis = tess_alloc(images.num_vis * images.num_pol, value_bytes);
+    TESS_TRY(tess_comm_agree(imager_team(job), images.vis ? TESS_OK : TESS_ERR_ALLOC));
+    if (owned->num_vis > 0)
+        memset(owned->vis, 0, (size_t)(owned->num_vis * owned->num_pol) * value_bytes);
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        imager_job_aim(job, k);
+        TESS_TRY(add_target(job, planes, skip_ignored, bricks, &images, owned));
+    }
+cleanup:
+    imager_job_aim(job, 0);
+    tess_free(images.vis);
+    return status;
+}
+
 /* Predicts the samples that this rank owns. The samples that it has read, `other`, take
  * up memory meanwhile. Collective. */
 static tess_status predict_beside(imager_job *job, const tess_samples *other,
-                                  tess_samples *owned, const tess_brick_list *bricks)
+                                  bool skip_ignored, tess_samples *owned,
+                                  const tess_brick_list *bricks)
 {
     tess_status status = TESS_OK;
     int planes;
@@ -45,7 +93,10 @@ static tess_status predict_beside(imager_job *job, const tess_samples *other,
                          (other != owned ? imager_samples_bytes(other) : 0) +
                          (double)bricks->num_runs * (double)sizeof(tess_run);
     TESS_TRY(imager_predict_window(job, bytes, bricks, &planes));
-    TESS_TRY(imager_predict_owned(job->steps, planes, owned, bricks));
+    if (job->view.from_model)
+        TESS_TRY(predict_targets(job, planes, skip_ignored, bricks, owned));
+    else
+        TESS_TRY(imager_predict_owned(job->steps, planes, owned, bricks));
 cleanup:
     return status;
 }
@@ -59,7 +110,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
     tess_brick_list *bricks;
     double mark = tess_time_now();
     if (tess_comm_size(imager_samples_team(job)) == 1) {
-        status = predict_beside(job, samples, samples, runs);
+        status = predict_beside(job, samples, skip_ignored, samples, runs);
         return tess_comm_agree(job->comm, status);
     }
     status = tess_exchange_create(job->comm, job->plan, job->partition, false, samples,
@@ -71,7 +122,7 @@ tess_status imager_job_predict(imager_job *job, tess_samples *samples,
         tess_exchange_complete(exchange, imager_sort_threads(job), &owned, &bricks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
-    TESS_TRY(predict_beside(job, samples, owned, bricks));
+    TESS_TRY(predict_beside(job, samples, skip_ignored, owned, bricks));
     mark = tess_time_now();
     TESS_TRY(tess_exchange_return(exchange, samples));
     tess_profile_lap(job->profile, TESS_STAGE_EXCHANGE, &mark);
@@ -186,6 +237,10 @@ static tess_status plan_for(imager_predictor *predictor, const imager_extent *ex
     planned->num_vis = extent->num_vis;
     if (planned->w_span_lambda < 0 || span_of(extent) < planned->w_span_lambda)
         planned->w_span_lambda = span_of(extent);
+    if (predictor->model.parts.num > 0)
+        TESS_TRY(tess_comm_agree(
+            job->comm, imager_job_set_targets(job, predictor->model.parts.geom,
+                                              predictor->model.parts.num)));
     TESS_TRY(imager_job_plan(job));
     TESS_TRY(device_share_choose(job));
 cleanup:
@@ -222,11 +277,15 @@ cleanup:
 
 /* Allocates the images of the model planes again if a device has taken those of the
  * part before. Collective. */
-static tess_status make_room(const imager_job *job)
+static tess_status make_room(imager_job *job)
 {
-    tess_planes *planes = job->planes;
-    const bool taken = !tess_planes_image(planes, 0);
-    return tess_comm_agree(job->comm, taken ? tess_planes_clear(planes) : TESS_OK);
+    tess_status status = TESS_OK;
+    for (int k = imager_job_num_targets(job) - 1; k >= 0; --k) {
+        imager_job_aim(job, k);
+        if (status == TESS_OK && !tess_planes_image(job->planes, 0))
+            status = tess_planes_clear(job->planes);
+    }
+    return tess_comm_agree(job->comm, status);
 }
 
 /* Loads the image of the current part onto the model planes, unless it is there.
@@ -241,7 +300,9 @@ static tess_status load_part(imager_predictor *predictor, bool fresh)
     }
     if (fresh) TESS_TRY(make_room(&predictor->job));
     if (fresh)
-        TESS_TRY(imager_model_load(&predictor->job, model, predictor->job.planes));
+        TESS_TRY(model->parts.num > 0 ? imager_model_load_parts(&predictor->job, model)
+                                      : imager_model_load(&predictor->job, model,
+                                                          predictor->job.planes));
     if (fresh) predictor->loaded_scale = model->scale;
     model->scale = predictor->loaded_scale;
     predictor->loaded = model->part;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device_predict.h"
+#include "image_facets.h"
 #include "imager_resources.h"
 #include "predict_models.h"
 #include "predicted_rows.h"
@@ -50,6 +51,7 @@ typedef struct predict_run {
     tess_vis_origin origin;
     int64_t num_blocks, blocks_per_batch;
     output_table outputs; /* with several models: of this observation's channels */
+    image_facets *facets; /* parts of the model, or NULL */
     int64_t row_first, num_rows; /* of models on this rank */
     bool makes_rows; /* rows are described here, not copied: of a new file, or for the
                         caller's taker */
@@ -391,6 +393,34 @@ cleanup:
     return status;
 }
 
+/* Facets make all correlations of the file from the Stokes parameters of the model, so
+ * that these are what is predicted. Collective. */
+static tess_status take_facets(predict_run *run, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const tess_predict_opts *opts = run->opts;
+    const facet_setup setup = {.comm = run->comm,
+                               .choice = &opts->gridding.facets,
+                               .geom = model->geom,
+                               .source = run->source,
+                               .pol = run->pol,
+                               .num_pol = run->num_pol,
+                               .threads = opts->layout.threads,
+                               .predicts = true};
+    if (!setup.choice->regions) return TESS_OK;
+    TESS_TRY(image_facets_create(&setup, &run->facets));
+    const image_facets *facets = run->facets;
+    model->parts = (imager_parts){.num = facets->num,
+                                  .geom = facets->geom,
+                                  .first = (const int64_t(*)[2])facets->first,
+                                  .weigh = image_facets_weigh,
+                                  .context = facets};
+    run->num_pol = facets->num_held;
+    memcpy(run->pol, facets->held, (size_t)run->num_pol * sizeof *run->pol);
+cleanup:
+    return status;
+}
+
 /* Prepares reading. Local. */
 static tess_status set_up_source(predict_run *run)
 {
@@ -409,7 +439,8 @@ static tess_status open_source(predict_run *run)
     tess_selection selection = opts->selection;
     selection.positions_only = true;
     /* the other columns stay as they are; times tell which model it is */
-    selection.uvw_only = opts->column && !opts->models;
+    selection.uvw_only =
+        opts->column && !opts->models && !opts->gridding.facets.regions;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
@@ -455,14 +486,16 @@ static tess_status set_up_images(predict_run *run)
     TESS_TRY(imager_meter(run->comm, backend, run->profile));
     TESS_TRY(open_source(run));
     status = opts->models ? take_models(run, &model) : open_model(run, &model);
-    if (status == TESS_OK) status = set_up_source(run);
     status = tess_comm_agree(run->comm, status);
+    if (status == TESS_OK) status = take_facets(run, &model);
+    if (status == TESS_OK) status = tess_comm_agree(run->comm, set_up_source(run));
     if (status != TESS_OK) imager_model_close(&model);
     TESS_TRY(status);
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
+    if (run->facets) run->predictor.job.view = image_facets_view(run->facets);
     TESS_TRY(divide_blocks(run));
-    int64_t by_rows = opts->output && !model.cube &&
+    int64_t by_rows = opts->output && !model.cube && !run->facets &&
                       device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
@@ -475,6 +508,10 @@ static tess_status set_up_blocks(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_block_predictor *blocks = run->opts->blocks;
+    if (run->opts->gridding.facets.regions)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--facets are parts of a model image; tessera draw makes one of %s",
+                  blocks->kind);
     TESS_TRY(open_source(run));
     TESS_TRY(tess_comm_agree(run->comm, set_up_source(run)));
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
@@ -521,6 +558,7 @@ cleanup:
     tess_free(run.vis);
     if (opts->models) tess_free(run.outputs.chan_output); /* the rest is borrowed */
     imager_predictor_free(&run.predictor);
+    image_facets_free(run.facets);
     tess_source_close(run.source);
     return status;
 }

@@ -52,7 +52,7 @@ static tess_status set_mixes(const tess_pol *pol, const tess_pol *corr,
         for (int p = 0; p < gains->num_pol; ++p)
             gains->made[q][p] = stokes[pol[p].code - 1];
     }
-    for (int p = 0; p < gains->num_pol; ++p) {
+    for (int p = 0; p < gains->num_pol && !gains->predicts; ++p) {
         const tess_pol_mix mix = tess_pol_mix_of(&pol[p], code, gains->num_corr);
         if (mix.num == 0)
             TESS_FAIL(TESS_ERR_INTERNAL, "an image of other correlations");
@@ -69,7 +69,7 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
     tess_status status = TESS_OK;
     gains->num_pol = num_pol;
     gains->num_corr = num_corr;
-    if (gains->is_scalar || !gains->solutions)
+    if ((gains->is_scalar || !gains->solutions) && !gains->predicts)
         set_plain(gains);
     else
         TESS_TRY(set_mixes(pol, corr, gains));
@@ -159,8 +159,8 @@ static bool find_jones(const gain_row *row, int which, int64_t chan, double jone
         return slot->what_known[chan] == GAIN_GOOD;
     }
     const bool good =
-        tess_solutions_jones(gains->solutions, antenna, row->target, row->time_mjd_s,
-                             gains->freq_hz[chan], jones);
+        tess_solutions_jones(gains->solutions, antenna, gains->direction[row->target],
+                             row->time_mjd_s, gains->freq_hz[chan], jones);
     if (slot) {
         memcpy(slot->jones[chan], jones, sizeof slot->jones[chan]);
         slot->what_known[chan] = good ? GAIN_GOOD : GAIN_BAD;

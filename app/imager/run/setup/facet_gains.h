@@ -18,15 +18,17 @@
 
 struct gain_cache;
 
-/** Zeroed is empty; facet_gains_free. The number of a target is that of its facet. */
+/** Zeroed is empty; facet_gains_free. */
 typedef struct facet_gains {
     const tess_solutions *solutions; /**< borrowed; NULL: all gains are 1 */
+    const int *direction;            /**< of each target, in these; borrowed */
     const double *freq_hz;           /**< of the channel table; borrowed */
     int num_pol, num_corr;           /**< images, and values of a sample */
     int feed[TESS_MAX_POL][2]; /**< [num_corr] of antennas 1 and 2: 0 is X, 1 is Y */
     double complex taken[TESS_MAX_POL][TESS_MAX_POL]; /**< [num_pol][num_corr] without
                                                            gains */
     double complex made[TESS_MAX_POL][TESS_MAX_POL];  /**< [num_corr][num_pol] */
+    bool predicts;    /**< samples get correlations, of models alone */
     bool is_diagonal; /**< no Jones matrix has anything off its diagonal */
     bool is_scalar;   /**< samples hold the polarisations of images, whose gain is the
                            mean of those of both feeds */

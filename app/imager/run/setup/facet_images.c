@@ -126,11 +126,12 @@ static void join_row(const facet_part *part, int64_t k, const double *weight,
 }
 
 /* Adds the image of a facet. Collective. */
-static tess_status join_facet(const image_run *run, int facet,
+static tess_status join_facet(const image_run *run, int target,
                               const imager_product *product, join_to *to)
 {
     tess_status status = TESS_OK;
     const tess_facets *facets = &run->whole.facets->facets;
+    const int facet = run->whole.facets->facet[target];
     const tess_facet_box *box = &facets->facet[facet].box;
     const tess_rows have = part_of_image(run, &product->rows, box->x0, box->y0);
     facet_part part = {facets, facet, part_in_box(to->image, box)};
@@ -180,13 +181,14 @@ cleanup:
 /* Warns of facets that have no solutions for some of the data. */
 static void tell_uncounted(const image_run *run, const imager_product *product)
 {
-    const tess_facets *facets = &run->whole.facets->facets;
-    for (int k = 0; k < facets->num_facets; ++k) {
+    const image_facets *facets = run->whole.facets;
+    for (int k = 0; k < facets->num; ++k) {
         const double counted = product[k * TESS_MAX_IMAGES].counted;
+        const tess_facet *facet = &facets->facets.facet[facets->facet[k]];
         if (counted < 1 - 1e-9)
             tess_log_warn("facet %s: %.3g %% of the weights have no solution, and do "
                           "not count in it",
-                          facets->facet[k].name, 100 * (1 - counted));
+                          facet->name, 100 * (1 - counted));
     }
 }
 
@@ -198,7 +200,7 @@ static tess_status make_psf(const image_run *run, visset *set,
                             imager_product *psf)
 {
     tess_status status = TESS_OK;
-    const int facet = run->whole.facets->psf_facet;
+    const int facet = run->whole.facets->psf_target;
     const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, facet);
     imager_product *of_facet = &product[facet * TESS_MAX_IMAGES];
     const visset_request request = {
@@ -309,12 +311,13 @@ static void weigh_row(const facet_part *part, int64_t k, const double *weight,
 
 /* The part of a model that a facet predicts, on the ranks that predict it: the target
  * at work. Collective. */
-static tess_status part_of_model(const image_run *run, int facet,
+static tess_status part_of_model(const image_run *run, int target,
                                  const tess_rows *model, tess_rows *out)
 {
     tess_status status = TESS_OK;
     const imager_job *job = &run->job;
     const tess_facets *facets = &run->whole.facets->facets;
+    const int facet = run->whole.facets->facet[target];
     const tess_facet_box *box = &facets->facet[facet].box;
     int64_t first, count;
     tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,

@@ -14,6 +14,8 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 
+enum { MOST_NAMES = 256 };
+
 /* ---- what goes together ---- */
 
 tess_status image_facets_check(const tess_image_opts *opts)
@@ -41,82 +43,148 @@ cleanup:
     return status;
 }
 
+/* Names that commas separate. */
+typedef struct name_list {
+    char *text; /* owned */
+    const char *name[MOST_NAMES];
+    int num;
+} name_list;
+
+/* Local. */
+static tess_status split_names(const char *option, const char *text, name_list *names)
+{
+    tess_status status = TESS_OK;
+    if (!text) return TESS_OK;
+    char *next = names->text = tess_strdup(text);
+    if (!next) TESS_FAIL(TESS_ERR_ALLOC, "%s", text);
+    while (next) {
+        const char *name = strsep(&next, ",");
+        if (!*name || names->num == MOST_NAMES)
+            TESS_FAIL(TESS_ERR_USAGE, "%s: '%s' is no list of at most %d names", option,
+                      text, MOST_NAMES);
+        names->name[names->num++] = name;
+    }
+cleanup:
+    return status;
+}
+
 /* ---- regions ---- */
 
 /* 1 % of the side of a square of the image's area. */
-static double feather_of(const tess_image_opts *opts)
+static double feather_of(const facet_setup *setup)
 {
-    const double feather = opts->gridding.facets.feather;
-    return feather >= 0 ? feather
-                        : ceil(0.01 * sqrt((double)opts->nx * (double)opts->ny));
-}
-
-/* The facet of the largest square, and then of the most pixels. */
-static int largest_facet(const tess_facets *facets)
-{
-    int best = 0;
-    int64_t side_of_best = 0;
-    for (int k = 0; k < facets->num_facets; ++k) {
-        const tess_facet_box *box = &facets->facet[k].box;
-        const int64_t nx = box->x1 - box->x0, ny = box->y1 - box->y0;
-        const int64_t side = nx < ny ? nx : ny;
-        if (side < side_of_best ||
-            (side == side_of_best &&
-             facets->facet[k].num_pixels <= facets->facet[best].num_pixels))
-            continue;
-        best = k;
-        side_of_best = side;
-    }
-    return best;
+    const double area = (double)setup->geom.nx * (double)setup->geom.ny;
+    return setup->choice->feather >= 0 ? setup->choice->feather
+                                       : ceil(0.01 * sqrt(area));
 }
 
 /* Collective. */
-static tess_status read_regions(const image_run *run, image_facets *to)
+static tess_status read_regions(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    const char *path = run->opts->gridding.facets.regions;
-    const tess_facet_image image = {run->whole.geom, run->info->ra_rad,
-                                    run->info->dec_rad};
+    const char *path = setup->choice->regions;
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    const tess_facet_image image = {setup->geom, info->ra_rad, info->dec_rad};
     tess_region_list regions = {0};
-    TESS_TRY(tess_region_file_read(run->comm, path, &regions));
-    TESS_TRY(tess_comm_agree(run->comm,
-                             tess_facets_create(path, &regions, &image,
-                                                feather_of(run->opts), &to->facets)));
+    TESS_TRY(tess_region_file_read(setup->comm, path, &regions));
+    TESS_TRY(tess_comm_agree(
+        setup->comm,
+        tess_facets_create(path, &regions, &image, feather_of(setup), &to->facets)));
     if (to->facets.num_facets > INT16_MAX)
         TESS_FAIL(TESS_ERR_USAGE, "%s: more than %d facets", path, INT16_MAX);
-    to->psf_facet = largest_facet(&to->facets);
 cleanup:
     tess_region_list_free(&regions);
     return status;
 }
 
-static void tell(const image_run *run, const image_facets *facets)
+static void tell(const facet_setup *setup, const image_facets *facets)
 {
     const tess_facets *all = &facets->facets;
-    const double pixels = (double)run->opts->nx * (double)run->opts->ny;
+    const double pixels = (double)setup->geom.nx * (double)setup->geom.ny;
     double in_facets = 0;
-    char text[64] = "";
-    for (int64_t k = 0; k < all->num_facets; ++k)
-        in_facets += (double)all->facet[k].num_pixels;
+    char outside[64] = "", chosen[48] = "";
+    for (int k = 0; k < facets->num; ++k)
+        in_facets += (double)all->facet[facets->facet[k]].num_pixels;
     if (all->num_outside > 0)
-        snprintf(text, sizeof text, "; %lld others are outside of the image",
+        snprintf(outside, sizeof outside, "; %lld others are outside of the image",
                  (long long)all->num_outside);
-    tess_log_info("%lld facets, with slopes of %.4g pixels between them%s",
-                  (long long)all->num_facets, all->feather, text);
-    if (in_facets < pixels)
+    if (facets->num < all->num_facets)
+        snprintf(chosen, sizeof chosen, " of %lld", (long long)all->num_facets);
+    tess_log_info("%d%s facets, with slopes of %.4g pixels between them%s", facets->num,
+                  chosen, all->feather, outside);
+    if (in_facets < pixels && !setup->predicts)
         tess_log_info("%.3g %% of the pixels are in no facet, and are not imaged",
                       100 * (1 - in_facets / pixels));
+}
+
+/* ---- targets ---- */
+
+static bool has_name(const name_list *names, const char *name)
+{
+    for (int k = 0; k < names->num; ++k)
+        if (strcmp(names->name[k], name) == 0) return true;
+    return names->num == 0;
+}
+
+/* The pixels of a facet: those of the image in its box. */
+static tess_geom geom_of(const tess_geom *image, const tess_facet_box *box)
+{
+    tess_geom geom = *image;
+    geom.nx = box->x1 - box->x0;
+    geom.ny = box->y1 - box->y0;
+    geom.l0 = tess_geom_l(image, box->x0 + geom.nx / 2);
+    geom.m0 = tess_geom_m(image, box->y0 + geom.ny / 2);
+    return geom;
+}
+
+static int64_t side_of(const tess_geom *geom)
+{
+    return geom->nx < geom->ny ? geom->nx : geom->ny;
+}
+
+static void add_target(const facet_setup *setup, int facet, image_facets *to)
+{
+    const int k = to->num++;
+    const tess_facet_box *box = &to->facets.facet[facet].box;
+    to->facet[k] = facet;
+    to->geom[k] = geom_of(&setup->geom, box);
+    to->first[k][0] = box->x0;
+    to->first[k][1] = box->y0;
+    if (side_of(&to->geom[k]) > side_of(&to->geom[to->psf_target])) to->psf_target = k;
+}
+
+/* Makes targets of the facets that are selected. Local. */
+static tess_status choose_targets(const facet_setup *setup, image_facets *to)
+{
+    tess_status status = TESS_OK;
+    const tess_facets *all = &to->facets;
+    name_list names = {0};
+    to->facet = tess_alloc(all->num_facets, sizeof *to->facet);
+    to->geom = tess_alloc(all->num_facets, sizeof *to->geom);
+    to->first = tess_alloc(all->num_facets, sizeof *to->first);
+    if (!to->facet || !to->geom || !to->first) TESS_FAIL(TESS_ERR_ALLOC, "facets");
+    TESS_TRY(split_names("--select-facets", setup->choice->selected, &names));
+    for (int k = 0; k < all->num_facets; ++k)
+        if (has_name(&names, all->facet[k].name)) add_target(setup, k, to);
+    if (to->num < names.num)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: it has %d of the %d facets that --select-facets names in the "
+                  "image; tessera facets shows their names",
+                  setup->choice->regions, to->num, names.num);
+cleanup:
+    tess_free(names.text);
+    return status;
 }
 
 /* ---- solutions ---- */
 
 /* The shortest integration of all observations, in which solutions do not change. */
-static double interval_of(const image_run *run)
+static double interval_of(tess_source *source)
 {
     double interval_s = 0;
-    for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
+    for (int k = 0; k < tess_source_num_readers(source); ++k) {
         const double own =
-            tess_vis_reader_meta(tess_source_reader(run->source, k))->integration_s;
+            tess_vis_reader_meta(tess_source_reader(source, k))->integration_s;
         if (own > 0 && (!(interval_s > 0) || own < interval_s)) interval_s = own;
     }
     return interval_s > 0 ? interval_s : 1;
@@ -132,61 +200,54 @@ static void find_band(const tess_source_info *info, double freq_hz[2])
     }
 }
 
-/* Names that commas separate. */
-typedef struct name_list {
-    char *text; /* owned */
-    const char *name[16];
-    int num;
-} name_list;
-
-/* Local. */
-static tess_status split_names(const char *option, const char *text, name_list *names)
-{
-    tess_status status = TESS_OK;
-    enum { MOST = sizeof names->name / sizeof *names->name };
-    if (!text) return TESS_OK;
-    char *next = names->text = tess_strdup(text);
-    if (!next) TESS_FAIL(TESS_ERR_ALLOC, "%s", text);
-    while (next) {
-        const char *name = strsep(&next, ",");
-        if (!*name || names->num == MOST)
-            TESS_FAIL(TESS_ERR_USAGE, "%s: '%s' is no list of at most %d names", option,
-                      text, MOST);
-        names->name[names->num++] = name;
-    }
-cleanup:
-    return status;
-}
-
 /* Collective. */
-static tess_status read_solutions(const image_run *run, const tess_origins *origins,
+static tess_status read_solutions(const facet_setup *setup, int32_t num_antennas,
                                   image_facets *to)
 {
     tess_status status = TESS_OK;
-    const tess_facet_choice *choice = &run->opts->gridding.facets;
+    const tess_facet_choice *choice = setup->choice;
+    const tess_source_info *info = tess_source_info_of(setup->source);
     name_list files = {0}, tables = {0};
-    const char **antenna = tess_alloc(origins->num_antennas, sizeof *antenna);
+    const char **antenna = tess_alloc(num_antennas, sizeof *antenna);
     status = antenna ? split_names("--facet-solutions", choice->solutions, &files)
                      : TESS_ERR_ALLOC;
     if (status == TESS_OK) status = split_names("--soltabs", choice->tables, &tables);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    for (int32_t k = 0; k < origins->num_antennas; ++k)
-        antenna[k] = tess_source_antenna(run->source, k)->name;
-    tess_solutions_opts opts = {
-        .path = files.name,
-        .num_files = files.num,
-        .table = tables.name,
-        .num_tables = tables.num,
-        .is_linear = choice->is_linear,
-        .antenna = antenna,
-        .num_antennas = origins->num_antennas,
-        .time_mjd_s = {run->info->time_first, run->info->time_end}};
-    find_band(run->info, opts.freq_hz);
-    TESS_TRY(tess_facets_solutions(run->comm, &to->facets, &opts, &to->solutions));
+    TESS_TRY(tess_comm_agree(setup->comm, status));
+    for (int32_t k = 0; k < num_antennas; ++k)
+        antenna[k] = tess_source_antenna(setup->source, k)->name;
+    tess_solutions_opts opts = {.path = files.name,
+                                .num_files = files.num,
+                                .table = tables.name,
+                                .num_tables = tables.num,
+                                .is_linear = choice->is_linear,
+                                .antenna = antenna,
+                                .num_antennas = num_antennas,
+                                .time_mjd_s = {info->time_first, info->time_end}};
+    find_band(info, opts.freq_hz);
+    TESS_TRY(tess_facets_solutions(setup->comm, &to->facets, &opts, &to->solutions));
 cleanup:
     tess_free(files.text);
     tess_free(tables.text);
     tess_free(antenna);
+    return status;
+}
+
+/* Collective. */
+static tess_status take_solutions(const facet_setup *setup, image_facets *to)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_comm_agree(
+        setup->comm,
+        tess_source_keep_origins(setup->source, interval_of(setup->source))));
+    const tess_origins *origins = tess_source_samples(setup->source).origins;
+    TESS_TRY(read_solutions(setup, origins->num_antennas, to));
+    to->gains.solutions = to->solutions;
+    to->gains.num_antennas = origins->num_antennas;
+    to->gains.is_diagonal = tess_solutions_are_diagonal(to->solutions);
+    if (to->gains.is_scalar && !to->gains.is_diagonal)
+        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for solutions that do not "
+                                  "mix feeds; leave it out");
+cleanup:
     return status;
 }
 
@@ -198,115 +259,88 @@ static bool is_parallel(tess_corr code)
 }
 
 /* Whether images need parallel hands alone: with gains that mix no feeds. */
-static bool need_parallel(const image_run *run, const image_facets *facets)
+static bool need_parallel(const facet_setup *setup, const image_facets *facets)
 {
-    if (!facets->gains.is_diagonal) return false;
-    for (int p = 0; p < run->num_pol; ++p) {
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    if (!facets->gains.is_diagonal || setup->predicts) return false;
+    for (int p = 0; p < setup->num_pol; ++p) {
         const tess_pol_mix mix =
-            tess_pol_mix_of(&run->pol[p], run->info->corr, run->info->num_corr);
+            tess_pol_mix_of(&setup->pol[p], info->corr, info->num_corr);
         for (int k = 0; k < mix.num; ++k)
-            if (!is_parallel(run->info->corr[mix.index[k]])) return false;
+            if (!is_parallel(info->corr[mix.index[k]])) return false;
     }
     return true;
 }
 
+/* The least number of correlations that samples have to hold. */
+static int least_held(const facet_setup *setup, const image_facets *facets,
+                      bool parallel)
+{
+    if (!facets->gains.is_diagonal) return 4;
+    return setup->predicts ? 1 : parallel ? 2 : 4;
+}
+
 /* Which polarisations samples keep: correlations for gains, or those of the images.
  * Local. */
-static tess_status choose_held(const image_run *run, image_facets *to)
+static tess_status choose_held(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    const tess_source_info *info = run->info;
-    if (!to->solutions || to->gains.is_scalar) {
-        to->num_held = run->num_pol;
-        memcpy(to->held, run->pol, (size_t)run->num_pol * sizeof *to->held);
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    const bool is_plain = !to->solutions || to->gains.is_scalar;
+    if (is_plain && !setup->predicts) {
+        to->num_held = setup->num_pol;
+        memcpy(to->held, setup->pol, (size_t)setup->num_pol * sizeof *to->held);
         return TESS_OK;
     }
-    const bool parallel = need_parallel(run, to);
+    const bool parallel = need_parallel(setup, to);
     for (int k = 0; k < info->num_corr; ++k)
         if (!parallel || is_parallel(info->corr[k]))
             to->held[to->num_held++] = (tess_pol){.code = info->corr[k]};
-    if (to->num_held < (parallel ? 2 : 4) || info->corr[0] > 0)
+    if (to->num_held < least_held(setup, to, parallel) || info->corr[0] > 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s has %d of the %d correlations that its solutions and images need",
-                  info->meta->path, to->num_held, parallel ? 2 : 4);
+                  info->meta->path, to->num_held, least_held(setup, to, parallel));
 cleanup:
     return status;
 }
 
-/* ---- targets ---- */
-
-/* The pixels of a facet: those of the image in its box. */
-static tess_geom geom_of(const tess_geom *image, const tess_facet_box *box)
-{
-    tess_geom geom = *image;
-    geom.nx = box->x1 - box->x0;
-    geom.ny = box->y1 - box->y0;
-    geom.l0 = tess_geom_l(image, box->x0 + geom.nx / 2);
-    geom.m0 = tess_geom_m(image, box->y0 + geom.ny / 2);
-    return geom;
-}
+/* ---- all ---- */
 
 /* Local. */
-static tess_status set_targets(image_run *run, image_facets *facets)
+static tess_status create_gains(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    const tess_facets *all = &facets->facets;
-    tess_geom *geom = tess_alloc(all->num_facets, sizeof *geom);
-    if (!geom) TESS_FAIL(TESS_ERR_ALLOC, "facets");
-    for (int64_t k = 0; k < all->num_facets; ++k)
-        geom[k] = geom_of(&run->whole.geom, &all->facet[k].box);
-    TESS_TRY(imager_job_set_targets(&run->job, geom, (int)all->num_facets));
-    TESS_TRY(facet_gains_create(run->pol, run->num_pol, facets->held, facets->num_held,
-                                &facets->gains));
-    run->job.view = (imager_view){.num_pol = run->num_pol,
-                                  .to_target = facet_gains_take,
-                                  .from_model = facet_gains_make,
-                                  .context = &facets->gains};
-cleanup:
-    tess_free(geom);
-    return status;
-}
-
-/* Collective. */
-static tess_status take_solutions(image_run *run, image_facets *to)
-{
-    tess_status status = TESS_OK;
-    tess_comm *comm = run->comm;
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    facet_gains *gains = &to->gains;
+    gains->freq_hz = info->freq_hz;
+    gains->num_chan = info->num_chan;
+    gains->num_threads = setup->threads;
+    gains->direction = to->facet;
+    gains->predicts = setup->predicts;
+    TESS_TRY(choose_held(setup, to));
     TESS_TRY(
-        tess_comm_agree(comm, tess_source_keep_origins(run->source, interval_of(run))));
-    const tess_origins *origins = tess_source_samples(run->source).origins;
-    TESS_TRY(read_solutions(run, origins, to));
-    to->gains.solutions = to->solutions;
-    to->gains.num_antennas = origins->num_antennas;
+        facet_gains_create(setup->pol, setup->num_pol, to->held, to->num_held, gains));
 cleanup:
     return status;
 }
 
-tess_status image_facets_open(image_run *run)
+tess_status image_facets_create(const facet_setup *setup, image_facets **out)
 {
     tess_status status = TESS_OK;
-    const tess_facet_choice *choice = &run->opts->gridding.facets;
-    image_facets *facets = NULL;
-    if (!choice->regions) return TESS_OK;
-    facets = tess_alloc_zero(1, sizeof *facets);
-    TESS_TRY(tess_comm_agree(run->comm, facets ? TESS_OK : TESS_ERR_ALLOC));
-    run->whole.facets = facets; /* which owns it from here on */
-    TESS_TRY(read_regions(run, facets));
-    if (tess_comm_rank(run->comm) == 0) tell(run, facets);
-    if (choice->solutions) TESS_TRY(take_solutions(run, facets));
-    facets->gains.freq_hz = run->info->freq_hz;
-    facets->gains.num_chan = run->info->num_chan;
-    facets->gains.num_threads = run->opts->layout.threads;
-    facets->gains.is_scalar = choice->is_scalar;
-    facets->gains.is_diagonal =
-        !facets->solutions || tess_solutions_are_diagonal(facets->solutions);
-    if (choice->is_scalar && !facets->gains.is_diagonal)
-        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for solutions that do not "
-                                  "mix feeds; leave it out");
-    status = choose_held(run, facets);
-    if (status == TESS_OK) status = set_targets(run, facets);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    tess_comm *comm = setup->comm;
+    image_facets *facets = tess_alloc_zero(1, sizeof *facets);
+    TESS_TRY(tess_comm_agree(comm, facets ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(read_regions(setup, facets));
+    TESS_TRY(tess_comm_agree(comm, choose_targets(setup, facets)));
+    if (tess_comm_rank(comm) == 0) tell(setup, facets);
+    facets->gains.is_scalar = setup->choice->is_scalar;
+    facets->gains.is_diagonal = true;
+    if (setup->choice->solutions) TESS_TRY(take_solutions(setup, facets));
+    TESS_TRY(tess_comm_agree(comm, create_gains(setup, facets)));
+    *out = facets;
+    facets = NULL;
 cleanup:
+    image_facets_free(facets);
     return status;
 }
 
@@ -316,7 +350,53 @@ void image_facets_free(image_facets *facets)
     facet_gains_free(&facets->gains);
     tess_solutions_free(facets->solutions);
     tess_facets_free(&facets->facets);
+    tess_free(facets->facet);
+    tess_free(facets->geom);
+    tess_free(facets->first);
     tess_free(facets);
+}
+
+imager_view image_facets_view(const image_facets *facets)
+{
+    return (imager_view){.num_pol = facets->gains.num_pol,
+                         .to_target = facet_gains_take,
+                         .from_model = facet_gains_make,
+                         .context = &facets->gains};
+}
+
+tess_status image_facets_weigh(const void *context, int target, int64_t row,
+                               double *weight)
+{
+    tess_status status = TESS_OK;
+    const image_facets *facets = context;
+    const int64_t *first = facets->first[target];
+    tess_facet_work *work = NULL;
+    TESS_TRY(tess_facet_work_create(&facets->facets, &work));
+    tess_facets_weights(&facets->facets, work, facets->facet[target], first[1] + row,
+                        first[0], first[0] + facets->geom[target].nx, weight);
+cleanup:
+    tess_facet_work_destroy(work);
+    return status;
+}
+
+tess_status image_facets_open(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const facet_setup setup = {.comm = run->comm,
+                               .choice = &run->opts->gridding.facets,
+                               .geom = run->whole.geom,
+                               .source = run->source,
+                               .pol = run->pol,
+                               .num_pol = run->num_pol,
+                               .threads = run->opts->layout.threads};
+    if (!setup.choice->regions) return TESS_OK;
+    TESS_TRY(image_facets_create(&setup, &run->whole.facets));
+    const image_facets *facets = run->whole.facets;
+    status = imager_job_set_targets(&run->job, facets->geom, facets->num);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    run->job.view = image_facets_view(facets);
+cleanup:
+    return status;
 }
 
 const tess_pol *image_held_pols(const image_run *run, int *num)

@@ -15,23 +15,51 @@
 #include "tess_facets.h"
 
 typedef struct image_facets {
-    tess_facets facets;
+    tess_facets facets;  /**< also those that are not selected */
+    int num;             /**< of targets */
+    int *facet;          /**< [num] of these */
+    tess_geom *geom;     /**< [num] their pixels */
+    int64_t (*first)[2]; /**< [num] column and row of the image where they begin */
     tess_solutions *solutions;   /**< NULL: all gains are 1 */
     tess_pol held[TESS_MAX_POL]; /**< polarisations of samples: correlations, if there
                                       are solutions */
     int num_held;
     facet_gains gains;
-    int psf_facet; /**< whose PSF is that of the image: the largest */
+    int psf_target; /**< whose PSF is that of the image: the largest */
 } image_facets;
+
+/** What facets are made for. */
+typedef struct facet_setup {
+    tess_comm *comm;
+    const tess_facet_choice *choice;
+    tess_geom geom;      /**< pixels of the image */
+    tess_source *source; /**< which is open, and not set up */
+    const tess_pol *pol; /**< [num_pol] of the image */
+    int num_pol, threads;
+    bool
+        predicts; /**< samples get all correlations of a file, if there are solutions */
+} facet_setup;
 
 /** Refuse what facets do not go together with. TESS_ERR_USAGE. Local. */
 tess_status image_facets_check(const tess_image_opts *opts);
 
-/** Read the facets and solutions that are asked for, once the observations are open,
- * and make them the targets of the job. Errors of tess_facets_create() and
- * tess_facets_solutions(). Collective. */
-tess_status image_facets_open(image_run *run);
+/** Read facets and solutions, and have the rows of samples keep where they come from.
+ * Errors of tess_facets_create() and tess_facets_solutions(); TESS_ERR_USAGE: options
+ * that do not go together, no facet of a name. Collective. */
+tess_status image_facets_create(const facet_setup *setup, image_facets **facets);
 void image_facets_free(image_facets *facets); /**< NULL is fine. Local. */
+
+/** Make the facets that the options ask for the targets of the run's job, once the
+ * observations are open. Errors as above. Collective. */
+tess_status image_facets_open(image_run *run);
+
+/** The view that targets take of the samples. Borrows the facets. Local. */
+imager_view image_facets_view(const image_facets *facets);
+
+/** Set weight[nx] of a row of the pixels of a target, as an imager_part_weights whose
+ * context is these facets. */
+tess_status image_facets_weigh(const void *facets, int target, int64_t row,
+                               double *weight);
 
 /** The polarisations of samples, and their number. Local. */
 const tess_pol *image_held_pols(const image_run *run, int *num);
