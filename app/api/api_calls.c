@@ -78,3 +78,30 @@ int64_t tess_release_memory(void)
     tess_mem_trim();
     return bytes;
 }
+
+/* ---- messages ---- */
+
+/* The caller's functions; state of the process, as the log is. */
+static tess_messages messages;
+
+static void take_line(void *context, tess_log_kind kind, const char *text)
+{
+    (void)context;
+    messages.take(messages.context, (int)kind, text);
+}
+
+static void take_step(void *context, const char *label, double done, double share,
+                      bool ends)
+{
+    (void)context;
+    messages.step(messages.context, label, done, share, ends);
+}
+
+void tess_take_messages(const tess_messages *taker)
+{
+    const tess_log_taker log = {.take = taker && taker->take ? take_line : NULL,
+                                .step = taker && taker->step ? take_step : NULL};
+    tess_log_give(NULL);
+    messages = taker ? *taker : (tess_messages){0};
+    tess_log_give(&log);
+}

@@ -38,6 +38,7 @@ static struct {
     tess_progress step; /* a copy of the step that has moved last, if that is active */
     bool runs, ticks;   /* whether a run is at work, and whether a thread tells so */
     double run_start;
+    tess_log_taker taker; /* of a program that shows lines itself */
 } out = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = TESS_LOG_QUIET, .fd = -1};
 
 double tess_time_now(void)
@@ -52,6 +53,21 @@ double tess_time_own(void)
     struct rusage usage;
     if (getrusage(RUSAGE_THREAD, &usage) != 0) return 0;
     return (double)usage.ru_utime.tv_sec + 1e-6 * (double)usage.ru_utime.tv_usec;
+}
+
+void tess_log_give(const tess_log_taker *taker)
+{
+    pthread_mutex_lock(&out.lock);
+    out.taker = taker ? *taker : (tess_log_taker){0};
+    pthread_mutex_unlock(&out.lock);
+}
+
+static tess_log_taker taker_now(void)
+{
+    pthread_mutex_lock(&out.lock);
+    const tess_log_taker taker = out.taker;
+    pthread_mutex_unlock(&out.lock);
+    return taker;
 }
 
 void tess_log_start(int rank, tess_log_level level)
@@ -168,12 +184,32 @@ static void clear_bar(void)
     out.bar_shown = false;
 }
 
+/* What stands before lines of a kind. */
+static const char *prefix_of(tess_log_kind kind)
+{
+    return kind == TESS_LOG_OF_WARNING ? "tessera: warning: "
+           : kind == TESS_LOG_OF_ERROR ? "tessera: error: "
+                                       : NULL;
+}
+
+/* Gives a line to the taker, outside of the lock: it may log, too. Returns whether the
+ * terminal shows it all the same. */
+static bool give_line(tess_log_kind kind, const char *text, bool show)
+{
+    const tess_log_taker taker = taker_now();
+    if (!taker.take) return show;
+    taker.take(taker.context, kind, text);
+    return show && !prefix_of(kind);
+}
+
 __attribute__((format(printf, 3, 0))) static void
-write_line(bool show, const char *prefix, const char *format, va_list args)
+write_line(bool show, tess_log_kind kind, const char *format, va_list args)
 {
     char text[2048], stamp[48];
+    const char *prefix = prefix_of(kind);
     vsnprintf(text, sizeof text, format, args);
     tess_text_clean(text);
+    show = give_line(kind, text, show);
     const double elapsed = out.start > 0 ? tess_time_now() - out.start : 0;
     if (out.rank == 0)
         snprintf(stamp, sizeof stamp, "[%8.2f s]", elapsed);
@@ -200,7 +236,7 @@ void tess_log_info(const char *format, ...)
     if (out.rank != 0) return;
     va_list args;
     va_start(args, format);
-    write_line(out.level >= TESS_LOG_INFO, NULL, format, args);
+    write_line(out.level >= TESS_LOG_INFO, TESS_LOG_OF_INFO, format, args);
     va_end(args);
 }
 
@@ -209,7 +245,7 @@ void tess_log_detail(const char *format, ...)
     if (out.rank != 0) return;
     va_list args;
     va_start(args, format);
-    write_line(out.level >= TESS_LOG_DEBUG, NULL, format, args);
+    write_line(out.level >= TESS_LOG_DEBUG, TESS_LOG_OF_DETAIL, format, args);
     va_end(args);
 }
 
@@ -218,7 +254,7 @@ void tess_log_debug(const char *format, ...)
     if (out.level < TESS_LOG_DEBUG) return;
     va_list args;
     va_start(args, format);
-    write_line(true, NULL, format, args);
+    write_line(true, TESS_LOG_OF_DEBUG, format, args);
     va_end(args);
 }
 
@@ -226,7 +262,7 @@ void tess_log_warn(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(true, "tessera: warning: ", format, args);
+    write_line(true, TESS_LOG_OF_WARNING, format, args);
     va_end(args);
 }
 
@@ -234,7 +270,7 @@ void tess_log_error(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    write_line(true, "tessera: error: ", format, args);
+    write_line(true, TESS_LOG_OF_ERROR, format, args);
     va_end(args);
 }
 
@@ -263,6 +299,19 @@ static double share_of(const tess_progress *progress)
                          : progress->total > 0 ? progress->done / progress->total
                                                : 0;
     return share < 1 ? share : 1;
+}
+
+/* Gives a step to the taker of steps, now and then: where it moves, and not more often
+ * than a terminal shows it. */
+static void give_step(tess_progress *progress, bool ends)
+{
+    const tess_log_taker taker = taker_now();
+    const double now = tess_time_now();
+    if (!taker.step || !progress->told_of) return;
+    if (!ends && progress->given > 0 && now - progress->given < BAR_EVERY) return;
+    progress->given = now;
+    taker.step(taker.context, progress->label, progress->done, share_of(progress),
+               ends);
 }
 
 /* "12.3 Mvis, 1.2 Mvis/s, 12 s left": what a step counts. Where the rest of the work is
@@ -340,9 +389,11 @@ void tess_progress_start(tess_progress *progress, const char *label, const char 
     /* of works that go on side by side, none shows its progress */
     progress->active =
         out.rank == 0 && out.level >= TESS_LOG_INFO && !tess_omp_beside();
+    progress->told_of = out.rank == 0 && !tess_omp_beside();
     pthread_mutex_lock(&out.lock);
     move(progress);
     pthread_mutex_unlock(&out.lock);
+    give_step(progress, false);
 }
 
 void tess_progress_add(tess_progress *progress, double count)
@@ -351,6 +402,7 @@ void tess_progress_add(tess_progress *progress, double count)
     progress->done += count;
     move(progress);
     pthread_mutex_unlock(&out.lock);
+    give_step(progress, false);
 }
 
 void tess_progress_reach(tess_progress *progress, double done, double share)
@@ -360,10 +412,13 @@ void tess_progress_reach(tess_progress *progress, double done, double share)
     progress->share = fmax(progress->share, share);
     move(progress);
     pthread_mutex_unlock(&out.lock);
+    give_step(progress, false);
 }
 
 void tess_progress_finish(tess_progress *progress)
 {
+    give_step(progress, true);
+    progress->told_of = false;
     pthread_mutex_lock(&out.lock);
     if (progress->active) out.step.active = false;
     clear_bar();

@@ -21,6 +21,28 @@ typedef enum tess_log_level {
     TESS_LOG_DEBUG
 } tess_log_level;
 
+/** What a line is: as of tess_log_info(), tess_log_detail() ... */
+typedef enum tess_log_kind {
+    TESS_LOG_OF_INFO,
+    TESS_LOG_OF_DETAIL,
+    TESS_LOG_OF_DEBUG,
+    TESS_LOG_OF_WARNING,
+    TESS_LOG_OF_ERROR
+} tess_log_kind;
+
+/** A program that shows lines and steps itself. Any thread may call; not at a time when
+ *  it holds a lock of the log. */
+typedef struct tess_log_taker {
+    void (*take)(void *context, tess_log_kind kind, const char *text); /**< or NULL */
+    void (*step)(void *context, const char *label, double done, double share,
+                 bool ends); /**< or NULL; share of the step that is done, 0 to 1 */
+    void *context;
+} tess_log_taker;
+
+/** Give every line to `taker`, too; warnings and errors go to it instead of the
+ * terminal. NULL: to nobody. It is copied. */
+void tess_log_give(const tess_log_taker *taker);
+
 /** Set this process's rank, and how much is shown on the terminal. Before this call
  * only warnings and errors are shown. Only rank 0 shows information and progress; any
  * rank may show an error. */
@@ -78,6 +100,8 @@ typedef struct tess_progress {
     double left_s;       /**< time left as told last; INFINITY: not told yet */
     const void *owner;   /**< of a copy: what it is a copy of */
     bool active;
+    bool told_of; /**< whether a taker may be told of it */
+    double given; /**< time at which a taker was told last */
 } tess_progress;
 
 void tess_progress_start(tess_progress *progress, const char *label, const char *unit,

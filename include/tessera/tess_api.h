@@ -12,6 +12,7 @@
 #ifndef TESS_API_H
 #define TESS_API_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -56,6 +57,31 @@ TESS_API const char *tess_version(void);
 
 /** "0.1.0 (git 1a2b3c4)", without the parenthesis when the revision is unknown. */
 TESS_API const char *tess_version_full(void);
+
+/** What a message is. */
+typedef enum tess_message_kind {
+    TESS_MESSAGE_INFO,
+    TESS_MESSAGE_DETAIL, /**< what the program writes to its log file alone */
+    TESS_MESSAGE_DEBUG,
+    TESS_MESSAGE_WARNING,
+    TESS_MESSAGE_ERROR
+} tess_message_kind;
+
+/** Takes the messages of all calls of the process. Any thread may call these functions,
+ *  also one of the library's own. They must not call the library. */
+typedef struct tess_messages {
+    void (*take)(void *context, int kind,
+                 const char *text); /**< one line; NULL: warnings go to stderr */
+    void (*step)(void *context, const char *label, double done, double share,
+                 bool ends); /**< how far a step has come, at most five times a second:
+                                  its count, and the share that is done, 0 to 1; or
+                                  NULL */
+    void *context;
+} tess_messages;
+
+/** Give messages to `messages` from now on, which is copied; NULL: to nobody. "log" of
+ * a run still shows its lines on stderr, but warnings come here alone. */
+TESS_API void tess_take_messages(const tess_messages *messages);
 
 /** Give memory that the library keeps back to the system; returns its bytes. Calls,
  *  sessions and runs keep the memory of large arrays for the next call, because the
