@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api_calls.h"
+#include "api_images.h"
 #include "api_options.h"
 #include "tess_fits.h"
 #include "tess_image_args.h"
@@ -25,8 +26,10 @@ typedef struct held_image {
 
 struct tess_image {
     api_options options;
-    const tess_model *subtract; /* the caller's, or NULL */
-    held_image **held;          /* [count]: their addresses are given away */
+    const tess_model *subtract;  /* the caller's, or NULL */
+    tess_major_watcher *watcher; /* or NULL */
+    void *watcher_context;
+    held_image **held; /* [count]: their addresses are given away */
     int64_t count, capacity;
 };
 
@@ -78,7 +81,32 @@ void tess_image_subtract(tess_image *image, const tess_model *model)
     image->subtract = model;
 }
 
+void tess_image_watch(tess_image *image, tess_major_watcher *watcher, void *context)
+{
+    image->watcher = watcher;
+    image->watcher_context = context;
+}
+
 /* ---- a run ---- */
+
+/* As of tess_clean_watch: tells the caller's watcher. */
+static bool tell(void *context, const tess_clean_told *told)
+{
+    const tess_image *image = context;
+    const tess_major major = {.interval = told->interval,
+                              .channel = told->channel,
+                              .polarisation = told->polarisation,
+                              .major = told->major,
+                              .minor_iterations = told->minor_iterations,
+                              .iterations = told->iterations,
+                              .peak_start = told->peak_start,
+                              .peak_end = told->peak_end,
+                              .threshold = told->threshold,
+                              .rms = told->rms_jy,
+                              .flux_jy = told->flux_jy,
+                              .end = told->end};
+    return image->watcher(image->watcher_context, &major);
+}
 
 static void fill_info(const tess_image_product *product, held_image *held)
 {
@@ -166,6 +194,20 @@ static void give_signals_back(const borrowed_signals *before)
     sigaction(SIGTERM, &before->terminate, NULL);
 }
 
+/* Parses the options of an imager, for a run that gives it its images. Collective. */
+static tess_status parse(tess_comm *comm, tess_image *image, api_texts *argv,
+                         tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(api_options_arguments(&image->options, "image", argv));
+    TESS_TRY(tess_image_args_parse(comm, "", (int)argv->count, argv->text, args));
+    args->opts.take = take;
+    args->opts.take_context = image;
+    if (image->watcher) args->opts.clean.watch = (tess_clean_watch){tell, image};
+cleanup:
+    return status;
+}
+
 tess_status tess_image_run(tess_image *image)
 {
     tess_status status = api_call_begin();
@@ -181,8 +223,7 @@ tess_status tess_image_run(tess_image *image)
     forget_images(image);
     tess_profile_start(&profile);
     TESS_TRY(tess_comm_self(&comm));
-    TESS_TRY(api_options_arguments(&image->options, "image", &argv));
-    TESS_TRY(tess_image_args_parse(comm, "", (int)argv.count, argv.text, &args));
+    TESS_TRY(parse(comm, image, &argv, &args));
     if (image->subtract) {
         if (args.opts.subtract.model)
             TESS_FAIL(TESS_ERR_USAGE,
@@ -190,8 +231,6 @@ tess_status tess_image_run(tess_image *image)
         TESS_TRY(api_model_pixels(image->subtract, args.opts.scale_rad, &pixels));
         args.opts.subtract.pixels = &pixels;
     }
-    args.opts.take = take;
-    args.opts.take_context = image;
     TESS_TRY(tess_image_args_run(comm, &args, &profile));
 cleanup:
     if (status != TESS_OK) forget_images(image);
@@ -201,6 +240,21 @@ cleanup:
     tess_comm_free(comm);
     api_turn_end();
     return api_call_end(status);
+}
+
+tess_status api_images_clean(tess_image *image, tess_comm *comm, image_session *session)
+{
+    tess_status status = TESS_OK;
+    tess_image_args args = {.in_memory = true};
+    api_texts argv = {0};
+    forget_images(image);
+    TESS_TRY(parse(comm, image, &argv, &args));
+    TESS_TRY(image_session_clean(session, &args.opts));
+cleanup:
+    if (status != TESS_OK) forget_images(image);
+    tess_image_args_free(&args);
+    api_texts_free(&argv);
+    return status;
 }
 
 int64_t tess_image_count(const tess_image *image)

@@ -1,10 +1,12 @@
 /* Sessions within a program: the options of `tessera image`, and images of open
  * observations in the caller's arrays. */
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api_calls.h"
+#include "api_images.h"
 #include "api_options.h"
 #include "tess_image_args.h"
 #include "tess_imager_session.h"
@@ -23,6 +25,7 @@ struct tess_session {
     pthread_cond_t left; /* signals that a call has ended */
     int num_calls;       /* calls that have begun and not ended */
     bool ending;         /* no other call begins its work */
+    char *header;        /* that was asked for last, or NULL */
 };
 
 /* ---- calls of several threads ---- */
@@ -143,6 +146,7 @@ void tess_session_destroy(tess_session *session)
     pthread_mutex_destroy(&session->lock);
     tess_comm_free(session->comm);
     api_options_free(&session->options);
+    tess_free(session->header);
     tess_free(session);
 }
 
@@ -288,6 +292,80 @@ tess_status tess_session_image(tess_session *session, int64_t interval, int64_t 
     api_turn_begin();
     TESS_TRY(check_open(session));
     TESS_TRY(image_session_image(session->open, interval, channel, model, image, psf));
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
+/* ---- beams, restored images, headers, cleaning ---- */
+
+static void show_beam(const tess_fits_beam *beam, double beam_rad[3])
+{
+    beam_rad[0] = beam->major_rad;
+    beam_rad[1] = beam->minor_rad;
+    beam_rad[2] = beam->pa_rad;
+}
+
+tess_status tess_session_beam(tess_session *session, int64_t interval, int64_t channel,
+                              double beam_rad[3])
+{
+    tess_status status = enter(session);
+    tess_fits_beam beam = {0};
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(image_session_beam(session->open, interval, channel, &beam));
+    show_beam(&beam, beam_rad);
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
+tess_status tess_session_restore(tess_session *session, int64_t interval,
+                                 int64_t channel, const tess_restored *arrays)
+{
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    const tess_fits_beam beam = {.major_rad = arrays->beam_rad[0],
+                                 .minor_rad = arrays->beam_rad[1],
+                                 .pa_rad = arrays->beam_rad[2]};
+    const session_restored images = {
+        .model = arrays->model, .residual = arrays->residual, .image = arrays->image};
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(image_session_restore(session->open, interval, channel, &beam, &images));
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
+tess_status tess_session_header(tess_session *session, int64_t interval,
+                                int64_t channel, const char *kind, int pol,
+                                const char **header, int64_t *header_bytes)
+{
+    tess_status status = enter(session);
+    tess_image_meta meta;
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(image_session_meta(session->open, interval, channel, kind, pol, &meta));
+    tess_free(session->header);
+    session->header = NULL;
+    TESS_TRY(tess_fits_header_text(&meta, true, (double)NAN, (double)NAN,
+                                   &session->header, header_bytes));
+    *header = session->header;
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
+tess_status tess_session_clean(tess_session *session, tess_image *image)
+{
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(api_images_clean(image, session->comm, session->open));
 cleanup:
     api_turn_end();
     return leave(session, status);

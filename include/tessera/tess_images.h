@@ -76,6 +76,32 @@ TESS_API tess_status tess_image_set(tess_image *image, const char *name,
  *  is subtracted. */
 TESS_API void tess_image_subtract(tess_image *image, const tess_model *model);
 
+/** What a minor loop of cleaning has done. Strings live for the call only. */
+typedef struct tess_major {
+    int64_t interval;         /**< of --intervals-out */
+    int64_t channel;          /**< of --channels-out; −1: all, cleaned together */
+    const char *polarisation; /**< "I"; the first of those that are cleaned together */
+    int64_t major;            /**< major iteration, from 1 */
+    int64_t minor_iterations, /**< of this minor loop */
+        iterations;           /**< of all so far */
+    double peak_start, peak_end, threshold; /**< of the residual [Jy/beam] */
+    double rms;      /**< of the residual at the end of the loop [Jy/beam] */
+    double flux_jy;  /**< of this loop's components */
+    const char *end; /**< why cleaning ends here: "threshold", "niter", "nmiter",
+                          "mask-nmiter", "negative", "stalled", "diverged", "nothing";
+                          "": it goes on */
+} tess_major;
+
+/** Is told of each minor loop, and returns whether to go on: false ends the cleaning of
+ *  these images, which are then restored with what has been found. It may be called by
+ *  another thread than the one that runs, and by several at a time where images are
+ *  made side by side. It must not call the library. */
+typedef bool tess_major_watcher(void *context, const tess_major *major);
+
+/** Have cleaning watched from now on; NULL: by nobody. */
+TESS_API void tess_image_watch(tess_image *image, tess_major_watcher *watcher,
+                               void *context);
+
 /** Make the images, after freeing those of an earlier run. Errors as in the manual's
  *  table of exit statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO,
  *  TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */

@@ -36,6 +36,7 @@
 
 #include "tess_api.h"
 #include "tess_command.h"
+#include "tess_images.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,7 +77,8 @@ TESS_API tess_status tess_session_create_mpi(int64_t communicator,
 /** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
  *  ranks. Options of files ("output", "subtract", "checkpoint") play no part, but
  *  "scratch" does. tess_session_open() refuses "niter", "primary-beam" and
- *  "store-imaging-weights", which are for tess_image_run(). Before it. */
+ *  "store-imaging-weights", which are for tess_image_run(); tess_session_clean()
+ * cleans. Before it. */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 
@@ -185,6 +187,40 @@ TESS_API tess_status tess_session_read_model(tess_session *session, int64_t inte
                                              int64_t channel,
                                              const tess_model_file *file,
                                              double *model);
+
+/** The beam that is fitted to the PSF of an output [rad]: FWHM of both axes, and the
+ *  position angle from North through East; zeros: there is none. The first call makes
+ * the PSF. TESS_ERR_USAGE as of tess_session_image(); TESS_ERR_ALLOC. Collective. */
+TESS_API tess_status tess_session_beam(tess_session *session, int64_t interval,
+                                       int64_t channel, double beam_rad[3]);
+
+/** Arrays [num_pol][num_rows][nx] of a restored image, and its beam. */
+typedef struct tess_restored {
+    const double *model;    /**< Jy/pixel */
+    const double *residual; /**< Jy/beam; may be `image` */
+    double *image;          /**< gets model ∗ beam + residual */
+    double beam_rad[3];     /**< as of tess_session_beam(); zeros: that of the output */
+} tess_restored;
+
+/** Restore an output. TESS_ERR_USAGE as of tess_session_image(), and where the output
+ * has no beam and none is given; TESS_ERR_ALLOC. Collective. */
+TESS_API tess_status tess_session_restore(tess_session *session, int64_t interval,
+                                          int64_t channel, const tess_restored *arrays);
+
+/** The header that `tessera image` would write for an image of a kind ("dirty", "psf",
+ *  "model", "residual", "image") and polarisation: cards of 80 characters up to END.
+ *  They belong to the session until the next call of it. TESS_ERR_USAGE as of
+ *  tess_session_image(), and for another kind; TESS_ERR_ALLOC. Collective. */
+TESS_API tess_status tess_session_header(tess_session *session, int64_t interval,
+                                         int64_t channel, const char *kind, int pol,
+                                         const char **header, int64_t *header_bytes);
+
+/** Clean all outputs with the visibilities that the session holds. `image` is an imager
+ *  of tess_image_create() with the options of the session and those of cleaning; it
+ * gets the images, as of tess_image_run(), and its watcher is told. Means over channels
+ * are not made. A session of one process. TESS_ERR_USAGE: no "niter", or an option of
+ * files; errors of tess_image_run(). */
+TESS_API tess_status tess_session_clean(tess_session *session, tess_image *image);
 
 /** Number of segments, spectral windows of each observation, that have channels of the
  *  output; and the k-th of them, or NULL, which belongs to the predictions. */

@@ -475,8 +475,8 @@ static void put_pixels(fitsfile *fits, const tess_image_meta *meta,
     if (some) {
         put_number(fits, "DATAMIN", stats->min, NULL, failed);
         put_number(fits, "DATAMAX", stats->max, NULL, failed);
-    } else { /* there are as many cards in any case, because the length is fixed
-                before the extremes are known */
+    } else if (!isnan(stats->min)) { /* there are as many cards in any case, because the
+                length is fixed before the extremes are known */
         fits_write_comment(fits, "No pixel has a value,", failed);
         fits_write_comment(fits, "so that DATAMIN and DATAMAX are undefined.", failed);
     }

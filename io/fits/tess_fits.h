@@ -213,7 +213,8 @@ void tess_fits_leave(bool root, tess_fits_writing *writing);
 
 /** The cards that such a file's header would have for an image of these extremes,
  *  without checksums, as 80-character cards up to END: `*text` (tess_alloc, caller
- *  frees) of `*bytes`. min > max: no pixel is finite. Local. */
+ *  frees) of `*bytes`. min > max: no pixel is finite; NAN: the header says
+ *  nothing of them. Local. */
 tess_status tess_fits_header_text(const tess_image_meta *meta, bool is_double,
                                   double min, double max, char **text, int64_t *bytes);
 

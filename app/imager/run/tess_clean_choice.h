@@ -51,6 +51,24 @@ typedef struct tess_multithresh_choice {
     const char *needs; /**< an option given that is of use with it alone, or NULL */
 } tess_multithresh_choice;
 
+/** What a minor loop has done, for those who watch. Strings live for the call only. */
+typedef struct tess_clean_told {
+    int64_t interval, channel; /**< −1: channels that are cleaned together */
+    const char *polarisation;  /**< the first of those that are cleaned together */
+    int64_t major;             /**< from 1 */
+    int64_t minor_iterations, iterations; /**< of this minor loop, and of all so far */
+    double peak_start, peak_end, threshold; /**< Jy/beam */
+    double rms_jy, flux_jy; /**< of the residual; of this loop's components */
+    const char *end; /**< why cleaning ends here, like "threshold"; "": it goes on */
+} tess_clean_told;
+
+/** Who is told of each minor loop, on the first rank; a team of threads may call. False
+ *  ends cleaning after this loop. `tell` NULL: nobody. */
+typedef struct tess_clean_watch {
+    bool (*tell)(void *context, const tess_clean_told *told);
+    void *context;
+} tess_clean_watch;
+
 typedef struct tess_clean_choice {
     tess_clean_opts minor; /**< niter 0: nothing is cleaned. The beam is the image's,
                               and scales are in `scale_px` */
@@ -78,6 +96,7 @@ typedef struct tess_clean_choice {
     bool shape_given;         /**< --multiscale-shape */
     tess_join_choice join;
     tess_beam_choice beam;
+    tess_clean_watch watch;
 } tess_clean_choice;
 
 #endif

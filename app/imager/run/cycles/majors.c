@@ -570,6 +570,7 @@ static tess_status clean_one(majors *all, cleaned *group)
             "was before; a smaller --gain or --mgain, a mask, or a larger --size may "
             "help",
             (long long)group->num_majors, of_group(all, group, of, sizeof of));
+    TESS_TRY(majors_tell_watcher(all, group));
 cleanup:
     return status;
 }

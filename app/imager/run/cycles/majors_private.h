@@ -107,6 +107,12 @@ tess_status majors_order_ranks(const image_run *run, tess_comm **slabs);
 /** A fitted beam in pixels. Local. */
 tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam);
 
+/* ---- majors_watch.c ---- */
+
+/** Tell the watcher of the options, if there is one, what the minor loop of a group has
+ * done, and end its cleaning if the watcher says so. Collective. */
+tess_status majors_tell_watcher(const majors *all, cleaned *group);
+
 /* ---- majors_warnings.c ---- */
 
 /** Warn of a user's mask, this rank's rows in host memory, that lets noise be cleaned.

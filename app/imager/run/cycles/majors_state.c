@@ -207,7 +207,7 @@ static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state 
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
         (part.num_bytes > 0) != (group->clean != NULL) || part.num_bytes < 0 ||
-        part.end < 0 || part.end > IMAGE_END_NOTHING)
+        part.end < 0 || part.end >= NUM_IMAGE_ENDS)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
     take_part(&part, group);

@@ -18,7 +18,9 @@ typedef enum image_end {
     IMAGE_END_NEGATIVE,
     IMAGE_END_STALLED,
     IMAGE_END_DIVERGED,
-    IMAGE_END_NOTHING
+    IMAGE_END_NOTHING,
+    IMAGE_END_STOPPED,
+    NUM_IMAGE_ENDS
 } image_end;
 
 /** What is known of one image. All members are doubles, so that ranks can sum arrays of

@@ -34,7 +34,8 @@ static const char *end_text(image_end end)
         [IMAGE_END_NEGATIVE] = "a negative component",
         [IMAGE_END_STALLED] = "a residual that no longer falls",
         [IMAGE_END_DIVERGED] = "divergence",
-        [IMAGE_END_NOTHING] = "an image without anything to clean"};
+        [IMAGE_END_NOTHING] = "an image without anything to clean",
+        [IMAGE_END_STOPPED] = "the caller's word"};
     return text[end];
 }
 

@@ -16,10 +16,9 @@ static tess_status open_output(image_session *session, int64_t k)
     image_run *run = &session->run;
     session_output *output = &session->output[k];
     tess_density *density = NULL;
-    double variance[2 * TESS_MAX_POL];
     const imager_stages no_stages = {.comm = run->comm};
     if (run->outputs.extent[k].num_vis == 0) return TESS_OK;
-    TESS_TRY(image_weighted_data(run, k, &output->data, variance, &density));
+    TESS_TRY(image_weighted_data(run, k, &output->data, output->variance, &density));
     TESS_TRY(visset_create(&run->job, &output->data, false, &no_stages, &output->set));
     if (output->set.over && !output->set.spool)
         TESS_FAIL(TESS_ERR_RESOURCE, "a session cannot take passes over data");
@@ -66,8 +65,9 @@ static tess_status check_opts(const tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE, "a session has the channels of the data: --frame and "
                                   "the options of its axis are for tessera image");
     if (opts->clean.minor.niter > 0)
-        TESS_FAIL(TESS_ERR_USAGE, "a session does not clean: --niter is for tessera "
-                                  "image, and residuals of a model are the session's");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "a session is opened without --niter: it cleans when it "
+                  "is asked to");
 cleanup:
     return status;
 }
@@ -85,8 +85,10 @@ static tess_status open_all(image_session *session)
     TESS_TRY(image_read_and_plan(run, "a session"));
     session->output = tess_alloc_zero(run->outputs.num, sizeof *session->output);
     TESS_TRY(tess_comm_agree(run->comm, session->output ? TESS_OK : TESS_ERR_ALLOC));
-    for (int64_t k = 0; k < run->outputs.num; ++k)
+    for (int64_t k = 0; k < run->outputs.num; ++k) {
+        TESS_TRY(image_share_density(run, k / run->outputs.num_channels));
         TESS_TRY(open_output(session, k));
+    }
     tess_samples_free(&run->all);
     note_facts(session);
 cleanup:

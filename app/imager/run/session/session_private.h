@@ -33,7 +33,11 @@ typedef struct session_predictor {
 /* An output's samples and what was made of them. */
 typedef struct session_output {
     sample_sets data;
-    visset set; /* zeros: there are no visibilities */
+    visset set;                        /* zeros: there are no visibilities */
+    double variance[2 * TESS_MAX_POL]; /* as of image_weighted_data() */
+    bool is_measured;                  /* the rest is known */
+    struct image_found found[TESS_MAX_POL];
+    double weight[2 * TESS_MAX_POL], effective_vis[2 * TESS_MAX_POL];
 } session_output;
 
 struct image_session {

@@ -8,6 +8,7 @@
 #ifndef TESS_IMAGER_SESSION_H
 #define TESS_IMAGER_SESSION_H
 
+#include "tess_fits.h"
 #include "tess_imager.h"
 
 typedef struct image_session image_session;
@@ -114,6 +115,35 @@ tess_status image_session_predict_file(image_session *session, int64_t interval,
 tess_status image_session_read_file(image_session *session, int64_t interval,
                                     int64_t channel, const image_session_file *file,
                                     double *model);
+
+/** The beam that is fitted to the first PSF of an output; zeros: there is none. The
+ *  first call makes the PSF. Errors of image_session_image(). Collective. */
+tess_status image_session_beam(image_session *session, int64_t interval,
+                               int64_t channel, tess_fits_beam *beam);
+
+/** Arrays [num_pol][num_rows][nx] of a restored image. */
+typedef struct session_restored {
+    const double *model, *residual; /**< Jy/pixel, Jy/beam */
+    double *image;                  /**< model ∗ beam + residual */
+} session_restored;
+
+/** Restore an output with `beam`, or with that of the output if it is zeros.
+ *  TESS_ERR_USAGE also where there is none. Collective. */
+tess_status image_session_restore(image_session *session, int64_t interval,
+                                  int64_t channel, const tess_fits_beam *beam,
+                                  const session_restored *arrays);
+
+/** What the header of an image of a kind ("image", "model" ...) and polarisation says.
+ *  Errors of image_session_beam(); TESS_ERR_USAGE for other kinds. Collective. */
+tess_status image_session_meta(image_session *session, int64_t interval,
+                               int64_t channel, const char *kind, int pol,
+                               tess_image_meta *meta);
+
+/** Clean all outputs with opts->clean, on the samples of the session, and give their
+ *  images to opts->take. Other options are the session's. Means over channels are not
+ *  made. TESS_ERR_USAGE: the options say not how to clean, or need files. Collective.
+ */
+tess_status image_session_clean(image_session *session, const tess_image_opts *opts);
 
 void image_predictions_free(image_predictions *predictions); /**< Local. */
 
