@@ -3,9 +3,12 @@
 exceptions, lifetime of the arrays."""
 import gc
 import json
+import logging
 import os
+import pathlib
 import signal
 import sys
+import warnings
 
 import numpy as np
 
@@ -264,6 +267,67 @@ def check_example(suite):
                                 for f in os.listdir(suite.path("tour"))) >= 3)
 
 
+def check_types(suite):
+    """Types of keyword arguments are made of the program's options."""
+    made = run([sys.executable, os.path.join(ROOT, "app", "python", "make_options.py"), BIN,
+                "--check"], 60)
+    suite.true(f"_typed.py has the options of today: {made.err.strip()}", made.status == 0)
+
+
+def check_messages(suite, obs):
+    """Warnings, lines of the log, steps and major cycles come to Python."""
+    call = dict(size=32, scale="12asec", niter=9, nmiter=3, mgain=.3, auto_threshold=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lines, steps, majors = [], [], []
+        handler = logging.Handler()
+        handler.emit = lambda record: lines.append(record.getMessage())
+        logging.getLogger("tessera").addHandler(handler)
+        logging.getLogger("tessera").setLevel(logging.INFO)
+        tessera.show_progress(steps.append)
+        images = tessera.image(obs, each_major=majors.append, **call)
+        tessera.show_progress(False)
+        logging.getLogger("tessera").removeHandler(handler)
+    suite.true("a warning of this line", any(
+        w.category is tessera.TesseraWarning and w.filename == __file__ and
+        "lets noise be cleaned" in str(w.message) for w in caught))
+    suite.true(f"{len(lines)} lines of the log", any(line.startswith("major 1:") for line in lines))
+    suite.true(f"{len(steps)} steps", any(s.label == "cleaning" and s.ends for s in steps))
+    suite.true(f"{len(majors)} major cycles, until {majors[-1].end}",
+               [m.major for m in majors] == list(range(1, len(majors) + 1)) and
+               majors[-1].iterations == images.model.header["NITER"] and
+               [bool(m.end) for m in majors] == [False] * (len(majors) - 1) + [True])
+    stopped = tessera.image(obs, each_major=lambda major: False, **call)
+    suite.equal("False ends cleaning", stopped.model.header["NMAJOR"], 1)
+    try:
+        tessera.image(obs, each_major=lambda major: 1 / 0, **call)
+        raised = None
+    except ZeroDivisionError as error:
+        raised = error
+    suite.true("what a function raises comes out of the call", raised is not None)
+    try:
+        tessera.image(obs + "-none", size=8, scale="12asec")
+    except FileNotFoundError as error:
+        raised = error
+    suite.true(f"a file that is not there: {raised}", isinstance(raised, tessera.FileError))
+
+
+def check_values(suite, obs):
+    """Values of astropy; images as files and as NDData."""
+    from astropy import units
+    from astropy.coordinates import SkyCoord
+    given = tessera.image(pathlib.Path(obs), size=32, scale=12 * units.arcsec,
+                          center=SkyCoord("4h", "-30d"), niter=5, threshold=1 * units.mJy)
+    plain = tessera.image(obs, size=32, scale="12asec", center="60deg,-30deg", niter=5,
+                          threshold="1mJy")
+    suite.true("SkyCoord, Quantity and Path", np.array_equal(given.image.data, plain.image.data))
+    given.image.write_fits(suite.path("written.fits"))
+    with fits.open(suite.path("written.fits")) as file:
+        suite.true("a file of an image", file[0].data.shape == (1, 1, 32, 32) and
+                   file[0].header["BMAJ"] == given.image.header["BMAJ"])
+    suite.equal("NDData has the unit", str(given.image.to_nddata().unit), "Jy / beam")
+
+
 def main():
     suite = Suite("python_images")
     sky, obs = suite.path("sky.csv"), suite.path("obs.uvfits")
@@ -273,6 +337,9 @@ def main():
     check_images(suite, obs)
     check_no_data(suite)
     check_forms(suite, obs)
+    check_types(suite)
+    check_messages(suite, obs)
+    check_values(suite, obs)
     check_subtract(suite, obs)
     check_errors(suite, obs)
     check_checkpoint(suite, obs)

@@ -416,6 +416,48 @@ def check_several(suite, obs):
     suite.true("one of two", np.array_equal(first.dirty(), expected))
 
 
+def check_finish(suite, obs):
+    """Cleaning on the session's visibilities, beams, restored images, headers and files: all as
+    tessera.image() makes them, bit by bit."""
+    options = dict(OPTIONS, reproducible=True, stokes="IQ", channels_out=2, mf_weighting=True)
+    cleaning = dict(niter=40, join_channels=True, join_polarizations=True, fit_spectral_pol=2)
+    own, majors = tessera.image(obs, **options, **cleaning), []
+    with tessera.Session(obs, **options) as session:
+        before = session.dirty(1)
+        images = session.clean(each_major=majors.append, **cleaning)
+        for image in images:
+            like = own.select(kind=image.kind, channel=image.channel,
+                              polarisation=image.polarisation)[0]
+            suite.true(f"{image} is that of tessera.image", np.array_equal(image.data, like.data) and
+                       [k for k in like.header if k not in ("DATE", "HISTORY") and
+                        image.header.get(k) != like.header[k]] == [])
+        suite.true("a function is told of each major cycle",
+                   majors[-1].end == "niter" and majors[-1].iterations == 40)
+        suite.true("and the session is as it was", np.array_equal(session.dirty(1), before))
+        channel = [[i.data.astype(float) for i in own.select(kind=kind, channel=1)]
+                   for kind in ("model", "residual", "image")]
+        restored = session.restore(channel[0], channel[1], channel=1)
+        suite.below("a restored image", np.abs(restored - channel[2]).max(), 1e-6)
+        image = own.select(kind="image", channel=1)[0]
+        suite.true("its beam and header", np.allclose(session.beam(1), image.beam_deg) and
+                   [k for k in image.header if k[:4] not in ("DATE", "HIST", "COMM", "NITE", "NMAJ") and
+                    k[:2] != "CL" and k not in ("BITPIX", "DATAMIN", "DATAMAX") and
+                    session.header("image", 1).get(k) != image.header[k]] == [])
+        suite.true("its WCS", session.wcs.wcs.crval.tolist() == [60, -30])
+        session.write_fits(suite.path("written.fits"), restored[0], channel=1)
+        wide = session.restore(channel[0], channel[1], channel=1, beam="200asec")
+        suite.true("a wider beam", wide.max() > restored.max())
+    suite.true("a file", os.path.getsize(suite.path("written.fits")) > 4 * 96 * 70)
+    for call in (lambda: tessera.Session(obs, niter=3, **OPTIONS),
+                 lambda: tessera.Session(obs, **OPTIONS).clean(),
+                 lambda: tessera.Session(obs, **OPTIONS).header("picture")):
+        try:
+            call()
+            suite.true("is refused", False)
+        except tessera.UsageError as error:
+            suite.true(f"is refused: {error}", True)
+
+
 def main():
     suite = Suite("python_session")
     sky = write_sky(suite.path("sky.csv"), [
@@ -434,6 +476,7 @@ def main():
         suite.path("other.uvfits"), sky, duration="4min", integration="60s",
         pol="XX,XY,YX,YY", start="2026-01-02T03:00:00"))
     check_single_hands(suite, sky)
+    check_finish(suite, obs)
     check_errors(suite, obs)
     check_several(suite, obs)
     check_threads(suite, obs)

@@ -151,9 +151,11 @@ def check_types(suite, fresh, obs, given):
     wrong = suite.path("wrong.py")
     with open(wrong, "w") as file:
         file.write("import tessera\ntessera.info(3)\ntessera.image('a', size=8)\n"
-                   "tessera.wgridder.vis2dirty(uvw=1)\nn: int = tessera.library_version()\n")
+                   "tessera.wgridder.vis2dirty(uvw=1)\nn: int = tessera.library_version()\n"
+                   "tessera.image('a', size=8, scale=1.0, nitr=3)\n"
+                   "tessera.casa.tclean('a', imsiez=3)\nimport tessera.casa\n")
     result = fresh.run(["-m", "mypy", "--strict", cache, wrong], 300)
-    for line in (2, 3, 4, 5):
+    for line in (2, 3, 4, 5, 6, 7):
         suite.true(f"mypy finds the mistake in line {line}",
                    f"wrong.py:{line}: error" in result.out)
     result = fresh.run([script, obs], 120, **given)
@@ -162,7 +164,7 @@ def check_types(suite, fresh, obs, given):
 
 def check_tests(suite, fresh, given):
     """The other tests of this folder."""
-    for name in ("wgridder", "images", "commands", "session"):
+    for name in ("wgridder", "images", "commands", "session", "casa"):
         result = fresh.run([os.path.join(HERE, f"{name}.py")], 300, TESS_TEST_INSTALLED="1",
                            TESS_WORK=suite.path(f"work-{name}"), TESS_BIN=BIN, **given)
         last = result.out.strip().splitlines()[-1:] if result.out else []

@@ -11,17 +11,19 @@ All errors of the library are `tessera.Error`, which is a RuntimeError, and also
 one of ValueError, TypeError, OSError and MemoryError.
 """
 from . import wgridder
-from ._library import (ArrayTypeError, Error, FileError, InputError, ResourceError,
-                       UsageError, library as _loaded)
+from ._library import (ArrayTypeError, Error, FileError, InputError, NotFoundError,
+                       ResourceError, StoppedError, UsageError, library as _loaded)
+from ._messages import Step, TesseraWarning, show_progress
 from ._version import VERSION as __version__
 from .commands import Prediction, Predictions, info, predict, simulate
-from .imager import Image, Images, image
+from .imager import Image, Images, Major, image
 from .session import Session, Weights
 
 __all__ = ["wgridder", "image", "Image", "Images", "Session", "Weights", "predict",
            "Prediction", "Predictions", "info", "simulate", "Error", "UsageError",
-           "ArrayTypeError", "InputError", "FileError", "ResourceError", "library_version",
-           "release_memory", "__version__"]
+           "ArrayTypeError", "InputError", "FileError", "NotFoundError", "ResourceError",
+           "StoppedError", "Major", "Step", "TesseraWarning", "show_progress",
+           "library_version", "release_memory", "__version__"]
 
 
 def release_memory() -> int:

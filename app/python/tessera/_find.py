@@ -11,7 +11,8 @@ import subprocess
 import sys
 
 # What this module calls and earlier libraries of the series lack.
-_NEEDED = ("tess_command_create", "tess_image_subtract")
+_NEEDED = ("tess_command_create", "tess_image_subtract", "tess_take_messages",
+           "tess_session_clean")
 
 
 def _candidates(name: str) -> list[str]:

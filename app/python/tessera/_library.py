@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import operator
 import os
-from typing import Any
+from typing import Any, Callable
 
 from ._find import load
 from ._version import VERSION
@@ -31,6 +32,14 @@ class FileError(Error, OSError):
     """A file cannot be read or written."""
 
 
+class NotFoundError(FileError, FileNotFoundError):
+    """A file that is to be read is not there."""
+
+
+class StoppedError(Error):
+    """A run was stopped at a checkpoint; the same call with resume=True goes on."""
+
+
 class ResourceError(Error, MemoryError):
     """Memory, or a device, is not there."""
 
@@ -38,7 +47,7 @@ class ResourceError(Error, MemoryError):
 # tess_status of tess_api.h
 _OK, _INTERNAL, _USAGE, _INPUT, _IO, _ALLOC, _RESOURCE, _DIFFERENT, _STOPPED, _PEER = range(10)
 _ERRORS = {_USAGE: UsageError, _INPUT: InputError, _IO: FileError, _ALLOC: ResourceError,
-           _RESOURCE: ResourceError}
+           _RESOURCE: ResourceError, _STOPPED: StoppedError}
 
 c_i64, c_f64, c_bool, c_int = (ctypes.c_int64, ctypes.c_double, ctypes.c_bool,
                                ctypes.c_int)
@@ -109,9 +118,26 @@ class SessionInfo(ctypes.Structure):
                 ("is_double", c_bool)]
 
 
+class Major(ctypes.Structure):
+    """tess_major"""
+    _fields_ = [("interval", c_i64), ("channel", c_i64), ("polarisation", ctypes.c_char_p),
+                ("major", c_i64), ("minor_iterations", c_i64), ("iterations", c_i64),
+                ("peak_start", c_f64), ("peak_end", c_f64), ("threshold", c_f64),
+                ("rms", c_f64), ("flux_jy", c_f64), ("end", ctypes.c_char_p)]
+
+
+Watcher = ctypes.CFUNCTYPE(c_bool, ctypes.c_void_p, ctypes.POINTER(Major))
+
+
 class SessionWeights(ctypes.Structure):
     """tess_session_weights"""
     _fields_ = [("sum", c_f64), ("freq_hz", c_f64), ("num_vis", c_i64)]
+
+
+class Restored(ctypes.Structure):
+    """tess_restored"""
+    _fields_ = [("model", ctypes.c_void_p), ("residual", ctypes.c_void_p),
+                ("image", ctypes.c_void_p), ("beam_rad", c_f64 * 3)]
 
 
 class ModelFile(ctypes.Structure):
@@ -154,6 +180,8 @@ library.tess_image_destroy.argtypes = [ctypes.c_void_p]
 library.tess_image_destroy.restype = None
 library.tess_image_subtract.argtypes = [ctypes.c_void_p, _P(Model)]
 library.tess_image_subtract.restype = None
+library.tess_image_watch.argtypes = [ctypes.c_void_p, Watcher, ctypes.c_void_p]
+library.tess_image_watch.restype = None
 
 library.tess_session_create.argtypes = [_P(ctypes.c_void_p)]
 library.tess_session_set.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
@@ -166,6 +194,11 @@ library.tess_session_weights_of.argtypes = [ctypes.c_void_p, c_i64, c_i64, c_int
                                             _P(SessionWeights)]
 library.tess_session_image.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
                                        ctypes.c_void_p, ctypes.c_void_p]
+library.tess_session_beam.argtypes = [ctypes.c_void_p, c_i64, c_i64, c_f64 * 3]
+library.tess_session_restore.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(Restored)]
+library.tess_session_header.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_char_p, c_int,
+                                        _P(ctypes.c_void_p), _P(c_i64)]
+library.tess_session_clean.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 library.tess_session_predict.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
                                          _P(ctypes.c_void_p)]
 library.tess_session_image_file.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(ModelFile),
@@ -199,10 +232,20 @@ library.tess_command_destroy.restype = None
 
 
 def check(status: int) -> None:
-    """Raise the exception of a failed call."""
-    if status != _OK:
-        message = library.tess_last_error().decode(errors="replace")
-        raise _ERRORS.get(status, Error)(message)
+    """Raise the exception of a failed call, and issue the warnings of any."""
+    message = "" if status == _OK else library.tess_last_error().decode(errors="replace")
+    for call in after_calls:
+        call()
+    if status == _OK:
+        return
+    kind = _ERRORS.get(status, Error)
+    if kind is FileError and message.endswith(os.strerror(errno.ENOENT)):
+        kind = NotFoundError
+    raise kind(message)
+
+
+# What other parts of the module do after each call of the library.
+after_calls: list[Callable[[], None]] = []
 
 
 # What ctypes would cut without a word: integers to their last bits, texts at a NUL.

@@ -24,14 +24,34 @@ def text_of(name: str, value: Any) -> Optional[str]:
         return None
     if isinstance(value, (str, bytes, os.PathLike)):
         return os.fsdecode(value)
-    if name == "scale":
-        unit = getattr(value, "to_value", None)  # an astropy Quantity, or radians
-        return f"{float(unit('rad') if unit else value)!r}rad"
+    sky = getattr(value, "icrs", None)  # an astropy SkyCoord
+    if sky is not None:
+        return f"{float(sky.ra.deg)!r}deg,{float(sky.dec.deg)!r}deg"
+    if hasattr(value, "to_value"):
+        return _quantity(name, value)
+    if name == "scale":  # radians
+        return f"{float(value)!r}rad"
     if isinstance(value, (tuple, list)):
         return ",".join(str(text_of(name, v)) for v in value)
     if isinstance(value, float):
         return repr(float(value))
     return str(value)
+
+
+# Units of astropy in which options are given, with the words of the command line.
+_UNITS = (("rad", "rad"), ("Jy", "Jy"), ("Jy / beam", "Jy"), ("Hz", "Hz"), ("km / s", "km/s"),
+          ("s", "s"), ("m", ""), ("", ""))
+
+
+def _quantity(name: str, value: Any) -> str:
+    """An astropy Quantity as the command line has it."""
+    for unit, word in _UNITS:
+        try:
+            return f"{float(value.to_value(unit))!r}{word}"
+        except ValueError:  # UnitConversionError
+            continue
+    raise lib.UsageError(f"{name}: {value} has no unit that options have: an angle, a flux, a "
+                         "frequency, a velocity, a time or a length")
 
 
 class Call:
@@ -52,7 +72,7 @@ class Call:
     def set_all(self, options: dict[str, Any]) -> None:
         """Options as Python names them; None and False leave one out."""
         for key, value in options.items():
-            name = key.replace("_", "-")
+            name = key.rstrip("_").replace("_", "-")  # continue_ is Python's spelling
             if value is None or value is False or (isinstance(value, np.bool_) and
                                                    not value):
                 continue

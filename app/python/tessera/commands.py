@@ -3,13 +3,18 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._options import Angle, Call, Option, Path, array_of, is_path, model_of
+from ._options import Angle, Call, Path, array_of, is_path, model_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._typed import PredictOptions, SimulateOptions
 
 __all__ = ["predict", "info", "simulate", "Prediction", "Predictions"]
 
@@ -93,7 +98,7 @@ class Predictions(list[Prediction]):
 
 def predict(obs: Path, *, model: Union[Path, npt.ArrayLike], scale: Optional[Angle] = None,
             output: Optional[Path] = None, column: Optional[str] = None,
-            **options: Option) -> Predictions:
+            **options: Unpack[PredictOptions]) -> Predictions:
     """Predict the visibilities of a model image, for every row of an observation.
 
     Parameters
@@ -192,7 +197,8 @@ def info(obs: Path, *, field: Union[None, str, int] = None,
 
 
 def simulate(output: Path, *, layout: Path, sky: Path, ra: str, dec: str, duration: str,
-             freq: str, autocorrelations: bool = False, **options: Option) -> str:
+             freq: str, autocorrelations: bool = False,
+             **options: Unpack[SimulateOptions]) -> str:
     """Make an observation of a sky model: visibilities by the direct sum, in double
     precision, with noise if asked for.
 

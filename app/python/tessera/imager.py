@@ -3,16 +3,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._options import Angle, Call, Option, Path, array_of, is_path, model_of
+from ._options import Angle, Call, Path, array_of, is_path, model_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-__all__ = ["image", "Image", "Images"]
+    from ._typed import ImageOptions
+
+__all__ = ["image", "Image", "Images", "Major"]
 
 # Keywords of a FITS header that place pixels on the sky.
 _WCS_KEYS = ("CTYPE", "CRPIX", "CRVAL", "CDELT", "CUNIT")
@@ -20,16 +24,78 @@ _WCS_ALONE = ("NAXIS", "LONPOLE", "LATPOLE", "RADESYS", "EQUINOX", "SPECSYS", "B
               "BMAJ", "BMIN", "BPA")
 
 
-class _Run(Call):
+class Major(NamedTuple):
+    """What a minor loop of cleaning has done.
+
+    Attributes
+    ----------
+    interval, channel : of the image; channel is None for channels that are cleaned together
+    polarisation : the first of those that are cleaned together
+    major : number of the major iteration, from 1
+    minor_iterations, iterations : of this minor loop, and of all so far
+    peak_start, peak, threshold : largest residual before the loop and after it, and the value
+        at which the loop ends, in Jy/beam
+    rms : of the residual at the end of the loop
+    flux : of the loop's components, in Jy
+    end : why cleaning ends here: "threshold", "niter", "nmiter", "mask-nmiter", "negative",
+        "stalled", "diverged", "nothing"; "" where it goes on
+    """
+    interval: int
+    channel: Optional[int]
+    polarisation: str
+    major: int
+    minor_iterations: int
+    iterations: int
+    peak_start: float
+    peak: float
+    threshold: float
+    rms: float
+    flux: float
+    end: str
+
+
+# Is called with a Major; False ends the cleaning of these images.
+EachMajor = Callable[[Major], Any]
+
+
+class Run(Call):
     """Owner of the library's imager, which owns the pixels."""
 
     def __init__(self) -> None:
         library = lib.library
         super().__init__(library.tess_image_create, library.tess_image_set,
                          library.tess_image_destroy)
+        self._raised: list[BaseException] = []
+
+    def watch(self, each_major: Optional[EachMajor]) -> None:
+        """Call a function after each minor loop. What it raises ends cleaning, and the call."""
+        if each_major is None:
+            return
+        call = each_major
+
+        def tell(_: Any, told: Any) -> bool:
+            major = told.contents
+            try:
+                return call(Major(
+                    major.interval, None if major.channel < 0 else major.channel,
+                    major.polarisation.decode(), major.major, major.minor_iterations,
+                    major.iterations, major.peak_start, major.peak_end, major.threshold,
+                    major.rms, major.flux_jy, major.end.decode())) is not False
+            except BaseException as error:  # cannot pass through the library
+                self._raised.append(error)
+                return False
+
+        lib.library.tess_image_watch(self.handle, self.hold(lib.Watcher(tell)), None)
 
     def run(self) -> None:
-        lib.check(lib.library.tess_image_run(self.handle))
+        self.finish(lib.library.tess_image_run(self.handle))
+
+    def finish(self, status: int) -> None:
+        """Raise what a watcher has raised, or what the library says."""
+        raised, self._raised = self._raised, []
+        if raised:
+            raise raised[0]
+        lib.check(status)
 
     def images(self) -> Images:
         count = lib.library.tess_image_count(self.handle)
@@ -37,7 +103,7 @@ class _Run(Call):
                       for k in range(count))
 
 
-def _cards(text: str) -> dict[str, Any]:
+def cards_of(text: str) -> dict[str, Any]:
     """A dict of a FITS header's value cards, for where astropy is not installed."""
     found: dict[str, Any] = {}
     for at in range(0, len(text), 80):
@@ -59,6 +125,56 @@ def _cards(text: str) -> dict[str, Any]:
             whole = value.lstrip("+-").isdigit()
             found[card[:8].strip()] = int(value) if whole else number
     return found
+
+
+def header_of(cards: str) -> Any:
+    """astropy.io.fits.Header, or a dict without astropy."""
+    try:
+        from astropy.io import fits
+    except ImportError:
+        return cards_of(cards)
+    return fits.Header.fromstring(cards)
+
+
+def write_fits(path: Path, pixels: npt.NDArray[Any], cards: str, overwrite: bool) -> None:
+    """Write pixels (ny, nx) with the axes of frequency and Stokes that the header has.
+
+    Raises
+    ------
+    UsageError : astropy is not installed
+    FileError : the file is there already, or cannot be written
+    """
+    try:
+        from astropy.io import fits
+    except ImportError:
+        raise lib.UsageError("files are written by astropy, which is not installed; name an "
+                             "output instead") from None
+    header = fits.Header.fromstring(cards)
+    axes = (1,) * (header["NAXIS"] - 2) + pixels.shape[-2:]
+    file = fits.PrimaryHDU(np.asarray(pixels).reshape(axes), header)
+    try:
+        file.writeto(os.fsdecode(path), overwrite=overwrite)
+    except OSError as error:
+        raise lib.FileError(f"{os.fsdecode(path)}: {error.strerror or error}") from None
+
+
+def nddata_of(pixels: npt.NDArray[Any], cards: str) -> Any:
+    from astropy.nddata import CCDData
+    from astropy.wcs import WCS
+    header = header_of(cards)
+    return CCDData(pixels, unit=header["BUNIT"].replace("JY", "Jy"), meta=header,
+                   wcs=WCS(header).celestial)
+
+
+def xarray_of(pixels: npt.NDArray[Any], cards: str) -> Any:
+    import xarray
+    header = cards_of(cards)
+    places = {name: np.deg2rad(header[f"CDELT{axis}"]) *
+              (np.arange(size) + 1 - header[f"CRPIX{axis}"])
+              for name, axis, size in (("l", 1, pixels.shape[-1]), ("m", 2, pixels.shape[-2]))}
+    return xarray.DataArray(pixels, dims=("m", "l"), coords=places, name=header.get("BTYPE"),
+                            attrs={k: v for k, v in header.items() if k not in
+                                   ("SIMPLE", "BITPIX", "EXTEND")})
 
 
 class Image:
@@ -111,16 +227,25 @@ class Image:
 
     @property
     def header(self) -> Any:
-        try:
-            from astropy.io import fits
-        except ImportError:
-            return _cards(self._header)
-        return fits.Header.fromstring(self._header)
+        return header_of(self._header)
 
     @property
     def wcs(self) -> dict[str, Any]:
-        return {key: value for key, value in _cards(self._header).items()
+        return {key: value for key, value in cards_of(self._header).items()
                 if key in _WCS_ALONE or key[:5] in _WCS_KEYS or key[:5] == "NAXIS"}
+
+    def write_fits(self, path: Path, overwrite: bool = False) -> None:
+        """Write the image with its header, by astropy."""
+        write_fits(path, self.data, self._header, overwrite)
+
+    def to_nddata(self) -> Any:
+        """The image as astropy.nddata.CCDData, with its unit and its WCS."""
+        return nddata_of(self.data, self._header)
+
+    def to_xarray(self) -> Any:
+        """The image as xarray.DataArray: dimensions (m, l), which are direction cosines, and
+        attributes of the header's keywords."""
+        return xarray_of(self.data, self._header)
 
     def celestial(self) -> Any:
         """astropy.wcs.WCS of the two celestial axes, for plots and positions."""
@@ -176,7 +301,8 @@ class Images(list[Image]):
 
 def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[int]],
           scale: Angle, subtract: Union[None, Path, npt.ArrayLike] = None,
-          **options: Option) -> Images:
+          each_major: Optional[EachMajor] = None,
+          **options: Unpack[ImageOptions]) -> Images:
     """Make images of observations: dirty images and point spread functions and, with
     niter=N, models, residuals and restored images.
 
@@ -193,6 +319,10 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
         of the image's size of pixel: row 0 is South, column 0 East, pixel [ny//2, nx//2]
         is the phase centre. The planes of a third axis are Stokes I, Q, U, V in this
         order, as many of them as there are. Pixels that are not finite count as 0.
+    each_major : function, optional
+        is called with a Major after each minor loop of cleaning; if it returns False, the
+        cleaning of these images ends, and they are restored with what has been found. It may
+        be called by several threads, and must not call tessera itself.
     **options
         those of `tessera image --help` by their long names, - written as _:
         weight="briggs:0" (the default; "natural", "uniform"), stokes="IQUV",
@@ -220,7 +350,7 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
     >>> images = tessera.image("obs.ms", size=2048, scale="1.5asec")   # doctest: +SKIP
     >>> images.dirty.data.max(), images.dirty.beam_deg                 # doctest: +SKIP
     """
-    run = _Run()
+    run = Run()
     paths: Sequence[Any] = [obs] if isinstance(obs, (str, bytes, os.PathLike)) else list(obs)
     for path in paths:
         run.set("obs", os.fsdecode(path))
@@ -229,5 +359,6 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
         run.set_all(dict(subtract=subtract))
     elif subtract is not None:
         lib.library.tess_image_subtract(run.handle, model_of(subtract, None, run))
+    run.watch(each_major)
     run.run()
     return run.images()

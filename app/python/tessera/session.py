@@ -6,14 +6,20 @@ import ctypes
 import os
 import threading
 from types import TracebackType
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._options import Angle, Call, Option, Path, is_path
+from ._options import Angle, Call, Path, is_path, text_of
 from .commands import Prediction, Predictions
+from .imager import EachMajor, Images, Run, header_of, write_fits
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._typed import ImageOptions
 
 __all__ = ["Session", "Weights"]
 
@@ -60,6 +66,33 @@ def _output_of(interval: int, channel: int) -> tuple[int, int]:
     return lib.whole("interval", interval), lib.whole("channel", channel)
 
 
+_DEGREES = {"deg": 1.0, "amin": 1 / 60, "asec": 1 / 3600, "mas": 1 / 3.6e6,
+            "uas": 1 / 3.6e9, "rad": 180 / np.pi}
+
+
+def _degrees(value: Any) -> float:
+    if isinstance(value, (int, float)):
+        return float(value)
+    text = str(text_of("beam", value))
+    for unit, factor in sorted(_DEGREES.items(), key=lambda item: -len(item[0])):
+        if text.endswith(unit):
+            try:
+                return float(text[:-len(unit)]) * factor
+            except ValueError:
+                break
+    raise lib.UsageError(f"beam: {value!r} is no angle, like 6asec")
+
+
+def _beam_rad(beam: Any) -> list[float]:
+    """FWHM of both axes and position angle; zeros: that of the output."""
+    if beam is None:
+        return [0.0, 0.0, 0.0]
+    parts = list(beam) if isinstance(beam, (tuple, list)) else [beam, beam, 0.0]
+    if len(parts) != 3:
+        raise lib.UsageError(f"beam: {beam!r} is no size, and not (major, minor, angle)")
+    return [float(np.deg2rad(_degrees(part))) for part in parts]
+
+
 class Session:
     """Observations that are read, weighted and sorted once, and imaged as often as asked:
     what a deconvolution of your own calls.
@@ -92,7 +125,7 @@ class Session:
 
     def __init__(self, obs: Union[Path, Sequence[Path]], *,
                  size: Union[int, str, Sequence[int]], scale: Angle,
-                 **options: Option) -> None:
+                 **options: Unpack[ImageOptions]) -> None:
         library = lib.library
         self._lock, self._process = threading.RLock(), os.getpid()
         self._call: Optional[Call] = Call(library.tess_session_create,
@@ -100,9 +133,11 @@ class Session:
                                           library.tess_session_destroy)
         paths: Sequence[Any] = ([obs] if isinstance(obs, (str, bytes, os.PathLike))
                                 else list(obs))
-        for path in paths:
-            self._call.set("obs", os.fsdecode(path))
-        self._call.set_all(dict(size=size, scale=scale, **options))
+        self._paths = [os.fsdecode(path) for path in paths]
+        self._options: dict[str, Any] = dict(size=size, scale=scale, **options)
+        for path in self._paths:
+            self._call.set("obs", path)
+        self._call.set_all(self._options)
         lib.check(library.tess_session_open(self._call.handle))
         info = library.tess_session_info_of(self._call.handle).contents
         self.num_intervals: int = info.num_intervals
@@ -241,6 +276,114 @@ class Session:
             lib.check(lib.library.tess_session_read_model(
                 handle, *output, ctypes.byref(file), pixels.ctypes.data))
         return pixels
+
+    def beam(self, channel: int = 0, interval: int = 0
+             ) -> Optional[tuple[float, float, float]]:
+        """The beam that is fitted to the PSF of an output: FWHM of both axes and position
+        angle from North through East, in degrees; None where none can be fitted. The first
+        call makes the PSF."""
+        beam = (lib.c_f64 * 3)()
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_beam(handle, *_output_of(interval, channel),
+                                                    beam))
+        major, minor, angle = (float(np.rad2deg(b)) for b in beam)
+        return (major, minor, angle) if major > 0 else None
+
+    def restore(self, model: npt.ArrayLike, residual: Optional[npt.ArrayLike] = None,
+                channel: int = 0, interval: int = 0,
+                beam: Union[None, Angle, Sequence[Any]] = None) -> npt.NDArray[np.float64]:
+        """The restored image in Jy/beam: the model, convolved with a beam, plus a residual.
+
+        Parameters
+        ----------
+        model : array of the session's shape, in Jy/pixel
+        residual : array of the session's shape, in Jy/beam, optional
+            default: self.residual(model)
+        beam : (major, minor, position angle) or a circular beam's FWHM, optional
+            degrees, or texts like "6asec", or astropy Quantities; default: self.beam()
+        """
+        pixels = self._pixels(model)
+        rest = self.residual(pixels, channel, interval) if residual is None else \
+            self._pixels(residual)
+        restored = np.empty(self.shape)
+        arrays = lib.Restored(pixels.ctypes.data, rest.ctypes.data, restored.ctypes.data)
+        arrays.beam_rad[:] = _beam_rad(beam)
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_restore(
+                handle, *_output_of(interval, channel), ctypes.byref(arrays)))
+        return restored
+
+    def _cards(self, kind: str, channel: int, interval: int, polarisation: int) -> str:
+        header, size = ctypes.c_void_p(), lib.c_i64()
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_header(
+                handle, *_output_of(interval, channel), lib.text("kind", kind),
+                lib.whole("polarisation", polarisation, 32), ctypes.byref(header),
+                ctypes.byref(size)))
+            return ctypes.string_at(header, size.value).decode("ascii")
+
+    def header(self, kind: str = "image", channel: int = 0, interval: int = 0,
+               polarisation: int = 0) -> Any:
+        """The header that `tessera.image` would give an image of this kind, "dirty", "psf",
+        "model", "residual" or "image": astropy.io.fits.Header, or a dict without astropy."""
+        return header_of(self._cards(kind, channel, interval, polarisation))
+
+    @property
+    def wcs(self) -> Any:
+        """astropy.wcs.WCS of the two celestial axes, for plots and positions.
+
+        Raises
+        ------
+        ImportError : astropy is not installed
+        """
+        from astropy.wcs import WCS
+        return WCS(self.header("dirty")).celestial
+
+    def write_fits(self, path: Path, image: npt.ArrayLike, kind: str = "image",
+                   channel: int = 0, interval: int = 0, polarisation: int = 0,
+                   overwrite: bool = False) -> None:
+        """Write an image (ny, nx) of the session with the header of its kind, by astropy.
+
+        Raises
+        ------
+        tessera.UsageError : it has another shape; astropy is not installed
+        tessera.FileError : the file is there already, or cannot be written
+        """
+        pixels = np.asarray(image)
+        if pixels.shape != self.shape[-2:]:
+            raise lib.UsageError(f"the image has shape {pixels.shape}, and not "
+                                 f"{self.shape[-2:]}; write each polarisation by itself")
+        write_fits(path, pixels, self._cards(kind, channel, interval, polarisation), overwrite)
+
+    def clean(self, *, each_major: Optional[EachMajor] = None,
+              **options: Unpack[ImageOptions]) -> Images:
+        """Clean all outputs, on the visibilities that the session holds.
+
+        Parameters
+        ----------
+        each_major : function, optional
+            is called with a tessera.Major after each minor loop; if it returns False, cleaning
+            ends, and the images are restored with what has been found. It must not call
+            tessera itself.
+        **options
+            those of `tessera.image` for cleaning and restoring: niter=10000, which is needed,
+            auto_threshold=3, auto_mask=5, threshold="1mJy", mgain=0.8, multiscale=True, fits_mask="mask.fits",
+            beam_size="6asec", ... Other options stay those of the session.
+
+        Returns
+        -------
+        Images
+            `.image`, `.model`, `.residual`, `.dirty`, `.psf` and `.select(...)`, as of
+            `tessera.image`; means over channels are not made
+        """
+        run = Run()
+        for path in self._paths:
+            run.set("obs", path)
+        run.set_all({**self._options, **options})
+        run.watch(each_major)
+        with self._turn() as handle:
+            run.finish(lib.library.tess_session_clean(handle, run.handle))
+        return run.images()
 
     def weights(self, channel: int = 0, interval: int = 0, polarisation: int = 0) -> Weights:
         """What an output is made of, for one of its polarisations."""
