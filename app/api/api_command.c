@@ -8,6 +8,7 @@
 #include "api_calls.h"
 #include "api_options.h"
 #include "tess_mem.h"
+#include "tess_print.h"
 #include "tess_subcommands.h"
 #include "tessera/tess_command.h"
 
@@ -22,8 +23,9 @@ typedef struct held_segment {
 } held_segment;
 
 struct tess_command {
-    tess_status (*run)(tess_command *command, tess_comm *comm, int argc, char **argv);
     const char *name;
+    tess_status (*run)(tess_command *command, tess_comm *comm, int argc, char **argv);
+    tess_status (*call)(tess_comm *comm, int argc, char **argv); /* run_printing's */
     api_options options;
     const tess_model *model; /* the caller's, or NULL */
     char *text;              /* from open_memstream, or NULL */
@@ -162,20 +164,51 @@ cleanup:
     return status;
 }
 
+/* ---- restore, draw, compare, stats, plan ---- */
+
+/* Runs a command of the program, and keeps what it prints. */
+static tess_status run_printing(tess_command *command, tess_comm *comm, int argc,
+                                char **argv)
+{
+    tess_status status = TESS_OK;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&command->text, &bytes);
+    if (!out) TESS_FAIL(TESS_ERR_ALLOC, "text");
+    tess_print_to(out);
+    status = command->call(comm, argc, argv);
+    tess_print_to(NULL);
+    if (fclose(out) != 0 && status == TESS_OK) TESS_FAIL(TESS_ERR_ALLOC, "text");
+cleanup:
+    return status;
+}
+
 /* ---- what the header declares ---- */
 
 tess_status tess_command_create(const char *name, tess_command **command)
 {
+#define PRINTS(command, of_files)                                                      \
+    {                                                                                  \
+        .name = #command, .run = run_printing, .call = tess_cmd_##command,             \
+        .options.has_files = of_files                                                  \
+    }
     static const tess_command known[] = {{.name = "predict", .run = run_predict},
                                          {.name = "simulate", .run = run_simulate},
-                                         {.name = "info", .run = run_info}};
+                                         {.name = "info", .run = run_info},
+                                         PRINTS(restore, true),
+                                         PRINTS(draw, true),
+                                         PRINTS(compare, true),
+                                         PRINTS(stats, true),
+                                         PRINTS(plan, false)};
+#undef PRINTS
     tess_status status = api_call_begin();
     const tess_command *found = NULL;
     if (status != TESS_OK) return status;
     for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
         if (name && strcmp(name, known[k].name) == 0) found = &known[k];
     if (!found)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is none of predict, simulate, info",
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "'%s' is none of predict, simulate, info, restore, draw, compare, "
+                  "stats, plan",
                   name ? name : "");
     tess_command *made = tess_alloc(1, sizeof *made);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "command");

@@ -59,7 +59,7 @@ tess_status api_options_set(api_options *options, const char *name, const char *
     tess_status status = TESS_OK;
     if (!name) TESS_FAIL(TESS_ERR_USAGE, "option without a name");
     if (!value) value = "";
-    if (strcmp(name, "obs") == 0) {
+    if (strcmp(name, options->has_files ? "file" : "obs") == 0) {
         TESS_TRY(add_text(&options->obs, value));
         goto cleanup;
     }

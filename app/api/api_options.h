@@ -5,6 +5,7 @@
 #ifndef TESS_API_OPTIONS_H
 #define TESS_API_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "tess_fits.h"
@@ -23,6 +24,8 @@ void api_texts_free(api_texts *list);
 typedef struct api_options {
     api_texts names, values; /**< a value "" belongs to a switch */
     api_texts obs;
+    bool has_files; /* what has no name on the command line is set as "file", not "obs"
+                     */
     char *log;
 } api_options;
 

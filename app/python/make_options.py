@@ -1,4 +1,4 @@
-"""Writes tessera/_typed.py: the options of `tessera image`, `predict` and `simulate` as types of
+"""Writes tessera/_typed.py: the options of `tessera image`, `predict` and others as types of
 keyword arguments, so that editors complete them, and mypy finds those that are not there.
 
     python app/python/make_options.py TESSERA [--check]
@@ -19,6 +19,7 @@ LEFT_OUT = {"config", "quiet", "verbose", "help", "help-all", "version", "usage"
             "obs"}
 OWN = {"image": {"size", "scale", "subtract"},
        "predict": {"model", "scale", "output", "column"},
+       "restore": {"output"}, "draw": {"output"}, "plan": {"size", "scale"},
        "simulate": {"output", "layout", "sky", "ra", "dec", "duration", "freq",
                     "autocorrelations"}}
 # Types by the word that the help has for a value.
@@ -44,7 +45,8 @@ def options_of(program, command):
     found = {}
     for line in text.splitlines():
         match = OPTION.match(line)
-        if match and match.group(1) not in LEFT_OUT | OWN[command]:
+        left_out = (LEFT_OUT - ({"obs"} if command == "draw" else set())) | OWN[command]
+        if match and match.group(1) not in left_out:
             found.setdefault(match.group(1), match.group(2))  # examples come later
     return sorted(found.items())
 

@@ -1,6 +1,7 @@
 /** @file tess_command.h
- *  The commands `tessera predict`, `simulate` and `info` within a program, with their
- *  options by name as tess_images.h has those of `tessera image`.
+ *  The commands `tessera predict`, `simulate`, `info`, `restore`, `draw`, `compare`,
+ *  `stats` and `plan` within a program, with their options by name as tess_images.h has
+ * those of `tessera image`.
  *
  *      tess_command *command = NULL;
  *      tess_command_create("predict", &command);
@@ -43,15 +44,16 @@ typedef struct tess_predicted {
     const char *const *corr;  /**< [num_corr] "XX", "RR", "I" ... */
 } tess_predicted;
 
-/** A command without options: "predict", "simulate" or "info". Free it with
+/** A command without options: its name is that of the program's. Free it with
  *  tess_command_destroy(). Errors: TESS_ERR_USAGE (another name), TESS_ERR_ALLOC. */
 TESS_API tess_status tess_command_create(const char *name, tess_command **command);
 
 /** Set an option by its long name without dashes ("model", "chan-width"; see
  *  tessera predict --help); `value` is NULL for a switch ("overwrite"). "obs" names the
- *  observation. A name given again replaces the earlier value. "log" is "quiet" (the
- *  default), "info" or "debug": what is shown on stderr. Names and values are checked
- *  by tess_command_run(). Errors: TESS_ERR_ALLOC. */
+ *  observation; of restore, draw, compare and stats "file" names the files of the
+ * command line, one after the other. A name given again replaces the earlier value.
+ * "log" is "quiet" (the default), "info" or "debug": what is shown on stderr. Names and
+ * values are checked by tess_command_run(). Errors: TESS_ERR_ALLOC. */
 TESS_API tess_status tess_command_set(tess_command *command, const char *name,
                                       const char *value);
 
@@ -64,12 +66,16 @@ TESS_API void tess_command_model(tess_command *command, const tess_model *model)
  *    predict   writes the "output" or the "column"; without either keeps the
  *              visibilities for tess_command_predicted();
  *    simulate  writes the "output";
- *    info      keeps a description for tess_command_text().
- *  Errors as the manual's table of exit statuses: TESS_ERR_USAGE (option),
- *  TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC, TESS_ERR_RESOURCE. */
+ *    info      keeps a description for tess_command_text();
+ *    restore, draw   write the "output";
+ *    compare, stats, plan   keep what the program prints for tess_command_text().
+ * Images that differ are TESS_ERR_DIFFERENT. Errors as the manual's table of exit
+ * statuses: TESS_ERR_USAGE (option), TESS_ERR_INPUT, TESS_ERR_IO, TESS_ERR_ALLOC,
+ * TESS_ERR_RESOURCE. */
 TESS_API tess_status tess_command_run(tess_command *command);
 
-/** info: what `tessera info --json` prints; "" before a run and for other commands.
+/** What `tessera info --json`, `compare`, `stats` or `plan` prints; "" before a run and
+ *  for other commands.
  *  Valid until the next run or destroy. */
 TESS_API const char *tess_command_text(const tess_command *command);
 

@@ -269,6 +269,29 @@ def check_quiet(suite, obs):
                    bool(result.err) == wanted)
 
 
+def check_others(suite, obs):
+    """restore, draw, compare, stats and plan are those of the program."""
+    images = tessera.image(obs, size=64, scale="12asec", niter=20, save_source_list=True,
+                           output=suite.path("c"))
+    name = suite.path("c")
+    tessera.restore(f"{name}-residual.fits", f"{name}-model.fits", output=suite.path("r.fits"))
+    same = tessera.compare(suite.path("r.fits"), f"{name}-image.fits", rtol=1e-5, pixels_only=True)
+    suite.true(f"restore makes the image of the run: {same.text.strip()}", same and
+               same.text.startswith("agrees"))
+    wide = tessera.restore(f"{name}-residual.fits", f"{name}-model.fits",
+                           output=suite.path("w.fits"), beam_size="90asec")
+    suite.true("images that differ", not tessera.compare(wide, f"{name}-image.fits"))
+    found = tessera.stats(f"{name}-image.fits", suite.path("w.fits"))
+    suite.true(f"stats: {found[0]}", len(found) == 2 and found[0]["nx"] == 64 and
+               abs(found[0]["peak"] / images.image.data.max() - 1) < 1e-4 and
+               abs(found[0]["flux"] - 1.5) < .5)
+    drawn = tessera.draw(f"{name}-sources.txt", output=suite.path("d.fits"), obs=obs, size=64,
+                         scale="12asec")
+    with fits.open(drawn) as file:
+        suite.below("draw", abs(file[0].data.sum() / images.model.data.sum() - 1), 1e-3)
+    suite.true("plan", "memory" in tessera.plan(obs, size=64, scale="12asec"))
+
+
 def main():
     suite = Suite("python_commands")
     sky, obs = suite.path("sky.csv"), suite.path("obs.uvfits")
@@ -283,6 +306,7 @@ def main():
     check_ms(suite, sky)
     check_info(suite, obs)
     check_simulate(suite, sky)
+    check_others(suite, obs)
     check_errors(suite, obs, sky)
     check_quiet(suite, obs)
     suite.finish()

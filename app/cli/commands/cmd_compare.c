@@ -7,6 +7,7 @@
 #include "compare.h"
 #include "options.h"
 #include "tess_cli.h"
+#include "tess_print.h"
 #include "tess_subcommands.h"
 #include "tess_text.h"
 
@@ -76,15 +77,17 @@ static void report(const tess_compare_result *result, void *context)
     char name[sizeof result->name], header[sizeof result->header]; /* copies to clean */
     snprintf(name, sizeof name, "%s", result->name);
     snprintf(header, sizeof header, "%s", result->header);
-    printf("%-8s %s: ", result->differs ? "differs" : "agrees", tess_text_clean(name));
+    tess_print("%-8s %s: ", result->differs ? "differs" : "agrees",
+               tess_text_clean(name));
     if (result->num_pixels > 0)
-        printf("relative L2 %.3g, largest difference %.3g at pixel %lld,%lld, %lld of "
-               "%lld pixels past the tolerance",
-               result->l2_relative, result->max_abs, (long long)result->max_pixel[0],
-               (long long)result->max_pixel[1], (long long)result->num_different,
-               (long long)result->num_pixels);
-    printf("%s%s\n", result->num_pixels > 0 && *header ? "; " : "",
-           tess_text_clean(header));
+        tess_print(
+            "relative L2 %.3g, largest difference %.3g at pixel %lld,%lld, %lld of "
+            "%lld pixels past the tolerance",
+            result->l2_relative, result->max_abs, (long long)result->max_pixel[0],
+            (long long)result->max_pixel[1], (long long)result->num_different,
+            (long long)result->num_pixels);
+    tess_print("%s%s\n", result->num_pixels > 0 && *header ? "; " : "",
+               tess_text_clean(header));
 }
 
 tess_status tess_cmd_compare(tess_comm *comm, int argc, char **argv)

@@ -14,6 +14,7 @@
 #include "tess_fits_array.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
+#include "tess_print.h"
 #include "tess_row_stats.h"
 #include "tess_subcommands.h"
 #include "tess_text.h"
@@ -99,8 +100,8 @@ static void print_pixel(const tess_fits_array *image, const char *label, int64_t
     const long long width = image->axis[0].length;
     write_value(image, value, text, sizeof text);
     write_position(image, pixel, where, sizeof where);
-    printf("  %-14s %s%s, pixel %lld,%lld\n", label, text, where, pixel % width + 1,
-           pixel / width + 1);
+    tess_print("  %-14s %s%s, pixel %lld,%lld\n", label, text, where, pixel % width + 1,
+               pixel / width + 1);
 }
 
 static void print_value(const tess_fits_array *image, const char *label, double value,
@@ -108,7 +109,7 @@ static void print_value(const tess_fits_array *image, const char *label, double 
 {
     char text[80];
     write_value(image, value, text, sizeof text);
-    printf("  %-14s %s%s\n", label, text, remark);
+    tess_print("  %-14s %s%s\n", label, text, remark);
 }
 
 /* Pixels of the beam's area; 0 without a beam. */
@@ -127,12 +128,12 @@ static void print_beam(const tess_fits_array *image, double sum)
     const double pixels = beam_pixels(image);
     const bool per_beam = strcasecmp(image->unit, "Jy/beam") == 0;
     if (pixels > 0)
-        printf("  %-14s %.6g x %.6g arcsec, PA %.4g deg, %.5g pixels\n", "beam",
-               3600 * image->beam_deg[0], 3600 * image->beam_deg[1], image->beam_deg[2],
-               pixels);
-    if (per_beam && pixels > 0) printf("  %-14s %.6g Jy\n", "flux", sum / pixels);
+        tess_print("  %-14s %.6g x %.6g arcsec, PA %.4g deg, %.5g pixels\n", "beam",
+                   3600 * image->beam_deg[0], 3600 * image->beam_deg[1],
+                   image->beam_deg[2], pixels);
+    if (per_beam && pixels > 0) tess_print("  %-14s %.6g Jy\n", "flux", sum / pixels);
     if (strcasecmp(image->unit, "Jy/pixel") == 0)
-        printf("  %-14s %.6g Jy\n", "flux", sum);
+        tess_print("  %-14s %.6g Jy\n", "flux", sum);
 }
 
 /* ---- files ---- */
@@ -155,19 +156,19 @@ static void print_plane(const tess_fits_array *image, int64_t plane,
     const int64_t blank = nx * ny - (int64_t)stats->count;
     char path[sizeof image->path];
     snprintf(path, sizeof path, "%s", image->path);
-    printf("%s: %lld x %lld pixels", tess_text_clean(path), (long long)nx,
-           (long long)ny);
+    tess_print("%s: %lld x %lld pixels", tess_text_clean(path), (long long)nx,
+               (long long)ny);
     if (num_planes > 1)
-        printf(", plane %lld of %lld", (long long)plane + 1, (long long)num_planes);
-    if (blank > 0) printf(", %lld of them blank", (long long)blank);
-    puts("");
+        tess_print(", plane %lld of %lld", (long long)plane + 1, (long long)num_planes);
+    if (blank > 0) tess_print(", %lld of them blank", (long long)blank);
+    tess_print("\n");
     if (blank == nx * ny) return;
     print_pixel(image, "peak", (int64_t)stats->most_at, stats->most);
     print_pixel(image, "minimum", (int64_t)stats->least_at, stats->least);
     print_value(image, "rms", stats->rms, "");
     print_value(image, "noise", stats->noise, " (1.4826 MAD)");
     if (stats->noise > 0)
-        printf("  %-14s %.5g\n", "dynamic range", stats->most / stats->noise);
+        tess_print("  %-14s %.5g\n", "dynamic range", stats->most / stats->noise);
     print_beam(image, stats->sum);
 }
 

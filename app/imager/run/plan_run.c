@@ -16,6 +16,7 @@
 #include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_print.h"
 #include "tess_words.h"
 
 /* Of data that do not fit, the run holds the samples of as many outputs as fit, and
@@ -92,12 +93,12 @@ static void print_seconds(const imager_estimate *estimate)
         TESS_STAGE_READ,    TESS_STAGE_WEIGHT, TESS_STAGE_PLAN,   TESS_STAGE_EXCHANGE,
         TESS_STAGE_SORT,    TESS_STAGE_GRID,   TESS_STAGE_REDUCE, TESS_STAGE_FFT,
         TESS_STAGE_CORRECT, TESS_STAGE_CLEAN,  TESS_STAGE_WRITE};
-    printf("time          about %.2g s:", estimate->total_s);
+    tess_print("time          about %.2g s:", estimate->total_s);
     for (size_t k = 0; k < sizeof shown / sizeof *shown; ++k)
         if (estimate->seconds[shown[k]] > 0)
-            printf("%s %s %.2g s", k ? "," : "", tess_stage_name(shown[k]),
-                   estimate->seconds[shown[k]]);
-    printf("\n");
+            tess_print("%s %s %.2g s", k ? "," : "", tess_stage_name(shown[k]),
+                       estimate->seconds[shown[k]]);
+    tess_print("\n");
 }
 
 /* The output channels of --frame. */
@@ -105,9 +106,10 @@ static void print_axis(const channel_axis *axis)
 {
     const double first = channel_axis_freq(axis, 0);
     const double last = channel_axis_freq(axis, (double)(axis->num - 1));
-    printf("axis          %lld channels in %s, %.9g to %.9g MHz, each %.6g %s wide\n",
-           (long long)axis->num, tess_spectral_frame_specsys(axis->frame), 1e-6 * first,
-           1e-6 * last, 1e-3 * fabs(axis->step), axis->is_optical ? "km/s" : "kHz");
+    tess_print(
+        "axis          %lld channels in %s, %.9g to %.9g MHz, each %.6g %s wide\n",
+        (long long)axis->num, tess_spectral_frame_specsys(axis->frame), 1e-6 * first,
+        1e-6 * last, 1e-3 * fabs(axis->step), axis->is_optical ? "km/s" : "kHz");
 }
 
 static void print_work(const image_run *run, const imager_job *job)
@@ -115,24 +117,24 @@ static void print_work(const image_run *run, const imager_job *job)
     char text[512];
     const int ranks = tess_comm_size(run->teams.all);
     tess_grid_plan_text(job->plan, text, sizeof text);
-    printf("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
-           (long long)job->extent.num_vis, (long long)run->info->num_vis,
-           run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
-           job->extent.w_max_lambda);
-    printf("grid          %s\n", text);
+    tess_print("visibilities  %lld of %lld%s, |w| %.4g to %.4g wavelengths\n",
+               (long long)job->extent.num_vis, (long long)run->info->num_vis,
+               run->outputs.num > 1 ? " in an image" : "", job->extent.w_min_lambda,
+               job->extent.w_max_lambda);
+    tess_print("grid          %s\n", text);
     if (run->outputs.num > 1)
-        printf("outputs       %lld sets of images by %d team%s of %d rank%s\n",
-               (long long)run->outputs.num, run->teams.num,
-               run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
-               ranks == run->teams.num ? "" : "s");
+        tess_print("outputs       %lld sets of images by %d team%s of %d rank%s\n",
+                   (long long)run->outputs.num, run->teams.num,
+                   run->teams.num == 1 ? "" : "s", ranks / run->teams.num,
+                   ranks == run->teams.num ? "" : "s");
     if (run->teams.of_threads.num > 1)
-        printf("at a time     %d sets on a rank, by teams of %d thread%s%s\n",
-               run->teams.of_threads.num, run->teams.of_threads.threads,
-               run->teams.of_threads.threads == 1 ? "" : "s",
-               job->backend->lanes ? ", each with a lane of the GPU" : "");
+        tess_print("at a time     %d sets on a rank, by teams of %d thread%s%s\n",
+                   run->teams.of_threads.num, run->teams.of_threads.threads,
+                   run->teams.of_threads.threads == 1 ? "" : "s",
+                   job->backend->lanes ? ", each with a lane of the GPU" : "");
     if (run->opts->beside.cube) {
         image_cube_text(&run->output, text, sizeof text);
-        printf("cubes         %s, of each kind of image\n", text);
+        tess_print("cubes         %s, of each kind of image\n", text);
     }
     if (run->info->axis) print_axis(run->info->axis);
 }
@@ -143,12 +145,12 @@ static void print_ranks(const image_run *run, const imager_job *job)
     int64_t split;
     const int ranks = tess_comm_size(run->teams.all);
     tess_partition_balance(job->partition, &largest, &mean, &split);
-    printf("partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
-           "groups of %d\n",
-           ranks, ranks == 1 ? "" : "s", run->opts->layout.threads,
-           job->ranks.num_groups, job->ranks.num_groups == 1 ? "" : "s",
-           job->ranks.fft_ranks);
-    printf(
+    tess_print(
+        "partition     %d rank%s x %d threads: %d w-group%s, planes transformed by "
+        "groups of %d\n",
+        ranks, ranks == 1 ? "" : "s", run->opts->layout.threads, job->ranks.num_groups,
+        job->ranks.num_groups == 1 ? "" : "s", job->ranks.fft_ranks);
+    tess_print(
         "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
         "bricks, no visibility sent twice\n",
         mean > 0 ? 100 * (largest / mean - 1) : 0.0, (long long)split);
@@ -157,15 +159,15 @@ static void print_ranks(const image_run *run, const imager_job *job)
 static void print_memory(const image_run *run, const imager_job *job,
                          const imager_estimate *estimate)
 {
-    printf("memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
-           "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
-           estimate->peak / (1 << 20),
-           tess_mem_text((double)run->job.memory.rank_bytes),
-           estimate->reading / (1 << 20), estimate->samples / (1 << 20),
-           estimate->sums / (1 << 20), estimate->planes / (1 << 20));
+    tess_print(
+        "memory a rank about %.0f MiB of %s: %.0f MiB reading, %.0f MiB samples, "
+        "%.0f MiB sums of bricks, %.0f MiB planes and images\n",
+        estimate->peak / (1 << 20), tess_mem_text((double)run->job.memory.rank_bytes),
+        estimate->reading / (1 << 20), estimate->samples / (1 << 20),
+        estimate->sums / (1 << 20), estimate->planes / (1 << 20));
     if (image_is_cleaned(run->opts))
-        printf("cleaning      %.0f MiB of these\n",
-               job->memory.clean_bytes / (1 << 20));
+        tess_print("cleaning      %.0f MiB of these\n",
+                   job->memory.clean_bytes / (1 << 20));
 }
 
 /* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */
@@ -175,25 +177,26 @@ static void print_guess(const plan_clean *guess)
     if (!(guess->majors > 0)) return;
     tess_words_flux(guess->peak_jy, 3, peak, sizeof peak);
     tess_words_flux(guess->noise_jy, 3, noise, sizeof noise);
-    printf("guess         from sources up to about %s and noise of %s: %.0f major "
-           "iterations, %.2g s of residual images; %.2g minor ones, %.2g s. Nobody "
-           "knows how many sources there are\n",
-           peak, noise, guess->majors, guess->major_s, guess->iterations,
-           guess->minor_s);
+    tess_print("guess         from sources up to about %s and noise of %s: %.0f major "
+               "iterations, %.2g s of residual images; %.2g minor ones, %.2g s. Nobody "
+               "knows how many sources there are\n",
+               peak, noise, guess->majors, guess->major_s, guess->iterations,
+               guess->minor_s);
 }
 
 static void print_costs(const image_run *run, const imager_job *job)
 {
     const int threads = run->opts->layout.threads;
     if (job->costs.measured)
-        printf("costs         measured on this machine, whose memory has work for %d "
-               "threads that copy, %d that sort and %d that read\n",
-               tess_costs_threads(&job->costs, TESS_TRAFFIC_COPY, threads),
-               tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, threads),
-               tess_costs_threads(&job->costs, TESS_TRAFFIC_READ, threads));
+        tess_print(
+            "costs         measured on this machine, whose memory has work for %d "
+            "threads that copy, %d that sort and %d that read\n",
+            tess_costs_threads(&job->costs, TESS_TRAFFIC_COPY, threads),
+            tess_costs_threads(&job->costs, TESS_TRAFFIC_SORT, threads),
+            tess_costs_threads(&job->costs, TESS_TRAFFIC_READ, threads));
     else
-        printf("costs         built in, not measured on this machine%s\n",
-               job->backend->start ? ": those of an H200" : "");
+        tess_print("costs         built in, not measured on this machine%s\n",
+                   job->backend->start ? ": those of an H200" : "");
 }
 
 static void print_plan(const image_run *run, const imager_job *job,

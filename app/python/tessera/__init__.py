@@ -15,12 +15,14 @@ from ._library import (ArrayTypeError, Error, FileError, InputError, NotFoundErr
                        ResourceError, StoppedError, UsageError, library as _loaded)
 from ._messages import Step, TesseraWarning, show_progress
 from ._version import VERSION as __version__
-from .commands import Prediction, Predictions, info, predict, simulate
+from .commands import (Comparison, Prediction, Predictions, compare, draw, info, plan, predict,
+                       restore, simulate, stats)
 from .imager import Image, Images, Major, image
 from .session import Session, Weights
 
 __all__ = ["wgridder", "image", "Image", "Images", "Session", "Weights", "predict",
-           "Prediction", "Predictions", "info", "simulate", "Error", "UsageError",
+           "Prediction", "Predictions", "info", "simulate", "restore", "draw", "plan", "compare",
+           "Comparison", "stats", "Error", "UsageError",
            "ArrayTypeError", "InputError", "FileError", "NotFoundError", "ResourceError",
            "StoppedError", "Major", "Step", "TesseraWarning", "show_progress",
            "library_version", "release_memory", "__version__"]

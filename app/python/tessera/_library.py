@@ -231,6 +231,9 @@ library.tess_command_destroy.argtypes = [ctypes.c_void_p]
 library.tess_command_destroy.restype = None
 
 
+DIFFERENT = _DIFFERENT
+
+
 def check(status: int) -> None:
     """Raise the exception of a failed call, and issue the warnings of any."""
     message = "" if status == _OK else library.tess_last_error().decode(errors="replace")

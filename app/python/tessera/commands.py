@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Optional, Union
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,11 @@ from ._options import Angle, Call, Path, array_of, is_path, model_of
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._typed import PredictOptions, SimulateOptions
+    from ._typed import (DrawOptions, PlanOptions, PredictOptions, RestoreOptions,
+                         SimulateOptions)
 
-__all__ = ["predict", "info", "simulate", "Prediction", "Predictions"]
+__all__ = ["predict", "info", "simulate", "restore", "draw", "plan", "compare", "stats",
+           "Prediction", "Predictions", "Comparison"]
 
 
 class _Command(Call):
@@ -29,6 +32,15 @@ class _Command(Call):
 
     def run(self) -> None:
         lib.check(lib.library.tess_command_run(self.handle))
+
+    def files(self, *paths: Any, name: str = "file") -> None:
+        """The files of the command line, one after the other."""
+        for path in paths:
+            self.set(name, os.fsdecode(path))
+
+    def text(self) -> str:
+        text: bytes = lib.library.tess_command_text(self.handle)
+        return text.decode(errors="replace")
 
 
 class Prediction:
@@ -243,3 +255,146 @@ def simulate(output: Path, *, layout: Path, sky: Path, ra: str, dec: str, durati
                          duration=duration, freq=freq, **options))
     command.run()
     return os.fsdecode(output)
+
+
+def restore(residual: Path, model: Path, *, output: Path,
+            **options: Unpack[RestoreOptions]) -> str:
+    """Convolve a model in a file with a beam, add a residual image, and write the restored
+    image, as `tessera restore` does. `Session.restore` does so with arrays.
+
+    Parameters
+    ----------
+    residual, model : path
+        FITS images or cubes of the same pixels; the model may be a list of sources
+    output : path
+        the restored image
+    **options
+        those of `tessera restore --help`: beam_size="6asec", beam_shape="8asec,6asec,30deg",
+        common_beam=True, overwrite=True, ...
+
+    Returns
+    -------
+    str
+        the name of the restored image
+
+    Raises
+    ------
+    ValueError (options, bad data), OSError (files), MemoryError; all are tessera.Error.
+    """
+    command = _Command("restore")
+    command.files(residual, model)
+    command.set_all(dict(output=output, **options))
+    command.run()
+    return os.fsdecode(output)
+
+
+def draw(sources: Path, *, output: Path, **options: Unpack[DrawOptions]) -> str:
+    """Draw a list of sources as a FITS image, as `tessera draw` does.
+
+    Parameters
+    ----------
+    sources : path
+        a list as DP3 and WSClean write it
+    output : path
+        the image
+    **options
+        those of `tessera draw --help`: like="image.fits", or size=4096, scale="1.5asec" and
+        obs="obs.ms" or center="4h00m00s,-30d00m00s"; freq, stokes, terms, beam_size, ...
+
+    Returns
+    -------
+    str
+        the name of the image
+    """
+    command = _Command("draw")
+    command.files(sources)
+    command.set_all(dict(output=output, **options))
+    command.run()
+    return os.fsdecode(output)
+
+
+def plan(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[int]],
+         scale: Angle, **options: Unpack[PlanOptions]) -> str:
+    """How `tessera.image` would make an image with the same options, in the words of
+    `tessera plan`: w-planes, memory and the time of each stage. It reads positions only.
+    """
+    command = _Command("plan")
+    paths: Sequence[Any] = [obs] if isinstance(obs, (str, bytes, os.PathLike)) else list(obs)
+    command.files(*paths, name="obs")
+    command.set_all(dict(size=size, scale=scale, **options))
+    command.run()
+    return command.text()
+
+
+class Comparison(NamedTuple):
+    """What `compare` finds: whether all images agree, and a line for each pair of them."""
+    agrees: bool
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.agrees
+
+
+def compare(first: Path, second: Path, *, rtol: Optional[float] = None,
+            atol: Optional[float] = None, pixels_only: bool = False) -> Comparison:
+    """Compare two FITS images, or the images of two folders, as `tessera compare` does.
+
+    Parameters
+    ----------
+    first, second : path
+    rtol : float, optional
+        relative tolerance (default 1e-5)
+    atol : float, optional
+        tolerance near zero as a fraction of the peak (default rtol times the rms)
+    pixels_only : bool
+        leave headers out
+
+    Returns
+    -------
+    Comparison
+        true if they agree; `.text` says how they differ
+    """
+    command = _Command("compare")
+    command.files(first, second)
+    command.set_all(dict(rtol=rtol, atol=atol, pixels_only=pixels_only, log="info"))
+    status = lib.library.tess_command_run(command.handle)
+    if status != lib.DIFFERENT:
+        lib.check(status)
+    return Comparison(status != lib.DIFFERENT, command.text())
+
+
+_STATS_FILE = re.compile(r"^(\S.*): (\d+) x (\d+) pixels(?:, plane (\d+) of \d+)?")
+_STATS_LINE = re.compile(r"^  (\S.*?)  +(-?[\d.e+-]+)(?: (\S+))?")
+_PREFIXES = {"": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6}
+
+
+def _in_units(value: str, unit: str) -> float:
+    """1.2 mJy/beam in Jy/beam; other numbers as they are."""
+    match = re.match(r"(.?)Jy", unit)
+    return float(value) * (_PREFIXES.get(match.group(1), 1.0) if match else 1.0)
+
+
+def stats(*files: Path) -> list[dict[str, Any]]:
+    """Peak, noise, beam and flux of FITS images, as `tessera stats` prints them.
+
+    Returns
+    -------
+    list of dict
+        for each plane: "file", "plane" (from 1), "nx", "ny", and of planes with pixels
+        "peak", "minimum", "rms", "noise" (1.4826 times the median absolute deviation),
+        "dynamic range", "flux"; in Jy/beam, Jy/pixel and Jy, with five digits
+
+    >>> tessera.stats("sky-image.fits")[0]["noise"]                    # doctest: +SKIP
+    """
+    command = _Command("stats")
+    command.files(*files)
+    command.run()
+    found: list[dict[str, Any]] = []
+    for line in command.text().splitlines():
+        head, value = _STATS_FILE.match(line), _STATS_LINE.match(line)
+        if head:
+            found.append(dict(file=head.group(1), nx=int(head.group(2)), ny=int(head.group(3)),
+                              plane=int(head.group(4) or 1)))
+        elif value and value.group(1) != "beam":
+            found[-1][value.group(1)] = _in_units(value.group(2), value.group(3) or "")
+    return found
