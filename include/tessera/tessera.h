@@ -9,6 +9,7 @@
 #include "tess_api.h"
 #include "tess_arrays.h"
 #include "tess_command.h"
+#include "tess_data.h"
 #include "tess_images.h"
 #include "tess_model.h"
 #include "tess_session.h"

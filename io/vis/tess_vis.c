@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tess_mem.h"
+#include "tess_vis_caller.h"
 #include "vis_format.h"
 
 /* ---- blocks ---- */
@@ -130,10 +131,10 @@ cleanup:
 static tess_status find_format(const char *path, int *which)
 {
     tess_status status = TESS_OK;
-    struct stat info;
+    struct stat info = {0};
     if (strlen(path) >= sizeof((tess_vis_meta *)0)->path)
         TESS_FAIL(TESS_ERR_IO, "%.200s...: the path is too long", path);
-    if (stat(path, &info) != 0)
+    if (!tess_vis_is_caller(path) && stat(path, &info) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     for (int k = 0; k < NUM_FORMATS; ++k)
         if (formats[k]->recognise(path, &info)) {

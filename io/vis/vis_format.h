@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "tess_vis.h"
+#include "tess_vis_caller.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,7 +72,8 @@ struct tess_vis_writer {
  *  that recognises a path reads it; uvfits, which takes every file, is the last. The
  *  last one without a suffix makes the new sets whose names tell nothing. */
 #define TESS_VIS_FORMATS(FORMAT)                                                       \
-    FORMAT(ms) /* vis_ms.cc, or vis_ms_absent.c */                                     \
+    FORMAT(caller) /* a name instead of a path */                                      \
+    FORMAT(ms)     /* vis_ms.cc, or vis_ms_absent.c */                                 \
     FORMAT(uvfits)
 
 #define TESS_VIS_DECLARED(name) extern const tess_vis_format tess_vis_format_##name;
@@ -83,9 +85,6 @@ bool vis_folder_has(const char *path, const struct stat *info, const char *file)
 
 /** Longest time to wait for other programs (tess_vis_set_lock_timeout) [s]. Local. */
 double vis_lock_timeout_s(void);
-
-/** Free arrays inside a meta (segments, fields, antennas) and zero it. */
-void tess_vis_meta_free(tess_vis_meta *meta);
 
 #ifdef __cplusplus
 }

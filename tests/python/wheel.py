@@ -164,7 +164,7 @@ def check_types(suite, fresh, obs, given):
 
 def check_tests(suite, fresh, given):
     """The other tests of this folder."""
-    for name in ("wgridder", "images", "commands", "session", "casa"):
+    for name in ("wgridder", "images", "commands", "session", "casa", "data"):
         result = fresh.run([os.path.join(HERE, f"{name}.py")], 300, TESS_TEST_INSTALLED="1",
                            TESS_WORK=suite.path(f"work-{name}"), TESS_BIN=BIN, **given)
         last = result.out.strip().splitlines()[-1:] if result.out else []

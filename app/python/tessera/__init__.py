@@ -11,6 +11,7 @@ All errors of the library are `tessera.Error`, which is a RuntimeError, and also
 one of ValueError, TypeError, OSError and MemoryError.
 """
 from . import wgridder
+from ._data import Data, Rows, Window
 from ._library import (ArrayTypeError, Error, FileError, InputError, NotFoundError,
                        ResourceError, StoppedError, UsageError, library as _loaded)
 from ._messages import Step, TesseraWarning, show_progress
@@ -22,7 +23,7 @@ from .session import Session, Weights
 
 __all__ = ["wgridder", "image", "Image", "Images", "Session", "Weights", "predict",
            "Prediction", "Predictions", "info", "simulate", "restore", "draw", "plan", "compare",
-           "Comparison", "stats", "Error", "UsageError",
+           "Comparison", "stats", "Data", "Window", "Rows", "Error", "UsageError",
            "ArrayTypeError", "InputError", "FileError", "NotFoundError", "ResourceError",
            "StoppedError", "Major", "Step", "TesseraWarning", "show_progress",
            "library_version", "release_memory", "__version__"]

@@ -12,7 +12,7 @@ import sys
 
 # What this module calls and earlier libraries of the series lack.
 _NEEDED = ("tess_command_create", "tess_image_subtract", "tess_take_messages",
-           "tess_session_clean")
+           "tess_session_clean", "tess_data_add")
 
 
 def _candidates(name: str) -> list[str]:

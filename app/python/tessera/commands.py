@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
+from ._data import Named, Observation
 from ._options import Angle, Call, Path, array_of, is_path, model_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Predictions(list[Prediction]):
         return self[0].vis
 
 
-def predict(obs: Path, *, model: Union[Path, npt.ArrayLike], scale: Optional[Angle] = None,
+def predict(obs: Observation, *, model: Union[Path, npt.ArrayLike], scale: Optional[Angle] = None,
             output: Optional[Path] = None, column: Optional[str] = None,
             **options: Unpack[PredictOptions]) -> Predictions:
     """Predict the visibilities of a model image, for every row of an observation.
@@ -152,8 +153,8 @@ def predict(obs: Path, *, model: Union[Path, npt.ArrayLike], scale: Optional[Ang
     >>> model[128, 100] = 1.5                                          # Jy
     >>> tessera.predict("obs.ms", model=model, scale="2asec").vis      # doctest: +SKIP
     """
-    command = _Command("predict")
-    command.set("obs", os.fsdecode(obs))
+    command, named = _Command("predict"), Named(obs)
+    command.files(*named.names, name="obs")
     if is_path(model):
         if scale is not None:
             raise lib.UsageError("scale: a model in a file has its own pixel size")
@@ -163,7 +164,13 @@ def predict(obs: Path, *, model: Union[Path, npt.ArrayLike], scale: Optional[Ang
             raise lib.UsageError("scale is missing: the pixel size of the model array")
         lib.library.tess_command_model(command.handle, model_of(model, scale, command))
     command.set_all(dict(output=output, column=column, **options))
-    command.run()
+    try:
+        command.run()
+    except lib.InputError:
+        named.raise_error()
+        raise
+    finally:
+        named.close()
     count = lib.library.tess_command_count(command.handle)
     return Predictions(
         Prediction(command, lib.library.tess_command_predicted(command.handle, k).contents)

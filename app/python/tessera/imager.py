@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
+from ._data import Named, Observation
 from ._options import Angle, Call, Path, array_of, is_path, model_of
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ class Images(list[Image]):
         return self._first("image")
 
 
-def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[int]],
+def image(obs: Union[Observation, Sequence[Observation]], *, size: Union[int, str, Sequence[int]],
           scale: Angle, subtract: Union[None, Path, npt.ArrayLike] = None,
           each_major: Optional[EachMajor] = None,
           **options: Unpack[ImageOptions]) -> Images:
@@ -309,7 +310,8 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
     Parameters
     ----------
     obs : path, or list of paths
-        UVFITS files and MeasurementSets; several go into one image
+        UVFITS files and MeasurementSets; several go into one image. A tessera.Data, a UVData
+        of pyuvdata, or a processing set of xradio may take the place of a path.
     size : int or (int, int)
         pixels in x and y
     scale : str, float or astropy.units.Quantity
@@ -350,15 +352,20 @@ def image(obs: Union[Path, Sequence[Path]], *, size: Union[int, str, Sequence[in
     >>> images = tessera.image("obs.ms", size=2048, scale="1.5asec")   # doctest: +SKIP
     >>> images.dirty.data.max(), images.dirty.beam_deg                 # doctest: +SKIP
     """
-    run = Run()
-    paths: Sequence[Any] = [obs] if isinstance(obs, (str, bytes, os.PathLike)) else list(obs)
-    for path in paths:
-        run.set("obs", os.fsdecode(path))
+    run, named = Run(), Named(obs)
+    for name in named.names:
+        run.set("obs", name)
     run.set_all(dict(size=size, scale=scale, **options))
     if is_path(subtract):
         run.set_all(dict(subtract=subtract))
     elif subtract is not None:
         lib.library.tess_image_subtract(run.handle, model_of(subtract, None, run))
     run.watch(each_major)
-    run.run()
+    try:
+        run.run()
+    except lib.InputError:
+        named.raise_error()
+        raise
+    finally:
+        named.close()
     return run.images()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
+from ._data import Named, Observation
 from ._options import Angle, Call, Path, is_path, text_of
 from .commands import Prediction, Predictions
 from .imager import EachMajor, Images, Run, header_of, write_fits
@@ -123,7 +124,7 @@ class Session:
     ...     residual = session.residual(model)                 # doctest: +SKIP
     """
 
-    def __init__(self, obs: Union[Path, Sequence[Path]], *,
+    def __init__(self, obs: Union[Observation, Sequence[Observation]], *,
                  size: Union[int, str, Sequence[int]], scale: Angle,
                  **options: Unpack[ImageOptions]) -> None:
         library = lib.library
@@ -131,14 +132,17 @@ class Session:
         self._call: Optional[Call] = Call(library.tess_session_create,
                                           library.tess_session_set,
                                           library.tess_session_destroy)
-        paths: Sequence[Any] = ([obs] if isinstance(obs, (str, bytes, os.PathLike))
-                                else list(obs))
-        self._paths = [os.fsdecode(path) for path in paths]
+        self._named = Named(obs)
+        self._paths: list[str] = self._named.names
         self._options: dict[str, Any] = dict(size=size, scale=scale, **options)
         for path in self._paths:
             self._call.set("obs", path)
         self._call.set_all(self._options)
-        lib.check(library.tess_session_open(self._call.handle))
+        try:
+            lib.check(library.tess_session_open(self._call.handle))
+        except lib.InputError:
+            self._named.raise_error()
+            raise
         info = library.tess_session_info_of(self._call.handle).contents
         self.num_intervals: int = info.num_intervals
         self.num_channels: int = info.num_channels
