@@ -268,7 +268,6 @@ def check_expressions(suite):
 def main():
     suite = Suite("selections")
     obs = Observation(suite, "plain")
-    check_expressions(suite)
     check_config(suite, obs)
     check_uvrange(suite, obs)
     check_ncp(suite)
@@ -276,6 +275,7 @@ def main():
     check_flag_row(suite)
     check_spw(suite)
     check_division(suite)
+    check_expressions(suite)
     suite.finish()
 
 

@@ -424,6 +424,14 @@ static bool has_used_mask(const majors *all, const cleaned *group)
     return most > 0 && group->num_masked >= most;
 }
 
+/* Whether an automatic mask of the next residual may have more: until a minor loop finds
+ * nothing above the final threshold in it. */
+static bool may_find_more(const majors *all, const tess_clean_report *report)
+{
+    return all->run->opts->clean.multithresh.finds &&
+           report->end == TESS_CLEAN_FINAL_THRESHOLD && report->iterations > 0;
+}
+
 static void add_scales(const tess_clean_report *report, char *text, size_t size)
 {
     size_t used = strlen(text);
@@ -552,7 +560,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     group->masks.is_ready = false;
     if (report->iterations > 0) all->has_model = all->changed = true;
     group->iterations = report->total_iterations;
-    group->goes_on = report->again;
+    group->goes_on = report->again || may_find_more(all, report);
     if (report->phase == 2) keep_reached(all, reached, &group->report);
     group->end = end_of(report->end);
     if (first) tell_major(all, group);
