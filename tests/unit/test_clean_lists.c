@@ -76,7 +76,7 @@ static double subtract_literally(scene *with, const cpu_component *of, bool has_
                 for (int t = 0; t < of->num_layers; ++t)
                     value[u] -= of->value[t] * psf_at(with, with->run[r].x + k - of->x,
                                                       with->run[r].y - of->y,
-                                                      cpu_layers_psf(t, u));
+                                                      clean_layers_psf(t, u));
             const double metric = value[0] * (has_factor ? with->factor[at] : 1);
             largest = fmax(largest, positive ? metric : fabs(metric));
         }
