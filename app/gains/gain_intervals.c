@@ -87,25 +87,40 @@ static void sort_ends(ends *of)
     of->num = num;
 }
 
-tess_status gain_intervals_find(const tess_gains_opts *opts,
-                                const tess_solutions *solutions, const gain_beam *beam,
-                                gain_intervals *intervals)
+static tess_status add_sources(const tess_gains_opts *opts, const gain_sources *sources,
+                               ends *to)
 {
     tess_status status = TESS_OK;
-    const int num_tables = solutions ? tess_solutions_num_tables(solutions) : 0;
-    ends found = {.limits = intervals->limits};
+    const int num_tables =
+        sources->solutions ? tess_solutions_num_tables(sources->solutions) : 0;
+    const int num_terms = sources->aterms ? tess_aterms_num(sources->aterms) : 0;
     double first = 0, update_s = 0;
-    find_limits(opts, solutions, intervals->limits);
+    int64_t num;
     for (int k = 0; k < num_tables; ++k) {
-        int64_t num;
-        const double *time = tess_solutions_times(solutions, k, &num);
+        const double *time = tess_solutions_times(sources->solutions, k, &num);
         if (time)
             TESS_TRY(
-                add_values(time, num, opts->solutions.is_linear, opts->step_s, &found));
+                add_values(time, num, opts->solutions.is_linear, opts->step_s, to));
     }
-    const int64_t updates = beam ? gain_beam_updates(beam, &first, &update_s) : 0;
-    for (int64_t k = 1; k < updates; ++k)
-        TESS_TRY(add_end(&found, first + (double)k * update_s));
+    for (int k = 0; k < num_terms; ++k) {
+        const double *time = tess_aterms_times(sources->aterms, k, &num);
+        TESS_TRY(add_values(time, num, false, 0, to));
+    }
+    if (!sources->beam) goto cleanup;
+    num = gain_beam_updates(sources->beam, &first, &update_s);
+    for (int64_t k = 1; k < num; ++k)
+        TESS_TRY(add_end(to, first + (double)k * update_s));
+cleanup:
+    return status;
+}
+
+tess_status gain_intervals_find(const tess_gains_opts *opts,
+                                const gain_sources *sources, gain_intervals *intervals)
+{
+    tess_status status = TESS_OK;
+    ends found = {.limits = intervals->limits};
+    find_limits(opts, sources->solutions, intervals->limits);
+    TESS_TRY(add_sources(opts, sources, &found));
     sort_ends(&found);
     intervals->end_mjd_s = tess_alloc(found.num + 1, sizeof *intervals->end_mjd_s);
     if (!intervals->end_mjd_s)

@@ -10,8 +10,7 @@
 #include "tess_minmax.h"
 
 struct tess_gains {
-    tess_solutions *solutions; /* NULL: none */
-    gain_beam *beam;           /* NULL: none */
+    gain_sources from;
     gain_intervals intervals;
     tess_gain_shape shape;
     int64_t num_antennas;
@@ -51,12 +50,43 @@ static tess_status open_solutions(tess_comm *comm, const tess_facets *facets,
         asked.freq_hz[1] =
             c > 0 ? fmax(asked.freq_hz[1], opts->freq_hz[c]) : opts->freq_hz[c];
     }
-    TESS_TRY(tess_facets_solutions(comm, facets, &asked, &to->solutions));
-    to->shape = tess_solutions_shape(to->solutions);
-    to->num_antennas = tess_solutions_num_antennas(to->solutions);
+    TESS_TRY(tess_facets_solutions(comm, facets, &asked, &to->from.solutions));
+    to->num_antennas = tess_solutions_num_antennas(to->from.solutions);
 cleanup:
     tess_free((void *)name);
     return status;
+}
+
+/* Collective. */
+static tess_status open_aterms(tess_comm *comm, const tess_facets *facets,
+                               const tess_gains_opts *opts, tess_gains *to)
+{
+    tess_status status = TESS_OK;
+    tess_aterms_opts asked = {.path = opts->aterms,
+                              .num_antennas = opts->meta->num_antennas,
+                              .num_directions = facets->num_facets};
+    double(*direction)[2] = tess_alloc(facets->num_facets, sizeof *direction);
+    TESS_TRY(tess_comm_agree(comm, direction ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < facets->num_facets; ++k) {
+        direction[k][0] = facets->facet[k].ra_rad;
+        direction[k][1] = facets->facet[k].dec_rad;
+    }
+    asked.direction = (const double(*)[2])direction;
+    TESS_TRY(tess_aterms_read(comm, &asked, &to->from.aterms));
+cleanup:
+    tess_free(direction);
+    return status;
+}
+
+static tess_gain_shape most_general(const gain_sources *from)
+{
+    tess_gain_shape shape[3] = {TESS_GAIN_SCALAR, TESS_GAIN_SCALAR, TESS_GAIN_SCALAR};
+    if (from->solutions) shape[0] = tess_solutions_shape(from->solutions);
+    if (from->aterms) shape[1] = tess_aterms_shape(from->aterms);
+    if (from->beam) shape[2] = gain_beam_shape(from->beam);
+    for (int k = 1; k < 3; ++k)
+        shape[0] = shape[k] > shape[0] ? shape[k] : shape[0];
+    return shape[0];
 }
 
 tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
@@ -67,15 +97,13 @@ tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
     TESS_TRY(tess_comm_agree(comm, gains ? TESS_OK : TESS_ERR_ALLOC));
     if (opts->solutions.num_files > 0)
         TESS_TRY(open_solutions(comm, facets, opts, gains));
-    if (opts->beam.model) {
-        TESS_TRY(gain_beam_create(comm, facets, opts, &gains->beam));
-        const tess_gain_shape shape = gain_beam_shape(gains->beam);
-        gains->shape = shape > gains->shape ? shape : gains->shape;
-    }
+    if (opts->aterms) TESS_TRY(open_aterms(comm, facets, opts, gains));
+    if (opts->beam.model)
+        TESS_TRY(gain_beam_create(comm, facets, opts, &gains->from.beam));
+    gains->shape = most_general(&gains->from);
     if (opts->meta) gains->num_antennas = opts->meta->num_antennas;
-    TESS_TRY(
-        tess_comm_agree(comm, gain_intervals_find(opts, gains->solutions, gains->beam,
-                                                  &gains->intervals)));
+    TESS_TRY(tess_comm_agree(
+        comm, gain_intervals_find(opts, &gains->from, &gains->intervals)));
     *out = gains;
     gains = NULL;
 cleanup:
@@ -86,8 +114,9 @@ cleanup:
 void tess_gains_destroy(tess_gains *gains)
 {
     if (!gains) return;
-    tess_solutions_free(gains->solutions);
-    gain_beam_destroy(gains->beam);
+    tess_solutions_free(gains->from.solutions);
+    tess_aterms_free(gains->from.aterms);
+    gain_beam_destroy(gains->from.beam);
     tess_free(gains->intervals.end_mjd_s);
     tess_free(gains);
 }
@@ -101,7 +130,7 @@ tess_gain_shape tess_gains_shape(const tess_gains *gains)
 
 const tess_solutions *tess_gains_solutions(const tess_gains *gains)
 {
-    return gains->solutions;
+    return gains->from.solutions;
 }
 
 int64_t tess_gains_num_antennas(const tess_gains *gains)
@@ -154,19 +183,23 @@ static void multiply(double jones[4][2], const double other[4][2])
 bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
                       int64_t facet, double freq_hz, double jones[4][2])
 {
+    const gain_sources *from = &gains->from;
     const double time_mjd_s = gain_intervals_middle(&gains->intervals, interval);
-    double beam[4][2];
+    double other[4][2];
     memset(jones, 0, 4 * sizeof *jones);
-    if (gains->solutions) {
-        if (!tess_solutions_jones(gains->solutions, antenna, facet, time_mjd_s, freq_hz,
-                                  jones))
-            return false;
-    } else {
-        jones[0][0] = jones[3][0] = 1;
+    if (from->solutions && !tess_solutions_jones(from->solutions, antenna, facet,
+                                                 time_mjd_s, freq_hz, jones))
+        return false;
+    if (!from->solutions) jones[0][0] = jones[3][0] = 1;
+    if (from->aterms) {
+        const bool counts =
+            tess_aterms_jones(from->aterms, antenna, facet, time_mjd_s, freq_hz, other);
+        multiply(jones, (const double(*)[2])other); /* by 0 if it does not count */
+        if (!counts) return false;
     }
-    if (gains->beam) {
-        gain_beam_jones(gains->beam, time_mjd_s, antenna, facet, freq_hz, beam);
-        multiply(jones, (const double(*)[2])beam);
+    if (from->beam) {
+        gain_beam_jones(from->beam, time_mjd_s, antenna, facet, freq_hz, other);
+        multiply(jones, (const double(*)[2])other);
     }
     return true;
 }

@@ -48,11 +48,16 @@ typedef struct gain_intervals {
     double limits[2]; /**< first and last time that is of interest */
 } gain_intervals;
 
-/** Intervals within which neither solutions nor beams, of which either may be NULL,
- *  change. TESS_ERR_ALLOC. Local. */
+/** Where gains come from; NULL: none from there. */
+typedef struct gain_sources {
+    tess_solutions *solutions;
+    tess_aterms *aterms;
+    gain_beam *beam;
+} gain_sources;
+
+/** Intervals within which none of them changes. TESS_ERR_ALLOC. Local. */
 tess_status gain_intervals_find(const tess_gains_opts *opts,
-                                const tess_solutions *solutions, const gain_beam *beam,
-                                gain_intervals *intervals);
+                                const gain_sources *sources, gain_intervals *intervals);
 
 /** A time within an interval, at which its matrices are computed. Local. */
 double gain_intervals_middle(const gain_intervals *intervals, int64_t interval);

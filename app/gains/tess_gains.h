@@ -1,16 +1,15 @@
 /** @file tess_gains.h
  *  Gains of antennas in the directions of facets, from all sources of them: solutions
- * of calibrations and of station beams in h5parm files (tess_solutions.h), and primary
- *  beams (tess_primary_beam.h).
+ *  of calibrations and beams of stations in h5parm files (tess_solutions.h), a-terms in
+ *  images (tess_aterms.h), primary beams (tess_primary_beam.h).
  *
- *  A Jones matrix is the product G E: the beam E stands between the sky and the
- *  solutions G. G is the product of the files of solutions in their order. So files of
- *  station beams come last.
+ *  A Jones matrix is the product S A E: the primary beam E stands between the sky and
+ *  a-terms A and solutions S.
  *
  *  Time is divided into intervals, within which matrices are the same: they end where
- *  the nearest values of solutions change, and where beams are updated. With linear
- *  interpolation they last for a step that is asked for. A sample needs the number of
- *  its interval, and of its antennas, to find its matrices.
+ *  the nearest values of solutions and a-terms change, and where beams are updated.
+ * With linear interpolation they last for a step that is asked for. A sample needs the
+ * number of its interval, and of its antennas, to find its matrices.
  *
  *  A beam that turns has the parallactic angle of the middle of an update, as the
  *  middle of the antennas sees it, or each antenna where these are far apart. Matrices
@@ -25,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_aterms.h"
 #include "tess_comm.h"
 #include "tess_facets.h"
 #include "tess_solutions.h"
@@ -48,7 +48,8 @@ typedef struct tess_gains_opts {
     const double *freq_hz;         /**< [num_chan] */
     tess_solutions_opts solutions; /**< num_files 0: none. Its antennas, directions,
                                         times and frequencies need not be filled in */
-    double step_s; /**< the longest interval with linear interpolation */
+    double step_s;      /**< the longest interval with linear interpolation */
+    const char *aterms; /**< configuration of a-terms, which needs a meta; NULL: none */
     tess_gain_beam_opts beam;
 } tess_gains_opts;
 
@@ -60,8 +61,9 @@ tess_status tess_gain_beam_check_model(const char *model);
 /** The file that a beam is read from, or NULL. Local. */
 const char *tess_gain_beam_file(const char *model);
 
-/** Errors of tess_facets_solutions() and of tess_primary_beam_open(). TESS_ERR_INPUT: a
- *  line of "antennas:FILE" is not valid, or no line fits an antenna. Collective. */
+/** Errors of tess_facets_solutions(), tess_aterms_read() and tess_primary_beam_open().
+ * TESS_ERR_INPUT: a line of "antennas:FILE" is not valid, or no line fits an antenna.
+ * Collective. */
 tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
                               const tess_gains_opts *opts, tess_gains **gains);
 void tess_gains_destroy(tess_gains *gains); /**< NULL is fine. Local. */

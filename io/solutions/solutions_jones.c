@@ -7,9 +7,6 @@
 #include "solutions.h"
 #include "tess_const.h"
 
-/* Phase of a TEC unit at 1 Hz, −e² / (4π ε0 me c) · 1e16 [rad Hz]. */
-static const double RAD_HZ_PER_TECU = -8.44797245e9;
-
 /* Values around a point: those of two times and two frequencies. */
 typedef struct solution_point {
     const double *value[4]; /* of the first polarisation */
@@ -91,7 +88,7 @@ static bool value_at(const solution_values *table, const solution_point *point,
 /* What a value of a kind other than amplitude does to the phase of a signal. */
 static double phase_of(solution_kind kind, double value, double freq_hz)
 {
-    if (kind == SOLUTION_TEC) return RAD_HZ_PER_TECU * value / freq_hz;
+    if (kind == SOLUTION_TEC) return TESS_RAD_HZ_PER_TECU * value / freq_hz;
     if (kind == SOLUTION_CLOCK) return TESS_TWO_PI * freq_hz * value;
     return value;
 }

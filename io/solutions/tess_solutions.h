@@ -33,6 +33,9 @@
 extern "C" {
 #endif
 
+/** Phase of a TEC unit at 1 Hz, −e² / (4π ε0 me c) · 1e16 [rad Hz]. */
+#define TESS_RAD_HZ_PER_TECU (-8.44797245e9)
+
 /** Names of directions and antennas, which end with NUL. */
 typedef char tess_solution_name[129];
 

@@ -17,7 +17,7 @@ ROOMS = {
              ""),
     "clean": ("", "cpu"),
     "grid": ("bricks", "tile", "projection", "density", ""),
-    "io": ("files", "fits", "vis", "preview", "checkpoint", "regions", "solutions"),
+    "io": ("files", "fits", "vis", "preview", "checkpoint", "regions", "solutions", "aterms"),
     "app/imager": (
         "samples",
         "engine/machine", "engine/images", "engine/steps", "engine/plan", "engine/exchange",

@@ -23,7 +23,7 @@ import seeds as make_seeds
 
 HERE = pathlib.Path(__file__).resolve().parent
 NAMES = ["uvfits", "model", "kernels", "csv", "sources", "config", "checkpoint", "resume",
-         "frequencies", "beam", "regions", "h5parm"]
+         "frequencies", "beam", "regions", "aterms", "h5parm"]
 LIMITS = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=1024", "-max_len=65536"]
 
 

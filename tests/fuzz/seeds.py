@@ -351,6 +351,36 @@ ann text[[1deg, 2deg], 'x']
 SHAPES = "fk5;circle(60,-10d,2');ellipse(1,2,3\",4p,5)\n-box(1,2,3,4,5)\nimage;annulus 3 4 5 6\n"
 
 
+ATERMS = """# corrections
+aterms = [ first, tec ]
+first.type = diagonal
+first.images = [a.fits b.fits]  # two
+tec.images = [c.fits, d.fits]
+tec.window = raised_hann
+"""
+
+
+def aterms(_make, seeds, regression, _program):
+    antenna, freq, times = ("ANTENNA", 2, (0.0, 1.0)), ("FREQ", 2, (1e8, 5e7)), ("TIME", 3, (5e9, 300.0))
+    files = {"tec": beam_file(("RA---SIN", "DEC--SIN"), [antenna, freq, times]),
+             "diagonal": beam_file(("RA---TAN", "DEC--TAN"), [("MATRIX", 4, (0.0, 1.0)), antenna, freq, times])}
+    for name, data in files.items():
+        add_fits(data, name, seeds, regression)
+        for kind, (key, value) in {
+                "type": ("CTYPE1", "'AZ'"), "step": ("CDELT1", "0.0"), "tiny": ("CDELT1", "1E-300"),
+                "far": ("CRPIX1", "1E300"), "pole": ("CRVAL2", "90.0"), "nan": ("CRPIX2", "NaN"), "twice":
+                ("CTYPE3", "'TIME'"), "same-times": ("CDELT5", "0.0"), "other": ("CTYPE5", "'STOKES'")}.items():
+            (regression / f"{name}-{kind}").write_bytes(with_card(data, key, value))
+    (seeds / "config").write_text(ATERMS)
+    for kind, text in {"returns": ATERMS.replace("\n", "\r\n"), "bracket": ATERMS.replace("]", ""),
+                       "type": ATERMS.replace("diagonal", "beam"), "many": ATERMS.replace("a.fits", "a " * 300),
+                       "terms": ATERMS.replace("tec ", "tec " + "x, " * 20), "empty": ATERMS.replace("c.fits, d.fits", ""),
+                       "equals": ATERMS.replace("=", "==")}.items():
+        (regression / f"config-{kind}").write_text(text)
+    for cut in range(1, len(ATERMS), 17):
+        (regression / f"config-cut-{cut}").write_text(ATERMS[:cut])
+
+
 def regions(_make, seeds, regression, _program):
     (seeds / "ds9").write_text(REGIONS)
     (seeds / "crtf").write_text(CRTF)

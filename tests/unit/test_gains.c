@@ -62,8 +62,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *const files[] = {"a.txt", "cube.fits", "g.h5", "e.h5"};
-    for (int k = 0; k < 4; ++k)
+    const char *const files[] = {"a.txt", "cube.fits", "g.h5",
+                                 "e.h5",  "g.fits",    "h.fits"};
+    for (int k = 0; k < 6; ++k)
         unlink(files[k]);
     tess_comm_free(comm);
     return chdir("/") == 0 && rmdir(root) == 0 ? 0 : -1;
@@ -433,6 +434,130 @@ static void test_intervals(void **state)
     (void)state;
 }
 
+/* ---- a-terms ---- */
+
+enum { SIDE = 5, TIMES = 3, PLANES = 2 };
+
+/* Values along the axes: a slope in x and y, and what antenna, frequency and time are.
+ */
+static double aterm(int part, int x, int y, int antenna, int f, int time)
+{
+    return 1 + 0.1 * x - 0.2 * y + 0.5 * antenna + 0.03 * f + 2 * time + 0.7 * part;
+}
+
+static double pixel_of(const int i[6]) /* antenna 3 does not count at the first time */
+{
+    if (i[3] == 3 && i[5] == 0) return (double)NAN;
+    return aterm(i[2], i[0], i[1], i[3], i[4], i[5]);
+}
+
+/* Images of 0.5 degrees a pixel around the first facet, whose times begin at `first`.
+ */
+static void write_aterms(const char *path, int parts, double first)
+{
+    fitsfile *file;
+    int status = 0;
+    long axes[] = {SIDE, SIDE, parts, ANTENNAS, PLANES, TIMES}, next = 1;
+    const char *const types[] = {"RA---SIN", "DEC--SIN", "MATRIX",
+                                 "ANTENNA",  "FREQ",     "TIME"};
+    const double value[] = {
+        0.5 / TESS_RAD_PER_DEG, -0.6 / TESS_RAD_PER_DEG, 0, 0, 9.5e8, first};
+    const double step[] = {-0.5, 0.5, 1, 1, 1e8, 600};
+    char name[32];
+    snprintf(name, sizeof name, "!%s", path);
+    fits_create_file(&file, name, &status);
+    fits_create_img(file, DOUBLE_IMG, 6, axes, &status);
+    for (int k = 0; k < 6; ++k) {
+        snprintf(name, sizeof name, "CTYPE%d", k + 1);
+        fits_update_key_str(file, name, types[k], NULL, &status);
+        snprintf(name, sizeof name, "CRVAL%d", k + 1);
+        fits_update_key_dbl(file, name, value[k], -15, NULL, &status);
+        snprintf(name, sizeof name, "CDELT%d", k + 1);
+        fits_update_key_dbl(file, name, step[k], -15, NULL, &status);
+        snprintf(name, sizeof name, "CRPIX%d", k + 1);
+        fits_update_key_dbl(file, name, k < 2 ? 3 : 1, -15, NULL, &status);
+    }
+    for (int k = 0; k < TIMES * PLANES * ANTENNAS * parts * SIDE * SIDE; ++k) {
+        int rest = k, i[6];
+        for (int j = 0; j < 6; ++j) {
+            i[j] = rest % (int)axes[j];
+            rest /= (int)axes[j];
+        }
+        double pixel = pixel_of(i);
+        fits_write_img(file, TDOUBLE, next++, 1, &pixel, &status);
+    }
+    fits_close_file(file, &status);
+    assert_int_equal(status, 0);
+}
+
+static const char *const config =
+    "# corrections\naterms = [ first, tec ]\n"
+    "first.images=[cube.fits]\nfirst.type = diagonal # two\n"
+    "tec.window = tukey\ntec.images = g.fits, h.fits\n";
+
+/* The product of a diagonal and a TEC, between pixels, at the nearest times and
+ * frequencies. */
+static void test_aterms(void **state)
+{
+    tess_facets two_of = facets;
+    const tess_gains_opts opts = {
+        .meta = &meta, .num_chan = 3, .freq_hz = HZ, .aterms = "a.txt"};
+    double jones[4][2];
+    two_of.num_facets = 2;
+    write_aterms("cube.fits", 4, START);
+    write_aterms("g.fits", 1, START + 100);
+    write_aterms("h.fits", 1, START + 2500);
+    write_text(config);
+    tess_gains *gains = NULL;
+    if (tess_gains_create(comm, &two_of, &opts, &gains) != TESS_OK)
+        fail_msg("%s", tess_error_message());
+    assert_int_equal(tess_gains_shape(gains), TESS_GAIN_DIAGONAL);
+    /* ends: 300 and 900 of the first, 400, 1000, 1900, 2800 and 3400 of the others */
+    assert_int_equal(tess_gains_num_intervals(gains), 8);
+    const int64_t interval = tess_gains_interval(gains, START + 950);
+    assert_true(tess_gains_jones(gains, interval, 1, 1, HZ[2], jones));
+    const double s = sin(-0.595), c = cos(-0.595), deg = TESS_RAD_PER_DEG;
+    const double x = 2 - 2 * c * sin(0.012) / deg;
+    const double y = 2 + 2 * (s * cos(0.6) + c * sin(0.6) * cos(0.012)) / deg;
+    const double away = 0.1 * x - 0.2 * y;
+    const double turned =
+        TESS_RAD_HZ_PER_TECU * (aterm(0, 0, 0, 1, 1, 1) + away) / HZ[2];
+    for (int k = 0; k < 2; ++k) {
+        const double complex want =
+            cexp(I * turned) * CMPLX(aterm(2 * k, 0, 0, 1, 1, 2) + away,
+                                     aterm(2 * k + 1, 0, 0, 1, 1, 2) + away);
+        assert_true(cabs(CMPLX(jones[3 * k][0], jones[3 * k][1]) - want) < 1e-6);
+    }
+    assert_false(tess_gains_jones(gains, 0, 3, 1, HZ[1], jones));
+    assert_float_equal(jones[0][0], 0, 0);
+    tess_gains_destroy(gains);
+    (void)state;
+}
+
+static void test_bad_aterms(void **state)
+{
+    static const char *const bad[][2] = {
+        {"aterms = [tec]\n", "no line tec.images"},
+        {"aterms = [beam]\n", "a.txt: term 'beam'"},
+        {"\naterms = [tec\n", "line 2"},
+        {"aterms [tec]", "line 1"},
+        {"aterms = tec, tec", "twice"},
+        {"x = 3", "no line aterms"},
+        {"aterms=tec\ntec.images=cube.fits", "MATRIX"},
+        {"aterms=tec\ntec.images=g.fits", "outside of this image"}};
+    tess_vis_meta other = meta;
+    tess_gains_opts opts = {
+        .meta = &meta, .num_chan = 3, .freq_hz = HZ, .aterms = "a.txt"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; ++k) {
+        write_text(bad[k][0]);
+        refused(&opts, TESS_ERR_INPUT, bad[k][1]);
+    }
+    other.num_antennas = 3;
+    opts.meta = &other;
+    refused(&opts, TESS_ERR_INPUT, "g.fits: has 4 antennas");
+    (void)state;
+}
+
 /* ---- changes ---- */
 
 /* The phase of antenna k grows by k · 0.01 from the first facet to the second. */
@@ -487,10 +612,11 @@ static void test_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round),    cmocka_unit_test(test_turning),
-        cmocka_unit_test(test_antennas), cmocka_unit_test(test_cube),
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_round),      cmocka_unit_test(test_turning),
+        cmocka_unit_test(test_antennas),   cmocka_unit_test(test_cube),
+        cmocka_unit_test(test_product),    cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_changes),    cmocka_unit_test(test_aterms),
+        cmocka_unit_test(test_bad_aterms),
     };
     return cmocka_run_group_tests_name("gains", tests, set_up, tear_down);
 }
