@@ -172,8 +172,7 @@ static tess_status take_images(clean_work *work, const clean_begin *begin)
     tess_status status = work->leads ? clear_images(work) : TESS_OK;
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (int i = 0; i < work->setup->images.num_images; ++i)
-        if (cuda_has_data(work, i))
-            TESS_TRY(take_image(work, i, &begin->residual[i]));
+        if (cuda_has_data(work, i)) TESS_TRY(take_image(work, i, &begin->residual[i]));
     TESS_TRY(take_masks(work, begin));
 cleanup:
     return status;
@@ -260,8 +259,7 @@ cleanup:
 
 static tess_status cuda_measure(clean_work *work, int scale, clean_peak *peak)
 {
-    const tess_status status =
-        work->leads ? measure_here(work, scale, peak) : TESS_OK;
+    const tess_status status = work->leads ? measure_here(work, scale, peak) : TESS_OK;
     return share(work, status, peak, sizeof *peak);
 }
 
@@ -298,8 +296,8 @@ static tess_status share_found(const clean_work *work, int64_t count,
                (size_t)(count * images) * sizeof *some.flux);
     }
     TESS_TRY(tess_comm_bcast(comm, some.index, count * (int64_t)sizeof *some.index, 0));
-    TESS_TRY(
-        tess_comm_bcast(comm, some.flux, count * images * (int64_t)sizeof *some.flux, 0));
+    TESS_TRY(tess_comm_bcast(comm, some.flux,
+                             count * images * (int64_t)sizeof *some.flux, 0));
     if (!work->leads) status = clean_components_copy(found, &some, 0, count);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
@@ -383,14 +381,13 @@ static tess_status change_image(clean_work *work, int image, const cuda_slot *sl
         TESS_TRY(cuda_put_less(&work->shape, work->plane, pixels));
     } else if (work->version > 0)
         TESS_TRY(cuda_put(&work->shape, slot->image[image], work->is_nan, pixels));
-    if (share_of > 0)
-        TESS_TRY(cuda_add_pixels(&work->shape, pixels, share_of, mean));
+    if (share_of > 0) TESS_TRY(cuda_add_pixels(&work->shape, pixels, share_of, mean));
 cleanup:
     return status;
 }
 
-/* Gives the caller its rows of an image back, which stay as they are if no component was
- * found. Collective. */
+/* Gives the caller its rows of an image back, which stay as they are if no component
+ * was found. Collective. */
 static tess_status give_image(clean_work *work, int image, const cuda_slot *slot,
                               const tess_rows *residual, double *mean)
 {

@@ -30,7 +30,8 @@ enum {
     MOST_THREADS = 512,
 #endif
     MOST_WARPS = MOST_THREADS / LANES,
-    HEAD_WORDS = 3, /* of a message: metric and place */
+    MOST_BLOCKS = 256,
+    HEAD_WORDS = 5, /* of a message: metric (two), place, x and y */
     AHEAD = 4       /* candidates of a thread whose PSFs are read at a time */
 };
 
@@ -58,12 +59,17 @@ struct best {
     int place; /* in the list; −1: none */
 };
 
+/* What a block has told, without the values of layers. */
+struct heard {
+    best own;
+    int x, y;
+};
+
 /* What all threads of a block know about the iteration. */
 struct component {
-    best chosen;
     best of_warp[MOST_WARPS];
+    heard of_block[MOST_BLOCKS];
     double found[CUDA_MOST_LAYERS], value[CUDA_MOST_LAYERS];
-    int x, y;
 };
 
 __device__ double size_of(const cuda_cycle &c, double metric)
@@ -154,7 +160,7 @@ __device__ const R *psf_at(const cuda_window &window, int64_t dx, int64_t dy)
 /* Subtracts the component from this thread's candidates of one layer. Returns their
  * best. Several PSFs are asked for before the first is used. */
 template <typename R>
-__device__ best subtract_single(const cuda_cycle &c, const component &of,
+__device__ best subtract_single(const cuda_cycle &c, const heard &pixel, double value,
                                 const share &own)
 {
     best chosen = {0, -1};
@@ -166,14 +172,14 @@ __device__ best subtract_single(const cuda_cycle &c, const component &of,
             const int64_t k = from + a * (int64_t)blockDim.x;
             const R *at = nullptr;
             if (k < own.count)
-                at = psf_at<R>(c.window, own.x[k] - of.x, own.y[k] - of.y);
+                at = psf_at<R>(c.window, own.x[k] - pixel.x, own.y[k] - pixel.y);
             psf[a] = at ? (double)__ldg(at) : 0;
         }
 #pragma unroll
         for (int a = 0; a < AHEAD; ++a) {
             const int64_t k = from + a * (int64_t)blockDim.x;
             if (k >= own.count) break;
-            own.value[k] = __dsub_rn(own.value[k], __dmul_rn(of.value[0], psf[a]));
+            own.value[k] = __dsub_rn(own.value[k], __dmul_rn(value, psf[a]));
             look_at(c, own, k, metric_of<false>(c, own, k), &chosen);
         }
     }
@@ -181,12 +187,12 @@ __device__ best subtract_single(const cuda_cycle &c, const component &of,
 }
 
 template <typename R>
-__device__ best subtract_many(const cuda_cycle &c, const component &of,
-                              const share &own)
+__device__ best subtract_many(const cuda_cycle &c, const heard &pixel,
+                              const component &of, const share &own)
 {
     best chosen = {0, -1};
     for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
-        const R *psf = psf_at<R>(c.window, own.x[k] - of.x, own.y[k] - of.y);
+        const R *psf = psf_at<R>(c.window, own.x[k] - pixel.x, own.y[k] - pixel.y);
         if (psf) subtract_layers(c, of, psf, own.value + k, own.stride);
         look_at(c, own, k, metric_of<true>(c, own, k), &chosen);
     }
@@ -208,15 +214,6 @@ __device__ void tell(word *to, unsigned iteration, unsigned half)
     *(volatile word *)to = (word)iteration << 32 | half;
 }
 
-__device__ unsigned hear(const word *from, unsigned iteration)
-{
-    word heard;
-    do
-        heard = *(const volatile word *)from;
-    while ((unsigned)(heard >> 32) != iteration);
-    return (unsigned)heard;
-}
-
 __device__ void tell_number(word *to, unsigned iteration, double number)
 {
     const word bits = (word)__double_as_longlong(number);
@@ -224,66 +221,104 @@ __device__ void tell_number(word *to, unsigned iteration, double number)
     tell(to + 1, iteration, (unsigned)(bits >> 32));
 }
 
-__device__ double hear_number(const word *from, unsigned iteration)
+/* Waits for COUNT words. All of them are asked for before the first is looked at. */
+template <int COUNT>
+__device__ void hear(const word *from, unsigned iteration, unsigned half[COUNT])
 {
-    const word low = hear(from, iteration), high = hear(from + 1, iteration);
-    return __longlong_as_double((long long)(high << 32 | low));
+    bool there = false;
+    while (!there) {
+        word heard[COUNT];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k)
+            heard[k] = ((const volatile word *)from)[k];
+        there = true;
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            there = there && (unsigned)(heard[k] >> 32) == iteration;
+            half[k] = (unsigned)heard[k];
+        }
+    }
 }
 
-/* The first warp tells the block's best candidate with the values of its layers, and
- * learns the best of all blocks. */
-__device__ void agree(const cuda_cycle &c, const launch &with, const share &own,
-                      unsigned iteration, best mine, component *of)
+__device__ double number_of(const unsigned half[2])
 {
-    const int lane = threadIdx.x, layers = c.list.num_layers;
-    word *row = with.message + (int64_t)(iteration % 2) * gridDim.x * with.words;
-    word *to = row + (int64_t)blockIdx.x * with.words;
-    best all = {0, -1};
-    int of_block = 0;
+    return __longlong_as_double((long long)((word)half[1] << 32 | half[0]));
+}
+
+/* The first warp tells the block's best candidate with the values of its layers. */
+__device__ void tell_best(const cuda_cycle &c, const share &own, unsigned iteration,
+                          const best &mine, word *to)
+{
+    const int lane = threadIdx.x;
+    const int64_t k = mine.place - own.first;
     if (lane == 0) {
         tell_number(to, iteration, mine.metric);
         tell(to + 2, iteration, (unsigned)mine.place);
+        tell(to + 3, iteration, mine.place < 0 ? 0 : (unsigned)own.x[k]);
+        tell(to + 4, iteration, mine.place < 0 ? 0 : (unsigned)own.y[k]);
     }
-    for (int l = lane; l < layers; l += LANES)
-        tell_number(
-            to + HEAD_WORDS + 2 * l, iteration,
-            mine.place < 0 ? 0 : own.value[l * own.stride + mine.place - own.first]);
-    for (int b = lane; b < (int)gridDim.x; b += LANES) {
-        const word *from = row + (int64_t)b * with.words;
-        best other;
-        other.metric = hear_number(from, iteration);
-        other.place = (int)hear(from + 2, iteration);
-        all = better(c, all, other);
-    }
-    all = best_of_warp(c, all);
-    if (lane == 0) of->chosen = all;
-    if (all.place < 0) return;
-    of_block = (int)(all.place / with.share);
-    for (int l = lane; l < layers; l += LANES)
-        of->found[l] = hear_number(
-            row + (int64_t)of_block * with.words + HEAD_WORDS + 2 * l, iteration);
+    for (int l = lane; l < c.list.num_layers; l += LANES)
+        tell_number(to + HEAD_WORDS + 2 * l, iteration,
+                    mine.place < 0 ? 0 : own.value[l * own.stride + k]);
 }
 
-/* Chooses the candidate of an iteration: of->chosen, and the values of its layers. */
-__device__ void choose(const cuda_cycle &c, const launch &with, const share &own,
-                       unsigned iteration, best mine, component *of)
+/* Threads hear what blocks tell, one block each. */
+__device__ void hear_blocks(const word *row, int words, unsigned iteration,
+                            component *of)
+{
+    for (int b = threadIdx.x; b < (int)gridDim.x; b += blockDim.x) {
+        unsigned half[HEAD_WORDS];
+        hear<HEAD_WORDS>(row + (int64_t)b * words, iteration, half);
+        heard *to = &of->of_block[b];
+        to->own.metric = number_of(half);
+        to->own.place = (int)half[2];
+        to->x = (int)half[3];
+        to->y = (int)half[4];
+    }
+}
+
+/* The best of all blocks. Every warp finds it, so that nobody waits for one of them. */
+__device__ heard best_of_blocks(const cuda_cycle &c, const launch &with,
+                                const component &of)
+{
+    best all = {0, -1};
+    for (int b = threadIdx.x % LANES; b < (int)gridDim.x; b += LANES)
+        all = better(c, all, of.of_block[b].own);
+    all = best_of_warp(c, all);
+    if (all.place < 0) return heard{all, 0, 0};
+    return of.of_block[all.place / with.share];
+}
+
+/* Chooses the candidate of an iteration. of->found := the values of its layers. */
+template <bool MANY>
+__device__ heard choose(const cuda_cycle &c, const launch &with, const share &own,
+                        unsigned iteration, best mine, component *of)
 {
     const int lane = threadIdx.x % LANES, warps = blockDim.x / LANES;
+    word *row = with.message + (int64_t)(iteration % 2) * gridDim.x * with.words;
     mine = best_of_warp(c, mine);
     if (lane == 0) of->of_warp[threadIdx.x / LANES] = mine;
     __syncthreads();
     if (threadIdx.x < LANES) {
         mine = lane < warps ? of->of_warp[lane] : best{0, -1};
         mine = best_of_warp(c, mine);
-        if (gridDim.x > 1)
-            agree(c, with, own, iteration, mine, of);
-        else {
-            if (lane == 0) of->chosen = mine;
-            for (int l = lane; mine.place >= 0 && l < c.list.num_layers; l += LANES)
-                of->found[l] = own.value[l * own.stride + mine.place - own.first];
-        }
+        tell_best(c, own, iteration, mine, row + (int64_t)blockIdx.x * with.words);
+    }
+#ifdef SIMT_EMULATED
+    __syncthreads(); /* a thread that waits for a word gives way to no other */
+#endif
+    hear_blocks(row, with.words, iteration, of);
+    __syncthreads();
+    const heard chosen = best_of_blocks(c, with, *of);
+    if (chosen.own.place < 0 || !(MANY || own.factor)) return chosen;
+    for (int l = threadIdx.x; l < c.list.num_layers; l += blockDim.x) {
+        unsigned half[2];
+        hear<2>(row + chosen.own.place / with.share * with.words + HEAD_WORDS + 2 * l,
+                iteration, half);
+        of->found[l] = number_of(half);
     }
     __syncthreads();
+    return chosen;
 }
 
 /* ---- the loop ---- */
@@ -296,23 +331,26 @@ __device__ bool ends_at(const cuda_cycle &c, const best &chosen)
 }
 
 /* The component of the chosen candidate: its values are multiplied by the gain, and its
- * spectrum is fitted to them. The first block writes it down. */
-__device__ void make_component(const cuda_cycle &c, int64_t iteration, component *of)
+ * spectrum is fitted to them. The first block writes it down. Returns the value of a
+ * single layer; of->value has those of many. */
+template <bool MANY>
+__device__ double make_component(const cuda_cycle &c, int64_t iteration,
+                                 const heard &chosen, bool has_factor, component *of)
 {
     const int layers = c.list.num_layers;
-    for (int l = threadIdx.x; l < layers; l += blockDim.x) {
+    const double single =
+        __dmul_rn(has_factor ? of->found[0] : chosen.own.metric, c.gain);
+    if (blockIdx.x == 0 && threadIdx.x == 0) c.place[iteration] = chosen.own.place;
+    if (!MANY && blockIdx.x == 0 && threadIdx.x == 0) c.value[iteration] = single;
+    for (int l = threadIdx.x; MANY && l < layers; l += blockDim.x) {
         double value = c.fit ? 0 : __dmul_rn(of->found[l], c.gain);
         for (int k = 0; c.fit && k < layers; ++k)
             value += c.fit[l * layers + k] * __dmul_rn(of->found[k], c.gain);
         of->value[l] = value;
         if (blockIdx.x == 0) c.value[iteration * layers + l] = value;
     }
-    if (threadIdx.x == 0) {
-        of->x = c.list.x[of->chosen.place];
-        of->y = c.list.y[of->chosen.place];
-        if (blockIdx.x == 0) c.place[iteration] = of->chosen.place;
-    }
-    __syncthreads();
+    if (MANY) __syncthreads();
+    return single;
 }
 
 /* Brings the block's candidates to its shared memory, or back. */
@@ -359,21 +397,25 @@ template <typename R, bool MANY> __global__ void cycle_kernel(cuda_cycle c, laun
 {
     __shared__ component of;
     const share own = share_of(c, with);
-    best mine = {0, -1};
+    const bool has_factor = own.factor != nullptr;
+    heard chosen;
     int64_t iteration = 0;
     bool done = false;
     __syncthreads();
-    mine = first_best<MANY>(c, own);
+    best mine = first_best<MANY>(c, own);
     for (;; ++iteration) {
-        choose(c, with, own, (unsigned)iteration + 1, mine, &of);
-        done = ends_at(c, of.chosen);
+        chosen = choose<MANY>(c, with, own, (unsigned)iteration + 1, mine, &of);
+        done = ends_at(c, chosen.own);
         if (done || iteration == c.most) break;
-        make_component(c, iteration, &of);
-        mine = MANY ? subtract_many<R>(c, of, own) : subtract_single<R>(c, of, own);
+        const double value =
+            make_component<MANY>(c, iteration, chosen, has_factor, &of);
+        mine = MANY ? subtract_many<R>(c, chosen, of, own)
+                    : subtract_single<R>(c, chosen, value, own);
     }
     if (with.in_shared) move_values(c, own, true);
     if (blockIdx.x == 0 && threadIdx.x == 0)
-        *with.end = cuda_cycle_end{iteration, of.chosen.metric, of.chosen.place, done};
+        *with.end =
+            cuda_cycle_end{iteration, chosen.own.metric, chosen.own.place, done};
 }
 
 /* Shared memory that a block may ask for. */
@@ -401,7 +443,9 @@ cycle_function *function_of(const cuda_cycle *cycle)
 launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t *bytes)
 {
     launch with = {};
-    const int64_t count = cycle->list.count, most = tess_most_together();
+    const int64_t count = cycle->list.count;
+    const int64_t together = tess_most_together();
+    const int64_t most = together < MOST_BLOCKS ? together : (int64_t)MOST_BLOCKS;
     const int64_t warps = (count + LANES - 1) / LANES;
     *threads = MOST_THREADS;
     if (warps < MOST_WARPS) *threads = (int)warps * LANES;

@@ -194,9 +194,9 @@ static tess_status add_image(const clean_work *work, const clean_components *mer
     cuda_view view = {0};
     TESS_TRY(cuda_rows_view(model, &view));
     for (int s = 0; s < work->setup->num_scales; ++s) {
-        const cuda_components own = {
-            merged[s].count, there[s].index,
-            (const double *)there[s].flux + image * merged[s].count};
+        const cuda_components own = {merged[s].count, there[s].index,
+                                     (const double *)there[s].flux +
+                                         image * merged[s].count};
         if (own.count == 0) continue;
         TESS_TRY(cuda_add_components(work->shape.nx, model->row_first, model->num_rows,
                                      &own, &work->table[s], view.pixels.value));

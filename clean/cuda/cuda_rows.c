@@ -55,8 +55,7 @@ tess_status cuda_rows_gather(const clean_work *work, const tess_rows *rows,
     bytes = tess_alloc_zero(work->num_ranks, sizeof *bytes);
     status = bytes ? tess_rows_view(rows, &own) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(
-        tess_comm_gatherv(comm, own.value, tess_rows_bytes(rows), 0, &all, bytes));
+    TESS_TRY(tess_comm_gatherv(comm, own.value, tess_rows_bytes(rows), 0, &all, bytes));
     whole = whole_of(rows, all);
     if (work->leads) status = cuda_rows_view(&whole, view);
     TESS_TRY(tess_comm_agree(comm, status));

@@ -15,8 +15,8 @@ tess_status cuda_rows_view(const tess_rows *rows, cuda_view *view);
 tess_status cuda_rows_put_back(const tess_rows *rows, const cuda_view *view);
 void cuda_rows_free(cuda_view *view); /**< Local */
 
-/** View the whole image on the rank that leads; other ranks get nothing. Returns the same
- *  or TESS_ERR_PEER on all ranks. Collective. */
+/** View the whole image on the rank that leads; other ranks get nothing. Returns the
+ * same or TESS_ERR_PEER on all ranks. Collective. */
 tess_status cuda_rows_gather(const clean_work *work, const tess_rows *rows,
                              cuda_view *view);
 

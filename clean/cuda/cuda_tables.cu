@@ -121,8 +121,8 @@ struct near_list {
 };
 
 /* Every thread looks at one component. Returns how many are near. */
-__device__ int collect(const cuda_components &c, int64_t half, int64_t k, int64_t end, int64_t nx,
-                       int64_t x0, near_list *list)
+__device__ int collect(const cuda_components &c, int64_t half, int64_t k, int64_t end,
+                       int64_t nx, int64_t x0, near_list *list)
 {
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
     const int64_t x = k < end ? c.index[k] % nx : 0;
@@ -216,8 +216,8 @@ tess_status cuda_add_components(int64_t nx, int64_t row_first, int64_t num_rows,
     const int64_t blocks =
         (nx + TILE_X - 1) / TILE_X * ((num_rows + TILE_Y - 1) / TILE_Y);
     if (merged->count == 0 || blocks == 0) return TESS_OK;
-    tess_launch(add_kernel, blocks, THREADS, 0, nx, row_first, num_rows, *merged, *table,
-                model);
+    tess_launch(add_kernel, blocks, THREADS, 0, nx, row_first, num_rows, *merged,
+                *table, model);
     TESS_CUDA_LAUNCHED();
 cleanup:
     return status;

@@ -274,8 +274,8 @@ static tess_status make_arrays_of_scales(clean_work *work)
         tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
     work->rows_here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
     work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
-    if (!work->rows_of || !work->kernel || !work->table || !work->window || !work->psf_peak ||
-        !work->rows_here)
+    if (!work->rows_of || !work->kernel || !work->table || !work->window ||
+        !work->psf_peak || !work->rows_here)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
 cleanup:
     return status;
@@ -333,8 +333,8 @@ tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
     status = make_arrays_of_scales(work);
     if (status == TESS_OK && work->leads) status = make_all(work);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_comm_allgather(comm, &setup->images.num_rows,
-                                 sizeof *work->rows_of, work->rows_of));
+    TESS_TRY(tess_comm_allgather(comm, &setup->images.num_rows, sizeof *work->rows_of,
+                                 work->rows_of));
     *work_out = work;
     work = NULL;
 cleanup:

@@ -79,9 +79,9 @@ struct clean_work {
     int kept, measured;  /**< numbers of slots */
     int64_t version;     /**< counts changes of the residual */
     uint8_t *allowed, *is_nan;
-    cuda_view found;      /**< the automatic mask where it holds: words */
-    void *factor_rows;    /**< room for σmin/σ, or NULL */
-    void *factor;         /**< the same memory if it is used, or NULL */
+    cuda_view found;   /**< the automatic mask where it holds: words */
+    void *factor_rows; /**< room for σmin/σ, or NULL */
+    void *factor;      /**< the same memory if it is used, or NULL */
     cuda_join join;
     double *share, *largest; /**< device, of the join */
     double *one;             /**< device, the number 1 */

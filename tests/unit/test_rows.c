@@ -25,7 +25,8 @@ static int start(void **state)
     const tess_backend *backend;
     (void)state;
     if (tess_backend_find(test_backend(), &backend) != TESS_OK) return -1;
-    if (backend->start && backend->start(NULL, 0, 1) != TESS_OK) return -1;
+    static const int no_node = -1;
+    if (backend->start && backend->start(&no_node, 0, 1) != TESS_OK) return -1;
     place = backend->place;
     return 0;
 }
