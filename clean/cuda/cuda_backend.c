@@ -114,9 +114,10 @@ static tess_status add_image(clean_work *work, int image, const cuda_pixels *pix
     const int images = work->setup->images.num_images;
     for (int t = 0; layers->are_sums && t < layers->count; ++t)
         TESS_TRY(cuda_take(&work->shape, pixels, layers->weights[t * images + image],
-                           slot->image[t], work->is_nan));
+                           slot->image[t], work->mask.is_nan));
     if (!layers->are_sums)
-        TESS_TRY(cuda_take(&work->shape, pixels, 1, slot->image[image], work->is_nan));
+        TESS_TRY(
+            cuda_take(&work->shape, pixels, 1, slot->image[image], work->mask.is_nan));
 cleanup:
     return status;
 }
@@ -143,13 +144,14 @@ static tess_status take_masks(clean_work *work, const clean_begin *begin)
     tess_rows found = tess_rows_of(images->nx, images->ny, images->row_first,
                                    images->num_rows, TESS_PIXEL_SINGLE);
     cuda_view mask = {0};
-    cuda_rows_free(&work->found);
+    cuda_rows_free(&work->mask.found);
     if (begin->mask) TESS_TRY(cuda_rows_gather(work, begin->mask, &mask));
     if (work->leads)
-        status = cuda_allow(&work->shape, &mask.pixels, work->is_nan, work->allowed);
+        status = cuda_allow(&work->shape, &mask.pixels, work->mask.is_nan,
+                            work->mask.allowed);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     found.value = (void *)(uintptr_t)begin->found;
-    if (begin->found) TESS_TRY(cuda_rows_gather(work, &found, &work->found));
+    if (begin->found) TESS_TRY(cuda_rows_gather(work, &found, &work->mask.found));
 cleanup:
     cuda_rows_free(&mask);
     return status;
@@ -158,9 +160,9 @@ cleanup:
 static tess_status clear_images(clean_work *work)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_device_zero(work->is_nan, work->shape.nx * work->shape.ny));
+    TESS_TRY(tess_device_zero(work->mask.is_nan, work->shape.nx * work->shape.ny));
     for (int k = 0; k < work->layers.count; ++k)
-        TESS_TRY(tess_device_zero(work->slot[0].image[k], work->image_bytes));
+        TESS_TRY(tess_device_zero(work->slot[0].image[k], work->bytes.image));
 cleanup:
     return status;
 }
@@ -183,13 +185,13 @@ static tess_status measure_noise(clean_work *work, bool local_rms, clean_noise *
 {
     tess_status status = TESS_OK;
     cuda_slot *slot = &work->slot[0];
-    work->factor = NULL;
+    work->mask.factor = NULL;
     TESS_TRY(cuda_slot_linear(work, slot));
     TESS_TRY(cuda_deviation(work, slot->mean, noise));
     noise->median = 0;
     if (local_rms) {
         TESS_TRY(cuda_local_rms(work, slot->mean, &noise->sigma));
-        work->factor = work->factor_rows;
+        work->mask.factor = work->mask.factor_rows;
     }
     /* the median of roots or squares of noise is not 0 */
     if (!clean_join_is_linear(&work->setup->join)) {
@@ -209,8 +211,8 @@ static tess_status begin_here(clean_work *work, bool local_rms, clean_noise *noi
     slot->scale = 0;
     slot->version = 0;
     work->slot[1].scale = -1;
-    work->mean_scale = work->setup->scale_px[0] > 0 ? -1 : 0;
-    work->mean_version = 0;
+    work->mean.scale = work->setup->scale_px[0] > 0 ? -1 : 0;
+    work->mean.version = 0;
     work->kept = cuda_num_slots(work->setup) - 1;
     TESS_TRY(cuda_begin_layers(work));
     TESS_TRY(measure_noise(work, local_rms, noise));
@@ -361,7 +363,7 @@ static tess_status plain_slot(clean_work *work, cuda_slot **slot)
     /* the residual at scale 0, whether or not this scale is cleaned */
     *slot = work->setup->scale_px[0] > 0 ? NULL : slot_with(work, 0);
     if (*slot) {
-        if (work->mean_spectrum) TESS_TRY(cuda_make_images(work, *slot));
+        if (work->mean.spectrum) TESS_TRY(cuda_make_images(work, *slot));
         return status;
     }
     *slot = &work->slot[!work->kept];
@@ -380,7 +382,7 @@ static tess_status change_image(clean_work *work, int image, const cuda_slot *sl
         TESS_TRY(cuda_make_change(work, image));
         TESS_TRY(cuda_put_less(&work->shape, work->plane, pixels));
     } else if (work->version > 0)
-        TESS_TRY(cuda_put(&work->shape, slot->image[image], work->is_nan, pixels));
+        TESS_TRY(cuda_put(&work->shape, slot->image[image], work->mask.is_nan, pixels));
     if (share_of > 0) TESS_TRY(cuda_add_pixels(&work->shape, pixels, share_of, mean));
 cleanup:
     return status;

@@ -36,14 +36,14 @@ tess_status cuda_local_rms(clean_work *work, const void *mean, double *least)
     const tess_clean_opts *opts = &work->setup->opts;
     const cuda_shape *shape = &work->shape;
     const double width_px = opts->local.window_beams * clean_beam_px(opts);
-    void *sigma = work->factor_rows;
-    const cuda_pixels pixels = {.value = sigma, .bytes = (int)work->real_bytes};
+    void *sigma = work->mask.factor_rows;
+    const cuda_pixels pixels = {.value = sigma, .bytes = (int)work->bytes.real};
     cuda_row_sum sum;
     TESS_TRY(cuda_pad(shape, mean, true, work->plane));
     TESS_TRY(convolve(work, width_px));
     TESS_TRY(cuda_take_root(shape, work->plane, false, sigma));
     /* near edges and the horizon a part of the window has no pixels */
-    TESS_TRY(cuda_pad_valid(shape, work->is_nan, work->plane));
+    TESS_TRY(cuda_pad_valid(shape, work->mask.is_nan, work->plane));
     TESS_TRY(convolve(work, width_px));
     TESS_TRY(cuda_take_root(shape, work->plane, true, sigma));
     if (opts->local.kind == TESS_CLEAN_LOCAL_RMS_WITH_MIN)

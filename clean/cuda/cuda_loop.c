@@ -94,10 +94,10 @@ static cuda_cycle cycle_of(const clean_work *work, const clean_loop *loop,
 {
     const tess_clean_opts *opts = &work->setup->opts;
     return (cuda_cycle){.list = *list,
-                        .window = work->window[loop->scale],
+                        .window = work->scale[loop->scale].window,
                         .is_double = work->shape.is_double,
                         .sums = work->layers.are_sums,
-                        .join = work->join,
+                        .join = work->joined.join,
                         .fit = work->layers.fit,
                         .has_data = work->layers.has_data,
                         .positive = opts->no_negative,
@@ -139,7 +139,7 @@ tess_status cuda_loop(clean_work *work, clean_loop *loop, clean_components *foun
     cuda_slot *slot = &work->slot[work->kept];
     cuda_list list = {0};
     taken made = {0};
-    if (work->mean_spectrum) TESS_TRY(cuda_make_images(work, slot));
+    if (work->mean.spectrum) TESS_TRY(cuda_make_images(work, slot));
     TESS_TRY(cuda_make_window(work, loop->scale));
     TESS_TRY(tess_device_wait());
     const double start = tess_time_now();
@@ -199,7 +199,7 @@ static tess_status add_image(const clean_work *work, const clean_components *mer
                                          image * merged[s].count};
         if (own.count == 0) continue;
         TESS_TRY(cuda_add_components(work->shape.nx, model->row_first, model->num_rows,
-                                     &own, &work->table[s], view.pixels.value));
+                                     &own, &work->scale[s].table, view.pixels.value));
     }
     TESS_TRY(cuda_rows_put_back(model, &view));
 cleanup:

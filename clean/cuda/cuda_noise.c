@@ -11,11 +11,11 @@ tess_status cuda_sums(const clean_work *work, const cuda_pixels *image,
 {
     tess_status status = TESS_OK;
     const int64_t rows = work->shape.ny;
-    const cuda_row_sum *row = work->rows_here;
+    const cuda_row_sum *row = work->rows.here;
     *sum = (cuda_row_sum){.least = INFINITY};
-    TESS_TRY(cuda_row_sums(&work->shape, image, work->is_nan, work->rows));
-    TESS_TRY(
-        tess_device_download(work->rows_here, work->rows, rows * (int64_t)sizeof *row));
+    TESS_TRY(cuda_row_sums(&work->shape, image, work->mask.is_nan, work->rows.there));
+    TESS_TRY(tess_device_download(work->rows.here, work->rows.there,
+                                  rows * (int64_t)sizeof *row));
     for (int64_t y = 0; y < rows; ++y) {
         sum->squares += row[y].squares;
         sum->least = fmin(sum->least, row[y].least);
@@ -38,7 +38,7 @@ static tess_status count_bins(row_values *from, uint64_t prefix, int shift)
     tess_status status = TESS_OK;
     const ordered *all = from->context;
     const cuda_order order = {.image = all->image,
-                              .is_nan = all->work->is_nan,
+                              .is_nan = all->work->mask.is_nan,
                               .distances = from->distances,
                               .centre = from->centre};
     TESS_TRY(tess_device_zero(all->bins, sizeof all->here));

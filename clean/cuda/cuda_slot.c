@@ -22,23 +22,25 @@ static tess_status fill_mean(const clean_work *work, const cuda_join *join,
 /* The join of what the slot holds. If layers are sums, the first is the mean. */
 static cuda_join join_of(const clean_work *work)
 {
-    cuda_join join = work->join;
+    cuda_join join = work->joined.join;
     if (!work->layers.are_sums) return join;
-    return (cuda_join){
-        .num_pol = 1, .num_channels = 1, .share = work->one, .largest = work->one};
+    return (cuda_join){.num_pol = 1,
+                       .num_channels = 1,
+                       .share = work->joined.one,
+                       .largest = work->joined.one};
 }
 
 tess_status cuda_slot_mean(const clean_work *work, cuda_slot *slot)
 {
     const cuda_join join = join_of(work);
-    return fill_mean(work, &join, work->factor, slot);
+    return fill_mean(work, &join, work->mask.factor, slot);
 }
 
 tess_status cuda_slot_magnitude(const clean_work *work, cuda_slot *slot)
 {
     cuda_join join = join_of(work);
     join.is_signed = false;
-    return fill_mean(work, &join, work->factor, slot);
+    return fill_mean(work, &join, work->mask.factor, slot);
 }
 
 tess_status cuda_slot_linear(const clean_work *work, cuda_slot *slot)
@@ -51,14 +53,14 @@ tess_status cuda_slot_linear(const clean_work *work, cuda_slot *slot)
 tess_status cuda_make_scale(clean_work *work, int scale, cuda_slot *slot)
 {
     tess_status status = TESS_OK;
-    const cuda_factors by = {.kernel = work->kernel[scale], .scale = 1};
+    const cuda_factors by = {.kernel = work->scale[scale].kernel, .scale = 1};
     slot->scale = scale;
     slot->version = work->version;
-    if (work->mean_spectrum) {
-        TESS_TRY(cuda_back(work, work->mean_spectrum, by));
-        return cuda_crop(&work->shape, work->plane, work->factor, slot->mean);
+    if (work->mean.spectrum) {
+        TESS_TRY(cuda_back(work, work->mean.spectrum, by));
+        return cuda_crop(&work->shape, work->plane, work->mask.factor, slot->mean);
     }
-    work->mean_scale = -1;
+    work->mean.scale = -1;
     TESS_TRY(cuda_make_images(work, slot));
     TESS_TRY(cuda_slot_mean(work, slot));
 cleanup:
@@ -70,8 +72,8 @@ cleanup:
 static cuda_search search_of(const clean_work *work, const cuda_slot *slot)
 {
     cuda_search search = {.mean = slot->mean,
-                          .allowed = work->allowed,
-                          .found = work->found.pixels.value,
+                          .allowed = work->mask.allowed,
+                          .found = work->mask.found.pixels.value,
                           .bit = UINT32_C(1) << slot->scale,
                           .positive = work->setup->opts.no_negative};
     clean_inside(work->setup, slot->scale, search.x_range, search.y_range);
@@ -83,11 +85,11 @@ tess_status cuda_slot_peak(clean_work *work, const cuda_slot *slot, clean_peak *
     tess_status status = TESS_OK;
     const int64_t rows = work->shape.ny;
     const cuda_search search = search_of(work, slot);
-    const cuda_row_peak *row = work->rows_here;
+    const cuda_row_peak *row = work->rows.here;
     *peak = (clean_peak){0, -1};
-    TESS_TRY(cuda_row_peaks(&work->shape, &search, work->rows));
-    TESS_TRY(
-        tess_device_download(work->rows_here, work->rows, rows * (int64_t)sizeof *row));
+    TESS_TRY(cuda_row_peaks(&work->shape, &search, work->rows.there));
+    TESS_TRY(tess_device_download(work->rows.here, work->rows.there,
+                                  rows * (int64_t)sizeof *row));
     for (int64_t y = 0; y < rows; ++y)
         if (row[y].x >= 0 && fabs(row[y].value) > fabs(peak->value))
             *peak = (clean_peak){row[y].value, y * work->shape.nx + row[y].x};
@@ -95,15 +97,15 @@ cleanup:
     return status;
 }
 
-/* Counts the candidates of each row, into work->rows_here. */
+/* Counts the candidates of each row, into work->rows.here. */
 static tess_status count_rows(clean_work *work, const cuda_search *search, double from,
                               int64_t *pixels)
 {
     tess_status status = TESS_OK;
     const int64_t rows = work->shape.ny;
-    const int64_t *count = work->rows_here;
-    TESS_TRY(cuda_row_counts(&work->shape, search, from, work->rows));
-    TESS_TRY(tess_device_download(work->rows_here, work->rows,
+    const int64_t *count = work->rows.here;
+    TESS_TRY(cuda_row_counts(&work->shape, search, from, work->rows.there));
+    TESS_TRY(tess_device_download(work->rows.here, work->rows.there,
                                   rows * (int64_t)sizeof *count));
     *pixels = 0;
     for (int64_t y = 0; y < rows; ++y)
@@ -133,7 +135,7 @@ static tess_status allocate(const clean_work *work, cuda_list *list)
     list->y = there;
     TESS_TRY(tess_device_alloc(wide * list->num_layers, "candidates", &there));
     list->value = there;
-    if (work->factor) {
+    if (work->mask.factor) {
         TESS_TRY(tess_device_alloc(wide, "candidates", &there));
         list->factor = there;
     }
@@ -147,7 +149,7 @@ tess_status cuda_list_make(clean_work *work, const cuda_slot *slot, double from,
     tess_status status = TESS_OK;
     const int64_t rows = work->shape.ny;
     const cuda_search search = search_of(work, slot);
-    int64_t *first = work->rows_here, place = 0;
+    int64_t *first = work->rows.here, place = 0;
     cuda_list list = {.num_layers = work->layers.count};
     TESS_TRY(count_rows(work, &search, from, &list.count));
     for (int64_t y = 0; y < rows; ++y) {
@@ -156,9 +158,10 @@ tess_status cuda_list_make(clean_work *work, const cuda_slot *slot, double from,
         place += own;
     }
     TESS_TRY(allocate(work, &list));
-    TESS_TRY(tess_device_upload(work->rows, first, rows * (int64_t)sizeof *first));
-    TESS_TRY(cuda_fill_list(&work->shape, &search, from, work->rows, slot->there,
-                            work->factor, &list));
+    TESS_TRY(
+        tess_device_upload(work->rows.there, first, rows * (int64_t)sizeof *first));
+    TESS_TRY(cuda_fill_list(&work->shape, &search, from, work->rows.there, slot->there,
+                            work->mask.factor, &list));
     *list_out = list;
     list = (cuda_list){0};
 cleanup:

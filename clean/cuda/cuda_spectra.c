@@ -31,7 +31,7 @@ static tess_status make_table(clean_work *work, int scale)
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     const double alpha = setup->scale_px[scale];
-    cuda_table *table = &work->table[scale];
+    cuda_table *table = &work->scale[scale].table;
     void *there = NULL;
     table->half = clean_kernel_half(setup->opts.shape, alpha);
     const int64_t width = 2 * table->half + 1;
@@ -48,11 +48,11 @@ tess_status cuda_make_kernel(clean_work *work, int scale)
     tess_status status = TESS_OK;
     TESS_TRY(make_table(work, scale));
     if (!work->leads || !(work->setup->scale_px[scale] > 0)) return TESS_OK;
-    TESS_TRY(tess_device_alloc(work->spectrum_bytes / 2, "kernel of a scale",
-                               &work->kernel[scale]));
-    TESS_TRY(cuda_pad_table(&work->shape, &work->table[scale], work->plane));
+    TESS_TRY(tess_device_alloc(work->bytes.spectrum / 2, "kernel of a scale",
+                               &work->scale[scale].kernel));
+    TESS_TRY(cuda_pad_table(&work->shape, &work->scale[scale].table, work->plane));
     TESS_TRY(cuda_forward(work, work->product));
-    TESS_TRY(cuda_real_parts(&work->shape, work->product, work->kernel[scale]));
+    TESS_TRY(cuda_real_parts(&work->shape, work->product, work->scale[scale].kernel));
 cleanup:
     return status;
 }
@@ -64,7 +64,7 @@ static tess_status origin_of(const clean_work *work, double *value)
     double wide = 0;
     float single = 0;
     TESS_TRY(tess_device_download(work->shape.is_double ? (void *)&wide : &single,
-                                  work->plane, work->real_bytes));
+                                  work->plane, work->bytes.real));
     *value = work->shape.is_double ? wide : (double)single;
 cleanup:
     return status;
@@ -80,9 +80,10 @@ tess_status cuda_make_psf(clean_work *work, int image, const cuda_pixels *psf)
     TESS_TRY(cuda_forward(work, work->psf[image]));
     for (int s = 0; s < scales; ++s) {
         peak[s] = centre;
-        if (!work->kernel[s]) continue;
-        TESS_TRY(cuda_back(work, work->psf[image],
-                           (cuda_factors){.kernel = work->kernel[s], .scale = 1}));
+        if (!work->scale[s].kernel) continue;
+        TESS_TRY(
+            cuda_back(work, work->psf[image],
+                      (cuda_factors){.kernel = work->scale[s].kernel, .scale = 1}));
         TESS_TRY(origin_of(work, &peak[s]));
     }
     cuda_forget_windows(work);
@@ -98,7 +99,7 @@ static tess_status make_pair(clean_work *work, int t, int u)
     const cuda_layers *layers = &work->layers;
     const int images = work->setup->images.num_images;
     void *to = layers->psf[clean_layers_psf(t, u)];
-    TESS_TRY(tess_device_zero(to, work->spectrum_bytes));
+    TESS_TRY(tess_device_zero(to, work->bytes.spectrum));
     for (int c = 0; c < images; ++c) {
         const cuda_factors share = {.scale = layers->weights[t * images + c] *
                                              layers->basis[u * images + c]};
@@ -117,7 +118,7 @@ tess_status cuda_begin_layers(clean_work *work)
     for (int t = 0; t < layers->count; ++t) {
         for (int u = 0; !layers->has_psf && u <= t; ++u)
             TESS_TRY(make_pair(work, t, u));
-        TESS_TRY(tess_device_zero(layers->sum[t], work->spectrum_bytes));
+        TESS_TRY(tess_device_zero(layers->sum[t], work->bytes.spectrum));
     }
     layers->has_psf = true;
 cleanup:
@@ -127,8 +128,8 @@ cleanup:
 void cuda_forget_windows(clean_work *work)
 {
     for (int s = 0; s < work->setup->num_scales; ++s) {
-        tess_device_free(work->window[s].value);
-        work->window[s].value = NULL;
+        tess_device_free(work->scale[s].window.value);
+        work->scale[s].window.value = NULL;
     }
 }
 
@@ -145,14 +146,15 @@ tess_status cuda_make_window(clean_work *work, int scale)
     tess_status status = TESS_OK;
     cuda_window made = cuda_window_of(work->setup, scale);
     void *const *psf = work->layers.are_sums ? work->layers.psf : work->psf;
-    if (work->window[scale].value) return TESS_OK;
+    if (work->scale[scale].window.value) return TESS_OK;
     TESS_TRY(take_window(work, cuda_window_bytes(work->setup, &made), &made.value));
     for (int side = 0; side < made.width; ++side) {
-        const cuda_factors by = {.kernel = work->kernel[scale], .power = 2, .scale = 1};
+        const cuda_factors by = {
+            .kernel = work->scale[scale].kernel, .power = 2, .scale = 1};
         TESS_TRY(cuda_back(work, psf[side], by));
         TESS_TRY(cuda_crop_window(&work->shape, work->plane, side, &made));
     }
-    work->window[scale] = made;
+    work->scale[scale].window = made;
     made.value = NULL;
 cleanup:
     tess_device_free(made.value);
@@ -166,17 +168,17 @@ cleanup:
 static tess_status add_to_mean(clean_work *work, int layer, const void *from,
                                cuda_factors by)
 {
-    if (!work->mean_spectrum || work->layers.are_sums) return TESS_OK;
+    if (!work->mean.spectrum || work->layers.are_sums) return TESS_OK;
     by.scale *= work->setup->join.share[layer];
     if (by.scale == 0) return TESS_OK;
-    return cuda_add_product(&work->shape, from, &by, work->mean_spectrum);
+    return cuda_add_product(&work->shape, from, &by, work->mean.spectrum);
 }
 
 tess_status cuda_make_residual(clean_work *work, const cuda_slot *slot)
 {
     tess_status status = TESS_OK;
-    if (work->mean_spectrum && !work->layers.are_sums)
-        TESS_TRY(tess_device_zero(work->mean_spectrum, work->spectrum_bytes));
+    if (work->mean.spectrum && !work->layers.are_sums)
+        TESS_TRY(tess_device_zero(work->mean.spectrum, work->bytes.spectrum));
     for (int k = 0; k < work->layers.count; ++k) {
         void *spectrum = work->layers.residual[k];
         if (!cuda_layer_has_data(work, k)) continue;
@@ -205,11 +207,11 @@ cleanup:
 tess_status cuda_make_images(clean_work *work, cuda_slot *slot)
 {
     tess_status status = TESS_OK;
-    if (work->mean_scale == slot->scale && work->mean_version == slot->version)
+    if (work->mean.scale == slot->scale && work->mean.version == slot->version)
         return TESS_OK;
-    TESS_TRY(make_layers(work, slot, work->kernel[slot->scale]));
-    work->mean_scale = slot->scale;
-    work->mean_version = slot->version;
+    TESS_TRY(make_layers(work, slot, work->scale[slot->scale].kernel));
+    work->mean.scale = slot->scale;
+    work->mean.version = slot->version;
 cleanup:
     return status;
 }
@@ -217,7 +219,7 @@ cleanup:
 tess_status cuda_make_plain(clean_work *work, cuda_slot *slot)
 {
     slot->scale = -1;
-    work->mean_scale = -1;
+    work->mean.scale = -1;
     return make_layers(work, slot, NULL);
 }
 
@@ -322,7 +324,7 @@ tess_status cuda_subtract(clean_work *work, int scale, const clean_components *m
         if (!cuda_layer_has_data(work, k)) continue;
         TESS_TRY(transform_layer(work, k, merged, &at));
         if (clean_is_multiscale(work->setup))
-            TESS_TRY(subtract_spectrum(work, k, work->kernel[scale]));
+            TESS_TRY(subtract_spectrum(work, k, work->scale[scale].kernel));
         else
             TESS_TRY(subtract_image(work, k));
     }
@@ -337,8 +339,8 @@ tess_status cuda_make_change(clean_work *work, int image)
     const cuda_layers *layers = &work->layers;
     const int images = work->setup->images.num_images;
     void *sum = NULL;
-    TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of models", &sum));
-    TESS_TRY(tess_device_zero(sum, work->spectrum_bytes));
+    TESS_TRY(tess_device_alloc(work->bytes.spectrum, "spectra of models", &sum));
+    TESS_TRY(tess_device_zero(sum, work->bytes.spectrum));
     for (int t = 0; t < layers->count; ++t) {
         const cuda_factors share = {.scale = layers->basis[t * images + image]};
         TESS_TRY(cuda_add_product(&work->shape, layers->sum[t], &share, sum));

@@ -28,10 +28,10 @@ static cuda_shape shape_of(const clean_setup *setup)
 static void find_sizes(clean_work *work)
 {
     const cuda_shape *shape = &work->shape;
-    work->real_bytes = shape->is_double ? 8 : 4;
-    work->image_bytes = shape->nx * shape->ny * work->real_bytes;
-    work->plane_bytes = shape->lx * shape->ly * work->real_bytes;
-    work->spectrum_bytes = 2 * shape->half * shape->ly * work->real_bytes;
+    work->bytes.real = shape->is_double ? 8 : 4;
+    work->bytes.image = shape->nx * shape->ny * work->bytes.real;
+    work->bytes.plane = shape->lx * shape->ly * work->bytes.real;
+    work->bytes.spectrum = 2 * shape->half * shape->ly * work->bytes.real;
 }
 
 cuda_window cuda_window_of(const clean_setup *setup, int scale)
@@ -81,8 +81,8 @@ void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
     const double pixels = (double)setup->images.nx * (double)setup->images.ny;
     const bool local = setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
     bytes += tess_device_fft_bytes(like.shape.lx, like.shape.ly, like.shape.is_double);
-    bytes += spectra * (double)like.spectrum_bytes + (double)like.plane_bytes;
-    bytes += (sets * layers + means + local) * (double)like.image_bytes;
+    bytes += spectra * (double)like.bytes.spectrum + (double)like.bytes.plane;
+    bytes += (sets * layers + means + local) * (double)like.bytes.image;
     bytes += pixels * (2 + (setup->opts.auto_mask > 0 ? 4 : 0));
     bytes += pixels * 16; /* rows of the caller, and a mean, for a while */
     *least = bytes + largest;
@@ -134,7 +134,7 @@ static tess_status make_slot(clean_work *work, int number)
     } else {
         void *there = NULL;
         TESS_TRY(
-            make_arrays(layers, work->image_bytes, "images to clean", &slot->image));
+            make_arrays(layers, work->bytes.image, "images to clean", &slot->image));
         TESS_TRY(upload(slot->image, layers * (int64_t)sizeof(void *), &there));
         slot->there = there;
     }
@@ -142,7 +142,7 @@ static tess_status make_slot(clean_work *work, int number)
     if (cuda_has_own_mean(work->setup)) {
         slot->mean = NULL;
         TESS_TRY(
-            tess_device_alloc(work->image_bytes, "mean image to clean", &slot->mean));
+            tess_device_alloc(work->bytes.image, "mean image to clean", &slot->mean));
     }
 cleanup:
     return status;
@@ -190,7 +190,7 @@ static tess_status make_layers(clean_work *work)
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     cuda_layers *layers = &work->layers;
-    const int64_t bytes = work->spectrum_bytes;
+    const int64_t bytes = work->bytes.spectrum;
     const int64_t values = (int64_t)layers->count * setup->images.num_images;
     uint8_t has_data[CUDA_MOST_LAYERS];
     void *there = NULL;
@@ -227,18 +227,18 @@ static tess_status make_join(clean_work *work)
         upload(join->share,
                (int64_t)(join->num_channels * join->num_pol) * (int64_t)sizeof(double),
                &there));
-    work->share = there;
+    work->joined.share = there;
     TESS_TRY(upload(&one, (int64_t)sizeof one, &there));
-    work->one = there;
+    work->joined.one = there;
     TESS_TRY(upload(largest, join->num_channels * (int64_t)sizeof(double), &there));
-    work->largest = there;
-    work->join = (cuda_join){.roots = join->search == CLEAN_ROOTS,
-                             .squares = join->search == CLEAN_SQUARES,
-                             .is_signed = join->is_signed,
-                             .num_pol = join->num_pol,
-                             .num_channels = join->num_channels,
-                             .share = work->share,
-                             .largest = work->largest};
+    work->joined.largest = there;
+    work->joined.join = (cuda_join){.roots = join->search == CLEAN_ROOTS,
+                                    .squares = join->search == CLEAN_SQUARES,
+                                    .is_signed = join->is_signed,
+                                    .num_pol = join->num_pol,
+                                    .num_channels = join->num_channels,
+                                    .share = work->joined.share,
+                                    .largest = work->joined.largest};
 cleanup:
     tess_free(largest);
     return status;
@@ -252,12 +252,12 @@ static tess_status make_masks(clean_work *work)
     const int64_t pixels = work->shape.nx * work->shape.ny;
     void *there = NULL;
     TESS_TRY(tess_device_alloc(pixels, "mask", &there));
-    work->allowed = there;
+    work->mask.allowed = there;
     TESS_TRY(tess_device_alloc(pixels, "mask", &there));
-    work->is_nan = there;
+    work->mask.is_nan = there;
     if (opts->local.kind != TESS_CLEAN_GLOBAL_RMS)
-        TESS_TRY(tess_device_alloc(work->image_bytes, "local rms of images to clean",
-                                   &work->factor_rows));
+        TESS_TRY(tess_device_alloc(work->bytes.image, "local rms of images to clean",
+                                   &work->mask.factor_rows));
 cleanup:
     return status;
 }
@@ -267,15 +267,12 @@ static tess_status make_arrays_of_scales(clean_work *work)
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     const int64_t scales = setup->num_scales;
-    work->kernel = tess_alloc_zero(scales, sizeof *work->kernel);
-    work->table = tess_alloc_zero(scales, sizeof *work->table);
-    work->window = tess_alloc_zero(scales, sizeof *work->window);
+    work->scale = tess_alloc_zero(scales, sizeof *work->scale);
     work->psf_peak =
         tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
-    work->rows_here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
+    work->rows.here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
     work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
-    if (!work->rows_of || !work->kernel || !work->table || !work->window ||
-        !work->psf_peak || !work->rows_here)
+    if (!work->rows_of || !work->scale || !work->psf_peak || !work->rows.here)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
 cleanup:
     return status;
@@ -285,21 +282,22 @@ static tess_status make(clean_work *work)
 {
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
-    TESS_TRY(tess_device_alloc(work->plane_bytes, "images to clean", &work->plane));
-    TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of images to clean",
+    TESS_TRY(tess_device_alloc(work->bytes.plane, "images to clean", &work->plane));
+    TESS_TRY(tess_device_alloc(work->bytes.spectrum, "spectra of images to clean",
                                &work->product));
-    TESS_TRY(tess_device_alloc(work->shape.ny * CUDA_ROW_BYTES, "rows", &work->rows));
-    TESS_TRY(make_arrays(setup->images.num_images, work->spectrum_bytes,
+    TESS_TRY(
+        tess_device_alloc(work->shape.ny * CUDA_ROW_BYTES, "rows", &work->rows.there));
+    TESS_TRY(make_arrays(setup->images.num_images, work->bytes.spectrum,
                          "spectra of PSFs", &work->psf));
     TESS_TRY(make_layers(work));
     TESS_TRY(make_join(work));
     for (int k = 0; k < cuda_num_slots(setup); ++k)
         TESS_TRY(make_slot(work, k));
     if (work->layers.are_sums)
-        work->mean_spectrum = work->layers.residual[0];
+        work->mean.spectrum = work->layers.residual[0];
     else if (clean_has_mean(setup))
-        TESS_TRY(tess_device_alloc(work->spectrum_bytes, "spectra of images to clean",
-                                   &work->mean_spectrum));
+        TESS_TRY(tess_device_alloc(work->bytes.spectrum, "spectra of images to clean",
+                                   &work->mean.spectrum));
     TESS_TRY(make_masks(work));
 cleanup:
     return status;
@@ -360,29 +358,28 @@ void cuda_work_destroy(clean_work *work)
     const int scales = work->setup->num_scales;
     for (int k = 0; k < cuda_num_slots(work->setup); ++k)
         free_slot(work, k);
-    if (!work->layers.are_sums) tess_device_free(work->mean_spectrum);
+    if (!work->layers.are_sums) tess_device_free(work->mean.spectrum);
     free_layers(work);
     free_arrays(work->psf, work->setup->images.num_images);
-    free_arrays(work->kernel, scales);
-    for (int s = 0; s < scales; ++s) {
-        if (work->table) tess_device_free(work->table[s].value);
-        if (work->window) tess_device_free(work->window[s].value);
+    for (int s = 0; work->scale && s < scales; ++s) {
+        tess_device_free(work->scale[s].kernel);
+        tess_device_free(work->scale[s].table.value);
+        tess_device_free(work->scale[s].window.value);
     }
-    tess_free(work->table);
-    tess_free(work->window);
+    tess_free(work->scale);
     tess_free(work->psf_peak);
-    tess_free(work->rows_here);
+    tess_free(work->rows.here);
     tess_free(work->rows_of);
-    tess_device_free(work->rows);
+    tess_device_free(work->rows.there);
     tess_device_free(work->plane);
     tess_device_free(work->product);
-    tess_device_free(work->allowed);
-    tess_device_free(work->is_nan);
-    tess_device_free(work->found.copy);
-    tess_device_free(work->factor_rows);
-    tess_device_free(work->share);
-    tess_device_free(work->largest);
-    tess_device_free(work->one);
+    tess_device_free(work->mask.allowed);
+    tess_device_free(work->mask.is_nan);
+    tess_device_free(work->mask.found.copy);
+    tess_device_free(work->mask.factor_rows);
+    tess_device_free(work->joined.share);
+    tess_device_free(work->joined.largest);
+    tess_device_free(work->joined.one);
     tess_device_fft_destroy(work->fft);
     tess_free(work);
 }

@@ -55,38 +55,66 @@ typedef struct cuda_layers {
     uint8_t *has_data; /**< device, [count] */
 } cuda_layers;
 
+/** Bytes of a number, an image, a plane and a spectrum. */
+typedef struct cuda_sizes {
+    int64_t real, image, plane, spectrum;
+} cuda_sizes;
+
+/** The mean residual of several images, if it has a spectrum of its own. */
+typedef struct cuda_mean_residual {
+    void *spectrum;  /**< or NULL: scales are measured in each image */
+    int scale;       /**< of the images that slots share; −1: nothing */
+    int64_t version; /**< of the residual, in these images */
+} cuda_mean_residual;
+
+/** What belongs to a scale. */
+typedef struct cuda_scale {
+    void *kernel; /**< real spectrum; NULL for scale 0 */
+    cuda_table table;
+    cuda_window window; /**< value NULL: not made */
+} cuda_scale;
+
+/** Pixels that may have components, and factors of the search. */
+typedef struct cuda_masks {
+    uint8_t *allowed, *is_nan;
+    cuda_view found;   /**< the automatic mask where it holds: words */
+    void *factor_rows; /**< room for σmin/σ, or NULL */
+    void *factor;      /**< the same memory if it is used, or NULL */
+} cuda_masks;
+
+/** The join, with its arrays on the device. */
+typedef struct cuda_joined {
+    cuda_join join;
+    double *share, *largest;
+    double *one; /**< the number 1 */
+} cuda_joined;
+
+/** Room for a record of each row. */
+typedef struct cuda_records {
+    void *there, *here; /**< device; host */
+} cuda_records;
+
 struct clean_work {
     const clean_setup *setup;
     int num_ranks;
     bool leads;       /**< its device computes; other ranks have tables alone */
     int64_t *rows_of; /**< [num_ranks] number of rows of each rank */
     cuda_shape shape;
+    cuda_sizes bytes;
     tess_device_fft *fft;
-    int64_t real_bytes, image_bytes, plane_bytes, spectrum_bytes;
     double transforms, transform_s;
-
     void *plane, *product; /**< what transforms are made of, or make */
     void **psf;            /**< [num_images] spectra */
     cuda_layers layers;
-    void *mean_spectrum; /**< or NULL: scales are measured in each image */
-    int mean_scale;      /**< of the images that slots share; −1: nothing */
-    int64_t mean_version;
-    void **kernel;       /**< [num_scales] real spectra; NULL for scale 0 */
-    cuda_table *table;   /**< [num_scales] */
-    double *psf_peak;    /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
-    cuda_window *window; /**< [num_scales]; value NULL: not made */
-    cuda_slot slot[2];   /**< a single scale needs only the first */
-    int kept, measured;  /**< numbers of slots */
-    int64_t version;     /**< counts changes of the residual */
-    uint8_t *allowed, *is_nan;
-    cuda_view found;   /**< the automatic mask where it holds: words */
-    void *factor_rows; /**< room for σmin/σ, or NULL */
-    void *factor;      /**< the same memory if it is used, or NULL */
-    cuda_join join;
-    double *share, *largest; /**< device, of the join */
-    double *one;             /**< device, the number 1 */
-    void *rows;              /**< device, room for a record of each row */
-    void *rows_here;         /**< host, the same */
+    cuda_mean_residual mean;
+    cuda_scale *scale;  /**< [num_scales] */
+    double *psf_peak;   /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
+    cuda_slot slot[2];  /**< a single scale needs only the first */
+    int kept, measured; /**< numbers of slots */
+    int64_t version;    /**< counts changes of the residual */
+    cuda_masks mask;
+    cuda_joined joined;
+    cuda_records rows;
 };
 
 /** Bytes of a row's largest record. */

@@ -15,7 +15,7 @@ MODULES = ("base", "mpi", "fft", "clean", "grid", "degrid", "io", "app")
 ROOMS = {
     "base": ("numbers", "memory", "machine", "text", "files", "device", "images", "profile",
              ""),
-    "clean": ("", "cpu"),
+    "clean": ("", "cpu", "cuda"),
     "grid": ("bricks", "tile", "projection", "density", ""),
     "io": ("files", "fits", "vis", "preview", "checkpoint", "regions", "solutions", "aterms"),
     "app/imager": (

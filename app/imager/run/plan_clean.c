@@ -26,6 +26,10 @@ static const double PADDED = 1.5;
 /* Seconds of an iteration in one image, where lists of candidates are short. */
 static const double ITERATION_S = 2e-5;
 
+/* The same on a GPU of docs/results/gpu.md: seconds of a transform and its passes for
+ * each cell, and of an iteration. */
+static const double DEVICE_CELL_S = 1.8e-11, DEVICE_ITERATION_S = 4e-6;
+
 /* Scales that an image has, if beams have about four pixels. */
 static double num_scales(const tess_image_opts *opts)
 {
@@ -74,17 +78,20 @@ static double minor_seconds(const image_run *run, const plan_clean *guess)
     const double scales = num_scales(opts);
     const double cells = PADDED * PADDED * (double)opts->nx * (double)opts->ny;
     const double threads = (double)opts->layout.threads * tess_comm_size(run->comm);
-    const double transform_s =
+    const bool on_device = guess->need.device_bytes > 0;
+    const double iteration_s = on_device ? DEVICE_ITERATION_S : ITERATION_S;
+    double transform_s =
         5 * cells * log2(cells) * run->job.plan->costs.fft_flop_s[is_double] / threads;
     const double transforms =
         scales > 1 ? SCALE_TRANSFORMS * scales + OTHER_TRANSFORMS : SINGLE_TRANSFORMS;
     double images = image_joins_pols(opts) ? run->num_pol : 1;
+    if (on_device) transform_s = DEVICE_CELL_S * cells * (is_double ? 2 : 1);
     if (image_joins_channels(opts))
         images *= join->spectrum != TESS_CLEAN_EACH_CHANNEL && join->num_terms > 0
                       ? join->num_terms
                       : (double)opts->channels_out;
     return images *
-           (guess->majors * transforms * transform_s + guess->iterations * ITERATION_S);
+           (guess->majors * transforms * transform_s + guess->iterations * iteration_s);
 }
 
 /* Adds residual images: a prediction of the models, and the images of polarisations
@@ -119,6 +126,7 @@ tess_status plan_clean_guess(const image_run *run, const image_power *own, bool 
                               : ceil((double)run->outputs.num / run->teams.num);
     *guess = (plan_clean){0};
     if (!image_is_cleaned(run->opts)) return TESS_OK;
+    majors_minor_need(run, &guess->need);
     TESS_TRY(tess_comm_allreduce_f64(run->teams.all, &power.weighted, 3, TESS_SUM));
     guess->peak_jy = peak_of(run, &power);
     guess->noise_jy = noise_of(run, &power);

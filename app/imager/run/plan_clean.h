@@ -16,6 +16,8 @@ typedef struct plan_clean {
     double iterations;        /**< of an output or, if these are joined, of all */
     double minor_s;           /**< seconds of all minor loops */
     double major_s;           /**< seconds of all residual images */
+    tess_clean_need need;     /**< who runs the minor loops of an output, and their
+                                   memory */
 } plan_clean;
 
 /** Guess what cleaning takes, and add it to the times of the stages. `own`: the power

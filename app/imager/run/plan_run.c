@@ -182,6 +182,9 @@ static void print_guess(const plan_clean *guess)
                "knows how many sources there are\n",
                peak, noise, guess->majors, guess->major_s, guess->iterations,
                guess->minor_s);
+    if (guess->need.device_bytes > 0)
+        tess_print("minor loops   on the device, with %.0f MiB of its memory\n",
+                   guess->need.device_bytes / (1 << 20));
 }
 
 static void print_costs(const image_run *run, const imager_job *job)

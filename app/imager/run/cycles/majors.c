@@ -26,15 +26,14 @@ static int joined_pols(const image_run *run)
     return image_joins_pols(run->opts) ? run->num_pol : 1;
 }
 
-double majors_bytes(const image_run *run)
+void majors_minor_need(const image_run *run, tess_clean_need *need)
 {
     const tess_image_opts *opts = run->opts;
-    const int num_pol = run->num_pol, ranks = tess_comm_size(run->comm);
+    const int ranks = tess_comm_size(run->comm);
     const double uvw_max_lambda = run->job.extent.uvw_max_lambda;
-    const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
     const tess_join_choice *join = &opts->clean.join;
     const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
-    const int pols = image_joins_pols(opts) ? num_pol : 1;
+    const int pols = image_joins_pols(opts) ? run->num_pol : 1;
     const tess_clean_images images = {.nx = opts->nx,
                                       .ny = opts->ny,
                                       .num_rows = (opts->ny + ranks - 1) / ranks,
@@ -44,7 +43,8 @@ double majors_bytes(const image_run *run)
                                                .spectrum = join->spectrum,
                                                .num_terms = join->num_terms,
                                                .num_cleaned = join->num_cleaned},
-                                      .averages_are_double = is_double};
+                                      .averages_are_double = opts->gridding.accuracy <
+                                                             TESS_SINGLE_ACCURACY};
     const double beam_rad =
         fmax(opts->weights.taper.fwhm_rad,
              uvw_max_lambda > 0 ? 1 / uvw_max_lambda : opts->scale_rad);
@@ -52,10 +52,20 @@ double majors_bytes(const image_run *run)
                                      .beam.minor_rad = beam_rad,
                                      .beam_expected = beam_rad / opts->scale_rad};
     const tess_clean_opts minor = majors_minor_opts(run, &beam);
-    const double pixels = (double)images.num_rows * (double)opts->nx;
+    tess_clean_bytes(&images, &minor, ranks, need);
+}
+
+double majors_bytes(const image_run *run)
+{
+    const tess_image_opts *opts = run->opts;
+    const int num_pol = run->num_pol, ranks = tess_comm_size(run->comm);
+    const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
+    const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
+    const int pols = image_joins_pols(opts) ? num_pol : 1;
+    const double pixels = (double)((opts->ny + ranks - 1) / ranks) * (double)opts->nx;
     const double kept = pixels * (8 + (is_double ? 8 : 4));
     tess_clean_need need;
-    tess_clean_bytes(&images, &minor, ranks, &need);
+    majors_minor_need(run, &need);
     /* dirty images, PSFs and restored images of channels that are cleaned together wait
      * until all are written, and so does a first residual; maps are made after the
      * minor loops */

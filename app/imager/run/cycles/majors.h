@@ -14,6 +14,10 @@
  * determines beam and scales. Local. */
 double majors_bytes(const image_run *run);
 
+/** Memory of the minor loops of one output, or of those that are joined, and who runs
+ * them. Local. */
+void majors_minor_need(const image_run *run, tess_clean_need *need);
+
 /** Warn of thresholds that let noise be cleaned, and of scales that are ignored.
  * Local. */
 void majors_warn_of_options(const image_run *run);
