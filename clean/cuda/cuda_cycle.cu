@@ -25,9 +25,12 @@ namespace
 enum {
     LANES = 32,
 #ifdef SIMT_EMULATED
-    MOST_THREADS = 64, /* each switch from thread to thread takes time there */
+    /* each switch from thread to thread takes time there */
+    MOST_THREADS = 64,
+    FEW_THREADS = 64,
 #else
-    MOST_THREADS = 512,
+    MOST_THREADS = 1024,
+    FEW_THREADS = 512, /* of lists that have one candidate for each thread */
 #endif
     MOST_WARPS = MOST_THREADS / LANES,
     MOST_BLOCKS = 256,
@@ -393,7 +396,8 @@ __device__ share share_of(const cuda_cycle &c, const launch &with)
     return own;
 }
 
-template <typename R, bool MANY> __global__ void cycle_kernel(cuda_cycle c, launch with)
+template <typename R, bool MANY>
+__global__ void __launch_bounds__(MOST_THREADS) cycle_kernel(cuda_cycle c, launch with)
 {
     __shared__ component of;
     const share own = share_of(c, with);
@@ -447,8 +451,8 @@ launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t
     const int64_t together = tess_most_together();
     const int64_t most = together < MOST_BLOCKS ? together : (int64_t)MOST_BLOCKS;
     const int64_t warps = (count + LANES - 1) / LANES;
-    *threads = MOST_THREADS;
-    if (warps < MOST_WARPS) *threads = (int)warps * LANES;
+    *threads = count > most * FEW_THREADS ? MOST_THREADS : FEW_THREADS;
+    if (warps < FEW_THREADS / LANES) *threads = (int)warps * LANES;
     *blocks = (count + *threads - 1) / *threads;
     if (*blocks > most) *blocks = most;
     with.share = (count + *blocks - 1) / *blocks;
