@@ -9,7 +9,14 @@
 
 #include "cuda_kernels.h"
 
-enum { CUDA_EACH_THREADS = 256, CUDA_EACH_BLOCKS = 16 };
+/** Threads of a block and blocks of a multiprocessor, and threads of a block that works
+ *  on a row. There are few where threads are emulated: it takes time to start one, and
+ *  to switch to another. */
+#ifdef SIMT_EMULATED
+enum { CUDA_EACH_THREADS = 64, CUDA_EACH_BLOCKS = 2, CUDA_ROW_THREADS = 64 };
+#else
+enum { CUDA_EACH_THREADS = 256, CUDA_EACH_BLOCKS = 16, CUDA_ROW_THREADS = 128 };
+#endif
 
 /** body(k) for all k < count. Threads take values that lie side by side, and then those
  *  a grid further. */

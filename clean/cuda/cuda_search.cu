@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { THREADS = 128, LANES = 32, WARPS = THREADS / LANES };
+enum { THREADS = CUDA_ROW_THREADS, LANES = 32, WARPS = THREADS / LANES };
 
 /* ---- means ---- */
 

@@ -7,7 +7,7 @@
 namespace
 {
 
-enum { THREADS = 256, LANES = 32 };
+enum { THREADS = CUDA_EACH_THREADS, LANES = 32 };
 
 /* As kernel_at() of clean_scales.c; `width` is n + 1. */
 struct table_value {
