@@ -71,6 +71,7 @@ struct tile_cuda_work {
     cuda_brick *brick;
     int most_planes; /* of any brick */
     void *memory;    /* that all of them lie in */
+    cudaStream_t stream; /* in which they were made, and all work on them is done */
 };
 
 /* The plan's geometry. */

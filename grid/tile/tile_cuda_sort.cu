@@ -575,6 +575,7 @@ tess_status tile_cuda_sort(const tess_grid_plan *plan, const tess_device_samples
     }
     list.num_bricks = totals.bricks;
     TESS_TRY(describe_bricks(&memory, totals, stream, &list));
+    list.work->stream = stream;
     list.work->num_runs = list.num_runs;
     list.work->num_groups = totals.groups;
     list.work->num_chunks = totals.chunks;
@@ -603,9 +604,9 @@ cleanup:
 void tile_cuda_list_free(tile_cuda_list *list)
 {
     if (list->work) {
-        (void)cudaDeviceSynchronize(); /* work that still uses the memory */
-        (void)cudaFree(list->work->run);
-        (void)cudaFree(list->work->memory);
+        void *run = list->work->run;
+        release(&run, list->work->stream);
+        release(&list->work->memory, list->work->stream);
     }
     tess_free(list->work);
     tess_free(list->key);
