@@ -88,6 +88,10 @@ void tess_multithresh_resume(tess_multithresh *mask, int64_t rounds,
  *  these, those that are kept between rounds. Local. */
 void tess_multithresh_bytes(double pixels, double *most, double *kept);
 
+/** Fit a Gaussian to the main lobe of a PSF, its pixels above .35 of the centre, as CASA
+ *  does; `*beam` stays as it is where that fails. TESS_ERR_ALLOC. Collective. */
+tess_status tess_psf_lobe(tess_comm *comm, const tess_rows *psf, tess_clean_beam *beam);
+
 /** The highest sidelobe of a PSF, whose centre counts as 1: the largest value that a
  *  beam leaves when it is subtracted, or the depth of the lowest value. Collective. */
 tess_status tess_psf_sidelobe(tess_comm *comm, const tess_rows *psf,

@@ -374,6 +374,28 @@ static void test_sidelobe(void **state)
     assert_float_equal(level, 0.35, 1e-12);
 }
 
+/* The main lobe is found among sidelobes. */
+static void test_lobe(void **state)
+{
+    static double psf[ALL];
+    tess_clean_beam found = {1, 1, 1};
+    int64_t first, count;
+    slab_of(1, NY, rank, size, &first, &count);
+    const tess_rows like = tess_rows_of(NX, NY, first, count, TESS_PIXEL_DOUBLE);
+    const tess_rows rows = tess_rows_borrow(&like, psf + first * NX);
+    for (int k = 0; k < ALL; ++k)
+        psf[k] = 3 * beam_at(NX / 2 - k % NX, k / NX - NY / 2);
+    psf[5 * NX + 7] = 2;
+    assert_int_equal(tess_psf_lobe(world, &rows, &found), TESS_OK);
+    assert_float_equal(found.major_px, beam.major_px, 1e-9);
+    assert_float_equal(found.minor_px, beam.minor_px, 1e-9);
+    assert_float_equal(found.angle_rad, beam.angle_rad, 1e-9);
+    memset(psf, 0, sizeof psf); /* a point is no lobe */
+    psf[NY / 2 * NX + NX / 2] = 1;
+    assert_int_equal(tess_psf_lobe(world, &rows, &found), TESS_OK);
+    assert_float_equal(found.major_px, beam.major_px, 1e-9);
+}
+
 int main(int argc, char **argv)
 {
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
@@ -381,7 +403,8 @@ int main(int argc, char **argv)
     size = tess_comm_size(world);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds), cmocka_unit_test(test_regions),
-        cmocka_unit_test(test_noise), cmocka_unit_test(test_sidelobe)};
+        cmocka_unit_test(test_noise), cmocka_unit_test(test_sidelobe),
+        cmocka_unit_test(test_lobe)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;

@@ -364,10 +364,8 @@ def automatic_masks(suite, obs):
     if not good:
         return
     image = images(out, kinds)
-    header = read_image(out + "-image.fits")[1]
-    beam = (header["BMAJ"] / header["CDELT2"], header["BMIN"] / header["CDELT2"],
-            np.deg2rad(header["BPA"]))
     psf = image["psf"][0]
+    beam = multithresh_numpy.main_lobe(psf)
     level = multithresh_numpy.sidelobe_level(psf, beam)
     mask = None
     for kind in ("dirty", "first-residual"):

@@ -22,6 +22,26 @@ def gaussian(shape, beam):
     return np.exp(-4 * np.log(2) * (along ** 2 + across ** 2))
 
 
+def main_lobe(psf):
+    """Axes [pixels] and position angle of the Gaussian that fits the pixels around the centre above
+    .35 of it best, by Gauss's and Newton's steps."""
+    ny, nx = psf.shape
+    psf = psf / psf[ny // 2, nx // 2]
+    lobe = np.zeros(psf.shape, bool)
+    lobe[ny // 2, nx // 2] = True
+    lobe = grown(lobe, psf >= 0.35, psf.size)
+    y, x = np.nonzero(lobe)
+    x, y, value = x - nx // 2, y - ny // 2, psf[lobe]
+    terms = np.stack([x * x, y * y, x * y], 1).astype(float)
+    found = np.linalg.lstsq(terms * value[:, None], -np.log(value) * value, rcond=None)[0]
+    for _ in range(20):
+        model = np.exp(-terms @ found)
+        found = found + np.linalg.lstsq(-terms * model[:, None], value - model, rcond=None)[0]
+    a, b, c = found
+    slow, fast = np.linalg.eigvalsh([[a, c / 2], [c / 2, b]])
+    return 2 * np.sqrt(np.log(2) / slow), 2 * np.sqrt(np.log(2) / fast), 0.5 * np.arctan2(c, a - b)
+
+
 def sidelobe_level(psf, beam):
     psf = psf / psf[psf.shape[0] // 2, psf.shape[1] // 2]
     return max(-psf.min(), (psf - gaussian(psf.shape, beam)).max())

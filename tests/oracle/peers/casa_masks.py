@@ -21,8 +21,8 @@ SETS = [
      ["--low-noise-threshold", "2"]),
     ("absorption", "vla-d", 30, "8.4GHz", 2.0, ABSORPTION, .1, {"negativethreshold": 7.0},
      ["--negative-threshold", "7"]),
-    ("slow", "meerkat", -40, "1.28GHz", 2.0, FIELDS, .3, {"fastnoise": False, "minbeamfrac": .5},
-     ["--fast-noise", "no", "--min-beam-frac", "0.5"]),
+    ("slow", "meerkat", -40, "1.28GHz", 2.0, FIELDS, .3, {"fastnoise": False, "minbeamfrac": .5, "sidelobethreshold": 1.5},
+     ["--fast-noise", "no", "--min-beam-frac", "0.5", "--sidelobe-threshold", "1.5"]),
 ]
 SIDE = 256
 SAMPLES = 351 * 60 * 2 * 2  # baselines, integrations, channels and hands

@@ -78,16 +78,20 @@ cleanup:
     return status;
 }
 
-/* The sidelobe level of the mean PSF of a polarisation. Collective. */
+/* The main lobe of the mean PSF of a polarisation, and its sidelobe level. Collective.
+ */
 static tess_status find_sidelobe(const majors *all, const cleaned *group, int p,
-                                 double *level)
+                                 tess_clean_beam *lobe, double *level)
 {
     tess_status status = TESS_OK;
     tess_rows own = {0};
     const tess_rows *psf;
     *level = 0;
+    *lobe = all->opts.beam;
     TESS_TRY(mean_of(all, group, p, psf_rows_of, &own, &psf));
-    if (psf) TESS_TRY(tess_psf_sidelobe(all->slabs, psf, &all->opts.beam, level));
+    if (!psf) return TESS_OK;
+    TESS_TRY(tess_psf_lobe(all->slabs, psf, lobe));
+    TESS_TRY(tess_psf_sidelobe(all->slabs, psf, lobe, level));
 cleanup:
     tess_rows_free(&own);
     return status;
@@ -102,8 +106,9 @@ tess_status majors_group_opts(const majors *all, const cleaned *group,
     *opts = all->opts;
     if (!(cycle->factor > 0)) return TESS_OK;
     for (int p = 0; p < group->num_pol; ++p) {
+        tess_clean_beam lobe;
         double level;
-        TESS_TRY(find_sidelobe(all, group, p, &level));
+        TESS_TRY(find_sidelobe(all, group, p, &lobe, &level));
         highest = fmax(highest, level);
     }
     const double fraction =
@@ -127,13 +132,12 @@ tess_status majors_mask_begin(const majors *all, cleaned *group, tess_rows *user
                                     .ny = all->images.ny,
                                     .row_first = all->images.row_first,
                                     .num_rows = all->images.num_rows,
-                                    .beam = all->opts.beam,
                                     .threads = all->opts.threads};
     group->masks.user = *user;
     *user = (tess_rows){0};
     for (int p = 0; p < group->num_pol; ++p) {
         if (!is_searched(all, group, p)) continue;
-        TESS_TRY(find_sidelobe(all, group, p, &image.sidelobe_level));
+        TESS_TRY(find_sidelobe(all, group, p, &image.beam, &image.sidelobe_level));
         TESS_TRY(tess_multithresh_create(all->slabs, &image, &choice->opts,
                                          &group->masks.found[p]));
     }
