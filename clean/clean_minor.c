@@ -193,7 +193,8 @@ cleanup:
 static int most_threshold_loops(const tess_clean *clean)
 {
     const int by_scales = 3 * clean->setup.num_scales / 2;
-    if (!clean_is_multiscale(&clean->setup)) return 1;
+    if (!clean_is_multiscale(&clean->setup) && !clean->setup.opts.method.repeats)
+        return 1;
     return by_scales > 8 ? by_scales : 8;
 }
 

@@ -119,6 +119,8 @@ typedef struct tess_clean_method {
                                     which runs what another backend can't */
     tess_clean_cycle cycle;    /**< zero is the first one of the list */
     int64_t most; /**< iterations of a minor loop; 0: no limit but those of all */
+    bool repeats; /**< a single scale, too, has sub-minor loops until its peak is at the
+                       threshold, or they have been repeated too often */
 } tess_clean_method;
 
 /** The noise around each pixel. A number alone behind a semicolon is a default. */

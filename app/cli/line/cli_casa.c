@@ -51,6 +51,7 @@ static const casa_word words[] = {
     {"gridder", "awproject", "primary-beam",
      "there is no A-projection; did you mean --primary-beam auto --pbcor?"},
     {"gridder", NULL, "w", "did you mean --w METHOD?"},
+    {"facets", NULL, "w", "leave it out: w is corrected for by stacking"},
     {"wprojplanes", NULL, "w", "leave it out: planes follow from --accuracy"},
     {"vptable", NULL, "primary-beam", "did you mean --primary-beam MODEL?"},
     {"mosweight", NULL, NULL, "leave it out: fields are weighted together"},

@@ -434,8 +434,8 @@ static bool has_used_mask(const majors *all, const cleaned *group)
     return most > 0 && group->num_masked >= most;
 }
 
-/* Whether an automatic mask of the next residual may have more: until a minor loop finds
- * nothing above the final threshold in it. */
+/* Whether an automatic mask of the next residual may have more: until a minor loop
+ * finds nothing above the final threshold in it. */
 static bool may_find_more(const majors *all, const tess_clean_report *report)
 {
     return all->run->opts->clean.multithresh.finds &&
@@ -567,7 +567,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     ++group->num_majors;
     group->num_masked += report->phase == 2;
     group->is_done = true;
-    group->masks.is_ready = false;
+    majors_mask_end(group);
     if (report->iterations > 0) all->has_model = all->changed = true;
     group->iterations = report->total_iterations;
     group->goes_on = report->again || may_find_more(all, report);

@@ -104,6 +104,7 @@ tess_status majors_group_opts(const majors *all, const cleaned *group,
     const tess_cycle_choice *cycle = &all->run->opts->clean.cycle;
     double highest = 0;
     *opts = all->opts;
+    opts->method.repeats = finds_masks(all); /* what is left would let masks grow */
     if (!(cycle->factor > 0)) return TESS_OK;
     for (int p = 0; p < group->num_pol; ++p) {
         tess_clean_beam lobe;
@@ -221,11 +222,47 @@ cleanup:
     return status;
 }
 
+/* Keeps a mask as it is before a round that may be the last. Local. */
+static tess_status keep_mask(const majors *all, cleaned *group, int p)
+{
+    tess_status status = TESS_OK;
+    const tess_multithresh *mask = group->masks.found[p];
+    const int64_t count = all->images.num_rows * all->images.nx;
+    uint32_t *before = tess_alloc(count, sizeof *before);
+    if (!before) TESS_FAIL(TESS_ERR_ALLOC, "automatic mask");
+    for (int64_t k = 0; k < count; ++k)
+        before[k] = (uint32_t)tess_multithresh_state(mask, k);
+    group->masks.before[p] = before;
+    group->masks.rounds_before[p] = tess_multithresh_rounds(mask);
+cleanup:
+    return status;
+}
+
+void majors_mask_end(cleaned *group)
+{
+    const bool has_found = group->report.iterations > 0;
+    for (int p = 0; p < group->num_pol; ++p) {
+        if (group->masks.before[p] && !has_found)
+            tess_multithresh_resume(group->masks.found[p],
+                                    group->masks.rounds_before[p],
+                                    group->masks.before[p]);
+        tess_free(group->masks.before[p]);
+        group->masks.before[p] = NULL;
+    }
+    group->masks.is_ready = false;
+}
+
 tess_status majors_mask_update(const majors *all, cleaned *group, bool *is_empty)
 {
     tess_status status = TESS_OK;
+    const bool may_end =
+        group->num_majors > 0 && group->report.end == TESS_CLEAN_FINAL_THRESHOLD;
     *is_empty = false;
     if (!finds_masks(all)) return TESS_OK;
+    for (int p = 0; p < group->num_pol && may_end && status == TESS_OK; ++p)
+        if (group->masks.found[p] && !group->masks.is_ready)
+            status = keep_mask(all, group, p);
+    TESS_TRY(tess_comm_agree(all->slabs, status));
     for (int p = 0; p < group->num_pol && !group->masks.is_ready; ++p)
         if (group->masks.found[p]) TESS_TRY(update(all, group, p));
     group->masks.is_ready = true;
@@ -236,8 +273,10 @@ cleanup:
 
 void majors_mask_free(cleaned *group)
 {
-    for (int p = 0; p < TESS_MAX_POL; ++p)
+    for (int p = 0; p < TESS_MAX_POL; ++p) {
         tess_multithresh_destroy(group->masks.found[p]);
+        tess_free(group->masks.before[p]);
+    }
     tess_rows_free(&group->masks.user);
     tess_rows_free(&group->masks.region);
 }

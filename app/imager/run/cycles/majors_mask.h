@@ -19,6 +19,9 @@ typedef struct group_masks {
         user;      /* rows in host memory of where the primary beam is above
                       --pb-mask, and of the user's masks; no rows: everywhere */
     bool is_ready; /* the next minor loop has the present mask */
+    uint32_t *before[TESS_MAX_POL]; /* masks before the present round, which count again
+                                       if the minor loop finds nothing, or NULL */
+    int64_t rounds_before[TESS_MAX_POL];
 } group_masks;
 
 /** The object that cleans a group gets its options: with --cyclefactor, minor loops end
@@ -35,6 +38,10 @@ tess_status majors_mask_begin(const struct majors *all, struct cleaned *group,
  *  them. `*is_empty`: nothing is masked. Collective. */
 tess_status majors_mask_update(const struct majors *all, struct cleaned *group,
                                bool *is_empty);
+
+/** After a minor loop: if it has found nothing at the final threshold, the masks are
+ *  again those in which the last components were found. Local. */
+void majors_mask_end(struct cleaned *group);
 
 /** Number of images of the automatic masks in checkpoints. Local. */
 int majors_mask_count(const struct majors *all);

@@ -18,11 +18,11 @@ typedef struct state_head {
 
 typedef struct state_part {
     int64_t num_bytes; /* bytes of the tess_clean_state that follows; 0: no data */
-    double least_peak, final_threshold;
+    double least_peak, final_threshold, threshold;
     int64_t num_majors, num_masked, iterations;
     int32_t goes_on, is_done, num_stalled, end, phase, num_scales;
     int64_t mask_rounds[TESS_MAX_POL]; /* of --auto-multithresh */
-    int64_t mask_is_ready;
+    int32_t mask_is_ready, last_end;   /* of the last minor loop */
 } state_part;
 
 static const char NAME[8] = "majors4";
@@ -41,6 +41,8 @@ static state_part part_of(const cleaned *group, int64_t num_bytes)
     part.num_bytes = num_bytes;
     part.least_peak = group->least_peak;
     part.final_threshold = group->report.final_threshold;
+    part.threshold = group->report.threshold;
+    part.last_end = (int32_t)group->report.end;
     part.num_majors = group->num_majors;
     part.num_masked = group->num_masked;
     part.iterations = group->iterations;
@@ -186,6 +188,8 @@ static void take_part(const state_part *part, cleaned *group)
 {
     group->least_peak = part->least_peak;
     group->report.final_threshold = part->final_threshold;
+    group->report.threshold = part->threshold;
+    group->report.end = (tess_clean_end)part->last_end;
     group->report.phase = part->phase;
     group->report.num_scales = part->num_scales;
     group->num_majors = part->num_majors;
@@ -207,7 +211,8 @@ static tess_status take_group(majors *all, int g, int64_t *at, tess_clean_state 
     state_part part;
     if (!take_bytes(&checkpoint->state, at, &part, sizeof part) ||
         (part.num_bytes > 0) != (group->clean != NULL) || part.num_bytes < 0 ||
-        part.end < 0 || part.end >= NUM_IMAGE_ENDS)
+        part.end < 0 || part.end >= NUM_IMAGE_ENDS || part.last_end < 0 ||
+        part.last_end > TESS_CLEAN_STOPPED)
         TESS_FAIL(TESS_ERR_INPUT, "%s: the state of cleaning is damaged",
                   checkpoint->opts->folder);
     take_part(&part, group);

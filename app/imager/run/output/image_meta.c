@@ -178,10 +178,11 @@ tess_image_meta image_meta_of_kind(const image_files *output, image_kind kind, i
         !(found->majors > 0))
         return meta;
     const tess_clean_opts *minor = &output->opts->clean.minor;
+    const bool has_mgain = !(output->opts->clean.cycle.factor > 0);
     meta.cleaned = (tess_fits_cleaned){.iterations = (int64_t)found->iterations,
                                        .majors = (int64_t)found->majors,
                                        .gain = minor->gain,
-                                       .mgain = minor->mgain,
+                                       .mgain = has_mgain ? minor->mgain : 0,
                                        .threshold_jy = found->threshold_jy,
                                        .flux_jy = found->flux_jy,
                                        .num_scales = (int)found->num_scales,
