@@ -499,8 +499,9 @@ static void put_cleaned(fitsfile *fits, const tess_fits_cleaned *cleaned, int *f
                        failed);
     put_number(fits, "CLGAIN", cleaned->gain, "share of a peak in each iteration",
                failed);
-    put_number(fits, "CLMGAIN", cleaned->mgain, "share of the peak in each major one",
-               failed);
+    if (cleaned->mgain > 0)
+        put_number(fits, "CLMGAIN", cleaned->mgain,
+                   "share of the peak in each major one", failed);
     put_number(fits, "CLTHRESH", cleaned->threshold_jy, "[Jy/beam] final threshold",
                failed);
     put_number(fits, "CLFLUX", cleaned->flux_jy, "[Jy] sum of the model", failed);

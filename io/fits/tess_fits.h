@@ -26,7 +26,7 @@ extern "C" {
 typedef struct tess_fits_cleaned {
     int64_t majors;      /**< major iterations (NMAJOR); 0: it was not cleaned */
     int64_t iterations;  /**< minor iterations (NITER) */
-    double gain, mgain;  /**< CLGAIN, CLMGAIN */
+    double gain, mgain;  /**< CLGAIN, CLMGAIN; mgain 0: not told */
     double threshold_jy; /**< CLTHRESH, final threshold; 0 = there is none */
     double flux_jy;      /**< CLFLUX, sum of the model's pixels */
     int num_scales;      /**< CLSCALES; 1: points only */

@@ -380,6 +380,30 @@ static void test_divergence(void **state)
     drop(&f);
 }
 
+/* A minor loop of at most so many iterations, and another one after it. */
+static void test_most(void **state)
+{
+    field f;
+    tess_clean_report report;
+    tess_clean *clean = NULL;
+    make(&f, 0, false);
+    f.opts.method.most = 7;
+    f.opts.auto_mask = 0;
+    f.opts.niter = 10;
+    assert_int_equal(tess_clean_create(world, &f.images, &f.opts, &clean), TESS_OK);
+    assert_int_equal(set_psf(clean, 0, &f), TESS_OK);
+    assert_int_equal(minor_of(clean, &f, 1, &report), TESS_OK);
+    assert_int_equal(report.iterations, 7);
+    assert_int_equal(report.end, TESS_CLEAN_MOST);
+    assert_true(report.again);
+    assert_int_equal(minor_of(clean, &f, 1, &report), TESS_OK);
+    assert_int_equal(report.iterations, 3); /* of 10 in all */
+    assert_int_equal(report.end, TESS_CLEAN_NITER);
+    assert_false(report.again);
+    tess_clean_destroy(clean);
+    drop(&f);
+}
+
 static void test_restore(void **state)
 {
     const tess_clean_beam beam = {4, 2.5, 0.6};
@@ -571,17 +595,13 @@ int main(int argc, char **argv)
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
     if (!find_place()) return 1;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_state),
-                                       cmocka_unit_test(test_divergence),
-                                       cmocka_unit_test(test_components),
-                                       cmocka_unit_test(test_joins),
-                                       cmocka_unit_test(test_restore),
-                                       cmocka_unit_test(test_masks),
-                                       cmocka_unit_test(test_options),
-                                       cmocka_unit_test(test_bytes),
-                                       cmocka_unit_test(test_same_frequencies),
-                                       cmocka_unit_test(test_other_rows),
-                                       cmocka_unit_test(test_statistics)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_most),       cmocka_unit_test(test_components),
+        cmocka_unit_test(test_joins),      cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_masks),      cmocka_unit_test(test_options),
+        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_same_frequencies),
+        cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;

@@ -17,6 +17,7 @@
 #include "options.h"
 #include "tess_cli.h"
 #include "tess_forced.h"
+#include "tess_image_args.h"
 #include "tess_mem.h"
 
 enum { OPT_SCALE = 0x100, OPT_OBS };
@@ -250,6 +251,120 @@ static void parameters_of_casa_are_known(void **state)
     assert_null(strstr(tess_error_message(), "leave"));
 }
 
+/* Parameters of tclean (CASA 6.7). */
+static const char *const tclean[] = {"vis",
+                                     "selectdata",
+                                     "field",
+                                     "spw",
+                                     "timerange",
+                                     "uvrange",
+                                     "antenna",
+                                     "scan",
+                                     "observation",
+                                     "intent",
+                                     "datacolumn",
+                                     "imagename",
+                                     "imsize",
+                                     "cell",
+                                     "phasecenter",
+                                     "stokes",
+                                     "projection",
+                                     "startmodel",
+                                     "specmode",
+                                     "reffreq",
+                                     "nchan",
+                                     "start",
+                                     "width",
+                                     "outframe",
+                                     "veltype",
+                                     "restfreq",
+                                     "interpolation",
+                                     "perchanweightdensity",
+                                     "gridder",
+                                     "facets",
+                                     "psfphasecenter",
+                                     "wprojplanes",
+                                     "vptable",
+                                     "mosweight",
+                                     "aterm",
+                                     "psterm",
+                                     "wbawp",
+                                     "conjbeams",
+                                     "cfcache",
+                                     "usepointing",
+                                     "computepastep",
+                                     "rotatepastep",
+                                     "pointingoffsetsigdev",
+                                     "pblimit",
+                                     "normtype",
+                                     "deconvolver",
+                                     "scales",
+                                     "nterms",
+                                     "smallscalebias",
+                                     "fusedthreshold",
+                                     "largestscale",
+                                     "restoration",
+                                     "restoringbeam",
+                                     "pbcor",
+                                     "outlierfile",
+                                     "weighting",
+                                     "robust",
+                                     "noise",
+                                     "npixels",
+                                     "uvtaper",
+                                     "niter",
+                                     "gain",
+                                     "threshold",
+                                     "nsigma",
+                                     "cycleniter",
+                                     "cyclefactor",
+                                     "minpsffraction",
+                                     "maxpsffraction",
+                                     "interactive",
+                                     "nmajor",
+                                     "fullsummary",
+                                     "usemask",
+                                     "mask",
+                                     "pbmask",
+                                     "sidelobethreshold",
+                                     "noisethreshold",
+                                     "lownoisethreshold",
+                                     "negativethreshold",
+                                     "smoothfactor",
+                                     "minbeamfrac",
+                                     "cutthreshold",
+                                     "growiterations",
+                                     "dogrowprune",
+                                     "minpercentchange",
+                                     "verbose",
+                                     "fastnoise",
+                                     "restart",
+                                     "savemodel",
+                                     "calcres",
+                                     "calcpsf",
+                                     "psfcutoff",
+                                     "parallel"};
+
+/* Of `tessera image` each is an option, or is explained. */
+static void all_of_tclean_are_known(void **state)
+{
+    fixture *f = *state;
+    for (size_t k = 0; k < sizeof tclean / sizeof *tclean; ++k) {
+        char word[64], image[] = "image", value[] = "1", obs[] = "x.ms";
+        char *argv[] = {image, word, value, obs, NULL};
+        tess_image_args args = {0};
+        snprintf(word, sizeof word, "--%s", tclean[k]);
+        assert_int_equal(tess_image_args_parse(f->comm, "", 4, argv, &args),
+                         TESS_ERR_USAGE);
+        const char *message = tess_error_message();
+        if (strstr(message, "unknown option") && !strstr(message, "; "))
+            fail_msg("%s gave '%s'", word, message);
+        if (strstr(message, "ambiguous")) fail_msg("%s gave '%s'", word, message);
+        tess_error_clear();
+        tess_image_args_free(&args);
+    }
+}
+
 /* What a function prints on stdout, at most 64 KiB of it. */
 static void catch_help(fixture *f, const char *line, char text[65536])
 {
@@ -382,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(words_may_be_empty, start, finish),
         cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),
         cmocka_unit_test_setup_teardown(parameters_of_casa_are_known, start, finish),
+        cmocka_unit_test_setup_teardown(all_of_tclean_are_known, start, finish),
         cmocka_unit_test_setup_teardown(help_shows_what_users_need, start, finish),
         cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
                                         finish),

@@ -54,7 +54,7 @@ def observe(suite, name, layout, dec, freq, pixel, sources, noise):
 
 
 def flux_of(path, mask):
-    """Sum of a restored image over the area of its beam, which CASA fits in another way."""
+    """Sum of a restored image over the area of its beam."""
     image, header = read_image(path)
     return np.nansum(image[mask]) / (np.pi / (4 * np.log(2)) * header["BMAJ"] * header["BMIN"] /
                                      header["CDELT2"] ** 2)
@@ -83,9 +83,10 @@ def check_masks(suite, casa):
         program = "".join(f"{key} = {value!r}\n" for key, value in values.items()) + TCLEAN
         if casa.run(f"{name}: tclean", program, timeout=600) is None:
             continue
+        beam = read_image(theirs + "-image.fits")[1]  # restored alike; it is not of the masks
         made = tessera("image", obs, "--size", SIDE, "--scale", f"{pixel}asec", "--weight", "briggs:0.5",
                        "--niter", 20000, "--nmiter", 12, "--threshold", f"{threshold}Jy",
                        "--auto-multithresh", "--cyclefactor", parameters.get("cyclefactor", 1), *options,
-                       "-o", ours)
+                       "--beam-shape", f"{beam['BMAJ']}deg,{beam['BMIN']}deg,{beam['BPA']}deg", "-o", ours)
         if suite.ran(f"{name}: cleaned", made):
             compare(suite, name, ours, theirs)

@@ -2,7 +2,8 @@
 """CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
 lines of the manual, and tessera images CORRECTED_DATA; its image tool opens cubes, and what it
 exports is read here; sets and UVFITS that it imports, joins and cuts make the same image; its primary
-beams are those of --primary-beam; and its uvcontsub leaves what --uvcontsub does.
+beams are those of --primary-beam; its uvcontsub leaves what --uvcontsub does; and with --full, automatic
+masks of tclean are those of --auto-multithresh (casa_masks.py).
 
 Skipped (77) without CASA. TESS_CASA_PYTHON is an interpreter that imports casatools, casatasks
 and casadata: `. tests/setup.sh; tess_setup_casa FOLDER` makes one.
@@ -18,7 +19,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (ASEC, C_M_S, ROOT, Suite, fits_module, have_ms, l2_error, peak_error, read_image,
+from casa_masks import check_masks
+from e2e import (ASEC, C_M_S, FULL, ROOT, Suite, fits_module, have_ms, l2_error, peak_error, read_image,
                  run, simulate, skip, tessera, write_sky)
 from primary_beams import j1
 import uvfits
@@ -621,6 +623,8 @@ def main():
     check_beams(suite, casa)
     check_frames(suite, casa)
     check_continuum(suite, casa)
+    if FULL:
+        check_masks(suite, casa)
     suite.finish()
 
 
