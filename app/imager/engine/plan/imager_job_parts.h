@@ -42,6 +42,13 @@ typedef void imager_factors(const void *context, int target,
                             const tess_samples *samples, int64_t row,
                             double complex *factor);
 
+/** Set power[num_chan[row]][num_pol], what each value that a target grids is of a
+ * source of 1 Jy, whose correlations are made of the target's model and taken again;
+ * NAN: the sample does not count in the target. Several threads call it at a time.
+ * Local. */
+typedef void imager_powers(const void *context, int target, const tess_samples *samples,
+                           int64_t row, double *power);
+
 /** The view that targets take of samples whose correlations have been kept apart until
  * they are gridded. Each value that a target grids is a sum over the correlations of a
  * sample, times factors of the target, the row (whose origin the samples may know) and
@@ -53,7 +60,8 @@ typedef struct imager_view {
     imager_factors *from_model; /**< of the images of a target's model, which make up
                                    the correlations; NULL: imager_job_model.mix has them
                                    for all rows */
-    const void *context;        /**< borrowed */
+    imager_powers *response; /**< for the responses of images; NULL: they have none */
+    const void *context;     /**< borrowed */
 } imager_view;
 
 /** An image that is made of the samples of a set, and what is held for it. The plans of

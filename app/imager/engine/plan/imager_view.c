@@ -16,20 +16,20 @@ typedef struct view_work {
     tess_samples *to;
 } view_work;
 
-/* Sets the values of one sample, with factor[to->num_pol][from->num_pol]. */
-static void apply_to_sample(const view_work *work, int64_t sample,
-                            const double complex *factor)
+/* Sets the values of one sample, with factor[pols][corrs]. */
+static inline void apply_to_sample(const view_work *work, int64_t sample,
+                                   const double complex *factor, bool is_double,
+                                   int pols, int corrs)
 {
-    const tess_samples *from = work->from, *less = work->less;
-    const bool is_double = from->is_double;
+    const tess_samples *less = work->less;
     double value[2 * TESS_MAX_POL][2];
-    for (int k = 0; k < 2 * from->num_pol; ++k) /* `to` may be `from` */
+    for (int k = 0; k < 2 * corrs; ++k) /* `to` may be `from` */
         value[k / 2][k % 2] =
-            tess_real_at(from->vis, is_double, 2 * sample * from->num_pol + k);
-    for (int p = 0; p < work->to->num_pol; ++p, factor += from->num_pol) {
-        const int64_t at = 2 * (sample * work->to->num_pol + p);
+            tess_real_at(work->from->vis, is_double, 2 * sample * corrs + k);
+    for (int p = 0; p < pols; ++p, factor += corrs) {
+        const int64_t at = 2 * (sample * pols + p);
         double re = 0, im = 0;
-        for (int k = 0; k < from->num_pol; ++k) {
+        for (int k = 0; k < corrs; ++k) {
             const double a = creal(factor[k]), b = cimag(factor[k]);
             re += a * value[k][0] - b * value[k][1];
             im += a * value[k][1] + b * value[k][0];
@@ -43,13 +43,30 @@ static void apply_to_sample(const view_work *work, int64_t sample,
     }
 }
 
+static inline void apply_to_samples(const view_work *work, int64_t row,
+                                    const double complex *factor, bool is_double,
+                                    int pols, int corrs)
+{
+    const int64_t first = work->from->vis_first[row];
+    for (int32_t c = 0; c < work->from->num_chan[row]; ++c)
+        apply_to_sample(work, first + c, factor + (int64_t)c * pols * corrs, is_double,
+                        pols, corrs);
+}
+
+/* Loops over the numbers of values that are used most are compiled for these. */
 static void apply_to_row(const view_work *work, int64_t row, double complex *factor)
 {
     const tess_samples *from = work->from;
-    const int64_t factors = (int64_t)work->to->num_pol * from->num_pol;
+    const int pols = work->to->num_pol, corrs = from->num_pol;
     work->factors(work->job->view.context, work->job->targets.aim, from, row, factor);
-    for (int32_t c = 0; c < from->num_chan[row]; ++c)
-        apply_to_sample(work, from->vis_first[row] + c, factor + c * factors);
+    if (!from->is_double && pols == 1 && corrs == 2)
+        apply_to_samples(work, row, factor, false, 1, 2);
+    else if (!from->is_double && pols == 1 && corrs == 1)
+        apply_to_samples(work, row, factor, false, 1, 1);
+    else if (!from->is_double && pols == 2 && corrs == 1)
+        apply_to_samples(work, row, factor, false, 2, 1);
+    else
+        apply_to_samples(work, row, factor, from->is_double, pols, corrs);
 }
 
 tess_status imager_view_apply(const imager_job *job, imager_factors *factors,

@@ -44,7 +44,7 @@ typedef struct imager_sums {
     struct tess_exact *exact;  /**< [num_weight + 1] the same sums with --reproducible,
                                   that of frequencies the last, or NULL */
     imager_response *response; /**< [num_targets], over all ranks once the set has them,
-                                  or NULL: there is no view of models */
+                                  or NULL: the view has none */
     struct tess_exact *exact_response; /**< [num_targets][2][num_pol] the same sums with
                                           --reproducible, or NULL */
     double *map;                       /**< maps of --dump-stages, or NULL */

@@ -2,19 +2,22 @@
  * of time, so that the matrices of an antenna serve all rows of an integration. */
 #include "facet_gains.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tess_mem.h"
 #include "tess_omp.h"
 
-/* What is known of a Jones matrix. */
-enum { GAIN_UNKNOWN, GAIN_GOOD, GAIN_BAD };
+/* XX, XY, YX, YY. */
+typedef struct jones_matrix {
+    double complex entry[4];
+} jones_matrix;
 
 /* Jones matrices of an antenna in one facet and interval of time. */
 typedef struct gain_slot {
     int target, interval;
-    double (*jones)[4][2];     /* [num_chan], or NULL */
-    unsigned char *what_known; /* [num_chan] */
+    jones_matrix *jones; /* [num_chan], or NULL */
+    bool *is_known;      /* [num_chan] */
 } gain_slot;
 
 /* What a thread keeps of the rows before. */
@@ -73,6 +76,9 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
         set_plain(gains);
     else
         TESS_TRY(set_mixes(pol, corr, gains));
+    for (int p = 0; p < num_pol; ++p)
+        for (int q = 0; q < num_corr; ++q)
+            gains->share[p][q] = creal(gains->taken[p][q] * gains->made[q][p]);
     if (!gains->solutions) return TESS_OK;
     gains->cache = tess_alloc_zero(gains->num_threads, sizeof *gains->cache);
     if (!gains->cache) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
@@ -90,7 +96,7 @@ void facet_gains_free(facet_gains *gains)
     for (int t = 0; gains->cache && t < gains->num_threads; ++t) {
         for (int k = 0; gains->cache[t].slot && k < gains->num_antennas; ++k) {
             tess_free(gains->cache[t].slot[k].jones);
-            tess_free(gains->cache[t].slot[k].what_known);
+            tess_free(gains->cache[t].slot[k].is_known);
         }
         tess_free(gains->cache[t].slot);
     }
@@ -99,15 +105,6 @@ void facet_gains_free(facet_gains *gains)
 }
 
 /* ---- Jones matrices ---- */
-
-/* A row of samples, and where it comes from. */
-typedef struct gain_row {
-    const facet_gains *gains;
-    int target;
-    tess_origin origin;
-    double time_mjd_s; /* the middle of its interval */
-    gain_slot *slot[2];
-} gain_row;
 
 /* The slot of an antenna, which then is that of this facet and interval; NULL: there is
  * no memory for one. */
@@ -118,54 +115,85 @@ static gain_slot *slot_for(const facet_gains *gains, int target, int32_t antenna
         &gains->cache[tess_omp_thread() % gains->num_threads].slot[antenna];
     if (!slot->jones) {
         slot->jones = tess_alloc(gains->num_chan, sizeof *slot->jones);
-        slot->what_known = tess_alloc_zero(gains->num_chan, 1);
-        if (!slot->jones || !slot->what_known) {
+        slot->is_known = tess_alloc_zero(gains->num_chan, sizeof *slot->is_known);
+        if (!slot->jones || !slot->is_known) {
             tess_free(slot->jones);
-            tess_free(slot->what_known);
+            tess_free(slot->is_known);
             *slot = (gain_slot){0};
             return NULL;
         }
     } else if (slot->target != target || slot->interval != interval) {
-        memset(slot->what_known, GAIN_UNKNOWN, (size_t)gains->num_chan);
+        memset(slot->is_known, 0, (size_t)gains->num_chan * sizeof *slot->is_known);
     }
     slot->target = target;
     slot->interval = interval;
     return slot;
 }
 
+/* A row of samples, where it comes from, and the matrices of its antennas. */
+typedef struct gain_row {
+    const facet_gains *gains;
+    int direction;
+    tess_origin origin;
+    double time_mjd_s; /* the middle of its interval */
+    int64_t chan_base;
+    const jones_matrix *jones[2]; /* [num_chan], or NULL: find_jones() makes them */
+} gain_row;
+
+/* The matrix of an antenna in a channel; zeros: there is no solution. */
+static void find_jones(const gain_row *row, int32_t antenna, int64_t chan,
+                       jones_matrix *out)
+{
+    double jones[4][2];
+    tess_solutions_jones(row->gains->solutions, antenna, row->direction,
+                         row->time_mjd_s, row->gains->freq_hz[chan], jones);
+    for (int k = 0; k < 4; ++k)
+        out->entry[k] = CMPLX(jones[k][0], jones[k][1]);
+}
+
+/* The matrices of an antenna in the channels of a row. */
+static const jones_matrix *matrices_of(const gain_row *row, int target, int32_t antenna,
+                                       int32_t num_chan)
+{
+    gain_slot *slot = slot_for(row->gains, target, antenna, row->origin.interval);
+    if (!slot) return NULL;
+    for (int64_t c = row->chan_base; c < row->chan_base + num_chan; ++c) {
+        if (slot->is_known[c]) continue;
+        find_jones(row, antenna, c, &slot->jones[c]);
+        slot->is_known[c] = true;
+    }
+    return slot->jones + row->chan_base;
+}
+
 static gain_row row_of(const facet_gains *gains, int target,
                        const tess_samples *samples, int64_t row)
 {
     const tess_origins *origins = samples->origins;
-    gain_row out = {.gains = gains, .target = target};
+    gain_row out = {.gains = gains, .chan_base = samples->chan_base[row]};
     if (!gains->solutions) return out;
+    out.direction = gains->direction[target];
     out.origin = tess_origin_of(origins, samples->origin[row]);
     out.time_mjd_s = origins->time_first_s;
     if (origins->num_intervals > 1)
         out.time_mjd_s += (out.origin.interval + 0.5) * origins->interval_s;
-    out.slot[0] = slot_for(gains, target, out.origin.antenna1, out.origin.interval);
-    out.slot[1] = slot_for(gains, target, out.origin.antenna2, out.origin.interval);
+    const int32_t num_chan = samples->num_chan[row];
+    out.jones[0] = matrices_of(&out, target, out.origin.antenna1, num_chan);
+    out.jones[1] = matrices_of(&out, target, out.origin.antenna2, num_chan);
     return out;
 }
 
-/* The matrix of antenna 1 or 2 in a channel; false: there is no solution. */
-static bool find_jones(const gain_row *row, int which, int64_t chan, double jones[4][2])
+/* Both matrices in a channel of the row. */
+static void pair_of_matrices(const gain_row *row, int32_t chan, jones_matrix *first,
+                             jones_matrix *second)
 {
-    const facet_gains *gains = row->gains;
-    gain_slot *slot = row->slot[which];
-    const int32_t antenna = which ? row->origin.antenna2 : row->origin.antenna1;
-    if (slot && slot->what_known[chan] != GAIN_UNKNOWN) {
-        memcpy(jones, slot->jones[chan], sizeof slot->jones[chan]);
-        return slot->what_known[chan] == GAIN_GOOD;
-    }
-    const bool good =
-        tess_solutions_jones(gains->solutions, antenna, gains->direction[row->target],
-                             row->time_mjd_s, gains->freq_hz[chan], jones);
-    if (slot) {
-        memcpy(slot->jones[chan], jones, sizeof slot->jones[chan]);
-        slot->what_known[chan] = good ? GAIN_GOOD : GAIN_BAD;
-    }
-    return good;
+    if (row->jones[0])
+        *first = row->jones[0][chan];
+    else
+        find_jones(row, row->origin.antenna1, row->chan_base + chan, first);
+    if (row->jones[1])
+        *second = row->jones[1][chan];
+    else
+        find_jones(row, row->origin.antenna2, row->chan_base + chan, second);
 }
 
 /* ---- factors ---- */
@@ -177,38 +205,68 @@ static inline double complex times(double complex a, double complex b)
                  creal(a) * cimag(b) + cimag(a) * creal(b));
 }
 
-static double complex entry(double jones[4][2], int k)
+/* Gains that mix no correlations: own[num_corr] of each correlation of a channel. */
+static inline void set_own(const gain_row *row, int32_t chan, double complex *own)
 {
-    return CMPLX(jones[k][0], jones[k][1]);
+    const facet_gains *gains = row->gains;
+    jones_matrix first, second;
+    for (int q = 0; q < gains->num_corr; ++q)
+        own[q] = 1;
+    if (!gains->solutions) return;
+    pair_of_matrices(row, chan, &first, &second);
+    const double complex mean = gains->is_scalar
+                                    ? (times(first.entry[0], conj(second.entry[0])) +
+                                       times(first.entry[3], conj(second.entry[3]))) /
+                                          2
+                                    : 0;
+    for (int q = 0; q < gains->num_corr; ++q)
+        own[q] = gains->is_scalar ? mean
+                                  : times(first.entry[3 * gains->feed[q][0]],
+                                          conj(second.entry[3 * gains->feed[q][1]]));
 }
 
 /* Sets pair[to][from], how much of a correlation `from` of a source is in a correlation
  * `to` of the sample: an entry of the Kronecker product of the matrix of antenna 1 and
  * the conjugate of that of antenna 2. */
-static void set_pairs(const gain_row *row, int64_t chan,
+static void set_pairs(const gain_row *row, int32_t chan,
                       double complex pair[TESS_MAX_POL][TESS_MAX_POL])
 {
     const facet_gains *gains = row->gains;
-    double first[4][2], second[4][2];
-    double complex both = 1; /* the gain of all values, without correlations */
-    const bool has = gains->solutions && find_jones(row, 0, chan, first) &&
-                     find_jones(row, 1, chan, second);
-    if (gains->solutions && gains->is_scalar)
-        both = has ? (times(entry(first, 0), conj(entry(second, 0))) +
-                      times(entry(first, 3), conj(entry(second, 3)))) /
-                         2
-                   : 0;
+    jones_matrix first, second;
+    pair_of_matrices(row, chan, &first, &second);
     for (int to = 0; to < gains->num_corr; ++to)
         for (int from = 0; from < gains->num_corr; ++from) {
             const int *a = gains->feed[to], *b = gains->feed[from];
-            if (gains->is_diagonal && to != from)
-                pair[to][from] = 0;
-            else if (!gains->solutions || gains->is_scalar)
-                pair[to][from] = both;
-            else
-                pair[to][from] = has ? times(entry(first, 2 * a[0] + b[0]),
-                                             conj(entry(second, 2 * a[1] + b[1])))
-                                     : 0;
+            pair[to][from] = times(first.entry[2 * a[0] + b[0]],
+                                   conj(second.entry[2 * a[1] + b[1]]));
+        }
+}
+
+/* The factors of a channel: what is taken of correlations. */
+static void take_channel(const gain_row *row, int32_t chan, double complex *factor)
+{
+    const facet_gains *gains = row->gains;
+    double complex pair[TESS_MAX_POL][TESS_MAX_POL];
+    set_pairs(row, chan, pair);
+    for (int p = 0; p < gains->num_pol; ++p)
+        for (int q = 0; q < gains->num_corr; ++q, ++factor) {
+            *factor = 0;
+            for (int k = 0; k < gains->num_corr; ++k)
+                *factor += times(gains->taken[p][k], conj(pair[q][k]));
+        }
+}
+
+/* And correlations of images. */
+static void make_channel(const gain_row *row, int32_t chan, double complex *factor)
+{
+    const facet_gains *gains = row->gains;
+    double complex pair[TESS_MAX_POL][TESS_MAX_POL];
+    set_pairs(row, chan, pair);
+    for (int q = 0; q < gains->num_corr; ++q)
+        for (int p = 0; p < gains->num_pol; ++p, ++factor) {
+            *factor = 0;
+            for (int k = 0; k < gains->num_corr; ++k)
+                *factor += times(pair[q][k], gains->made[k][p]);
         }
 }
 
@@ -217,15 +275,18 @@ void facet_gains_take(const void *context, int target, const tess_samples *sampl
 {
     const facet_gains *gains = context;
     const gain_row of = row_of(gains, target, samples, row);
-    double complex pair[TESS_MAX_POL][TESS_MAX_POL];
-    for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
-        set_pairs(&of, samples->chan_base[row] + c, pair);
+    const int values = gains->num_pol * gains->num_corr;
+    double complex own[TESS_MAX_POL];
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c, factor += values) {
+        if (!gains->is_diagonal) {
+            take_channel(&of, c, factor);
+            continue;
+        }
+        set_own(&of, c, own);
         for (int p = 0; p < gains->num_pol; ++p)
-            for (int q = 0; q < gains->num_corr; ++q, ++factor) {
-                *factor = 0;
-                for (int k = 0; k < gains->num_corr; ++k)
-                    *factor += times(gains->taken[p][k], conj(pair[q][k]));
-            }
+            for (int q = 0; q < gains->num_corr; ++q)
+                factor[p * gains->num_corr + q] =
+                    times(gains->taken[p][q], conj(own[q]));
     }
 }
 
@@ -234,14 +295,62 @@ void facet_gains_make(const void *context, int target, const tess_samples *sampl
 {
     const facet_gains *gains = context;
     const gain_row of = row_of(gains, target, samples, row);
-    double complex pair[TESS_MAX_POL][TESS_MAX_POL];
-    for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
-        set_pairs(&of, samples->chan_base[row] + c, pair);
+    const int values = gains->num_pol * gains->num_corr;
+    double complex own[TESS_MAX_POL];
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c, factor += values) {
+        if (!gains->is_diagonal) {
+            make_channel(&of, c, factor);
+            continue;
+        }
+        set_own(&of, c, own);
         for (int q = 0; q < gains->num_corr; ++q)
-            for (int p = 0; p < gains->num_pol; ++p, ++factor) {
-                *factor = 0;
-                for (int k = 0; k < gains->num_corr; ++k)
-                    *factor += times(pair[q][k], gains->made[k][p]);
-            }
+            for (int p = 0; p < gains->num_pol; ++p)
+                factor[q * gains->num_pol + p] = times(own[q], gains->made[q][p]);
+    }
+}
+
+/* The response of a channel with gains that mix correlations. */
+static void power_of_channel(const gain_row *row, int32_t chan, double *power)
+{
+    const facet_gains *gains = row->gains;
+    const int pols = gains->num_pol, corrs = gains->num_corr;
+    double complex taken[TESS_MAX_POL * TESS_MAX_POL];
+    double complex made[TESS_MAX_POL * TESS_MAX_POL];
+    double any = 0;
+    take_channel(row, chan, taken);
+    make_channel(row, chan, made);
+    for (int p = 0; p < pols; ++p) {
+        power[p] = 0;
+        for (int q = 0; q < corrs; ++q) {
+            power[p] += creal(times(taken[p * corrs + q], made[q * pols + p]));
+            any += fabs(creal(made[q * pols + p])) + fabs(cimag(made[q * pols + p]));
+        }
+    }
+    for (int p = 0; p < pols && !(any > 0); ++p)
+        power[p] = (double)NAN;
+}
+
+void facet_gains_power(const void *context, int target, const tess_samples *samples,
+                       int64_t row, double *power)
+{
+    const facet_gains *gains = context;
+    const gain_row of = row_of(gains, target, samples, row);
+    double complex own[TESS_MAX_POL];
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c, power += gains->num_pol) {
+        double any = 0;
+        if (!gains->is_diagonal) {
+            power_of_channel(&of, c, power);
+            continue;
+        }
+        set_own(&of, c, own);
+        for (int q = 0; q < gains->num_corr; ++q)
+            any += creal(own[q]) * creal(own[q]) + cimag(own[q]) * cimag(own[q]);
+        for (int p = 0; p < gains->num_pol; ++p) {
+            double sum = 0;
+            for (int q = 0; q < gains->num_corr; ++q)
+                sum += gains->share[p][q] *
+                       (creal(own[q]) * creal(own[q]) + cimag(own[q]) * cimag(own[q]));
+            power[p] = any > 0 ? sum : (double)NAN;
+        }
     }
 }

@@ -28,6 +28,8 @@ typedef struct facet_gains {
     double complex taken[TESS_MAX_POL][TESS_MAX_POL]; /**< [num_pol][num_corr] without
                                                            gains */
     double complex made[TESS_MAX_POL][TESS_MAX_POL];  /**< [num_corr][num_pol] */
+    double share[TESS_MAX_POL][TESS_MAX_POL]; /**< [num_pol][num_corr] of correlations
+                                                 in the response of an image */
     bool predicts;    /**< samples get correlations, of models alone */
     bool is_diagonal; /**< no Jones matrix has anything off its diagonal */
     bool is_scalar;   /**< samples hold the polarisations of images, whose gain is the
@@ -51,5 +53,9 @@ void facet_gains_take(const void *context, int target, const tess_samples *sampl
                       int64_t row, double complex *factor);
 void facet_gains_make(const void *context, int target, const tess_samples *samples,
                       int64_t row, double complex *factor);
+
+/** Its response, as an imager_powers. */
+void facet_gains_power(const void *context, int target, const tess_samples *samples,
+                       int64_t row, double *power);
 
 #endif

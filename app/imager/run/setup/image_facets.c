@@ -361,6 +361,7 @@ imager_view image_facets_view(const image_facets *facets)
     return (imager_view){.num_pol = facets->gains.num_pol,
                          .to_target = facet_gains_take,
                          .from_model = facet_gains_make,
+                         .response = facet_gains_power,
                          .context = &facets->gains};
 }
 
