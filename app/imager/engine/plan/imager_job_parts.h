@@ -109,6 +109,7 @@ typedef struct imager_memory {
     int64_t rank_bytes;   /* memory that this rank may use */
     double mean_bytes;    /* this rank's share of means over output channels */
     double clean_bytes;   /* what cleaning keeps while images are made */
+    double joined_bytes;  /* images that targets are joined to, and gains of targets */
     double backlog_bytes; /* images that are written while the next ones are made */
     bool device_rows;     /* finished rows of images live on the device */
     double device_bytes;  /* what rows and minor loops take on the device */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "imager_job.h"
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "tess_calibrate.h"
 #include "tess_gcf.h"
@@ -21,16 +22,21 @@ double imager_base_bytes(const imager_job *job)
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->memory.mean_bytes +
-           job->memory.clean_bytes + job->memory.backlog_bytes;
+           job->memory.clean_bytes + job->memory.backlog_bytes +
+           job->memory.joined_bytes;
 }
 
-/* Sums whose memory serves another output are copied to rows; other sums are freed one
+/* All targets are finished before they are used. Sums whose memory serves another
+ * output are copied to rows; other sums are freed one
  * after the other, or become the rows. */
 double imager_finishing_bytes(const imager_job *job)
 {
     const double value = job->plan->is_double ? 8 : 4, n = job->num_images;
-    const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const int ranks = tess_comm_size(job->comm);
+    double pixels = 0;
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        pixels +=
+            (double)imager_job_geom(job, k)->nx * (double)imager_job_geom(job, k)->ny;
     const double image = value * pixels / job->ranks.fft_ranks,
                  rows = value * pixels / ranks;
     if (job->ranks.num_outputs > 1) return n * image + n * rows;

@@ -7,6 +7,7 @@
 #include "imager_estimate.h"
 #include "imager_job.h"
 #include "imager_passes.h"
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "output_table.h"
 #include "tess_mem.h"
@@ -407,18 +408,25 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     return fmax(fmax(loading, fmax(weighing, sorting)), fmax(gridding, finishing));
 }
 
+/* How often samples are gridded: for all outputs, and for all targets of each. */
+static double images_of_samples(const imager_job *job, const imager_workload *work)
+{
+    return (double)work->num_outputs * imager_job_num_targets(job);
+}
+
 /* Time that the device of each rank takes, instead of threads. */
 static void estimate_device_time(const imager_job *job, const imager_workload *work,
                                  double planes, imager_estimate *estimate)
 {
     const tess_grid_plan *plan = job->plan;
     const double ranks = tess_comm_size(job->comm);
-    const double outputs = (double)work->num_outputs;
+    const double outputs = images_of_samples(job, work);
     const double pixels = (double)job->geom.nx * (double)job->geom.ny;
     const double transforms = planes * job->num_images;
     double *s = estimate->seconds;
     s[TESS_STAGE_SORT] = 0; /* the time is counted with gridding */
-    s[TESS_STAGE_GRID] = tess_grid_device_cost_vis(plan) * (double)work->num_vis;
+    s[TESS_STAGE_GRID] = tess_grid_device_cost_vis(plan) * (double)work->num_vis *
+                         imager_job_num_targets(job);
     s[TESS_STAGE_FFT] =
         tess_grid_device_cost_plane(plan) * transforms * outputs / ranks;
     s[TESS_STAGE_CORRECT] = DEVICE_PIXEL_S * pixels * job->num_images * outputs / ranks;
@@ -438,7 +446,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     double *s = estimate->seconds, largest, mean;
     int64_t split;
     tess_partition_balance(job->partition, &largest, &mean, &split);
-    const double outputs = (double)work->num_outputs;
+    const double outputs = images_of_samples(job, work);
     const double per_plane = tess_grid_cost_plane(plan, load->lines);
     const double batches = ceil(load->planes * job->num_images * f / ranks);
     s[TESS_STAGE_READ] = work->num_reads * work->file_bytes / READ_BYTES_PER_S;
@@ -448,7 +456,8 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     s[TESS_STAGE_SORT] = costs->sort_s * (double)work->num_vis / threads;
     s[TESS_STAGE_EXCHANGE] = work->deal_s;
     if (ranks > 1) {
-        s[TESS_STAGE_EXCHANGE] += work->owned_bytes * outputs / EXCHANGE_BYTES_PER_S;
+        s[TESS_STAGE_EXCHANGE] +=
+            work->owned_bytes * (double)work->num_outputs / EXCHANGE_BYTES_PER_S;
         s[TESS_STAGE_REDUCE] = estimate->sums * outputs / REDUCE_BYTES_PER_S;
     }
     s[TESS_STAGE_GRID] =

@@ -104,6 +104,13 @@ void facet_gains_free(facet_gains *gains)
     *gains = (facet_gains){0};
 }
 
+double facet_gains_bytes(const facet_gains *gains)
+{
+    if (!gains->solutions) return 0;
+    return (double)gains->num_threads * gains->num_antennas * (double)gains->num_chan *
+           (sizeof(jones_matrix) + sizeof(bool));
+}
+
 /* ---- Jones matrices ---- */
 
 /* The slot of an antenna, which then is that of this facet and interval; NULL: there is

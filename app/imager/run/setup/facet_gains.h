@@ -47,6 +47,9 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
                                int num_corr, facet_gains *gains);
 void facet_gains_free(facet_gains *gains); /**< Local. */
 
+/** Memory for gains that are kept, at most [bytes]. Local. */
+double facet_gains_bytes(const facet_gains *gains);
+
 /** The factors of an imager_view, whose context is a facet_gains. A sample without a
  * solution has factors 0. */
 void facet_gains_take(const void *context, int target, const tess_samples *samples,

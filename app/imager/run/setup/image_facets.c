@@ -380,6 +380,18 @@ cleanup:
     return status;
 }
 
+/* Memory for images and a PSF that facets are joined to, their responses and which
+ * pixels are covered, and for gains. */
+static double bytes_of(const image_run *run, const image_facets *facets)
+{
+    const double pixels = (double)run->opts->nx * (double)run->opts->ny;
+    const double value = image_is_double(run) ? 8 : 4;
+    const double roots = facets->solutions ? 8.0 * run->num_pol : 0;
+    return pixels / tess_comm_size(run->comm) *
+               (value * (run->num_pol + run->opts->make_psf) + roots + 1) +
+           facet_gains_bytes(&facets->gains);
+}
+
 tess_status image_facets_open(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -396,6 +408,7 @@ tess_status image_facets_open(image_run *run)
     status = imager_job_set_targets(&run->job, facets->geom, facets->num);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.view = image_facets_view(facets);
+    run->job.memory.joined_bytes = bytes_of(run, facets);
 cleanup:
     return status;
 }
