@@ -36,12 +36,13 @@
 #define ACCURATE "gridding keeps --accuracy (-wgridder-accuracy), whatever the gridder"
 #define PLANNED  "the planner chooses; ranks of mpirun -n N share the work"
 #define UNSORTED "observations are read in parallel, and never copied"
-#define NO_FACETS                                                                      \
-    "there are no facets here; leave it out, and apply solutions to the data first, "  \
-    "as DP3 does"
+#define NO_FACET_BEAM                                                                  \
+    "facets have solutions, and no beams of stations; leave it out, and correct for "  \
+    "beams before"
 #define NO_ATERMS "there are no a-terms here; leave it out, and use -apply-primary-beam"
 #define OF_FACETS                                                                      \
-    "it has an effect only with options for facets and beams, which are refused"
+    "it has an effect only with options for beams of facets and a-terms, which are "   \
+    "refused"
 #define MADE_ANEW                                                                      \
     "it is made anew of the same data, which takes as long as a major iteration"
 #define NO_OTHER                                                                       \
@@ -339,9 +340,25 @@ const wsclean_option wsclean_options[] = {
     REFUSED("reuse-primary-beam", NULL, "beams are computed anew; leave it out"),
     REFUSED("grid-with-beam", NULL, NO_ATERMS),
     REFUSED("aterm-config", "FILE", NO_ATERMS),
-    REFUSED("facet-regions", "FILE", NO_FACETS),
-    REFUSED("apply-facet-solutions", "FILE NAMES", NO_FACETS),
-    REFUSED("apply-facet-beam", NULL, NO_FACETS),
+    BECOMES(
+        "facet-regions", "FILE", "--facets %1",
+        "pixels of no facet are NaN; MODEL_DATA is not written: use tessera predict "
+        "--facets on NAME-model-pb.fits",
+        WSCLEAN_PREDICT),
+    BECOMES("apply-facet-solutions", "FILE NAMES", "--facet-solutions %1 --soltabs %2",
+            "also full Jones matrices, and tables of other types", WSCLEAN_PREDICT),
+    BECOMES("select-facets", "NAMES", "--select-facets %1", NULL, WSCLEAN_PREDICT),
+    BECOMES("feather-size", "N", "--facet-feather %1",
+            "default: 1 % of the side of a square of the image's area",
+            WSCLEAN_PREDICT),
+    CHOICE("scalar-visibilities", NULL, "--scalar-visibilities",
+           "the default of images of Stokes I with -apply-facet-solutions",
+           WSCLEAN_PREDICT),
+    CHOICE("diagonal-visibilities", NULL, "no --scalar-visibilities", NULL,
+           WSCLEAN_PREDICT),
+    CHOICE("diagonal-solutions", NULL, "no --scalar-visibilities", NULL,
+           WSCLEAN_PREDICT),
+    REFUSED("apply-facet-beam", NULL, NO_FACET_BEAM),
     ONLY("dd-psf-grid", "WIDTH HEIGHT", "1 1", "there is one PSF for the whole image"),
     IGNORED("use-differential-lofar-beam", NULL, OF_FACETS),
     IGNORED("mwa-path", "DIR", OF_FACETS),
@@ -354,14 +371,12 @@ const wsclean_option wsclean_options[] = {
     IGNORED("aterm-kernel-size", "N", OF_FACETS),
     IGNORED("save-aterms", NULL, OF_FACETS),
     IGNORED("facet-beam-update", "SECONDS", OF_FACETS),
-    IGNORED("scalar-visibilities", NULL, OF_FACETS),
-    IGNORED("diagonal-visibilities", NULL, OF_FACETS),
-    IGNORED("diagonal-solutions", NULL, OF_FACETS),
-    IGNORED("shared-facet-reads", NULL, OF_FACETS),
-    IGNORED("shared-facet-writes", NULL, OF_FACETS),
-    IGNORED("compound-tasks", NULL, OF_FACETS),
-    IGNORED("feather-size", "N", OF_FACETS),
-    IGNORED("no-solution-directions-check", NULL, OF_FACETS),
+    IGNORED("shared-facet-reads", NULL, "data are read once for all facets"),
+    IGNORED("shared-facet-writes", NULL,
+            "visibilities are written once for all facets"),
+    IGNORED("compound-tasks", NULL, PLANNED),
+    IGNORED("no-solution-directions-check", NULL,
+            "a direction farther from its facet than half of it is refused"),
     IGNORED("apply-time-frequency-smearing", NULL, OF_FACETS),
     IGNORED("scalar-beam", NULL, "beams are the same for all polarisations"),
     {0},

@@ -387,6 +387,20 @@ static tess_status add_primary_beam(const wsclean_line *line, wsclean_words *wor
                              NULL);
 }
 
+/* WSClean applies mean gains to Stokes I unless it is told to keep both hands. */
+static tess_status add_facets(const wsclean_line *line, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    const bool is_i = strcasecmp(wsclean_line_value(line, "pol", "I"), "I") == 0;
+    const bool keeps = wsclean_line_last(line, "diagonal-visibilities") ||
+                       wsclean_line_last(line, "diagonal-solutions");
+    if (wsclean_line_last(line, "apply-facet-solutions") && !keeps &&
+        (is_i || wsclean_line_last(line, "scalar-visibilities")))
+        TESS_TRY(add(words, "--scalar-visibilities"));
+cleanup:
+    return status;
+}
+
 /* Adds the number of output channels, and how channels are divided into them. */
 static tess_status add_channels(const wsclean_line *line, wsclean_words *words)
 {
@@ -423,7 +437,9 @@ static bool updates_model(const wsclean_line *line)
     const wsclean_given *on = wsclean_line_last(line, "update-model-required");
     const wsclean_given *off = wsclean_line_last(line, "no-update-model-required");
     return !(off && (!on || off > on)) && !line->no_columns &&
-           strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) != 0;
+           strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) !=
+               0 &&
+           !wsclean_line_last(line, "facet-regions");
 }
 
 static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
@@ -590,6 +606,11 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_products(line, words));
     TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
+    TESS_TRY(add_facets(line, words));
+    if (cleans(line) && wsclean_line_last(line, "facet-regions"))
+        TESS_TRY(add(notes,
+                     "models of facets are not written to MODEL_DATA: use tessera "
+                     "predict --facets on NAME-model-pb.fits"));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
                  "with its interpolation"));
@@ -646,12 +667,15 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
     char model[WSCLEAN_TEXT];
     TESS_TRY(check_obs(line));
     if (wsclean_words_predicts_several(line)) return add_models(line, words, notes);
-    snprintf(model, sizeof model, "%s-model.fits",
-             wsclean_line_value(line, "name", "wsclean"));
+    /* models of facets with solutions are predicted from those in true flux */
+    snprintf(model, sizeof model, "%s-model%s.fits",
+             wsclean_line_value(line, "name", "wsclean"),
+             wsclean_line_last(line, "apply-facet-solutions") ? "-pb" : "");
     TESS_TRY(wsclean_words_add(words, "predict", "--model", model, "--column",
                                model_column(line), "--overwrite", NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(wsclean_words_field(line, words));
+    TESS_TRY(add_facets(line, words));
     TESS_TRY(add(words, line->obs[k]));
 cleanup:
     return status;

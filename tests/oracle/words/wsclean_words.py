@@ -118,6 +118,13 @@ TRANSLATED = [
     (f"{BASE} -gap-channel-division -channel-division-frequencies 1.4e9,1.5e9 -channels-out 4",
      f"{IMAGE} --channels-out 4 --gap-channel-division --channel-division-frequencies 1.4e9,1.5e9 --stokes I {UNIFORM} "
      "--field 0 --no-psf"),
+    # facets: Stokes I has mean gains, unless both hands are kept
+    (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 amplitude000,phase000 -feather-size 4",
+     f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs amplitude000,phase000 --facet-feather 4 --stokes I "
+     f"{UNIFORM} --field 0 {CLEAN} --scalar-visibilities"),
+    (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-visibilities -select-facets A,B",
+     f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs a,p --select-facets A,B --stokes I {UNIFORM} --field 0 "
+     f"{CLEAN}"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
@@ -188,8 +195,8 @@ REFUSED = [
     (f"{BASE} -grid-with-beam x.ms", "-grid-with-beam: not supported: there are no a-terms here"),
     (f"{BASE} -visibility-weighting-mode unit x.ms", "-visibility-weighting-mode unit: only normal is supported"),
     # all of a line are named at once
-    (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -facet-regions f.reg -dd-psf-grid 3 3 x.ms",
-     "-grid-with-beam, -frobnicate, -facet-regions, -dd-psf-grid: not supported; --translate-only tells why"),
+    (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -apply-facet-beam -dd-psf-grid 3 3 x.ms",
+     "-grid-with-beam, -frobnicate, -apply-facet-beam, -dd-psf-grid: not supported; --translate-only tells why"),
     (f"{BASE} -dd-psf-grid 1 2 x.ms", "-dd-psf-grid 1 2: only 1 1 is supported: there is one PSF"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
@@ -253,7 +260,7 @@ PIPELINES = {
         "-auto-threshold 0.5 -multiscale -fit-spectral-pol 3 -pol i -gridder wgridder -dd-psf-grid 3 3 -niter 200000 "
         "-facet-regions facets.reg -apply-facet-solutions merged.h5 amplitude000,phase000 -apply-facet-beam "
         "-facet-beam-update 600 -use-differential-lofar-beam -parallel-gridding 6 -shared-facet-reads",
-        "-dd-psf-grid, -facet-regions, -apply-facet-solutions, -apply-facet-beam"),
+        "-dd-psf-grid, -apply-facet-beam"),
     "facetselfcal-predict": (
         "-predict -size 22500 22500 -scale 0.4arcsec -channels-out 3 -gridder wgridder -padding 1.2 -name x "
         "-channel-division-frequencies 136000000,152000000 -parallel-reordering 6",
@@ -303,7 +310,7 @@ PIPELINES = {
         "5000 -niter 9000000 -nmiter 8 -mgain 0.85 -scale 0.0003472 -channels-out 8 -auto-mask-nmiter 1 -apply-facet-beam "
         "-facet-beam-update 120 -use-differential-lofar-beam -facet-regions r.reg -apply-facet-solutions s.h5 phase000 "
         "-diagonal-visibilities -shared-facet-writes -compound-tasks",
-        "-apply-facet-beam, -facet-regions, -apply-facet-solutions"),
+        "-apply-facet-beam"),
     "lilf-wide": (
         "-parallel-gridding 4 -size 10000 10000 -scale 9arcsec -weight briggs -0.5 -niter 1000000 -gridder wgridder "
         "-minuv-l 30 -mgain 0.85 -parallel-deconvolution 32 -join-channels -fit-spectral-pol 3 -channels-out 6 "
@@ -425,11 +432,11 @@ def check_refusals(suite):
 def check_reasons(suite):
     """--translate-only lists what is refused, with reasons, as comments of a shell."""
     for ranks in ([], [mpiexec(), "-n", "2"]) if mpiexec() else ([],):
-        made = run([*ranks, OURS, *f"-translate-only {BASE} -facet-regions f.reg -niter 9 -chanels-out 2 -save-uv "
+        made = run([*ranks, OURS, *f"-translate-only {BASE} -apply-facet-beam -niter 9 -chanels-out 2 -save-uv "
                     "x.ms".split()], 60)
         told = made.out.splitlines()
         suite.equal("reasons: status and number", (made.status, len(told), len(made.errors())), (2, 3, 1))
-        for text, line in zip(("-facet-regions: not supported: there are no facets",
+        for text, line in zip(("-apply-facet-beam: not supported: facets have solutions",
                                "-chanels-out: unknown option of WSClean; did you mean -channels-out?",
                                "-save-uv: not supported: "), told):
             suite.true(f"reasons: '{text}'", line.startswith("# " + text))
