@@ -257,11 +257,16 @@ def check_set(suite, folder):
         suite.below(f"WSClean's dirty image in columns {columns.start} to {columns.stop}",
                     np.abs(image - peer)[:, columns].max() / np.abs(peer).max(), 1e-5)
     if not suite.ran("a set that is cleaned", tessera(*ask, "-o", suite.path("cleaned"), "--niter", 20000, "--mgain", .7,
-                                                      "--auto-threshold", 3, "--auto-mask", 5)):
+                                                      "--auto-threshold", 3, "--auto-mask", 5,
+                                                      "--save-source-list")):
         return
     with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
-        found = list(fluxes(suite.path("cleaned-image-pb.fits"), list(csv.DictReader(file))))
+        truth = list(csv.DictReader(file))
+    found = list(fluxes(suite.path("cleaned-image-pb.fits"), truth))
     suite.below(f"true fluxes: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
+    with open(suite.path("cleaned-sources.txt"), encoding="utf-8") as file:
+        listed = sum(float(line.split(",")[4]) for line in file if ",POINT," in line)
+    suite.below("flux of the list of sources", abs(listed / sum(float(row["flux_jy"]) for row in truth) - 1), .01)
     # a run on the same sources and noise, which no gains have corrupted, leaves 330 uJy/beam
     suite.below("rms of the residual", np.nanstd(pixels(suite.path("cleaned-residual.fits"))), 3.6e-4)
 

@@ -94,6 +94,38 @@ cleanup:
     return status;
 }
 
+/* What the flux of a component is over to be true: the root of the response of facets
+ * at a pixel of this rank, on average over channels by weight. */
+static double root_at(const list_maker *maker, int64_t index)
+{
+    const majors *all = maker->all;
+    double sum = 0, weights = 0;
+    for (int c = 0; c < all->num_channels; ++c) {
+        const imager_product *root =
+            majors_product(all, c, IMAGE_PRIMARY_BEAM, maker->pol);
+        const double weight = all->channel[c].made[maker->pol].sum_weights;
+        if (!all->channel[c].has_data) continue;
+        sum += weight * tess_rows_pixel(&root->rows,
+                                        index - root->rows.row_first * all->images.nx);
+        weights += weight;
+    }
+    return sum / weights;
+}
+
+/* Makes the fluxes of this rank's components true. Of a polynomial of logarithms, the
+ * first term alone is a flux. */
+static void make_true(const list_maker *maker, tess_clean_list *own)
+{
+    const image_run *run = maker->all->run;
+    const bool is_log = run->opts->clean.join.spectrum == TESS_CLEAN_LOG_POLYNOMIAL;
+    if (!image_has_solutions(run->opts)) return;
+    for (int64_t k = 0; k < own->count; ++k) {
+        const double root = root_at(maker, own->index[k]);
+        for (int t = 0; t < (is_log ? 1 : own->num_terms); ++t)
+            own->term[k * own->num_terms + t] /= root;
+    }
+}
+
 /* The components of a scale of all ranks, in the order of their pixels. Collective. */
 static tess_status gather_scale(list_maker *maker, int scale, double scale_px)
 {
@@ -106,6 +138,7 @@ static tess_status gather_scale(list_maker *maker, int scale, double scale_px)
                                            maker->pol - maker->group->first_pol, &own)
                    : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(comm, status));
+    make_true(maker, &own);
     const int64_t term_bytes = own.count * own.num_terms * (int64_t)sizeof *own.term;
     TESS_TRY(tess_comm_gatherv(comm, own.term, term_bytes, 0, &term, bytes));
     TESS_TRY(tess_comm_gatherv(comm, own.index, own.count * (int64_t)sizeof *own.index,

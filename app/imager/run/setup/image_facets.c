@@ -29,7 +29,6 @@ tess_status image_facets_check(const tess_image_opts *opts)
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
     if (opts->clean.update_model) other = "--update-model";
     if (opts->clean.only_model) other = "--predict-models";
-    if (opts->clean.save_sources) other = "--save-source-list";
     if (opts->beside.primary_beam.model) other = "--primary-beam";
     if (opts->beside.dump_stages) other = "--dump-stages";
     if (other)
