@@ -4,7 +4,8 @@
 # srun, any MPI library.
 #
 # The environment decides:
-#   TESSERA           the program (default: tessera of $PATH)
+#   TESSERA           the program, or the words that start it, like
+#                     "apptainer exec tessera.sif tessera" (default: tessera of $PATH)
 #   TESSERA_LAUNCH    srun, mpirun or none (default: srun, where it speaks the PMI of the
 #                     MPI library, else mpirun)
 #   TESSERA_BIND      cores or none (default: cores, when every rank can have its own)
@@ -28,6 +29,20 @@ job_say() {
 job_fail() {
     job_say "error: $*" >&2
     exit 2
+}
+
+# job_program DEFAULT: sets job_tessera, the words that start tessera: those of $TESSERA, or
+# the program that the whole of it names. Files among them are found from any folder.
+job_program() {
+    local given=${TESSERA:-$1} k
+    job_tessera=("$given")
+    command -v "$given" >/dev/null || read -ra job_tessera <<<"$given"
+    for k in "${!job_tessera[@]}"; do
+        [ ! -f "${job_tessera[k]}" ] || job_tessera[k]=$(readlink -f "${job_tessera[k]}")
+    done
+    [ -n "$(command -v "${job_tessera[0]}")" ] ||
+        job_fail "no program ${job_tessera[0]}; set TESSERA to the program, or to the words" \
+            "that start it"
 }
 
 # Cores that this process may use. (nproc would obey OMP_NUM_THREADS.)
@@ -217,8 +232,9 @@ job_option() {
 # job_image OBS... -o NAME OPTION...: `tessera image`, with checkpoints in NAME.saved, so
 # that it goes on when it was run before. Exits.
 job_image() {
-    local tessera=${TESSERA:-tessera} command name saved before status=0
-    command=("$tessera" image "$@")
+    local command name saved before status=0
+    job_program tessera
+    command=("${job_tessera[@]}" image "$@")
     name=$(job_option '-o|--output' "$@")
     saved=$(job_option --checkpoint "$@")
     if [ -z "$saved" ]; then
@@ -231,7 +247,7 @@ job_image() {
     job_layout
     job_end_time
     job_launcher
-    job_say "$("$tessera" --version 2>/dev/null | head -n 1)"
+    job_say "$("${job_tessera[@]}" --version 2>/dev/null | head -n 1)"
     job_say "$job_tasks ranks of $job_threads threads, $job_per_node on $(uname -n)," \
         "restart ${SLURM_RESTART_COUNT:-${TESSERA_RESTARTED:-0}}"
     job_say "${job_launch[*]} ${command[*]}"

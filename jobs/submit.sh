@@ -20,11 +20,14 @@
 #                         --tasks or --gpus all cores of the node are shared by these
 #   --cores N, --node-memory MIB   what a node has (default: what the scheduler says)
 #   --partition NAME      partition or queue
+#   --account NAME        account that is charged
+#   --qos NAME            quality of service (Slurm)
 #   --extra OPTION        any further option of sbatch or qsub; may be repeated
 #   -h, --help
 #
-# The script is kept as NAME.job. $TESSERA is the program (default: tessera of $PATH, else
-# of build/), which is run here for its plan, by mpirun where there is one.
+# The script is kept as NAME.job. $TESSERA is the program, or the words that start it, like
+# "apptainer exec tessera.sif tessera" (default: tessera of $PATH, else of build/). It is run
+# here for its plan, by mpirun where there is one.
 # shellcheck disable=SC2034  # values are set and read by name
 set -u
 jobs=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 2
@@ -50,6 +53,7 @@ no_gain=.9
 
 dry_run=no scheduler='' array='' gpus='' within='' most_nodes=16
 nodes='' tasks='' threads='' memory='' minutes='' cores='' node_memory='' partition=''
+account='' qos=''
 extra=()
 
 usage() {
@@ -65,7 +69,8 @@ read_options() {
             ;;
         -n | --dry-run) dry_run=yes ;;
         --scheduler | --array | --gpus | --within | --most-nodes | --nodes | --tasks | \
-            --threads | --memory | --cores | --node-memory | --partition)
+            --threads | --memory | --cores | --node-memory | --partition | --account | \
+            --qos)
             [ $# -gt 1 ] || job_fail "$1 needs a value"
             local variable=${1#--}
             printf -v "${variable//-/_}" %s "$2"
@@ -104,7 +109,8 @@ refuse_own_options() {
         case $word in
         --) return 0 ;;
         --scheduler | --array | --gpus | --within | --most-nodes | --nodes | --tasks | \
-            --cores | --node-memory | --partition | --time | --extra | --dry-run)
+            --cores | --node-memory | --partition | --account | --qos | --time | --extra | \
+            --dry-run)
             job_fail "$word of submit.sh comes behind '${image[0]}', which begins what is" \
                 "for tessera image; options of submit.sh come first"
             ;;
@@ -147,9 +153,9 @@ refuse_missing() {
 }
 
 find_program() {
-    tessera=${TESSERA:-$(command -v tessera || echo "$jobs/../build/bin/tessera")}
-    tessera=$(readlink -f "$(command -v "$tessera" || echo "$tessera")")
-    [ -x "$tessera" ] || job_fail "no program $tessera; set TESSERA"
+    job_program "$(command -v tessera || echo "$jobs/../build/bin/tessera")"
+    [ ${#job_tessera[@]} -gt 1 ] ||
+        job_tessera=("$(readlink -f "$(command -v "${job_tessera[0]}")")")
 }
 
 find_scheduler() {
@@ -215,7 +221,7 @@ plan_arguments() {
     '') ;;
     channels:[1-9]*)
         local channels
-        channels=$("$tessera" info --json "$(first_observation)" |
+        channels=$("${job_tessera[@]}" info --json "$(first_observation)" |
             sed -n 's/^ *"channels": \([0-9]*\),*/\1/p' | sort -n | tail -n 1)
         array_tasks=${part[1]}
         [ "${channels:-0}" -ge "$array_tasks" ] ||
@@ -258,8 +264,9 @@ plan() {
         ! job_has_openmpi || launch+=(--oversubscribe --bind-to none)
     fi
     # Run here, all ranks are on one node; the job's memory and end are of no concern.
-    text=$(env -u SLURM_JOB_END_TIME "${launch[@]}" "$tessera" plan "${planned[@]}" \
-        --threads "$threads" --memory "$(($4 * $3))MiB" 2>"$errors") || return
+    text=$(env -u SLURM_JOB_END_TIME "${launch[@]}" "${job_tessera[@]}" plan \
+        "${planned[@]}" --threads "$threads" --memory "$(($4 * $3))MiB" 2>"$errors") ||
+        return
     plan_seconds=$(sed -n 's/^time  *about \([^ ]*\) s:.*/\1/p' <<<"$text")
     ! grep -q '^guess ' <<<"$text" || more_time=$guess_time
     peak=$(sed -n 's/^memory a rank about \([0-9]*\) MiB.*/\1/p' <<<"$text")
@@ -464,6 +471,8 @@ slurm_script() {
     fill array "0-$((array_tasks - 1))"
     [ -z "$gpus" ] || [ -z "$array" ] || extra+=("--gpus-per-node=$gpus")
     [ -z "$partition" ] || extra+=("--partition=$partition")
+    [ -z "$account" ] || extra+=("--account=$account")
+    [ -z "$qos" ] || extra+=("--qos=$qos")
     for option in ${extra[@]+"${extra[@]}"}; do
         further+="#SBATCH $option"$'\n'
     done
@@ -476,6 +485,8 @@ pbs_script() {
     select+=:ompthreads=$threads:mem=${memory}mb
     [ -z "$gpus" ] || select+=:ngpus=$gpus
     [ -z "$partition" ] || extra+=("-q $partition")
+    [ -z "$account" ] || extra+=("-A $account")
+    [ -z "$qos" ] || job_fail '--qos is of Slurm; give --extra with the option of your PBS'
     for option in ${extra[@]+"${extra[@]}"}; do
         further+="#PBS $option"$'\n'
     done
@@ -493,7 +504,7 @@ pbs_script() {
 put_in() {
     local further=$1 settings
     shift
-    settings="export TESSERA=$(printf %q "$tessera")"$'\n'
+    settings="export TESSERA=$(printf %q "${job_tessera[*]}")"$'\n'
     settings+="TESSERA_JOBS=$(printf %q "$jobs")"$'\n'
     settings+="TESSERA_SCRIPT=$(printf %q "$script")"$'\n'
     settings+="set --$(printf ' %q' "$@")"$'\n'

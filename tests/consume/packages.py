@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What installs tessera elsewhere: environment module, Spack recipe, Apptainer definition.
+"""What installs tessera elsewhere: environment module, recipes of Spack and EasyBuild, Apptainer definitions.
 
 The module is loaded for real by each module system found (Environment Modules, Lmod), and
 a program is compiled with what it sets alone. There is no Spack and no Apptainer in
@@ -195,6 +195,57 @@ def check_apptainer(suite):
     check_runtime_packages(suite, packages_of(final["post"]))
 
 
+def check_cuda_definition(suite):
+    """The definition for GPUs is the other one, but for where it comes from and what is CUDA's."""
+    plain, cuda = (sections(open_text(PACKAGES, name), "build")["post"]
+                   for name in ("tessera.def", "tessera-cuda.def"))
+    suite.equal("CUDA: packages to build with", packages_of(cuda), packages_of(plain))
+    suite.true("CUDA: options", re.findall(r"-D(TESS_\w+)=", cuda) ==
+               re.findall(r"-D(TESS_\w+)=", plain) and "-DTESS_CUDA=ON" in cuda and
+               "CMAKE_CUDA_ARCHITECTURES=80;90" in cuda)
+    for stage in ("build", "final"):
+        script = sections(open_text(PACKAGES, "tessera-cuda.def"), stage)["post"]
+        done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True)
+        suite.equal(f"CUDA: sh -n, %post of {stage}", (done.returncode, done.stderr), (0, ""))
+
+
+# ---- EasyBuild ----
+
+def check_easybuild(suite):
+    """The recipe is Python that sets names; EasyBuild's own parser reads it, where it is installed."""
+    version = project_version()
+    path = os.path.join(PACKAGES, f"tessera-{version}-foss-2023b.eb")
+    found = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz", "SHLIB_EXT": "so"}
+    exec(compile(open_text(path), path, "exec"), found)
+    suite.equal("EasyBuild: name and version", (found["name"], found["version"]),
+                ("tessera", version))
+    unknown = set(re.findall(r"-D(\w+)=", found["configopts"])) - cmake_options()
+    suite.equal("EasyBuild: options that the project does not have", unknown, set())
+    needs = {name.lower() for name, _ in found["dependencies"] + found["builddependencies"]}
+    suite.equal("EasyBuild: needed and not asked for (FFTW and MPI are foss's)",
+                sorted({"cfitsio", "cminpack", "jansson", "erfa", "libpng", "casacore", "hdf5",
+                        "cmake", "pkgconf"} - needs), [])
+    parsed = run([sys.executable, "-c", "import sys; from easybuild.tools.options import "
+                  "set_up_configuration as s; s(args=['--allow-use-as-root-and-accept-consequences'], silent=True); from easybuild.framework."
+                  "easyconfig.parser import EasyConfigParser as P; "
+                  "print(P(sys.argv[1]).get_config_dict()['version'])", path], 60)
+    if "No module named 'easybuild'" in parsed.err:
+        suite.skipped("EasyBuild's parser is not installed (easybuild-framework)")
+    else:
+        suite.true(f"EasyBuild's parser reads it {parsed.err[-300:]}", version in parsed.out)
+
+
+def check_style(suite):
+    """Recipes as pycodestyle sees them, with the lines of EasyBuild."""
+    if run([sys.executable, "-m", "pycodestyle", "--version"], 60).status != 0:
+        suite.skipped("pycodestyle is not installed")
+        return
+    result = run([sys.executable, "-m", "pycodestyle", "--max-line-length=120",
+                  os.path.join(PACKAGES, f"tessera-{project_version()}-foss-2023b.eb"),
+                  os.path.join(PACKAGES, "spack", "packages", "tessera", "package.py")], 60)
+    suite.equal("pycodestyle of the recipes", result.out, "")
+
+
 def check_runtime_packages(suite, listed):
     """Every library that the program names is of a package that the image installs, or of
     one that those depend on (on the Debian that the image has)."""
@@ -222,6 +273,9 @@ def main():
     check_module(suite)
     check_spack(suite)
     check_apptainer(suite)
+    check_cuda_definition(suite)
+    check_easybuild(suite)
+    check_style(suite)
     suite.finish()
 
 

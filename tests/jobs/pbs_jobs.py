@@ -81,6 +81,41 @@ def check_submit(suite, env, obs):
     return script
 
 
+def check_words(suite, env, obs):
+    """TESSERA of several words, as containers need them: for the plan, and in the job."""
+    image = suite.path("a.sif")
+    with open(image, "w") as f:
+        f.write("stands for a container")
+    runner = suite.path("bin", "container")
+    with open(runner, "w") as f:
+        f.write('#!/bin/sh\n[ "$1" = exec ] && [ -f "$2" ] || exit 9\nshift 2\nexec "$@"\n')
+    os.chmod(runner, 0o755)
+    env = dict(env, TESSERA=f"container exec a.sif {BIN}")
+    script = suite.path("words.job")
+    result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--scheduler", "pbs", "--account", "ska",
+                  "--threads", "1", "--tasks", "1", obs, "-o", suite.path("words"), *OPTIONS[:4])
+    suite.equal("words: submit.sh's status", result.returncode, 0)
+    with open(script) as f:
+        text = f.read()
+    suite.true("words: image and account in the script", image in text and "#PBS -A ska\n" in text)
+    job = dict(env, PBS_JOBID="8.server", PBS_O_WORKDIR=suite.work, OMP_NUM_THREADS="1",
+               PBS_NODEFILE=suite.path("nodes"), TESSERA_LAUNCH="none")
+    del job["TESS_FORCE"], job["TESSERA"]
+    result = bash(suite, job, script)
+    # qsub's stand-in tells of a time limit that is over at once
+    if not suite.true("words: the job runs in the container", result.returncode == 75 and
+                      f" container exec {image} {BIN} image " in result.stdout):
+        print(result.stdout[-2000:])
+    result = bash(suite, dict(env, TESSERA="none such"), os.path.join(JOBS, "submit.sh"),
+                  "--scheduler", "pbs", obs, "-o", suite.path("words"), *OPTIONS)
+    suite.true("words: no such program", result.returncode == 2 and "no program none" in result.stdout)
+    result = bash(suite, env, os.path.join(JOBS, "submit.sh"), "--dry-run", "--scheduler", "slurm",
+                  "--cores", "2", "--node-memory", "8000", "--account", "ska", "--qos", "high",
+                  "--threads", "1", "--tasks", "1", obs, "-o", suite.path("words"), *OPTIONS)
+    suite.true("words: account and quality of Slurm", "#SBATCH --account=ska\n" in result.stdout and
+               "#SBATCH --qos=high\n" in result.stdout)
+
+
 def make_planner(suite, name, line):
     """A stand-in for tessera whose plan is tessera's own but for the estimated time: `line`
     of shell sets `time` from the number of ranks and threads."""
@@ -247,6 +282,7 @@ def main():
     env = make_standins(suite)
     obs = make_observation(suite, 1000)
     check_job(suite, env, obs, check_submit(suite, env, obs))
+    check_words(suite, env, obs)
     check_threads(suite, env, obs)
     check_length(suite, env, obs)
     check_missing(suite, env, obs)
