@@ -142,10 +142,44 @@ def check_python(suite, obs, env):
         suite.true("its file", os.path.isfile(suite.path("predicted.uvfits")))
 
 
+    check_notebook(suite, obs, env)
     check_cube_model(suite, obs, env)
     check_solvers(suite, obs, env)
     check_galaxy(suite, env)
     check_calibration(suite, env)
+
+
+# matplotlib where there is none: what the notebook calls of it.
+NO_MATPLOTLIB = """
+import pathlib, sys, types
+plots = types.ModuleType("matplotlib.pyplot")
+plots.subplot = lambda projection: types.SimpleNamespace(imshow=lambda pixels, **more: pixels)
+plots.colorbar = lambda pixels, label: pathlib.Path(sys.argv[4]).write_text(str(pixels.max()))
+plots.savefig = lambda path: None
+sys.modules.update({"matplotlib": types.ModuleType("matplotlib"), "matplotlib.pyplot": plots})
+sys.modules["matplotlib"].pyplot = plots
+"""
+
+
+def check_notebook(suite, obs, env):
+    """Cleaning, restoring and plotting take ten lines at most."""
+    path, picture = os.path.join(EXAMPLES, "python", "notebook.py"), suite.path("sky.png")
+    with open(path) as file:
+        text = file.read()
+    lines = [line for line in text.split("# %%", 1)[1].splitlines()[1:]
+             if line.strip() and line[0] != "#"]
+    suite.true(f"notebook.py: {len(lines)} lines", len(lines) <= 10)
+    has = run([sys.executable, "-c", "import matplotlib"], 60, env=env).status == 0
+    script = suite.path("notebook.py")
+    with open(script, "w") as file:
+        file.write(("" if has else NO_MATPLOTLIB) + text)
+    result = run([sys.executable, script, obs, "256", "10asec", picture], 120,
+                 env={**env, "MPLBACKEND": "Agg"})
+    if suite.ran("notebook.py", result) and has:
+        suite.true("its picture", os.path.getsize(picture) > 5000)
+    elif result.status == 0:
+        with open(picture) as file:
+            suite.below("its restored peak (mJy)", abs(float(file.read()) - 1500), 15)
 
 
 def check_cube_model(suite, obs, env):
