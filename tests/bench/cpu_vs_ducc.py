@@ -94,6 +94,7 @@ KEEPING = {"GLIBC_TUNABLES": "glibc.malloc.mmap_max=0:glibc.malloc.arena_max=1:"
 # Calls that are not timed: one whose growth is measured, before which all memory is given
 # back, and one that gets it anew.
 UNTIMED = 2
+SMOKE_SIZE = 512  # pixels
 
 
 def keep_memory():
@@ -374,6 +375,8 @@ def measure(name, options):
     rows = []
     stored, ms = find_data(name, options)
     data = {k: stored[k] for k in stored}
+    if options.smoke:
+        data["npix"] = min(int(data["npix"]), SMOKE_SIZE)
     threads = [int(t) for t in options.threads.split(",")]
     asked = [(a, False) for a in options.accuracy.split(",") if a]
     asked += [(a, True) for a in options.double.split(",") if a]
