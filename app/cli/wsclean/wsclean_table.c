@@ -340,11 +340,8 @@ const wsclean_option wsclean_options[] = {
     REFUSED("reuse-primary-beam", NULL, "beams are computed anew; leave it out"),
     REFUSED("grid-with-beam", NULL, NO_ATERMS),
     REFUSED("aterm-config", "FILE", NO_ATERMS),
-    BECOMES(
-        "facet-regions", "FILE", "--facets %1",
-        "pixels of no facet are NaN; MODEL_DATA is not written: use tessera predict "
-        "--facets on NAME-model-pb.fits",
-        WSCLEAN_PREDICT),
+    BECOMES("facet-regions", "FILE", "--facets %1", "pixels of no facet are NaN",
+            WSCLEAN_PREDICT),
     BECOMES("apply-facet-solutions", "FILE NAMES", "--facet-solutions %1 --soltabs %2",
             "also full Jones matrices, and tables of other types", WSCLEAN_PREDICT),
     BECOMES("select-facets", "NAMES", "--select-facets %1", NULL, WSCLEAN_PREDICT),

@@ -437,9 +437,7 @@ static bool updates_model(const wsclean_line *line)
     const wsclean_given *on = wsclean_line_last(line, "update-model-required");
     const wsclean_given *off = wsclean_line_last(line, "no-update-model-required");
     return !(off && (!on || off > on)) && !line->no_columns &&
-           strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) !=
-               0 &&
-           !wsclean_line_last(line, "facet-regions");
+           strcmp(wsclean_line_value(line, "data-column", ""), model_column(line)) != 0;
 }
 
 static tess_status add_cleaning(const wsclean_line *line, wsclean_words *words,
@@ -607,10 +605,6 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add_facets(line, words));
-    if (cleans(line) && wsclean_line_last(line, "facet-regions"))
-        TESS_TRY(add(notes,
-                     "models of facets are not written to MODEL_DATA: use tessera "
-                     "predict --facets on NAME-model-pb.fits"));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
                  "with its interpolation"));

@@ -258,8 +258,13 @@ def check_set(suite, folder):
                     np.abs(image - peer)[:, columns].max() / np.abs(peer).max(), 1e-5)
     if not suite.ran("a set that is cleaned", tessera(*ask, "-o", suite.path("cleaned"), "--niter", 20000, "--mgain", .7,
                                                       "--auto-threshold", 3, "--auto-mask", 5,
-                                                      "--save-source-list")):
+                                                      "--save-source-list", "--update-model",
+                                                      ranks=2 if mpiexec() else 1)):
         return
+    if suite.ran("data less MODEL_DATA", tessera(*ask, "-o", suite.path("less"), "--subtract-column", "MODEL_DATA",
+                                                 "--no-psf")):
+        less, residual = (pixels(suite.path(f"{name}.fits")) for name in ("less-dirty", "cleaned-residual"))
+        suite.below("MODEL_DATA has the gains of facets", np.abs(less - residual).max() / np.abs(peer).max(), 1e-5)
     with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
         truth = list(csv.DictReader(file))
     found = list(fluxes(suite.path("cleaned-image-pb.fits"), truth))

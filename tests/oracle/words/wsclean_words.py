@@ -121,10 +121,10 @@ TRANSLATED = [
     # facets: Stokes I has mean gains, unless both hands are kept
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 amplitude000,phase000 -feather-size 4",
      f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs amplitude000,phase000 --facet-feather 4 --stokes I "
-     f"{UNIFORM} --field 0 {CLEAN} --scalar-visibilities"),
+     f"{UNIFORM} --field 0 {CLEAN} --update-model --scalar-visibilities"),
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-visibilities -select-facets A,B",
      f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs a,p --select-facets A,B --stokes I {UNIFORM} --field 0 "
-     f"{CLEAN}"),
+     f"{CLEAN} --update-model"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),

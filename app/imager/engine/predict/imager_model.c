@@ -348,6 +348,24 @@ cleanup:
     return status;
 }
 
+tess_status imager_model_weigh(const imager_job *job, const imager_model *model,
+                               const tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    double *weight = tess_alloc(rows->nx, sizeof *weight);
+    if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "weights of a part of a model");
+    for (int64_t row = 0; row < rows->num_rows; ++row) {
+        double *pixel = tess_rows_at(rows, row * rows->nx);
+        TESS_TRY(model->parts.weigh(model->parts.context, job->targets.aim,
+                                    rows->row_first + row, weight));
+        for (int64_t i = 0; i < rows->nx; ++i)
+            pixel[i] = weight[i] > 0 ? weight[i] * pixel[i] : 0;
+    }
+cleanup:
+    tess_free(weight);
+    return status;
+}
+
 /* Loads all parts, and adds up their sums. Local. */
 static tess_status load_all_parts(imager_job *job, const imager_model *model,
                                   model_sums *sums)
@@ -378,6 +396,7 @@ tess_status imager_model_load_parts(imager_job *job, imager_model *model)
     }
     for (int k = 0; k < model->parts.num && status == TESS_OK; ++k) {
         imager_job_aim(job, k);
+        job->model.scale = 1; /* the scale is the model's */
         status = imager_model_place(job, job->planes, model->num_stokes);
     }
     imager_job_aim(job, 0);

@@ -67,6 +67,15 @@ tess_status imager_model_load(const imager_job *job, imager_model *model,
  * Collective. */
 tess_status imager_model_load_parts(imager_job *job, imager_model *model);
 
+/** Multiply rows of the target at work, in double precision and host memory, by the
+ * weights of its part. Local. */
+tess_status imager_model_weigh(const imager_job *job, const imager_model *model,
+                               const tess_rows *rows);
+
+/** The rows of a model of the target at work that this rank has to give to
+ * imager_model_put(), in double precision and without memory. Local. */
+tess_rows imager_model_rows(const imager_job *job);
+
 /** Convert a row of a model, pixel[nx] in Jy/pixel, for model planes: out[nx], of the
  * plan's precision, is the row times `scale` and, unless the backend corrects later,
  * times the grid correction, for which correction[nx] is work memory. Pixels that are

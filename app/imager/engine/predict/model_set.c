@@ -57,16 +57,22 @@ cleanup:
     return status;
 }
 
-/* Whether rows are those that images leave to this rank. */
-static bool lie_as_images(const imager_job *job, const tess_rows *rows)
+tess_rows imager_model_rows(const imager_job *job)
 {
     int64_t first, count;
     tess_comm *comm = job->alone ? job->comm : imager_team(job);
     const bool whole = job->alone && !job->ranks.shares_planes;
     tess_planes_final_rows(job->geom.ny, whole ? 1 : job->ranks.fft_ranks,
                            tess_comm_rank(comm), tess_comm_size(comm), &first, &count);
-    return rows->row_first == first && rows->num_rows == count &&
-           rows->nx == job->geom.nx && tess_rows_are_whole(rows);
+    return tess_rows_of(job->geom.nx, job->geom.ny, first, count, TESS_PIXEL_DOUBLE);
+}
+
+/* Whether rows are those that images leave to this rank. */
+static bool lie_as_images(const imager_job *job, const tess_rows *rows)
+{
+    const tess_rows own = imager_model_rows(job);
+    return rows->row_first == own.row_first && rows->num_rows == own.num_rows &&
+           rows->nx == own.nx && tess_rows_are_whole(rows);
 }
 
 tess_status imager_model_put(const imager_job *job, const tess_rows *rows, int num,

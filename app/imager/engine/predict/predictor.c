@@ -10,6 +10,7 @@
 #include "imager_resources.h"
 #include "imager_targets.h"
 #include "imager_window.h"
+#include "rows_exchange.h"
 #include "tess_backend_choice.h"
 #include "tess_mem.h"
 #include "tess_samples.h"
@@ -51,7 +52,8 @@ static tess_status add_target(imager_job *job, int planes, bool skip_ignored,
     tess_steps_restart(job->steps);
     TESS_TRY(
         imager_predict_owned(job->steps, planes, images, loads ? &loaded : bricks));
-    status = imager_view_apply(job, job->view.from_model, images, owned, -1, owned);
+    status = imager_view_apply(job, job->view.from_model, images, owned,
+                               -1 / job->model.scale, owned);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
 cleanup:
     tess_brick_list_free(&loaded);
@@ -288,6 +290,54 @@ static tess_status make_room(imager_job *job)
     return tess_comm_agree(job->comm, status);
 }
 
+/* Puts the part of the model that the target at work predicts onto its planes: rows of
+ * the model go to the ranks that have these rows of the target. Collective. */
+static tess_status put_part(imager_predictor *predictor)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &predictor->job;
+    const imager_model *model = &predictor->model;
+    const int64_t *begin = model->parts.first[job->targets.aim];
+    tess_rows own[4] = {0};
+    for (int p = 0; p < model->num_stokes; ++p) {
+        own[p] = imager_model_rows(job);
+        TESS_TRY(tess_comm_agree(job->comm, tess_rows_alloc_zero(&own[p])));
+        tess_rows part = own[p];
+        part.nx = model->geom.nx;
+        part.ny = model->geom.ny;
+        part.row_first += begin[1];
+        part.col_first = begin[0];
+        TESS_TRY(imager_rows_exchange(job->comm, &predictor->rows[p], &part));
+        status = imager_model_weigh(job, model, &own[p]);
+        TESS_TRY(tess_comm_agree(job->comm, status));
+    }
+    TESS_TRY(
+        imager_model_put(job, own, model->num_stokes, job->planes, &job->model.scale));
+cleanup:
+    for (int p = 0; p < 4; ++p)
+        tess_rows_free(&own[p]);
+    return status;
+}
+
+/* Puts the rows of the model onto the planes of all targets. Collective. */
+static tess_status put_rows(imager_predictor *predictor)
+{
+    tess_status status = TESS_OK;
+    imager_job *job = &predictor->job;
+    imager_model *model = &predictor->model;
+    if (model->parts.num == 0)
+        return imager_model_put(job, predictor->rows, model->num_stokes, job->planes,
+                                &model->scale);
+    for (int k = 0; k < model->parts.num; ++k) {
+        imager_job_aim(job, k);
+        TESS_TRY(put_part(predictor));
+    }
+    model->scale = 1; /* targets have scales of their own */
+cleanup:
+    imager_job_aim(job, 0);
+    return status;
+}
+
 /* Loads the image of the current part onto the model planes, unless it is there.
  * Collective. */
 static tess_status load_part(imager_predictor *predictor, bool fresh)
@@ -333,8 +383,7 @@ tess_status imager_predictor_run_part(imager_predictor *predictor,
     imager_job_log(job);
     mark = tess_time_now();
     if (predictor->rows)
-        TESS_TRY(imager_model_put(job, predictor->rows, predictor->model.num_stokes,
-                                  job->planes, &predictor->model.scale));
+        TESS_TRY(put_rows(predictor));
     else
         TESS_TRY(load_part(predictor, fresh));
     tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);

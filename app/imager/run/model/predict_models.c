@@ -240,7 +240,7 @@ static tess_status predict_output(predict_run *run, int64_t output,
     imager_predictor *predictor = &run->predictor;
     tess_rows rows[2 * TESS_MAX_POL] = {0};
     tess_samples chosen = tess_source_samples(run->source);
-    chosen.num_pol = models->num_pol;
+    chosen.num_pol = run->num_pol;
     chosen.num_weight = 1;
     for (int p = 0; p < models->num_pol && status == TESS_OK; ++p) {
         rows[p] = tess_rows_of(models->geom.nx, models->geom.ny, run->row_first,

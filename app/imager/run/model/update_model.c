@@ -3,9 +3,12 @@
 #include "update_model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clean_inputs.h"
+#include "image_names.h"
+#include "model_cube.h"
 #include "predict_models.h"
 #include "tess_imager_predict.h"
 #include "tess_log.h"
@@ -45,12 +48,43 @@ cleanup:
     return status;
 }
 
+/* The rows of NAME-model-pb.fits: with solutions of facets, a model is predicted from
+ * true flux. Local. */
+static tess_status read_true(const image_run *run, int64_t output, int pol,
+                             const tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t channels = run->outputs.num_channels;
+    tess_fits_model file = {0};
+    char *path =
+        image_path(&run->output, output / channels,
+                   run->opts->channels_out > 1 ? output % channels : 0,
+                   image_named_pol(&run->output, IMAGE_MODEL, pol), "model-pb", "fits");
+    if (!path) TESS_FAIL(TESS_ERR_ALLOC, "name of a model");
+    TESS_TRY(tess_fits_open(path, &file));
+    TESS_TRY(
+        model_pixels_read(&file, 0, 0, rows->row_first, rows->num_rows, rows->value));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+/* Collective. */
+static tess_status load_true(const image_run *run, int64_t output, tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
+        status = read_true(run, output, p, &rows[p]);
+    return tess_comm_agree(run->teams.all, status);
+}
+
 /* Collective. */
 static tess_status load(void *context, int64_t output, tess_rows *rows)
 {
     tess_status status = TESS_OK;
     image_run *run = context;
     const int64_t channels = run->outputs.num_channels;
+    if (image_has_solutions(run->opts)) return load_true(run, output, rows);
     for (int p = 0; p < run->num_pol; ++p)
         TESS_TRY(clean_inputs_model(run, run->teams.all, output / channels,
                                     output % channels, p, &rows[p]));

@@ -319,12 +319,7 @@ static tess_status part_of_model(const image_run *run, int target,
     const tess_facets *facets = &run->whole.facets->facets;
     const int facet = run->whole.facets->facet[target];
     const tess_facet_box *box = &facets->facet[facet].box;
-    int64_t first, count;
-    tess_planes_final_rows(job->geom.ny, job->ranks.fft_ranks,
-                           tess_comm_rank(job->comm), tess_comm_size(job->comm), &first,
-                           &count);
-    tess_rows own =
-        tess_rows_of(job->geom.nx, job->geom.ny, first, count, TESS_PIXEL_DOUBLE);
+    tess_rows own = imager_model_rows(job);
     facet_part part = {facets, facet, {0}};
     TESS_TRY(tess_comm_agree(job->comm, tess_rows_alloc_zero(&own)));
     part.rows = part_of_image(run, &own, box->x0, box->y0);

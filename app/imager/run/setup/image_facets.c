@@ -27,7 +27,8 @@ tess_status image_facets_check(const tess_image_opts *opts)
     if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
-    if (opts->clean.update_model) other = "--update-model";
+    if (opts->clean.update_model && opts->beside.cube && facets->solutions)
+        other = "--update-model and --cube";
     if (opts->clean.only_model) other = "--predict-models";
     if (opts->beside.primary_beam.model) other = "--primary-beam";
     if (opts->beside.dump_stages) other = "--dump-stages";
