@@ -316,7 +316,7 @@ static tess_status part_of_model(const image_run *run, int target,
 {
     tess_status status = TESS_OK;
     const imager_job *job = &run->job;
-    const tess_facets *facets = &run->whole.facets->facets;
+    const tess_facets *facets = &run->whole.facets->hard;
     const int facet = run->whole.facets->facet[target];
     const tess_facet_box *box = &facets->facet[facet].box;
     tess_rows own = imager_model_rows(job);

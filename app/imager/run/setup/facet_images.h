@@ -19,7 +19,7 @@ tess_status facet_images_make(const image_run *run, visset *set,
                               imager_product *response);
 
 /** Make rows model[num_pol] the model of the job, as imager_model_set() does: of each
- * facet its part, by its weights, over response[num_pol]. Collective. */
+ * facet its pixels, over response[num_pol]. Collective. */
 tess_status facet_images_set_model(image_run *run, const tess_rows *model,
                                    const imager_product *response);
 

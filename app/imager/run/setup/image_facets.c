@@ -331,6 +331,8 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     image_facets *facets = tess_alloc_zero(1, sizeof *facets);
     TESS_TRY(tess_comm_agree(comm, facets ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(read_regions(setup, facets));
+    facets->hard = facets->facets;
+    facets->hard.feather = 0;
     TESS_TRY(tess_comm_agree(comm, choose_targets(setup, facets)));
     if (tess_comm_rank(comm) == 0) tell(setup, facets);
     facets->gains.is_scalar = setup->choice->is_scalar;
@@ -372,8 +374,8 @@ tess_status image_facets_weigh(const void *context, int target, int64_t row,
     const image_facets *facets = context;
     const int64_t *first = facets->first[target];
     tess_facet_work *work = NULL;
-    TESS_TRY(tess_facet_work_create(&facets->facets, &work));
-    tess_facets_weights(&facets->facets, work, facets->facet[target], first[1] + row,
+    TESS_TRY(tess_facet_work_create(&facets->hard, &work));
+    tess_facets_weights(&facets->hard, work, facets->facet[target], first[1] + row,
                         first[0], first[0] + facets->geom[target].nx, weight);
 cleanup:
     tess_facet_work_destroy(work);

@@ -16,6 +16,7 @@
 
 typedef struct image_facets {
     tess_facets facets;  /**< also those that are not selected */
+    tess_facets hard;    /**< the same without slopes, for models; borrows */
     int num;             /**< of targets */
     int *facet;          /**< [num] of these */
     tess_geom *geom;     /**< [num] their pixels */
@@ -56,8 +57,9 @@ tess_status image_facets_open(image_run *run);
 /** The view that targets take of the samples. Borrows the facets. Local. */
 imager_view image_facets_view(const image_facets *facets);
 
-/** Set weight[nx] of a row of the pixels of a target, as an imager_part_weights whose
- * context is these facets. */
+/** Set weight[nx] of a row of a target's model, as an imager_part_weights whose context
+ * is these facets: a component has the gains of the facet that it lies in, also where
+ * images of neighbours are mixed. */
 tess_status image_facets_weigh(const void *facets, int target, int64_t row,
                                double *weight);
 
