@@ -180,11 +180,10 @@ static void multiply(double jones[4][2], const double other[4][2])
     }
 }
 
-bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
-                      int64_t facet, double freq_hz, double jones[4][2])
+bool tess_gains_jones_at(const tess_gains *gains, double time_mjd_s, int64_t antenna,
+                         int64_t facet, double freq_hz, double jones[4][2])
 {
     const gain_sources *from = &gains->from;
-    const double time_mjd_s = gain_intervals_middle(&gains->intervals, interval);
     double other[4][2];
     memset(jones, 0, 4 * sizeof *jones);
     if (from->solutions && !tess_solutions_jones(from->solutions, antenna, facet,
@@ -202,4 +201,12 @@ bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna
         multiply(jones, (const double(*)[2])other);
     }
     return true;
+}
+
+bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
+                      int64_t facet, double freq_hz, double jones[4][2])
+{
+    return tess_gains_jones_at(gains,
+                               gain_intervals_middle(&gains->intervals, interval),
+                               antenna, facet, freq_hz, jones);
 }

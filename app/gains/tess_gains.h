@@ -93,6 +93,11 @@ int64_t tess_gains_interval(const tess_gains *gains, double time_mjd_s);
 bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
                       int64_t facet, double freq_hz, double jones[4][2]);
 
+/** The same at any time (MJD) [s]: solutions are interpolated to it where that is asked
+ *  for. Local, thread-safe. */
+bool tess_gains_jones_at(const tess_gains *gains, double time_mjd_s, int64_t antenna,
+                         int64_t facet, double freq_hz, double jones[4][2]);
+
 /** How much gains change within a facet, estimated from its neighbours: a source beside
  *  the facet's direction is imaged with the gains of this direction. */
 typedef struct tess_gain_change {

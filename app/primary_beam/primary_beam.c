@@ -222,7 +222,8 @@ static tess_status take(tess_comm *comm, const tess_primary_beam_request *reques
     TESS_FAIL(
         TESS_ERR_INPUT,
         "no primary beam of telescope '%s' is known: make images without one, or with "
-        "tessera image --primary-beam " MODELS,
+        "tessera image --primary-beam " MODELS
+        "; facets take beams of stations from tessera-station-beams",
         request->telescope ? request->telescope : "");
 cleanup:
     return status;

@@ -187,12 +187,3 @@ bool tess_solutions_jones(const tess_solutions *solutions, int64_t antenna,
     }
     return true;
 }
-
-bool tess_solutions_are_diagonal(const tess_solutions *solutions)
-{
-    for (int k = 0; k < solutions->num_tables; ++k)
-        if (solutions->table[k].kind >= SOLUTION_ROTATION ||
-            solutions->table[k].num[H5PARM_POL] == 4)
-            return false;
-    return true;
-}

@@ -17,6 +17,9 @@ enum {
     OPT_SOLUTIONS,
     OPT_SOLTABS,
     OPT_INTERPOLATION,
+    OPT_BEAM,
+    OPT_BEAM_UPDATE,
+    OPT_ATERMS,
     OPT_SCALAR
 };
 
@@ -43,6 +46,20 @@ static const struct argp_option options[] = {
     {"solution-interpolation", OPT_INTERPOLATION, "nearest|linear", 0,
      "How solutions are taken between their times and frequencies (default nearest)",
      0},
+    {"facet-beam", OPT_BEAM, "MODEL", 0,
+     "Take the primary beam in the direction of each facet, beside its solutions: auto "
+     "(that of the telescope), meerkat, vla, atca, gmrt, alma, aca, "
+     "airy:DIAMETER[,BLOCKAGE], poly:FILE, FILE.fits (power or voltages), or "
+     "antennas:FILE with a line NAMES MODEL for antennas that differ",
+     0},
+    {"facet-beam-update", OPT_BEAM_UPDATE, "TIME", 0,
+     "Compute beams of facets that turn on the sky anew after this time (default 2min)",
+     0},
+    {"facet-aterms", OPT_ATERMS, "FILE", 0,
+     "Take the a-terms (tec, diagonal) of a configuration of WSClean's -aterm-config "
+     "in "
+     "the direction of each facet, beside its solutions",
+     0},
     {"scalar-visibilities", OPT_SCALAR, NULL, 0,
      "Form Stokes parameters first, and apply the mean gain of both feeds, as WSClean "
      "3.1 does: half the memory of samples; wrong where the feeds' gains differ much",
@@ -63,6 +80,27 @@ cleanup:
     return status;
 }
 
+static tess_status take_beam(const tess_option_rule *rule, const char *text,
+                             void *value)
+{
+    tess_status status = TESS_OK;
+    (void)rule;
+    TESS_TRY(tess_gain_beam_check_model(text));
+    *(const char **)value = text;
+cleanup:
+    return status;
+}
+
+static tess_status take_time(const tess_option_rule *rule, const char *text,
+                             void *value)
+{
+    (void)rule;
+    return tess_parse_duration(text, value);
+}
+
+/* As WSClean's -facet-beam-update. */
+static const double BEAM_UPDATE_S = 120;
+
 #define AT(member) offsetof(tess_facet_choice, member)
 
 static const tess_option_rule rules[] = {
@@ -72,6 +110,9 @@ static const tess_option_rule rules[] = {
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
     {OPT_INTERPOLATION, take_interpolation, .offset = 0},
+    {OPT_BEAM, take_beam, .offset = AT(beam.model)},
+    {OPT_BEAM_UPDATE, take_time, .offset = AT(beam.update_s)},
+    {OPT_ATERMS, tess_take_text, .offset = AT(aterms)},
     {OPT_SCALAR, tess_take_flag, .offset = AT(is_scalar)},
     {0}};
 
@@ -81,6 +122,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     tess_status status;
     if (key == ARGP_KEY_INIT) {
         choice->feather = -1;
+        choice->beam.update_s = BEAM_UPDATE_S;
         tess_cli_default(state, "solution-interpolation", "nearest");
         return 0;
     }
@@ -99,9 +141,12 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
         TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
     if (choice->tables && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
-    if (choice->is_scalar && !choice->solutions)
+    if ((choice->beam.model || choice->aterms) && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--scalar-visibilities is for --facet-solutions FILE");
+                  "--facet-beam and --facet-aterms are for --facets FILE");
+    if (choice->is_scalar && !tess_facet_choice_has_gains(choice))
+        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for --facet-solutions FILE "
+                                  "and other gains of facets");
     if (choice->feather >= 0 && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-feather is for --facets FILE");
 cleanup:

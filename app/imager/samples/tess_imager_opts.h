@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_facet_choice.h"
 #include "tess_projection.h"
 #include "tess_vis.h"
 
@@ -116,19 +117,6 @@ typedef struct tess_layout {
     bool calibrate;       /**< plan large runs by costs measured on this machine */
     tess_forced forced;
 } tess_layout;
-
-/** The facets of an image, and their calibration. */
-typedef struct tess_facet_choice {
-    const char *regions;   /**< --facets FILE, or NULL: an image has none */
-    const char *selected;  /**< --select-facets NAME[,NAME], or NULL: all */
-    double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
-                                square of the image's area */
-    const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
-    const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
-    bool is_linear;     /**< --solution-interpolation linear */
-    bool is_scalar;     /**< --scalar-visibilities: Stokes parameters are formed before
-                           gains     are applied, which are means of both feeds' */
-} tess_facet_choice;
 
 /** Gridding of one plan; shared by image, predict and plan. */
 typedef struct tess_gridding {

@@ -98,9 +98,10 @@ def mixing_of(gains, facet):
     return np.stack([np.stack([g1[..., a, c] * g2[..., b, d].conj() for c, d in FEEDS], -1) for a, b in FEEDS], -2)
 
 
-def truth_of(uvw, vis, weight, gains, facet, stokes):
-    """The image of a facet, and the root of its response, from direct sums."""
-    mixing = mixing_of(gains, facet)
+def truth_of(uvw, vis, weight, gains, facet, stokes, other=1):
+    """The image of a facet, and the root of its response, from direct sums. `other` gains of pairs of antennas
+    [..., 1, 1] are factors."""
+    mixing = mixing_of(gains, facet) * other
     adjoint = np.swapaxes(mixing.conj(), -1, -2)
     taken = np.einsum("q,rcqk,rck->rc", STOKES[stokes], adjoint, vis)
     power = np.einsum("q,rcqk,rckj,j->rc", STOKES[stokes], adjoint, mixing, CORRELATIONS[:, stokes]).real
@@ -159,6 +160,50 @@ def check_direct_sums(suite, obs, regions):
             suite.true(f"{name}: pixels of no facet are not imaged", np.isnan(image[masks()[2]]).all())
 
 
+def bessel(u):
+    """J1 by its integral."""
+    angle = (np.arange(200) + .5) * np.pi / 200
+    return np.cos(angle - np.asarray(u)[..., None] * np.sin(angle)).mean(-1)
+
+
+def write_aterms(suite):
+    """A TEC of each antenna that slopes along x, in an image of pixels of half a degree; and its configuration."""
+    fits = fits_module()
+    image, config = suite.path("tec.fits"), suite.path("aterms.txt")
+    values = np.linspace(-.01, .02, ANTENNAS)[:, None, None] * (1 + .3 * np.arange(5)) + np.zeros((5, 1))
+    file = fits.PrimaryHDU(values[None, None])
+    for k, card in enumerate((("RA---SIN", RA, 3, -.5), ("DEC--SIN", DEC, 3, .5), ("ANTENNA", 0, 1, 1),
+                              ("FREQ", FREQ[0], 1, 1e6), ("TIME", START_S, 1, 10)), 1):
+        for key, value in zip(("CTYPE", "CRVAL", "CRPIX", "CDELT"), card):
+            file.header[f"{key}{k}"] = value
+    file.writeto(image, overwrite=True)
+    with open(config, "w", encoding="utf-8") as out:
+        out.write(f"# corrections\naterms = [tec]\ntec.images = [{image}]\ntec.window = hann\n")
+    return config, lambda x: np.linspace(-.01, .02, ANTENNAS) * (1 + .3 * x)
+
+
+def check_beams(suite, obs, regions):
+    """The product of solutions, of a-terms, and of a primary beam in the directions of facets."""
+    uvw, _, vis, weight, _ = uvfits.read(obs)
+    solutions, out = suite.path("gains2.h5"), suite.path("beams")
+    gains, (config, tec) = write_gains(solutions, 2), write_aterms(suite)
+    made = tessera("image", obs, "-o", out, "--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--weight", "natural",
+                   "--accuracy", 1e-6, "--facets", regions, "--quiet", "--facet-feather", 0, "--no-psf",
+                   "--facet-solutions", solutions, "--facet-aterms", config, "--facet-beam", "airy:40")
+    if not suite.ran("facets with solutions, a-terms and beams", made):
+        return
+    image, root = pixels(f"{out}-dirty.fits"), pixels(f"{out}-pb.fits")
+    first, second = (a[np.arange(ROWS) % 28] for a in np.triu_indices(ANTENNAS, 1))
+    for facet, mask in enumerate(masks()[:2]):
+        l, m = -(12 + 26 * facet - NX // 2) * STEP, (18 - NY // 2) * STEP
+        u = np.pi * 40 * np.hypot(l, m) * FREQ / 299792458
+        phase = -8.44797245e9 * tec(2 - np.rad2deg(l) / .5) / FREQ[:, None]
+        other = (2 * bessel(u) / u) ** 2 * np.exp(1j * (phase[:, first] - phase[:, second])).T
+        truth, true_root = truth_of(uvw, vis, weight.min(-1), gains, facet, 0, other[..., None, None])
+        suite.below(f"facet {facet}: direct sum with all gains", l2_error(image[mask], truth[mask]), 1e-6)
+        suite.below(f"facet {facet}: root with all gains", np.abs(root[mask] / true_root - 1).max(), 1e-6)
+
+
 def check_prediction(suite, obs, regions):
     """Correlations of a polarised model with full gains, of all facets and of one."""
     random = np.random.default_rng(7)
@@ -211,6 +256,9 @@ def check_refused(suite, obs, regions):
     cases = [((*ask, "--facet-solutions", other), 3, ("other.h5", "A00")),
              ((*ask, "--checkpoint", suite.path("kept")), 2, ("--facets", "--checkpoint")),
              (("--facet-solutions", other), 2, ("--facets FILE",)),
+             (("--facet-beam", "airy:40"), 2, ("--facets FILE",)),
+             ((*ask, "--facet-beam", "lofar"), 2, ("--facet-beam", "lofar")),
+             ((*ask, "--facet-aterms", regions), 3, ("facets.reg", "key = value")),
              ((*ask, "--facet-solutions", other, "--stokes", "XX"), 2, ("Stokes parameters",))]
     for k, (args, status, words) in enumerate(cases):
         out = suite.path(f"refused-{k}")
@@ -285,6 +333,7 @@ def main():
     try:
         import h5py  # noqa: F401
         check_direct_sums(suite, obs, regions)
+        check_beams(suite, obs, regions)
         check_prediction(suite, obs, regions)
         check_ones(suite, obs, regions)
         check_refused(suite, obs, regions)

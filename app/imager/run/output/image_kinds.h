@@ -51,10 +51,11 @@ static inline bool image_writes_columns(const tess_image_opts *opts)
     return opts->clean.update_model || opts->beside.weights;
 }
 
-/** Whether images are also made in true flux: there are solutions of facets. */
+/** Whether images are also made in true flux: facets have gains. */
 static inline bool image_has_solutions(const tess_image_opts *opts)
 {
-    return opts->gridding.facets.regions && opts->gridding.facets.solutions;
+    return opts->gridding.facets.regions &&
+           tess_facet_choice_has_gains(&opts->gridding.facets);
 }
 
 /** Kinds that a run with these options makes. */

@@ -72,14 +72,14 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
     tess_status status = TESS_OK;
     gains->num_pol = num_pol;
     gains->num_corr = num_corr;
-    if ((gains->is_scalar || !gains->solutions) && !gains->predicts)
+    if ((gains->is_scalar || !gains->sources) && !gains->predicts)
         set_plain(gains);
     else
         TESS_TRY(set_mixes(pol, corr, gains));
     for (int p = 0; p < num_pol; ++p)
         for (int q = 0; q < num_corr; ++q)
             gains->share[p][q] = creal(gains->taken[p][q] * gains->made[q][p]);
-    if (!gains->solutions) return TESS_OK;
+    if (!gains->sources) return TESS_OK;
     gains->cache = tess_alloc_zero(gains->num_threads, sizeof *gains->cache);
     if (!gains->cache) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
     for (int k = 0; k < gains->num_threads; ++k) {
@@ -106,7 +106,7 @@ void facet_gains_free(facet_gains *gains)
 
 double facet_gains_bytes(const facet_gains *gains)
 {
-    if (!gains->solutions) return 0;
+    if (!gains->sources) return 0;
     return (double)gains->num_threads * gains->num_antennas * (double)gains->num_chan *
            (sizeof(jones_matrix) + sizeof(bool));
 }
@@ -152,8 +152,8 @@ static void find_jones(const gain_row *row, int32_t antenna, int64_t chan,
                        jones_matrix *out)
 {
     double jones[4][2];
-    tess_solutions_jones(row->gains->solutions, antenna, row->direction,
-                         row->time_mjd_s, row->gains->freq_hz[chan], jones);
+    tess_gains_jones_at(row->gains->sources, row->time_mjd_s, antenna, row->direction,
+                        row->gains->freq_hz[chan], jones);
     for (int k = 0; k < 4; ++k)
         out->entry[k] = CMPLX(jones[k][0], jones[k][1]);
 }
@@ -177,7 +177,7 @@ static gain_row row_of(const facet_gains *gains, int target,
 {
     const tess_origins *origins = samples->origins;
     gain_row out = {.gains = gains, .chan_base = samples->chan_base[row]};
-    if (!gains->solutions) return out;
+    if (!gains->sources) return out;
     out.direction = gains->direction[target];
     out.origin = tess_origin_of(origins, samples->origin[row]);
     out.time_mjd_s = origins->time_first_s;
@@ -219,7 +219,7 @@ static inline void set_own(const gain_row *row, int32_t chan, double complex *ow
     jones_matrix first, second;
     for (int q = 0; q < gains->num_corr; ++q)
         own[q] = 1;
-    if (!gains->solutions) return;
+    if (!gains->sources) return;
     pair_of_matrices(row, chan, &first, &second);
     const double complex mean = gains->is_scalar
                                     ? (times(first.entry[0], conj(second.entry[0])) +

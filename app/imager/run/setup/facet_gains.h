@@ -11,19 +11,19 @@
 
 #include <complex.h>
 
+#include "tess_gains.h"
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
 #include "tess_samples.h"
-#include "tess_solutions.h"
 
 struct gain_cache;
 
 /** Zeroed is empty; facet_gains_free. */
 typedef struct facet_gains {
-    const tess_solutions *solutions; /**< borrowed; NULL: all gains are 1 */
-    const int *direction;            /**< of each target, in these; borrowed */
-    const double *freq_hz;           /**< of the channel table; borrowed */
-    int num_pol, num_corr;           /**< images, and values of a sample */
+    const tess_gains *sources; /**< borrowed; NULL: all gains are 1 */
+    const int *direction;      /**< of each target, in these; borrowed */
+    const double *freq_hz;     /**< of the channel table; borrowed */
+    int num_pol, num_corr;     /**< images, and values of a sample */
     int feed[TESS_MAX_POL][2]; /**< [num_corr] of antennas 1 and 2: 0 is X, 1 is Y */
     double complex taken[TESS_MAX_POL][TESS_MAX_POL]; /**< [num_pol][num_corr] without
                                                            gains */

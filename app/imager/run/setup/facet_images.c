@@ -266,7 +266,7 @@ tess_status facet_images_make(const image_run *run, visset *set,
     imager_product *product =
         tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
     TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
-    if (!run->whole.facets->solutions) response = NULL;
+    if (!run->whole.facets->sources) response = NULL;
     TESS_TRY(make_all(run, set, request, stages, product, made, response));
 cleanup:
     free_products(product, num);
@@ -285,7 +285,7 @@ static tess_status true_model(const image_run *run, const tess_rows *model,
     *out = tess_rows_like(model, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_rows_alloc(out));
     TESS_TRY(tess_rows_view(model, &view));
-    if (response && run->whole.facets->solutions)
+    if (response && run->whole.facets->sources)
         TESS_TRY(tess_rows_view(response, &root));
     for (int64_t k = 0; k < tess_rows_count(out); ++k) {
         const double pixel = tess_rows_pixel(&view, k);

@@ -16,6 +16,9 @@
 
 enum { MOST_NAMES = 256 };
 
+/* Pointings that are the same, as for primary beams of images. */
+static const double SAME_POINTING_RAD = 1e-6;
+
 /* ---- what goes together ---- */
 
 tess_status image_facets_check(const tess_image_opts *opts)
@@ -27,17 +30,18 @@ tess_status image_facets_check(const tess_image_opts *opts)
     if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
-    if (opts->clean.update_model && opts->beside.cube && facets->solutions)
+    if (opts->clean.update_model && opts->beside.cube &&
+        tess_facet_choice_has_gains(facets))
         other = "--update-model and --cube";
     if (opts->clean.only_model) other = "--predict-models";
     if (opts->beside.primary_beam.model) other = "--primary-beam";
     if (opts->beside.dump_stages) other = "--dump-stages";
     if (other)
         TESS_FAIL(TESS_ERR_USAGE, "--facets cannot be combined with %s yet", other);
-    for (int k = 0; k < opts->num_pol && facets->solutions; ++k)
+    for (int k = 0; k < opts->num_pol && tess_facet_choice_has_gains(facets); ++k)
         if (opts->pol[k] < 1)
             TESS_FAIL(TESS_ERR_USAGE,
-                      "--facet-solutions make images of Stokes parameters; use "
+                      "gains of facets make images of Stokes parameters; use "
                       "--stokes I, or IQUV");
 cleanup:
     return status;
@@ -176,7 +180,7 @@ cleanup:
     return status;
 }
 
-/* ---- solutions ---- */
+/* ---- gains ---- */
 
 /* The shortest integration of all observations, in which solutions do not change. */
 static double interval_of(tess_source *source)
@@ -190,63 +194,87 @@ static double interval_of(tess_source *source)
     return interval_s > 0 ? interval_s : 1;
 }
 
-/* The lowest and the highest frequency of the data. */
-static void find_band(const tess_source_info *info, double freq_hz[2])
+/* What gains depend on of all observations together: `meta` is zeroed, and gets arrays.
+ * Local. */
+static tess_status describe(const facet_setup *setup, int32_t num_antennas,
+                            tess_vis_meta *meta)
 {
-    freq_hz[0] = freq_hz[1] = info->freq_hz[0];
-    for (int64_t k = 1; k < info->num_chan; ++k) {
-        freq_hz[0] = fmin(freq_hz[0], info->freq_hz[k]);
-        freq_hz[1] = fmax(freq_hz[1], info->freq_hz[k]);
+    tess_status status = TESS_OK;
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    meta->antenna = tess_alloc(num_antennas, sizeof *meta->antenna);
+    meta->field = tess_alloc(1, sizeof *meta->field);
+    if (!meta->antenna || !meta->field) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
+    memcpy(meta->telescope, info->meta->telescope, sizeof meta->telescope);
+    meta->num_antennas = num_antennas;
+    for (int32_t k = 0; k < num_antennas; ++k)
+        meta->antenna[k] = *tess_source_antenna(setup->source, k);
+    meta->field[0] = *tess_source_field(setup->source, 0);
+    meta->num_fields = 1;
+    meta->time_start_mjd_s = info->time_first;
+    meta->time_end_mjd_s = info->time_end;
+    for (int k = 1; setup->choice->beam.model && tess_source_field(setup->source, k);
+         ++k) {
+        const double *first = meta->field[0].pointing_rad;
+        const double *other = tess_source_field(setup->source, k)->pointing_rad;
+        if (tess_facets_angle(first[0], first[1], other[0], other[1]) >
+            SAME_POINTING_RAD)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "--facet-beam: field %s points elsewhere than field %s; image "
+                      "each alone (--field)",
+                      tess_source_field(setup->source, k)->name, meta->field[0].name);
     }
+cleanup:
+    return status;
 }
 
 /* Collective. */
-static tess_status read_solutions(const facet_setup *setup, int32_t num_antennas,
-                                  image_facets *to)
+static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
+                              image_facets *to)
 {
     tess_status status = TESS_OK;
     const tess_facet_choice *choice = setup->choice;
     const tess_source_info *info = tess_source_info_of(setup->source);
     name_list files = {0}, tables = {0};
-    const char **antenna = tess_alloc(num_antennas, sizeof *antenna);
-    status = antenna ? split_names("--facet-solutions", choice->solutions, &files)
-                     : TESS_ERR_ALLOC;
+    tess_vis_meta meta = {.num_antennas = 0};
+    status = split_names("--facet-solutions", choice->solutions, &files);
     if (status == TESS_OK) status = split_names("--soltabs", choice->tables, &tables);
+    if (status == TESS_OK) status = describe(setup, num_antennas, &meta);
     TESS_TRY(tess_comm_agree(setup->comm, status));
-    for (int32_t k = 0; k < num_antennas; ++k)
-        antenna[k] = tess_source_antenna(setup->source, k)->name;
-    tess_solutions_opts opts = {.path = files.name,
-                                .num_files = files.num,
-                                .table = tables.name,
-                                .num_tables = tables.num,
-                                .is_linear = choice->is_linear,
-                                .antenna = antenna,
-                                .num_antennas = num_antennas,
-                                .time_mjd_s = {info->time_first, info->time_end}};
-    find_band(info, opts.freq_hz);
-    TESS_TRY(tess_facets_solutions(setup->comm, &to->facets, &opts, &to->solutions));
+    const tess_gains_opts opts = {.meta = &meta,
+                                  .num_chan = info->num_chan,
+                                  .freq_hz = info->freq_hz,
+                                  .solutions = {.path = files.name,
+                                                .num_files = files.num,
+                                                .table = tables.name,
+                                                .num_tables = tables.num,
+                                                .is_linear = choice->is_linear},
+                                  .step_s = interval_of(setup->source),
+                                  .aterms = choice->aterms,
+                                  .beam = choice->beam};
+    TESS_TRY(tess_gains_create(setup->comm, &to->facets, &opts, &to->sources));
 cleanup:
     tess_free(files.text);
     tess_free(tables.text);
-    tess_free(antenna);
+    tess_free(meta.antenna);
+    tess_free(meta.field);
     return status;
 }
 
 /* Collective. */
-static tess_status take_solutions(const facet_setup *setup, image_facets *to)
+static tess_status take_gains(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_comm_agree(
         setup->comm,
         tess_source_keep_origins(setup->source, interval_of(setup->source))));
     const tess_origins *origins = tess_source_samples(setup->source).origins;
-    TESS_TRY(read_solutions(setup, origins->num_antennas, to));
-    to->gains.solutions = to->solutions;
+    TESS_TRY(read_gains(setup, origins->num_antennas, to));
+    to->gains.sources = to->sources;
     to->gains.num_antennas = origins->num_antennas;
-    to->gains.is_diagonal = tess_solutions_are_diagonal(to->solutions);
+    to->gains.is_diagonal = tess_gains_shape(to->sources) < TESS_GAIN_FULL;
     if (to->gains.is_scalar && !to->gains.is_diagonal)
-        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for solutions that do not "
-                                  "mix feeds; leave it out");
+        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for gains that do not mix "
+                                  "feeds; leave it out");
 cleanup:
     return status;
 }
@@ -286,7 +314,7 @@ static tess_status choose_held(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     const tess_source_info *info = tess_source_info_of(setup->source);
-    const bool is_plain = !to->solutions || to->gains.is_scalar;
+    const bool is_plain = !to->sources || to->gains.is_scalar;
     if (is_plain && !setup->predicts) {
         to->num_held = setup->num_pol;
         memcpy(to->held, setup->pol, (size_t)setup->num_pol * sizeof *to->held);
@@ -337,7 +365,7 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     if (tess_comm_rank(comm) == 0) tell(setup, facets);
     facets->gains.is_scalar = setup->choice->is_scalar;
     facets->gains.is_diagonal = true;
-    if (setup->choice->solutions) TESS_TRY(take_solutions(setup, facets));
+    if (tess_facet_choice_has_gains(setup->choice)) TESS_TRY(take_gains(setup, facets));
     TESS_TRY(tess_comm_agree(comm, create_gains(setup, facets)));
     *out = facets;
     facets = NULL;
@@ -350,7 +378,7 @@ void image_facets_free(image_facets *facets)
 {
     if (!facets) return;
     facet_gains_free(&facets->gains);
-    tess_solutions_free(facets->solutions);
+    tess_gains_destroy(facets->sources);
     tess_facets_free(&facets->facets);
     tess_free(facets->facet);
     tess_free(facets->geom);
@@ -388,7 +416,7 @@ static double bytes_of(const image_run *run, const image_facets *facets)
 {
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     const double value = image_is_double(run) ? 8 : 4;
-    const double roots = facets->solutions ? 8.0 * run->num_pol : 0;
+    const double roots = facets->sources ? 8.0 * run->num_pol : 0;
     return pixels / tess_comm_size(run->comm) *
                (value * (run->num_pol + run->opts->make_psf) + roots + 1) +
            facet_gains_bytes(&facets->gains);

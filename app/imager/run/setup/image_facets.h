@@ -21,7 +21,7 @@ typedef struct image_facets {
     int *facet;          /**< [num] of these */
     tess_geom *geom;     /**< [num] their pixels */
     int64_t (*first)[2]; /**< [num] column and row of the image where they begin */
-    tess_solutions *solutions;   /**< NULL: all gains are 1 */
+    tess_gains *sources; /**< NULL: all gains are 1 */
     tess_pol held[TESS_MAX_POL]; /**< polarisations of samples: correlations, if there
                                       are solutions */
     int num_held;

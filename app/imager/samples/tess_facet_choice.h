@@ -1,0 +1,32 @@
+/** @file tess_facet_choice.h
+ *  The options of facets and of their gains.
+ */
+#ifndef TESS_FACET_CHOICE_H
+#define TESS_FACET_CHOICE_H
+
+#include <stdbool.h>
+
+#include "tess_gains.h"
+
+/** The facets of an image, and their calibration. */
+typedef struct tess_facet_choice {
+    const char *regions;   /**< --facets FILE, or NULL: an image has none */
+    const char *selected;  /**< --select-facets NAME[,NAME], or NULL: all */
+    double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
+                                square of the image's area */
+    const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
+    const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
+    bool is_linear;     /**< --solution-interpolation linear */
+    tess_gain_beam_opts beam; /**< --facet-beam MODEL, --facet-beam-update TIME */
+    const char *aterms;       /**< --facet-aterms FILE, or NULL */
+    bool is_scalar; /**< --scalar-visibilities: Stokes parameters are formed before
+                       gains     are applied, which are means of both feeds' */
+} tess_facet_choice;
+
+/** Whether facets have gains of their own. */
+static inline bool tess_facet_choice_has_gains(const tess_facet_choice *choice)
+{
+    return choice->solutions || choice->beam.model || choice->aterms;
+}
+
+#endif
