@@ -141,6 +141,22 @@ cleanup:
     return status;
 }
 
+/* Beams and a-terms that WSClean grids with are those of facets here. */
+static tess_status check_facets(wsclean_line *line)
+{
+    static const char *const of_facets[] = {"aterm-config", "apply-facet-beam"};
+    tess_status status = TESS_OK;
+    if (wsclean_line_last(line, "facet-regions")) return TESS_OK;
+    for (size_t k = 0; k < sizeof of_facets / sizeof *of_facets; ++k)
+        if (wsclean_line_last(line, of_facets[k]))
+            TESS_TRY(refuse(line, k == 0 ? "-aterm-config" : "-apply-facet-beam",
+                            "-%s: not supported without -facet-regions: gains are "
+                            "those of facets here, which tessera facets makes",
+                            of_facets[k]));
+cleanup:
+    return status;
+}
+
 tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
 {
     tess_status status = TESS_OK;
@@ -163,6 +179,7 @@ tess_status wsclean_line_read(int argc, char **argv, wsclean_line *line)
         TESS_TRY(check_way(line, argv[k], option, argv + k + 1));
         TESS_TRY(add(line, option, argv + k + 1));
     }
+    TESS_TRY(check_facets(line));
     line->obs = argv + k;
     line->num_obs = argc - k;
     for (; k < argc; ++k)

@@ -36,13 +36,12 @@
 #define ACCURATE "gridding keeps --accuracy (-wgridder-accuracy), whatever the gridder"
 #define PLANNED  "the planner chooses; ranks of mpirun -n N share the work"
 #define UNSORTED "observations are read in parallel, and never copied"
-#define NO_FACET_BEAM                                                                  \
-    "facets have solutions, and no beams of stations; leave it out, and correct for "  \
-    "beams before"
-#define NO_ATERMS "there are no a-terms here; leave it out, and use -apply-primary-beam"
-#define OF_FACETS                                                                      \
-    "it has an effect only with options for beams of facets and a-terms, which are "   \
-    "refused"
+#define NO_ATERMS                                                                      \
+    "beams do not vary from pixel to pixel here; use -facet-regions with "             \
+    "-apply-facet-beam, or -apply-primary-beam"
+#define OF_BEAMS                                                                       \
+    "beams of stations are files of tessera-station-beams, which has such an option"
+#define OF_ATERMS "a facet has the a-term at its direction, which is not resampled"
 #define MADE_ANEW                                                                      \
     "it is made anew of the same data, which takes as long as a major iteration"
 #define NO_OTHER                                                                       \
@@ -339,7 +338,10 @@ const wsclean_option wsclean_options[] = {
            "default: 0.005; with -apply-primary-beam", 0),
     REFUSED("reuse-primary-beam", NULL, "beams are computed anew; leave it out"),
     REFUSED("grid-with-beam", NULL, NO_ATERMS),
-    REFUSED("aterm-config", "FILE", NO_ATERMS),
+    BECOMES("aterm-config", "FILE", "--facet-aterms %1",
+            "with -facet-regions: facets take tec and diagonal at their directions; "
+            "gains do not vary inside a facet, which has to be small",
+            WSCLEAN_PREDICT),
     BECOMES("facet-regions", "FILE", "--facets %1", "pixels of no facet are NaN",
             WSCLEAN_PREDICT),
     BECOMES("apply-facet-solutions", "FILE NAMES", "--facet-solutions %1 --soltabs %2",
@@ -355,26 +357,31 @@ const wsclean_option wsclean_options[] = {
            WSCLEAN_PREDICT),
     CHOICE("diagonal-solutions", NULL, "no --scalar-visibilities", NULL,
            WSCLEAN_PREDICT),
-    REFUSED("apply-facet-beam", NULL, NO_FACET_BEAM),
+    BECOMES("apply-facet-beam", NULL, "--facet-beam auto",
+            "with -facet-regions: beams of MeerKAT, VLA, ATCA, GMRT and ALMA; those of "
+            "stations are a file of tessera-station-beams for -apply-facet-solutions",
+            WSCLEAN_PREDICT),
     ONLY("dd-psf-grid", "WIDTH HEIGHT", "1 1", "there is one PSF for the whole image"),
-    IGNORED("use-differential-lofar-beam", NULL, OF_FACETS),
-    IGNORED("mwa-path", "DIR", OF_FACETS),
-    IGNORED("save-psf-pb", NULL, OF_FACETS),
-    IGNORED("pb-grid-size", "N", OF_FACETS),
-    IGNORED("beam-model", "NAME", OF_FACETS),
-    IGNORED("beam-mode", "NAME", OF_FACETS),
-    IGNORED("beam-normalisation-mode", "NAME", OF_FACETS),
-    IGNORED("beam-aterm-update", "SECONDS", OF_FACETS),
-    IGNORED("aterm-kernel-size", "N", OF_FACETS),
-    IGNORED("save-aterms", NULL, OF_FACETS),
-    IGNORED("facet-beam-update", "SECONDS", OF_FACETS),
+    IGNORED("use-differential-lofar-beam", NULL, OF_BEAMS),
+    IGNORED("mwa-path", "DIR", OF_BEAMS),
+    IGNORED("save-psf-pb", NULL, "the PSF is that of gains of 1"),
+    IGNORED("pb-grid-size", "N", "beams are computed where they are needed"),
+    IGNORED("beam-model", "NAME", OF_BEAMS),
+    IGNORED("beam-mode", "NAME", OF_BEAMS),
+    IGNORED("beam-normalisation-mode", "NAME", OF_BEAMS),
+    IGNORED("beam-aterm-update", "SECONDS", OF_BEAMS),
+    IGNORED("aterm-kernel-size", "N", OF_ATERMS),
+    IGNORED("save-aterms", NULL, OF_ATERMS),
+    BECOMES("facet-beam-update", "SECONDS", "--facet-beam-update %1s",
+            "of beams that turn", WSCLEAN_PREDICT),
     IGNORED("shared-facet-reads", NULL, "data are read once for all facets"),
     IGNORED("shared-facet-writes", NULL,
             "visibilities are written once for all facets"),
     IGNORED("compound-tasks", NULL, PLANNED),
     IGNORED("no-solution-directions-check", NULL,
             "a direction farther from its facet than half of it is refused"),
-    IGNORED("apply-time-frequency-smearing", NULL, OF_FACETS),
+    IGNORED("apply-time-frequency-smearing", NULL,
+            "it is a factor of beams of stations, which tessera-station-beams has not"),
     IGNORED("scalar-beam", NULL, "beams are the same for all polarisations"),
     {0},
 };

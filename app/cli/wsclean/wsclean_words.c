@@ -387,6 +387,14 @@ static tess_status add_primary_beam(const wsclean_line *line, wsclean_words *wor
                              NULL);
 }
 
+/* Whether facets have gains of their own. */
+static bool has_gains(const wsclean_line *line)
+{
+    return wsclean_line_last(line, "apply-facet-solutions") ||
+           wsclean_line_last(line, "apply-facet-beam") ||
+           wsclean_line_last(line, "aterm-config");
+}
+
 /* WSClean applies mean gains to Stokes I unless it is told to keep both hands. */
 static tess_status add_facets(const wsclean_line *line, wsclean_words *words)
 {
@@ -605,6 +613,10 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add_facets(line, words));
+    if (wsclean_line_last(line, "aterm-config"))
+        TESS_TRY(add(notes,
+                     "a-terms are those in the directions of facets, and do not vary "
+                     "inside one: tessera facets tells how small facets have to be"));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
                  "with its interpolation"));
@@ -661,10 +673,9 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
     char model[WSCLEAN_TEXT];
     TESS_TRY(check_obs(line));
     if (wsclean_words_predicts_several(line)) return add_models(line, words, notes);
-    /* models of facets with solutions are predicted from those in true flux */
+    /* models of facets with gains are predicted from those in true flux */
     snprintf(model, sizeof model, "%s-model%s.fits",
-             wsclean_line_value(line, "name", "wsclean"),
-             wsclean_line_last(line, "apply-facet-solutions") ? "-pb" : "");
+             wsclean_line_value(line, "name", "wsclean"), has_gains(line) ? "-pb" : "");
     TESS_TRY(wsclean_words_add(words, "predict", "--model", model, "--column",
                                model_column(line), "--overwrite", NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
