@@ -8,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
-from e2e import (BIN, ROOT, Suite, casacore_python, have_ms, mpiexec, run, simulate,  # noqa: E402
+from e2e import (BIN, FULL, ROOT, Suite, casacore_python, have_ms, mpiexec, run, simulate,  # noqa: E402
                  write_sky)
 
 EXAMPLES = os.path.join(ROOT, "examples")
@@ -147,6 +147,8 @@ def check_python(suite, obs, env):
     check_solvers(suite, obs, env)
     check_galaxy(suite, env)
     check_calibration(suite, env)
+    if FULL:
+        check_directions(suite, env)
 
 
 # matplotlib where there is none: what the notebook calls of it.
@@ -236,6 +238,20 @@ def check_calibration(suite, env):
                run([python, "-c", "import sys; from casacore.tables import table; "
                     "assert 'MODEL_DATA' in table(sys.argv[1], ack=False).colnames()",
                     suite.path("selfcal.ms")], 60).status == 0)
+
+
+def check_directions(suite, env):
+    """Self-calibration of facets raises the dynamic range from round to round, by a factor of 10."""
+    python = casacore_python()
+    if not have_ms() or not python or run([python, "-c", "import h5py"], 60).status != 0:
+        return
+    result = run([python, os.path.join(EXAMPLES, "python", "direction_dependent.py"), "--simulate",
+                  suite.path("directions.ms")], 900, env=env)
+    if not suite.ran("direction_dependent.py", result):
+        return
+    reached = [int(found) for found in re.findall(r"dynamic range (\d+)", result.out)]
+    suite.true(f"its dynamic range grows: {reached}", len(reached) == 4 and sorted(reached) == reached)
+    suite.true("by a factor of 10", reached[-1] > 10 * reached[0])
 
 
 def check_solvers(suite, obs, env):
