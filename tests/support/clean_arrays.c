@@ -18,7 +18,7 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 
-enum { MOST = 32 }; /* images */
+enum { MOST = 32 }; /* images, and ranks */
 
 typedef struct clean_job {
     tess_comm *comm;
@@ -74,9 +74,11 @@ static bool told_lacks(const clean_setup *setup, char *text, int size)
 static tess_status find_backend(const clean_job *job)
 {
     tess_status status = TESS_OK;
-    static const int no_node[] = {-1, -1, -1, -1}; /* of most ranks of a test */
+    int no_node[MOST];
     const char *name = getenv("TESS_TEST_BACKEND");
     const tess_backend *backend;
+    for (int k = 0; k < MOST; ++k)
+        no_node[k] = -1;
     TESS_TRY(tess_backend_find(name ? name : "cpu", &backend));
     if (backend->start)
         TESS_TRY(backend->start(no_node, tess_comm_rank(job->comm),
@@ -267,7 +269,7 @@ int main(int argc, char **argv)
     if (tess_comm_start(&argc, &argv, &job.comm) != TESS_OK || argc < 4) return 2;
     const int rank = tess_comm_rank(job.comm), size = tess_comm_size(job.comm);
     tess_clean_opts_default(&job.opts);
-    if (size > 4 || find_backend(&job) != TESS_OK) return 2;
+    if (size > MOST || find_backend(&job) != TESS_OK) return 2;
     job.opts.method.ops = &told_ops;
     job.folder = argv[1];
     job.images = (tess_clean_images){.nx = atoll(argv[2]),
