@@ -26,7 +26,7 @@ __device__ inline void *tess_shared(void)
 }
 
 /** Launch blocks that wait for one another: all of them run at the same time. There may
- *  be `most` of them at most, one for each multiprocessor. */
+ *  be tess_most_together() of them. */
 template <typename... P>
 static cudaError_t tess_launch_together(void (*kernel)(P...), int64_t blocks,
                                         int threads, int64_t shared_bytes,
@@ -38,7 +38,7 @@ static cudaError_t tess_launch_together(void (*kernel)(P...), int64_t blocks,
                                        (size_t)shared_bytes, tess_device_stream());
 }
 
-/** The most of them. */
+/** One for each multiprocessor. */
 static inline int tess_most_together(void)
 {
     int count = 1;
