@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "clean_components.h"
+#include "clean_gaussian.h"
 #include "clean_join.h"
 #include "tess_clean.h"
 
@@ -135,6 +136,12 @@ struct tess_clean_ops {
                   double *node_bytes);
     /** Memory of a device that it would take; NULL: none. Local. */
     double (*device_bytes)(const clean_setup *setup);
+    /** Do what tess_clean_restore() does, on a device. `*done` becomes false if it has
+     * no room for that. NULL: processors do it. */
+    tess_status (*restore)(tess_comm *comm, const tess_clean_opts *opts,
+                           const clean_exponent *beam, const tess_rows *model,
+                           const tess_rows *residual, const tess_rows *image,
+                           bool *done);
 };
 
 #endif

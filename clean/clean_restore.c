@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clean_gaussian.h"
+#include "clean_ops.h"
 #include "clean_opts.h"
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -139,12 +140,21 @@ static bool are_alike(const tess_rows *a, const tess_rows *b)
 }
 
 /* Local. */
-static tess_status view_all(const tess_rows *model, const tess_rows *residual,
-                            const tess_rows *image, restoring *job)
+static tess_status check_rows(const tess_rows *model, const tess_rows *residual,
+                              const tess_rows *image)
 {
     tess_status status = TESS_OK;
     if (!are_alike(model, image) || !are_alike(residual, image))
         TESS_FAIL(TESS_ERR_USAGE, "model, residual and image have other rows");
+cleanup:
+    return status;
+}
+
+/* Local. */
+static tess_status view_all(const tess_rows *model, const tess_rows *residual,
+                            const tess_rows *image, restoring *job)
+{
+    tess_status status = TESS_OK;
     TESS_TRY(tess_rows_view(model, &job->model));
     TESS_TRY(tess_rows_view(residual, &job->residual));
     TESS_TRY(tess_rows_edit(image, false, &job->image));
@@ -158,9 +168,17 @@ tess_status tess_clean_restore(tess_comm *comm, const tess_clean_opts *opts,
 {
     tess_status status = TESS_OK;
     restoring job = {.is_double = opts->is_double};
+    const tess_clean_ops *ops = opts->method.ops;
+    const bool has_beam = beam->major_px > 0 && beam->minor_px > 0;
+    bool done = false;
+    TESS_TRY(tess_comm_agree(comm, check_rows(model, residual, image)));
+    if (has_beam) find_shape(&job, beam);
+    if (has_beam && ops && ops->restore)
+        TESS_TRY(
+            ops->restore(comm, opts, &job.exponent, model, residual, image, &done));
+    if (done) return TESS_OK;
     TESS_TRY(tess_comm_agree(comm, view_all(model, residual, image, &job)));
-    if (beam->major_px > 0 && beam->minor_px > 0) {
-        find_shape(&job, beam);
+    if (has_beam) {
         TESS_TRY(convolve(comm, opts, &job));
     } else {
         copy_residual(&job);

@@ -6,6 +6,7 @@
 #include "cuda_local_rms.h"
 #include "cuda_loop.h"
 #include "cuda_noise.h"
+#include "cuda_restore.h"
 #include "cuda_rows.h"
 #include "cuda_slot.h"
 #include "cuda_spectra.h"
@@ -459,4 +460,5 @@ const tess_clean_ops tess_clean_ops_cuda = {.name = "cuda",
                                             .add = cuda_add,
                                             .spent = cuda_spent,
                                             .bytes = cuda_bytes,
-                                            .device_bytes = cuda_device_bytes};
+                                            .device_bytes = cuda_device_bytes,
+                                            .restore = cuda_restore};

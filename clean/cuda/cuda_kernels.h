@@ -156,6 +156,21 @@ tess_status cuda_raise_to_minima(const cuda_shape *shape, const void *image,
 tess_status cuda_to_factor(const cuda_shape *shape, double lowest, double strength,
                            void *sigma);
 
+/* ---- restored images (cuda_beam.cu) ---- */
+
+/** plane := exp(−(along_x x² + along_y y² + across x y)) around cell (0, 0), as far as
+ * an image reaches. */
+tess_status cuda_pad_beam(const cuda_shape *shape, double along_x, double along_y,
+                          double across, void *plane);
+
+/** plane := pixels, 0 beyond them; those that are not finite count as 0. */
+tess_status cuda_pad_pixels(const cuda_shape *shape, const cuda_pixels *from,
+                            void *plane);
+
+/** to := from + the plane; `to` may be `from`. */
+tess_status cuda_add_plane(const cuda_shape *shape, const void *plane,
+                           const cuda_pixels *from, const cuda_pixels *to);
+
 #ifdef __cplusplus
 }
 #endif

@@ -299,7 +299,12 @@ static void test_stokes(void **state)
 }
 
 static bool is_full;   /* the device has no room beside what it holds */
-static int64_t copied; /* bytes to the device and from it */
+static int num_images; /* copies of an image or more, to the device and from it */
+
+static void count_copy(int64_t bytes)
+{
+    if (bytes >= PIXELS * (int64_t)sizeof(float)) ++num_images;
+}
 
 tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
 tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
@@ -308,13 +313,13 @@ tess_status __wrap_tess_device_download(void *to, const void *from, int64_t byte
 
 tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
 {
-    copied += bytes;
+    count_copy(bytes);
     return __real_tess_device_upload(to, from, bytes);
 }
 
 tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
 {
-    copied += bytes;
+    count_copy(bytes);
     return __real_tess_device_download(to, from, bytes);
 }
 
@@ -349,6 +354,43 @@ static void test_cleaned(void **state)
     compare_all(opts, true, 5, 1e-7);
     opts.gridding.accuracy = 1e-4;
     compare_all(opts, true, 5, 1e-4);
+}
+
+/* The number of images that are copied while an image is cleaned in so many major
+ * iterations. */
+static int images_copied(tess_image_opts opts, int64_t majors)
+{
+    static pictures made;
+    tess_profile profile;
+    tess_comm *comm = self();
+    opts.take_context = &made;
+    opts.gridding.backend = "cuda";
+    opts.clean.nmiter = majors;
+    num_images = 0;
+    tess_profile_start(&profile);
+    assert_int_equal(tess_imager_image(comm, &opts, &profile), TESS_OK);
+    tess_comm_free(comm);
+    return num_images;
+}
+
+/* Residuals, models and PSFs stay on the device between major iterations. */
+static void test_no_image_is_copied(void **state)
+{
+    (void)state;
+    sample s = many();
+    const char *path = file_of(&s, "stays.uvfits");
+    tess_image_opts opts = options(&path, 1);
+    opts.weights.weighting = TESS_BRIGGS;
+    tess_clean_opts_default(&opts.clean.minor);
+    opts.clean.minor.niter = 1000;
+    opts.clean.minor.mgain = 0.3;
+    for (int scales = 0; scales < 2; ++scales) {
+        opts.clean.minor.multiscale = scales > 0;
+        const int few = images_copied(opts, 1);
+        /* densities there and back, images that are measured, those that are written */
+        assert_int_equal(few, 2 + 3 + 5);
+        assert_int_equal(images_copied(opts, 4), few);
+    }
 }
 
 /* More rows than all buffers hold, those in memory of the host and of the device: each
@@ -501,12 +543,13 @@ int main(void)
 {
     const tess_backend *backend;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_correlations),  cmocka_unit_test(test_baselines),
-        cmocka_unit_test(test_selections),    cmocka_unit_test(test_several),
-        cmocka_unit_test(test_weights),       cmocka_unit_test(test_stokes),
-        cmocka_unit_test(test_others),        cmocka_unit_test(test_bad_antenna),
-        cmocka_unit_test(test_cleaned),       cmocka_unit_test(test_predictions),
-        cmocka_unit_test(test_buffers_again), cmocka_unit_test(test_movers)};
+        cmocka_unit_test(test_correlations), cmocka_unit_test(test_baselines),
+        cmocka_unit_test(test_selections),   cmocka_unit_test(test_several),
+        cmocka_unit_test(test_weights),      cmocka_unit_test(test_stokes),
+        cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
+        cmocka_unit_test(test_cleaned),      cmocka_unit_test(test_no_image_is_copied),
+        cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again),
+        cmocka_unit_test(test_movers)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
     int failed = 0;
     setenv("TESS_EMULATED", "1000000000000", 0);
