@@ -29,7 +29,7 @@ static double images_bytes(const image_run *run)
     const double value = image_is_double(run) ? 8 : 4;
     if (!(extent->uvw_max_lambda > 0))
         extent->uvw_max_lambda = 1 / (USUAL_BEAM * run->opts->scale_rad);
-    return majors_bytes(&of) + run->job.memory.mean_bytes +
+    return majors_device_bytes(&of) + run->job.memory.mean_bytes +
            3 * run->num_pol * value * pixels / tess_comm_size(run->comm);
 }
 

@@ -6,6 +6,7 @@
 
 #include "image_cubes.h"
 #include "image_output.h"
+#include "image_place.h"
 #include "image_run.h"
 #include "image_teams.h"
 #include "imager_estimate.h"
@@ -170,6 +171,21 @@ static void print_memory(const image_run *run, const imager_job *job,
                    job->memory.clean_bytes / (1 << 20));
 }
 
+/* What a run of images that are cleaned holds on each GPU. */
+static void print_device(const image_run *run, const imager_job *job)
+{
+    const tess_samples like = tess_source_samples(run->source);
+    const double vis = (double)run->info->num_vis / tess_comm_size(run->teams.all);
+    const double samples = vis * (double)tess_samples_vis_bytes(&like);
+    const double images = job->memory.device_bytes;
+    if (!(images > 0)) return;
+    printf(
+        "GPU memory    about %.0f MiB of %s: %.0f MiB images and minor loops, %.0f MiB "
+        "visibilities and their residuals, beside planes\n",
+        (images + 2 * samples) / (1 << 20), tess_mem_text((double)job->backend->room()),
+        images / (1 << 20), 2 * samples / (1 << 20));
+}
+
 /* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */
 static void print_guess(const plan_clean *guess)
 {
@@ -208,6 +224,7 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_work(run, job);
     print_ranks(run, job);
     print_memory(run, job, estimate);
+    print_device(run, job);
     print_costs(run, job);
     print_guess(guess);
     print_seconds(estimate);
@@ -443,6 +460,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     add_beams(&run, kept, &estimate);
     add_early(&early, kept, &estimate);
     run.opts = opts;
+    image_place_expect(&run);
     TESS_TRY(plan_clean_guess(&run, &power, kept, &estimate, &guess));
     run.opts = &natural;
     imager_job_warn_of_w(&run.job);

@@ -55,25 +55,41 @@ void majors_minor_need(const image_run *run, tess_clean_need *need)
     tess_clean_bytes(&images, &minor, ranks, need);
 }
 
+/* Models, residuals and what waits for files, on a rank. */
+static double images_bytes(const image_run *run)
+{
+    const tess_image_opts *opts = run->opts;
+    const int ranks = tess_comm_size(run->comm);
+    const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
+    const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
+    const double pixels = (double)((opts->ny + ranks - 1) / ranks) * (double)opts->nx;
+    const double kept = pixels * (8 + (is_double ? 8 : 4));
+    /* dirty images, PSFs and restored images of channels that are cleaned together wait
+     * until all are written, and so does a first residual */
+    const int kinds = (channels > 1 ? 3 : 0) + opts->clean.first_residual;
+    const double waiting = pixels * (is_double ? 8 : 4) * kinds;
+    return run->num_pol * channels * (kept + waiting);
+}
+
 double majors_bytes(const image_run *run)
 {
     const tess_image_opts *opts = run->opts;
-    const int num_pol = run->num_pol, ranks = tess_comm_size(run->comm);
-    const bool is_double = opts->gridding.accuracy < TESS_SINGLE_ACCURACY;
-    const int channels = image_joins_channels(opts) ? (int)opts->channels_out : 1;
-    const int pols = image_joins_pols(opts) ? num_pol : 1;
+    const int ranks = tess_comm_size(run->comm);
     const double pixels = (double)((opts->ny + ranks - 1) / ranks) * (double)opts->nx;
-    const double kept = pixels * (8 + (is_double ? 8 : 4));
     tess_clean_need need;
     majors_minor_need(run, &need);
-    /* dirty images, PSFs and restored images of channels that are cleaned together wait
-     * until all are written, and so does a first residual; maps are made after the
-     * minor loops */
-    const int kinds = (channels > 1 ? 3 : 0) + opts->clean.first_residual;
-    const double waiting = pixels * (is_double ? 8 : 4) * kinds;
-    const double loops = num_pol / pols * (need.rank_bytes + need.node_bytes / ranks);
-    return num_pol * channels * (kept + waiting) + majors_mask_bytes(run, pixels) +
+    const double loops =
+        run->num_pol / joined_pols(run) * (need.rank_bytes + need.node_bytes / ranks);
+    /* maps are made after the minor loops */
+    return images_bytes(run) + majors_mask_bytes(run, pixels) +
            fmax(loops, spectral_maps_bytes(opts, pixels));
+}
+
+double majors_device_bytes(const image_run *run)
+{
+    tess_clean_need need;
+    majors_minor_need(run, &need);
+    return images_bytes(run) + run->num_pol / joined_pols(run) * need.device_bytes;
 }
 
 /* This rank's rows of an image that is cleaned, in double precision and without memory,

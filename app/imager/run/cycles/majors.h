@@ -18,6 +18,10 @@ double majors_bytes(const image_run *run);
  * them. Local. */
 void majors_minor_need(const image_run *run, tess_clean_need *need);
 
+/** Memory that images and minor loops take on a device, if they live there [bytes].
+ * Local. */
+double majors_device_bytes(const image_run *run);
+
 /** Warn of thresholds that let noise be cleaned, and of scales that are ignored.
  * Local. */
 void majors_warn_of_options(const image_run *run);
