@@ -1,4 +1,4 @@
-/* Measures images that are distributed by rows. */
+/* Measures images that are distributed by rows, where they live. */
 #include <math.h>
 
 #include "row_deviation.h"
@@ -121,15 +121,104 @@ cleanup:
     return status;
 }
 
-/* Local. */
-static tess_status view_reals(const tess_rows *rows, tess_rows *view)
+static tess_status check_reals(const tess_rows *rows)
 {
     tess_status status = TESS_OK;
     if (rows->type == TESS_PIXEL_MASK)
         TESS_FAIL(TESS_ERR_INTERNAL, "a mask has no statistics");
-    TESS_TRY(tess_rows_view(rows, view));
 cleanup:
     return status;
+}
+
+/* ---- in host memory ---- */
+
+/* What is found of this rank's rows: extremes, and sums[num_rows]. The view is that of
+ * pixels in host memory. Local. */
+static tess_status measure_here(const tess_rows *rows, int threads, tess_rows *view,
+                                part *own, row_sum *sums)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(check_reals(rows));
+    TESS_TRY(tess_rows_view(rows, view));
+    *own = measure(view, threads, sums);
+cleanup:
+    return status;
+}
+
+static tess_status deviation_here(tess_comm *comm, const tess_rows *view, int threads,
+                                  double *deviation)
+{
+    double middle;
+    const row_pixels pixels = {.value = view->value,
+                               .is_double = view->type == TESS_PIXEL_DOUBLE,
+                               .count = tess_rows_count(view),
+                               .threads = threads};
+    return row_deviation(comm, &pixels, &middle, deviation);
+}
+
+/* ---- on a device ---- */
+
+/* Local. */
+static tess_status measure_there(const tess_rows *rows, part *own, row_sum *sums)
+{
+    tess_status status = TESS_OK;
+    const tess_pixels pixels = tess_rows_pixels(rows);
+    tess_row_measure *row = tess_alloc(rows->num_rows, sizeof *row);
+    if (!row) TESS_FAIL(TESS_ERR_ALLOC, "rows of an image");
+    TESS_TRY(check_reals(rows));
+    TESS_TRY(rows->place->measure(&pixels, row));
+    *own = nothing;
+    for (int64_t j = 0; j < rows->num_rows; ++j) {
+        const double first =
+            (double)((rows->row_first + j) * rows->nx + rows->col_first);
+        const part of_row = {.count = (double)row[j].count,
+                             .most = row[j].most,
+                             .most_at =
+                                 row[j].count > 0 ? first + (double)row[j].most_at : -1,
+                             .least = row[j].least,
+                             .least_at = first + (double)row[j].least_at};
+        add_part(own, &of_row);
+        sums[j] = (row_sum){row[j].sum, row[j].squares};
+    }
+cleanup:
+    tess_free(row);
+    return status;
+}
+
+/* Rows whose pixels a device counts. */
+typedef struct counted_rows {
+    tess_comm *comm;
+    const tess_rows *rows;
+} counted_rows;
+
+/* Collective. */
+static tess_status count_there(row_values *from, uint64_t prefix, int shift)
+{
+    tess_status status = TESS_OK;
+    const counted_rows *of = from->context;
+    const tess_pixels pixels = tess_rows_pixels(of->rows);
+    const tess_pixel_order order = {from->distances, from->centre, prefix, shift};
+    TESS_TRY(
+        tess_comm_agree(of->comm, of->rows->place->count(&pixels, &order, from->bins)));
+    TESS_TRY(tess_comm_allreduce_i64(of->comm, from->bins, TESS_PIXEL_BINS, TESS_SUM));
+cleanup:
+    return status;
+}
+
+/* `count`: finite pixels of all ranks. Collective. */
+static tess_status deviation_there(tess_comm *comm, const tess_rows *rows, double count,
+                                   double *deviation)
+{
+    int64_t bins[TESS_PIXEL_BINS];
+    double middle;
+    counted_rows of = {comm, rows};
+    row_values from = {.is_double = rows->type == TESS_PIXEL_DOUBLE,
+                       .bits = TESS_PIXEL_BITS,
+                       .count = (int64_t)count,
+                       .bins = bins,
+                       .count_bins = count_there,
+                       .context = &of};
+    return row_values_deviation(&from, &middle, deviation);
 }
 
 tess_status tess_row_stats_measure(tess_comm *comm, const tess_rows *rows, int threads,
@@ -137,20 +226,19 @@ tess_status tess_row_stats_measure(tess_comm *comm, const tess_rows *rows, int t
 {
     tess_status status = TESS_OK;
     tess_rows view = {0};
-    double middle, deviation = 0;
+    double deviation = 0;
     part own, all;
     all_sums *total = tess_alloc_zero(1, sizeof *total);
     row_sum *sums = tess_alloc(rows->num_rows, sizeof *sums);
-    status = total && sums ? view_reals(rows, &view) : TESS_ERR_ALLOC;
+    status = !total || !sums ? TESS_ERR_ALLOC
+             : rows->place   ? measure_there(rows, &own, sums)
+                             : measure_here(rows, threads, &view, &own, sums);
     TESS_TRY(tess_comm_agree(comm, status));
-    const row_pixels pixels = {.value = view.value,
-                               .is_double = view.type == TESS_PIXEL_DOUBLE,
-                               .count = tess_rows_count(&view),
-                               .threads = threads};
-    own = measure(&view, threads, sums);
     TESS_TRY(gather(comm, &own, &all));
     TESS_TRY(sum_rows(comm, sums, rows->num_rows, total));
-    if (wants_noise) TESS_TRY(row_deviation(comm, &pixels, &middle, &deviation));
+    if (wants_noise)
+        TESS_TRY(rows->place ? deviation_there(comm, rows, all.count, &deviation)
+                             : deviation_here(comm, &view, threads, &deviation));
     const double squares = tess_exact_value(&total->squares);
     *stats = (tess_row_stats){.count = all.count,
                               .most = all.count > 0 ? all.most : (double)NAN,

@@ -11,10 +11,13 @@
 extern "C" {
 #endif
 
-/** `mix` and `sum` of tess_place. */
+/** Functions of tess_place. */
 tess_status device_pixels_mix(const tess_mixture *how, const tess_pixels *from,
                               const tess_pixels *to);
 tess_status device_pixels_sum(const tess_pixels *of, tess_pixel_sums *sums);
+tess_status device_pixels_measure(const tess_pixels *of, tess_row_measure *row);
+tess_status device_pixels_count(const tess_pixels *of, const tess_pixel_order *order,
+                                int64_t bins[TESS_PIXEL_BINS]);
 
 #ifdef __cplusplus
 }

@@ -25,7 +25,9 @@ const tess_place tess_device_place = {.alloc = tess_device_alloc,
                                       .download = tess_device_download,
                                       .copy_rows = tess_device_copy_rows,
                                       .mix = device_pixels_mix,
-                                      .sum = device_pixels_sum};
+                                      .sum = device_pixels_sum,
+                                      .measure = device_pixels_measure,
+                                      .count = device_pixels_count};
 
 /* Its lanes, for the table of a backend, too. */
 extern const tess_lanes tess_device_lanes;

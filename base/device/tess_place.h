@@ -41,6 +41,24 @@ typedef struct tess_pixel_sums {
     double largest; /**< largest magnitude of a finite pixel */
 } tess_pixel_sums;
 
+/** Of the finite pixels of a row. */
+typedef struct tess_row_measure {
+    double sum, squares;
+    double most, least;               /**< undefined if there are none */
+    int64_t count, most_at, least_at; /**< the first columns of these; −1 */
+} tess_row_measure;
+
+/** Finite pixels in the order of whole numbers, their keys: the bits of a value, all
+ * inverted if it is negative, else with the sign bit set. */
+typedef struct tess_pixel_order {
+    bool distances; /**< |value − centre| takes the place of values */
+    double centre;
+    uint64_t prefix; /**< keys that agree with it above the bits from `shift` on … */
+    int shift;       /**< … are counted by the TESS_PIXEL_BITS bits from there on */
+} tess_pixel_order;
+
+enum { TESS_PIXEL_BITS = 8, TESS_PIXEL_BINS = 1 << TESS_PIXEL_BITS };
+
 typedef struct tess_place {
     /** Memory of this many bytes, at least 1. `what` is for the message of a failure.
      */
@@ -59,6 +77,11 @@ typedef struct tess_place {
                        const tess_pixels *to);
     /** Sum pixels, always in the same order; waits. TESS_ERR_ALLOC. */
     tess_status (*sum)(const tess_pixels *of, tess_pixel_sums *sums);
+    /** Measure rows, row[num_rows] in host memory; or count pixels, single or double,
+     * in bins. Both wait. TESS_ERR_ALLOC. */
+    tess_status (*measure)(const tess_pixels *of, tess_row_measure *row);
+    tess_status (*count)(const tess_pixels *of, const tess_pixel_order *order,
+                         int64_t bins[TESS_PIXEL_BINS]);
 } tess_place;
 
 #endif

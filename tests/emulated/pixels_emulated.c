@@ -2,6 +2,7 @@
 #include "device_pixels.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "device_emulated.h"
 
@@ -50,6 +51,67 @@ tess_status device_pixels_sum(const tess_pixels *of, tess_pixel_sums *sums)
             const double value = value_of(of, j, i);
             sums->sum += value;
             if (isfinite(value)) sums->largest = fmax(sums->largest, fabs(value));
+        }
+    return TESS_OK;
+}
+
+static void measure_row(const tess_pixels *of, int64_t j, tess_row_measure *row)
+{
+    *row = (tess_row_measure){.most_at = -1, .least_at = -1};
+    for (int64_t i = 0; i < of->num_cols; ++i) {
+        const double value = value_of(of, j, i);
+        if (!isfinite(value)) continue;
+        if (row->count == 0 || value > row->most) {
+            row->most = value;
+            row->most_at = i;
+        }
+        if (row->count == 0 || value < row->least) {
+            row->least = value;
+            row->least_at = i;
+        }
+        ++row->count;
+        row->sum += value;
+        row->squares += value * value;
+    }
+}
+
+tess_status device_pixels_measure(const tess_pixels *of, tess_row_measure *row)
+{
+    tess_status status = TESS_OK;
+    if (!device_emulated_waits(&status)) return status;
+    for (int64_t j = 0; j < of->num_rows; ++j)
+        measure_row(of, j, &row[j]);
+    return TESS_OK;
+}
+
+static uint64_t key_of(bool is_double, double value)
+{
+    if (is_double) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+    }
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, sizeof bits);
+    return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
+}
+
+tess_status device_pixels_count(const tess_pixels *of, const tess_pixel_order *order,
+                                int64_t bins[TESS_PIXEL_BINS])
+{
+    tess_status status = TESS_OK;
+    memset(bins, 0, TESS_PIXEL_BINS * sizeof *bins);
+    if (!device_emulated_waits(&status)) return status;
+    for (int64_t j = 0; j < of->num_rows; ++j)
+        for (int64_t i = 0; i < of->num_cols; ++i) {
+            double value = value_of(of, j, i);
+            if (!isfinite(value)) continue;
+            if (order->distances) value = fabs(value - order->centre);
+            const uint64_t key =
+                key_of(of->type == TESS_PIXEL_DOUBLE, value) >> order->shift;
+            if (key >> TESS_PIXEL_BITS == order->prefix)
+                ++bins[key & (TESS_PIXEL_BINS - 1)];
         }
     return TESS_OK;
 }
