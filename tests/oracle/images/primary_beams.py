@@ -159,13 +159,19 @@ def check_ranks(suite, obs):
         for name in ("-0001-pb", "-MFS-pb", "-MFS-dirty-pb") if good else ():
             a, b = read_image(f"{prefix}{name}.fits")[0], read_image(f"{other}{name}.fits")[0]
             suite.true(f"{ranks} ranks: {name}", np.array_equal(a, b, equal_nan=True))
-    joins = ["--channels-out", "3", "--join-channels", "--niter", "20", "--reproducible"]
+    joins = ["--channels-out", "3", "--join-channels", "--niter", "20", "--reproducible",
+             "--pb-mask", "0.4"]
     good, prefix = suite.image("one", obs, *IMAGE, *AIRY, *joins)
     also, other = suite.image("joins", obs, *IMAGE, *AIRY, *joins, *forced(teams=len(RANKS) // 2 or 1),
                               ranks=RANKS[-1])
-    for name in ("-0002-pb", "-MFS-pb") if good and also else ():
+    for name in ("-0002-pb", "-MFS-pb", "-0002-model") if good and also else ():
         a, b = read_image(f"{prefix}{name}.fits")[0], read_image(f"{other}{name}.fits")[0]
         suite.true(f"joined on {RANKS[-1]} ranks: {name}", np.array_equal(a, b, equal_nan=True))
+    if good:
+        beams = [read_image(f"{prefix}-000{c}-pb.fits")[0] for c in range(3)]
+        model = read_image(prefix + "-0002-model.fits")[0]
+        suite.true("--pb-mask: components only where a beam is above it",
+                   np.any(model != 0) and not np.any(model[np.max(beams, 0) <= 0.4]))
 
 
 # ---- beams that turn ----
