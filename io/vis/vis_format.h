@@ -72,8 +72,8 @@ struct tess_vis_writer {
  *  that recognises a path reads it; uvfits, which takes every file, is the last. The
  *  last one without a suffix makes the new sets whose names tell nothing. */
 #define TESS_VIS_FORMATS(FORMAT)                                                       \
-    FORMAT(caller) /* a name instead of a path */                                      \
-    FORMAT(ms)     /* vis_ms.cc, or vis_ms_absent.c */                                 \
+    FORMAT(caller)                                                                     \
+    FORMAT(ms) /* vis_ms.cc, or vis_ms_absent.c */                                     \
     FORMAT(uvfits)
 
 #define TESS_VIS_DECLARED(name) extern const tess_vis_format tess_vis_format_##name;
