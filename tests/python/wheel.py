@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`pip install ./app/python` in a fresh environment, where the tests of this folder and
+"""`pip install .` in a fresh environment, where the tests of this folder and
 mypy --strict run against what was installed. In the fast tier the wheel uses the library
 of the build; with --full it builds the library itself, which takes minutes.
 
@@ -15,11 +15,11 @@ sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 from e2e import (BIN, FULL, ROOT, SLOWER, Suite, have_ms, run, simulate,  # noqa: E402
                  skip, write_sky)
 
-SOURCE = os.path.join(ROOT, "app", "python")
+SOURCE, MODULE = ROOT, os.path.join(ROOT, "app", "python")
 LIBRARY = os.environ.get("TESSERA_LIBRARY", os.path.join(
     os.path.dirname(os.path.dirname(BIN)), "lib"))
 NEEDS = ["numpy", "astropy", "mypy"]
-with open(os.path.join(SOURCE, "tessera", "_version.py"), encoding="utf-8") as _file:
+with open(os.path.join(MODULE, "tessera", "_version.py"), encoding="utf-8") as _file:
     SERIES = ".".join(_file.read().split('"')[-2].split(".")[:2])
 SONAME = f"libtessera.so.{SERIES}"
 
@@ -58,7 +58,7 @@ class Fresh:
         return self.run(["-m", "pip", "install", "-q", *arguments], seconds, **more)
 
     def finds_library(self):
-        return self.run([os.path.join(SOURCE, "tessera", "_find.py"),
+        return self.run([os.path.join(MODULE, "tessera", "_find.py"),
                          SERIES]).status == 0
 
     def package(self):
@@ -82,7 +82,7 @@ def install(suite, fresh):
         result = fresh.pip(SOURCE, **given)
         suite.ran("pip install, with an installed library", result)
         return given
-    settings = ["--config-settings=cmake.define.TESS_CUDA=OFF"]  # minutes less
+    settings = []
     if fresh.finds_library():
         settings.append("--config-settings=cmake.define.TESSERA_BUNDLE=ON")
     result = fresh.pip(SOURCE, *settings, seconds=3000)
@@ -98,7 +98,7 @@ def check_contents(suite, fresh, before):
     if FULL and have_ms():
         suite.true("with the check of MeasurementSets, which can be run", os.access(
             os.path.join(fresh.package(), "tessera-ms-check"), os.X_OK))
-    suite.equal("the source's folder is as it was", sorted(os.listdir(SOURCE)), before)
+    suite.equal("the source's folder is as it was", sorted(os.listdir(MODULE)), before)
 
 
 def check_search(suite, fresh):
@@ -181,7 +181,7 @@ def main():
         skip("the library is not built")
     fresh = Fresh(suite)
     install_needs(fresh)
-    before = sorted(os.listdir(SOURCE))
+    before = sorted(os.listdir(MODULE))
     given = install(suite, fresh)
     if os.path.isdir(fresh.package()):
         sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="-30deg", flux_jy=1)])
