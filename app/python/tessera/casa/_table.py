@@ -315,7 +315,7 @@ TCLEAN: tuple[Row, ...] = (
         dict(pb_mask=.4), ("pb-mask",), "make a mask of tessera's -pb.fits, and pass it as mask"),
     *(Row(name, "any", DONE, f"`--{option}`",
           {"niter": 9, "usemask": "auto-multithresh", name: value},
-          {option.replace("-", "_"): value if option[:3] != "no-" else True},
+          {option.replace("-", "_"): "no" if value is False else value},
           ("auto-multithresh",), "call tessera.image with auto_mask=5, auto_threshold=2")
       for name, option, value in (
           ("sidelobethreshold", "sidelobe-threshold", 2.0),
@@ -324,7 +324,7 @@ TCLEAN: tuple[Row, ...] = (
           ("negativethreshold", "negative-threshold", 15.0),
           ("smoothfactor", "smooth-factor", 2.0), ("minbeamfrac", "min-beam-frac", .5),
           ("cutthreshold", "cut-threshold", .1), ("growiterations", "grow-iterations", 50),
-          ("dogrowprune", "no-grow-prune", False),
+          ("dogrowprune", "grow-prune", False),
           ("minpercentchange", "min-percent-change", 1.0))),
     Row("verbose", "False, True", DONE, "with True the log is shown on stderr",
         dict(verbose=True), dict(log="info")),

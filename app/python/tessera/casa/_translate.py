@@ -486,8 +486,9 @@ def _masks(given: _Given) -> None:
         given.use("usemask", "auto-multithresh", True, "'auto-multithresh'")
         for row in table.TCLEAN:
             if row.name in _AUTOMASK and given.is_given(row.name):
-                option = next(key for key in row.options)
-                given.options[option] = True if option.startswith("no_") else given[row.name]
+                value = given[row.name]
+                given.options[next(key for key in row.options)] = \
+                    value if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def _cleaning(given: _Given) -> None:
