@@ -13,10 +13,7 @@ DONE, APPROXIMATED, IGNORED, REFUSED = "done", "approximated", "ignored", "refus
 
 # Options that this table counts on and `tessera image` does not have yet. Rows that need one of
 # them are refused until then. A test fails when an option of this list is there: take it out.
-AWAITED: frozenset[str] = frozenset({
-    "select-field", "select-spw", "select-scan", "select-time", "select-uvrange",
-    "select-antenna", "select-intent", "mask", "pb-mask", "auto-multithresh", "cyclefactor",
-    "cycleniter", "min-psf-fraction", "max-psf-fraction"})
+AWAITED: frozenset[str] = frozenset()
 
 
 class Row(NamedTuple):
