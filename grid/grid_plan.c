@@ -471,7 +471,7 @@ static void try_few_planes(tess_grid_plan *plan)
             ? plan->kernel.largest_error
             : fmin(W_SHARE * opts->accuracy, sqrt(w_error2(plan, &plan->kernel)));
     const double cost = cost_of_planes(plan, plan->num_planes, plan->w_support);
-    if (!plan->backend || plan->backend->grid->load) return;
+    if (opts->kernel_planes || !plan->backend || plan->backend->grid->load) return;
     for (int count = 1; count <= most && count < plan->num_planes; ++count) {
         tess_kernel taps;
         const double length =

@@ -64,6 +64,8 @@ typedef struct tess_grid_opts {
     int num_pol;          /**< grids of equal geometry (Stokes, PSF) */
     int threads;
     int block_planes; /**< w-planes per brick; 0: chosen */
+    bool kernel_planes; /**< planes lie as the kernel of u and v needs them, also where
+                             fewer would do */
     int64_t chunk;    /**< visibilities per chunk; 0: chosen, as the plan's opts say */
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */

@@ -36,6 +36,7 @@ static const struct {
      {.take = tess_take_int, AT(thread_teams), .min = 1, .max = MAX_FORCED}},
     {"block-planes",
      {.take = tess_take_int, AT(block_planes), .min = 1, .max = MAX_FORCED}},
+    {"kernel-planes", {.take = tess_take_int, AT(kernel_planes), .min = 0, .max = 1}},
     {"plane-window",
      {.take = tess_take_int, AT(plane_window), .min = 1, .max = MAX_FORCED}},
     {"batch", {.take = tess_take_int64, AT(batch_vis), .min = -1, .max = MAX_WHOLE}},

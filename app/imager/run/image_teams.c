@@ -124,7 +124,7 @@ static tess_status choose_backlog(image_run *run)
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
     if (run->opts->checkpoint.folder || (!overlaps && !has_device)) return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
-    run->writes_together = fits != 0;
+    run->output.together = fits != 0;
     if (fits && overlaps) run->job.memory.backlog_bytes = bytes;
 cleanup:
     return status;

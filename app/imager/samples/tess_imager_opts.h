@@ -93,6 +93,8 @@ typedef struct tess_forced {
     int teams;         /**< teams of ranks that make outputs side by side */
     int thread_teams;  /**< teams of a rank's threads that do so */
     int block_planes;  /**< w-planes per brick */
+    int kernel_planes; /**< 1: planes lie as the kernel of u and v needs them, also where
+                            fewer would do, so that backends have the same */
     int plane_window;  /**< w-planes whose sums are held at a time */
     int64_t batch_vis; /**< residuals that are held at a time; -1: all */
     int64_t chunk;     /**< visibilities per chunk of a brick */

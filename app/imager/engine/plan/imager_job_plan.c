@@ -182,6 +182,7 @@ static tess_grid_opts grid_opts_of(const imager_job *job)
     opts.num_pol = job->num_images;
     opts.threads = layout->threads;
     opts.block_planes = layout->forced.block_planes;
+    opts.kernel_planes = layout->forced.kernel_planes > 0;
     opts.chunk = layout->forced.chunk;
     opts.repeatable = layout->reproducible;
     return opts;

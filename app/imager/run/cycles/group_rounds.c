@@ -75,7 +75,7 @@ static tess_status start_backlog(image_run *run)
     tess_status status = TESS_OK;
     const int threads = run->job.backend->start ? run->opts->layout.threads : 1;
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
-    if (!run->opts->output || !run->writes_together) return TESS_OK;
+    if (!run->opts->output || !run->output.together) return TESS_OK;
     status = image_backlog_create(threads, pixels * (double)sizeof(float),
                                   &run->output.backlog);
     TESS_TRY(tess_comm_agree(run->teams.all, status));

@@ -50,6 +50,7 @@ typedef struct image_files {
         *map; /**< [num_maps] maps, polarisation by polarisation, for the next mean */
     int num_maps;
     image_source_list sources; /**< components of the output that was cleaned last */
+    bool together; /**< threads write the files of an output, several at a time */
     struct image_cubes *cubes; /**< cubes instead of the images of channels, or NULL */
     struct continued_models *continued; /**< models of an earlier run, once their files
                                              are open, or NULL */

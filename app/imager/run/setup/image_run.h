@@ -92,7 +92,6 @@ typedef struct image_run {
         means; /* files that the team writes, and that all ranks write */
     image_found_table summary;
     image_counts counts;
-    bool writes_together; /* threads write the files of an output, several at a time */
     image_holding holds;
     imager_teams teams;
 } image_run;
