@@ -109,9 +109,6 @@ const double *tess_solutions_times(const tess_solutions *solutions, int table,
 /** The same of frequencies [Hz]. Local. */
 const double *tess_solutions_freqs(const tess_solutions *solutions, int table,
                                    int64_t *num);
-/** Whether all Jones matrices are diagonal: no table holds four values, or rotates.
- *  Local. */
-bool tess_solutions_are_diagonal(const tess_solutions *solutions);
 
 /** The direction of a file that a direction of the options takes. */
 typedef struct tess_solution_match {

@@ -109,7 +109,7 @@ static tess_image_opts options(const char *const *obs, int num_obs)
                              .num_pol = 1,
                              .pol = {1},
                              .gridding = {.accuracy = 1e-4, .w_mode = TESS_W_STACKING},
-                             .layout = {.threads = 3},
+                             .layout = {.threads = 3, .forced.kernel_planes = 1},
                              .channels_out = 1,
                              .intervals_out = 1,
                              .make_psf = true};
@@ -209,6 +209,7 @@ static void assert_same_predictions(tess_comm *comm, const char *const path[2],
                                                .w_mode = w_mode,
                                                .backend = k ? "cuda" : "cpu"},
                                   .layout = {.threads = 3,
+                                             .forced.kernel_planes = 1,
                                              .forced.passes = passes,
                                              .forced.device_planes = planes},
                                   .overwrite = true};
