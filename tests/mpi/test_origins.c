@@ -333,7 +333,7 @@ static void test_correlations(void **state)
     const tess_pol stokes_i = {.code = 1}, corr[CORRS] = {{.code = -5}, {.code = -6}};
     const tess_pol_mix mix = tess_pol_mix_of(&stokes_i, codes, CORRS);
     const tess_layout layout = {.threads = 2};
-    const imager_job job = {.layout = &layout, .view = {1, make_i, NULL, &mix}};
+    const imager_job job = {.layout = &layout, .view = {1, make_i, .context = &mix}};
     tess_source *source = open_sets(10), *apart = open_sets_for(10, corr, CORRS);
     tess_source_share_weights(apart);
     tess_samples early = read_all(source), late = read_all(apart);

@@ -2,14 +2,16 @@
 loop of Högbom, and multiscale CLEAN by its definition, with every image convolved as a whole."""
 import os
 import subprocess
-import sys
 
 import numpy as np
 
+import e2e
+
 ARRAYS = os.environ.get("TESS_CLEAN_ARRAYS", "build/tests/clean_arrays")
 MPIEXEC = os.environ.get("TESS_MPIEXEC") or "mpirun"
-if "--backend" in sys.argv:  # which clean_arrays tests
-    os.environ["TESS_TEST_BACKEND"] = sys.argv[sys.argv.index("--backend") + 1]
+if e2e.BACKEND != "cpu":
+    e2e.need_backend()
+    os.environ["TESS_TEST_BACKEND"] = e2e.BACKEND  # which clean_arrays tests
 
 
 def convolve(image, psf):

@@ -117,7 +117,8 @@ def check_continuum_image(suite, obs):
     suite.equal("files", names, ["sky.csv", "sky.image.fits", "sky.model.fits", "sky.psf.fits",
                                  "sky.residual.fits"])
     own = tessera.image(obs, size=64, scale="20asec", weight="briggs:0.5", niter=40, gain=.1,
-                        threshold="1mJy", nmiter=2)
+                        threshold="1mJy", nmiter=2, cyclefactor=1, min_psf_fraction=.05,
+                        max_psf_fraction=.8)
     suite.true("the pixels of tessera.image", np.array_equal(
         data("sky.image.fits"), own.image.data.astype(float)))
     minor = found["summaryminor"][0][0]["I"]

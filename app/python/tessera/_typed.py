@@ -31,8 +31,10 @@ class ImageOptions(TypedDict, total=False):
     """Those of `tessera image`; log shows lines on stderr."""
     log: str
     accuracy: Optional[Union[float, str]]
+    antenna: Option
     auto_mask: Optional[Union[float, str]]
     auto_mask_nmiter: Optional[Union[int, str]]
+    auto_multithresh: Optional[bool]
     auto_threshold: Optional[Union[float, str]]
     backend: Option
     beam_fitting_size: Optional[Union[float, int, str]]
@@ -52,12 +54,22 @@ class ImageOptions(TypedDict, total=False):
     continue_: Optional[bool]
     cube: Optional[bool]
     cut_cells: Optional[bool]
+    cut_threshold: Optional[Union[float, int, str]]
+    cyclefactor: Optional[Union[float, int, str]]
+    cycleniter: Optional[Union[int, str]]
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]
     even_timesteps: Optional[bool]
+    facet_aterms: Optional[Path]
+    facet_beam: Option
+    facet_beam_update: Option
+    facet_feather: Option
+    facet_solutions: Option
+    facets: Option
+    fast_noise: Option
     field: Optional[Union[float, int, str]]
     fit_spectral_log_pol: Optional[Union[int, str]]
     fit_spectral_pol: Optional[Union[int, str]]
@@ -67,6 +79,8 @@ class ImageOptions(TypedDict, total=False):
     gain: Optional[Union[float, str]]
     gap_channel_division: Optional[bool]
     gcf: Option
+    grow_iterations: Optional[Union[int, str]]
+    grow_prune: Option
     horizon_mask: Option
     interpolation: Option
     intervals: Option
@@ -80,11 +94,17 @@ class ImageOptions(TypedDict, total=False):
     local_rms_strength: Optional[Union[float, int, str]]
     local_rms_window: Optional[Union[int, str]]
     lock_timeout: Option
+    low_noise_threshold: Optional[Union[float, str]]
+    mask: Optional[Path]
+    max_psf_fraction: Optional[Union[float, str]]
     max_time: Option
     maxuvw_m: Option
     memory: Option
     mf_weighting: Optional[bool]
     mgain: Optional[Union[float, str]]
+    min_beam_frac: Optional[Union[float, int, str]]
+    min_percent_change: Optional[Union[float, str]]
+    min_psf_fraction: Optional[Union[float, str]]
     minor_cycle: Optional[Path]
     minuvw_m: Option
     model_column: Optional[Path]
@@ -95,6 +115,7 @@ class ImageOptions(TypedDict, total=False):
     multiscale_scales: Option
     multiscale_shape: Option
     nchan: Optional[Union[int, str]]
+    negative_threshold: Optional[Union[float, str]]
     niter: Optional[Union[int, str]]
     nmiter: Optional[Union[int, str]]
     no_calibration: Optional[bool]
@@ -104,12 +125,14 @@ class ImageOptions(TypedDict, total=False):
     no_negative: Optional[bool]
     no_psf: Optional[bool]
     no_sync: Optional[bool]
+    noise_threshold: Optional[Union[float, str]]
     odd_timesteps: Optional[bool]
     output: Optional[Path]
     oversampling: Option
     overwrite: Optional[bool]
     padding: Optional[Union[float, int, str]]
     pb_limit: Option
+    pb_mask: Option
     pbcor: Optional[bool]
     predict_models: Optional[bool]
     preview: Optional[bool]
@@ -120,8 +143,23 @@ class ImageOptions(TypedDict, total=False):
     resume: Optional[bool]
     save_first_residual: Optional[bool]
     save_source_list: Optional[bool]
+    scalar_visibilities: Optional[bool]
+    scan: Option
     scratch: Optional[Path]
+    select_antenna: Option
+    select_facets: Option
+    select_field: Option
+    select_intent: Option
+    select_scan: Option
+    select_spw: Option
+    select_taql: Option
+    select_time: Option
+    select_uvrange: Option
     shift: Option
+    sidelobe_threshold: Optional[Union[float, str]]
+    smooth_factor: Optional[Union[float, int, str]]
+    soltabs: Option
+    solution_interpolation: Option
     spw: Option
     squared_channel_joining: Optional[bool]
     stall_timeout: Option
@@ -141,6 +179,7 @@ class ImageOptions(TypedDict, total=False):
     theoretic_beam: Optional[bool]
     threads: Optional[Union[int, str]]
     threshold: Option
+    timerange: Option
     trace: Optional[Path]
     update_model: Optional[bool]
     uvcontsub: Optional[Union[int, str]]
@@ -160,8 +199,10 @@ class PlanOptions(TypedDict, total=False):
     """Those of `tessera plan`; log shows lines on stderr."""
     log: str
     accuracy: Optional[Union[float, str]]
+    antenna: Option
     auto_mask: Optional[Union[float, str]]
     auto_mask_nmiter: Optional[Union[int, str]]
+    auto_multithresh: Optional[bool]
     auto_threshold: Optional[Union[float, str]]
     backend: Option
     beam_fitting_size: Optional[Union[float, int, str]]
@@ -181,12 +222,22 @@ class PlanOptions(TypedDict, total=False):
     continue_: Optional[bool]
     cube: Optional[bool]
     cut_cells: Optional[bool]
+    cut_threshold: Optional[Union[float, int, str]]
+    cyclefactor: Optional[Union[float, int, str]]
+    cycleniter: Optional[Union[int, str]]
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]
     even_timesteps: Optional[bool]
+    facet_aterms: Optional[Path]
+    facet_beam: Option
+    facet_beam_update: Option
+    facet_feather: Option
+    facet_solutions: Option
+    facets: Option
+    fast_noise: Option
     field: Optional[Union[float, int, str]]
     fit_spectral_log_pol: Optional[Union[int, str]]
     fit_spectral_pol: Optional[Union[int, str]]
@@ -196,6 +247,8 @@ class PlanOptions(TypedDict, total=False):
     gain: Optional[Union[float, str]]
     gap_channel_division: Optional[bool]
     gcf: Option
+    grow_iterations: Optional[Union[int, str]]
+    grow_prune: Option
     horizon_mask: Option
     interpolation: Option
     intervals: Option
@@ -209,11 +262,17 @@ class PlanOptions(TypedDict, total=False):
     local_rms_strength: Optional[Union[float, int, str]]
     local_rms_window: Optional[Union[int, str]]
     lock_timeout: Option
+    low_noise_threshold: Optional[Union[float, str]]
+    mask: Optional[Path]
+    max_psf_fraction: Optional[Union[float, str]]
     max_time: Option
     maxuvw_m: Option
     memory: Option
     mf_weighting: Optional[bool]
     mgain: Optional[Union[float, str]]
+    min_beam_frac: Optional[Union[float, int, str]]
+    min_percent_change: Optional[Union[float, str]]
+    min_psf_fraction: Optional[Union[float, str]]
     minor_cycle: Optional[Path]
     minuvw_m: Option
     model_column: Optional[Path]
@@ -224,6 +283,7 @@ class PlanOptions(TypedDict, total=False):
     multiscale_scales: Option
     multiscale_shape: Option
     nchan: Optional[Union[int, str]]
+    negative_threshold: Optional[Union[float, str]]
     niter: Optional[Union[int, str]]
     nmiter: Optional[Union[int, str]]
     no_calibration: Optional[bool]
@@ -233,12 +293,14 @@ class PlanOptions(TypedDict, total=False):
     no_negative: Optional[bool]
     no_psf: Optional[bool]
     no_sync: Optional[bool]
+    noise_threshold: Optional[Union[float, str]]
     odd_timesteps: Optional[bool]
     output: Optional[Path]
     oversampling: Option
     overwrite: Optional[bool]
     padding: Optional[Union[float, int, str]]
     pb_limit: Option
+    pb_mask: Option
     pbcor: Optional[bool]
     predict_models: Optional[bool]
     preview: Optional[bool]
@@ -249,8 +311,23 @@ class PlanOptions(TypedDict, total=False):
     resume: Optional[bool]
     save_first_residual: Optional[bool]
     save_source_list: Optional[bool]
+    scalar_visibilities: Optional[bool]
+    scan: Option
     scratch: Optional[Path]
+    select_antenna: Option
+    select_facets: Option
+    select_field: Option
+    select_intent: Option
+    select_scan: Option
+    select_spw: Option
+    select_taql: Option
+    select_time: Option
+    select_uvrange: Option
     shift: Option
+    sidelobe_threshold: Optional[Union[float, str]]
+    smooth_factor: Optional[Union[float, int, str]]
+    soltabs: Option
+    solution_interpolation: Option
     spw: Option
     squared_channel_joining: Optional[bool]
     stall_timeout: Option
@@ -271,6 +348,7 @@ class PlanOptions(TypedDict, total=False):
     theoretic_beam: Optional[bool]
     threads: Optional[Union[int, str]]
     threshold: Option
+    timerange: Option
     trace: Optional[Path]
     update_model: Optional[bool]
     uvcontsub: Optional[Union[int, str]]
@@ -290,11 +368,18 @@ class PredictOptions(TypedDict, total=False):
     """Those of `tessera predict`; log shows lines on stderr."""
     log: str
     accuracy: Optional[Union[float, str]]
+    antenna: Option
     backend: Option
     center: Option
     channels: Option
     datacolumn: Optional[Path]
     even_timesteps: Optional[bool]
+    facet_aterms: Optional[Path]
+    facet_beam: Option
+    facet_beam_update: Option
+    facet_feather: Option
+    facet_solutions: Option
+    facets: Option
     field: Optional[Union[float, int, str]]
     fit_spectral_pol: Optional[Union[int, str]]
     gcf: Option
@@ -310,11 +395,25 @@ class PredictOptions(TypedDict, total=False):
     oversampling: Option
     overwrite: Optional[bool]
     profile: Optional[Path]
+    scalar_visibilities: Optional[bool]
+    scan: Option
+    select_antenna: Option
+    select_facets: Option
+    select_field: Option
+    select_intent: Option
+    select_scan: Option
+    select_spw: Option
+    select_taql: Option
+    select_time: Option
+    select_uvrange: Option
+    soltabs: Option
+    solution_interpolation: Option
     spw: Option
     stall_timeout: Option
     strategy: Option
     subtract_column: Optional[Path]
     threads: Optional[Union[int, str]]
+    timerange: Option
     trace: Optional[Path]
     uvrange: Option
     w: Option

@@ -168,7 +168,7 @@ def nddata_of(pixels: npt.NDArray[Any], cards: str) -> Any:
 
 
 def xarray_of(pixels: npt.NDArray[Any], cards: str) -> Any:
-    import xarray
+    import xarray  # type: ignore[import-not-found, unused-ignore]
     header = cards_of(cards)
     places = {name: np.deg2rad(header[f"CDELT{axis}"]) *
               (np.arange(size) + 1 - header[f"CRPIX{axis}"])
