@@ -162,7 +162,7 @@ TCLEAN: tuple[Row, ...] = (
         "w is corrected to the accuracy of gridding, 1e-4", dict(gridder="wproject"),
         dict(w=None)),
     Row("gridder", "'mosaic', 'mosaicft', 'ftmosaic', 'imagemosaic'", REFUSED,
-        "tessera joins no pointings: image each field, and add the images by their beams",
+        "tessera images no pointings together: image each field, and join the images with `tessera mosaic`",
         dict(gridder="mosaic")),
     Row("gridder", "'awproject', 'awprojectft', 'awp2', 'awphpg'", REFUSED,
         "take gridder='wproject' and pbcor=True", dict(gridder="awproject")),
