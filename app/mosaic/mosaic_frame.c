@@ -105,6 +105,9 @@ static void find_center(const mosaic_input *input, int num, tess_mosaic_frame *f
     frame->dec_rad = atan2(sum[2], hypot(sum[0], sum[1]));
 }
 
+/* Half the pixels of the largest mosaic along an axis. */
+static const double MOST_HALF = 1 << 19;
+
 /* The size that holds the borders of all images, around the centre. Local. */
 static tess_status find_size(const mosaic_input *input, int num,
                              tess_mosaic_frame *frame)
@@ -129,6 +132,11 @@ static tess_status find_size(const mosaic_input *input, int num,
         half_x = fmax(half_x, fmax(-x[0], x[1]));
         half_y = fmax(half_y, fmax(-y[0], y[1]));
     }
+    if (!(fmax(half_x, half_y) < MOST_HALF))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "the images would take %.3g x %.3g pixels of --scale; choose larger "
+                  "ones, or --size",
+                  2 * half_x, 2 * half_y);
     frame->nx = 2 * (int64_t)ceil(half_x) + 2;
     frame->ny = 2 * (int64_t)ceil(half_y) + 2;
 cleanup:

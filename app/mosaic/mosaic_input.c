@@ -101,6 +101,18 @@ static bool name_beam_file(const char *path, char *beam, size_t size, bool *is_d
     return snprintf(beam, size, "%.*spb.fits", length, path) < (int)size;
 }
 
+/* Whether pixels of two images lie at the same places, within a hundredth of one. */
+static bool is_same_place(const tess_fits_model *a, const tess_fits_model *b)
+{
+    const double near_rad = 0.01 * fabs(b->scale_y_rad);
+    const double over = (double)(b->nx > b->ny ? b->nx : b->ny);
+    return fabs(a->ra_rad - b->ra_rad) * cos(b->dec_rad) < near_rad &&
+           fabs(a->dec_rad - b->dec_rad) < near_rad &&
+           fabs(a->crpix_x - b->crpix_x) < 0.01 &&
+           fabs(a->crpix_y - b->crpix_y) < 0.01 &&
+           over * fabs(a->scale_y_rad - b->scale_y_rad) < near_rad;
+}
+
 /* Local. */
 static tess_status open_beam_file(const char *path, mosaic_input *input)
 {
@@ -122,6 +134,9 @@ static tess_status open_beam_file(const char *path, mosaic_input *input)
     if (beam->nx != image->nx || beam->ny != image->ny ||
         beam->num_freq != image->num_freq || beam->num_stokes != image->num_stokes)
         TESS_FAIL(TESS_ERR_INPUT, "%s: it has other pixels than %s", file, path);
+    if (!is_same_place(beam, image))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: its pixels lie elsewhere than those of %s", file,
+                  path);
     input->has_beam_file = true;
 cleanup:
     return status;

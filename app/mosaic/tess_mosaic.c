@@ -70,6 +70,22 @@ cleanup:
     return tess_comm_agree(comm, status);
 }
 
+/* No file replaces a primary beam that is read. Collective. */
+static tess_status check_beams_stay(const mosaic_job *job, const mosaic_files *files)
+{
+    tess_status status = TESS_OK;
+    const char *model = tess_primary_beam_file(job->opts->primary_beam);
+    for (int k = 0; k < files->num && tess_comm_rank(job->comm) == 0; ++k) {
+        TESS_TRY(tess_out_check_other(files->file[k].path, model));
+        for (int i = 0; i < job->opts->num_images; ++i)
+            if (job->input[i].has_beam_file)
+                TESS_TRY(tess_out_check_other(files->file[k].path,
+                                              job->input[i].beam_file.path));
+    }
+cleanup:
+    return tess_comm_agree(job->comm, status);
+}
+
 static void name_meta(const mosaic_file *file, tess_image_meta *meta)
 {
     meta->caption = file->caption;
@@ -273,6 +289,7 @@ tess_status tess_mosaic(tess_comm *comm, const tess_mosaic_opts *opts)
     choose_files(opts, &files);
     TESS_TRY(name_files(comm, opts, &files));
     TESS_TRY(open_images(&job));
+    TESS_TRY(check_beams_stay(&job, &files));
     TESS_TRY(tess_comm_agree(comm, divide_rows(&job)));
     tell_frame(&job);
     for (int k = 0; k < opts->num_images; ++k)

@@ -66,7 +66,7 @@ void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
     const double sets = mean ? 1 : cuda_num_slots(setup);
     double spectra = images + layers + 1 /* product */;
     if (sums)
-        spectra += layers + clean_layers_psfs(setup);
+        spectra += layers + clean_layers_psfs(setup) + 1 /* change of an image */;
     else if (mean)
         spectra += 1;
     double bytes = 0, windows = 0, largest = 0;

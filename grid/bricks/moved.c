@@ -38,9 +38,13 @@ static bool is_in_brick(const tess_grid_plan *plan, const double uvw_m[3],
     for (int k = 0; k < 3; ++k)
         if (!(fabs(uvw_m[k] * inv_lambda) < MOST_LAMBDA)) return false;
     if (plan->opts.do_w) {
+        /* the first plane of the kernel; where polynomials go through all planes, w may
+         * lie anywhere between those, and half of them beyond */
         const double plane = tess_plane_coordinate(plan, fabs(uvw_m[2]) * inv_lambda) -
                              0.5 * plan->w_support;
-        if (!(plane > -2 && plane < plan->num_planes - plan->w_support + 1))
+        const double slack = plan->along_w.padding > 0 ? 0 : 0.5 * plan->w_support;
+        if (!(plane > -2 - slack &&
+              plane < plan->num_planes - plan->w_support + 1 + slack))
             return false;
     }
     return tess_brick_key_of(plan, uvw_m, inv_lambda) == brick;

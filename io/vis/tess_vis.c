@@ -91,12 +91,6 @@ void tess_vis_block_free(tess_vis_block *block)
 
 /* ---- meta ---- */
 
-bool tess_vis_expresses(const tess_vis_expressions *by)
-{
-    return by->field || by->spw || by->scan || by->time || by->uvrange || by->antenna ||
-           by->intent || by->taql;
-}
-
 /* ---- reading ---- */
 
 #define FORMAT(name) &tess_vis_format_##name,

@@ -110,6 +110,7 @@ static tess_status copy_segment(const tess_vis_segment *from,
     const size_t count = (size_t)(end - first);
     *to = *from;
     to->num_chan = end - first;
+    to->chan_first = from->chan_first + first;
     to->freq_hz = tess_alloc(end - first, sizeof *to->freq_hz);
     to->chan_width_hz = tess_alloc(end - first, sizeof *to->chan_width_hz);
     to->chan_spw = tess_alloc(end - first, sizeof *to->chan_spw);
@@ -154,6 +155,10 @@ static tess_status open_set(const char *path, const tess_vis_select *select,
     if (!state) TESS_FAIL(TESS_ERR_ALLOC, "a reader of visibilities");
     const tess_vis_meta *all = &listed->set.meta;
     TESS_TRY(check_field(all, select));
+    if (tess_vis_expresses(&select->by))
+        TESS_FAIL(TESS_ERR_USAGE, "visibilities in memory have no rows selected by "
+                                  "antenna, time, scan or the expressions of CASA; "
+                                  "select them before the call");
     *meta = *all;
     meta->segment = tess_alloc_zero(all->num_segments, sizeof *meta->segment);
     meta->field = copied(all->field, 1, sizeof *meta->field);

@@ -67,3 +67,9 @@ void tess_vis_meta_free(tess_vis_meta *meta)
     tess_free(meta->antenna);
     *meta = (tess_vis_meta){0};
 }
+
+bool tess_vis_expresses(const tess_vis_expressions *by)
+{
+    return by->field || by->spw || by->scan || by->time || by->uvrange || by->antenna ||
+           by->intent || by->taql;
+}

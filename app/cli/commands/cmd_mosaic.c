@@ -183,7 +183,9 @@ static tess_status take_noise(const char *text, given *input)
         const char *word = strsep(&next, ",");
         if (input->noise.num == TESS_BENCH_MOST)
             TESS_FAIL(TESS_ERR_USAGE, "more than %d values", TESS_BENCH_MOST);
-        TESS_TRY(tess_parse_flux(word, &input->noise.value[input->noise.num++]));
+        TESS_TRY(tess_parse_flux(word, &input->noise.value[input->noise.num]));
+        if (!(input->noise.value[input->noise.num++] > 0))
+            TESS_FAIL(TESS_ERR_USAGE, "a noise has to be above 0");
     }
 cleanup:
     tess_free(copy);

@@ -37,10 +37,6 @@ tess_status tess_cli_lock_timeout(const char *text);
     "Wait for at most TIME (1min by default, 0: not at all) where another program "    \
     "has a MeasurementSet locked, which it does while it writes the set"
 
-/** Beams of facets: --facet-beam --facet-beam-update. The input is a zeroed
- *  tess_gain_beam_opts. */
-extern const struct argp tess_facet_beam_argp;
-
 /* ---- axes of channels, of `tessera image` and `tessera plan` ---- */
 
 /** Parses the options; its input is a tess_image_opts. */

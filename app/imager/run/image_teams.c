@@ -166,6 +166,7 @@ static const char *threads_together(const image_run *run, bool kept)
 {
     const tess_image_opts *opts = run->opts;
     if (image_joins_channels(opts)) return "channels are cleaned together";
+    if (run->whole.facets) return "there are facets";
     if (run->checkpoint.sums_wait || run->checkpoint.cycle_waits)
         return "the checkpoint has part of an output";
     if (opts->beside.dump_stages) return "stages are written";

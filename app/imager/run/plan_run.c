@@ -179,7 +179,7 @@ static void print_device(const image_run *run, const imager_job *job)
     const double samples = vis * (double)tess_samples_vis_bytes(&like);
     const double images = job->memory.device_bytes;
     if (!(images > 0)) return;
-    printf(
+    tess_print(
         "GPU memory    about %.0f MiB of %s: %.0f MiB images and minor loops, %.0f MiB "
         "visibilities and their residuals, beside planes\n",
         (images + 2 * samples) / (1 << 20), tess_mem_text((double)job->backend->room()),

@@ -224,7 +224,12 @@ def check_refused(suite, paths, made):
     write(suite.path("other-image.fits"), made[0][0], CENTERS[0], freq=(1.5e9, 1e7))
     write(suite.path("other-pb.fits"), made[0][1], CENTERS[0], freq=(1.5e9, 1e7))
     away = ("--center", "200deg,10deg", "--size", "64")
+    write(suite.path("away-image.fits"), made[0][0], CENTERS[0])
+    write(suite.path("away-pb.fits"), made[0][1], CENTERS[2], unit="")
     cases = [((suite.path("model.fits"),), 3, "Jy/pixel"),
+             ((suite.path("away-image.fits"),), 3, "lie elsewhere"),
+             ((*paths, "--scale", "1e-6asec"), 3, "choose larger"),
+             ((*paths, "--noise", "1mJy,0,1mJy"), 2, "above 0"),
              ((suite.path("alone-image.fits"),), 3, "alone-pb.fits"),
              ((paths[0], suite.path("other-image.fits")), 3, "plane 1"),
              ((suite.path("absent-image.fits"),), 3, "absent-image.fits"),
@@ -234,10 +239,14 @@ def check_refused(suite, paths, made):
              ((*paths, "--primary-beam", "nonsense"), 2, "nonsense"), ((), 2, "no image given")]
     for k, (args, status, word) in enumerate(cases):
         out = suite.path(f"refused{k}")
-        result = tessera("mosaic", *args, "-o", out, ranks=2 if mpiexec() and k == 4 else 1)
+        result = tessera("mosaic", *args, "-o", out, ranks=2 if mpiexec() and k == 7 else 1)
         suite.equal(f"{word}: status", result.status, status)
         suite.true(f"one line says why: {result.errors()}", len(result.errors()) == 1 and word in result.errors()[0])
         suite.true("no file", not any(name.startswith(f"refused{k}-") for name in os.listdir(suite.path(""))))
+    write(suite.path("q-other.fits"), made[1][0], CENTERS[1])
+    write(suite.path("q-pb.fits"), made[1][1], CENTERS[1], unit="")
+    own = tessera("mosaic", suite.path("q-other.fits"), "-o", suite.path("q"), "--overwrite")
+    suite.equal(f"a beam that is read stays: {own.errors()}", own.status, 3)
     suite.equal("an output that is there", tessera("mosaic", *paths, "-o", suite.path("linear")).status, 3)
 
 

@@ -166,6 +166,10 @@ static tess_status join_masks(const majors *all, const cleaned *group,
     for (int c = 0; c < all->num_channels; ++c)
         for (int p = 0; p < group->num_pol; ++p) {
             if (!is_linked(run, group->first_pol + p) && group->num_pol > 1) continue;
+            /* a channel without data has no primary beam that bounds its mask */
+            if (!all->channel[c].has_data &&
+                (joined->value || c < all->num_channels - 1))
+                continue;
             mask = rows_of(all);
             TESS_TRY(clean_inputs_mask(run, all->channel[c].output,
                                        group->first_pol + p, &mask));

@@ -19,7 +19,7 @@ typedef struct drawn {
 static bool place_of(const image_run *run, bool is_pixel, const double at[2],
                      double pixel[2])
 {
-    const tess_geom *geom = &run->job.geom;
+    const tess_geom *geom = &run->whole.geom;
     double lmn[3];
     memcpy(pixel, at, 2 * sizeof *pixel);
     if (is_pixel) return true;
@@ -97,7 +97,7 @@ static void draw(const drawn *d, const tess_rows *mask)
 static bool to_pixels(const image_run *run, const tess_mask_regions *regions, drawn *d)
 {
     const tess_mask_region *region = d->region;
-    const double unit = region->half_in_pixels ? 1 : run->job.geom.scale_rad;
+    const double unit = region->half_in_pixels ? 1 : run->whole.geom.scale_rad;
     d->low = INFINITY;
     d->high = -INFINITY;
     for (int64_t k = 0; k < region->num_vertices; ++k) {
