@@ -89,8 +89,6 @@ void tess_vis_block_free(tess_vis_block *block)
     *block = (tess_vis_block){0};
 }
 
-/* ---- meta ---- */
-
 /* ---- reading ---- */
 
 #define FORMAT(name) &tess_vis_format_##name,
