@@ -95,10 +95,10 @@ static tess_grid_plan plan_for(const setting &with)
     }
     plan.opts.accuracy = with.accuracy;
     plan.opts.do_w = with.do_w;
-    plan.opts.kernel_planes = true; /* as on devices */
     plan.opts.threads = 2;
     plan.is_double = with.is_double;
     tess_kernel_create(with.support, 1.8, &plan.kernel);
+    plan.along_w = plan.kernel; /* as on devices */
     plan.nu = 108;
     plan.nv = 90;
     plan.keys = key_table_best();
