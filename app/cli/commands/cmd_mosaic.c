@@ -133,26 +133,6 @@ cleanup:
     return status;
 }
 
-static tess_status take_beam_size(const tess_option_rule *rule, const char *text,
-                                  void *value)
-{
-    tess_fits_beam *beam = value;
-    tess_status status = TESS_OK;
-    double size_rad;
-    (void)rule;
-    TESS_TRY(tess_parse_scale(text, &size_rad));
-    *beam = (tess_fits_beam){size_rad, size_rad, 0};
-cleanup:
-    return status;
-}
-
-static tess_status take_beam_shape(const tess_option_rule *rule, const char *text,
-                                   void *value)
-{
-    (void)rule;
-    return tess_parse_beam(text, value);
-}
-
 static const char *const kernels[] = {"linear", "lanczos", NULL};
 
 #define AT(member) offsetof(given, opts.member)
@@ -165,8 +145,8 @@ static const tess_option_rule rules[] = {
     {OPT_PRIMARY_BEAM, take_primary_beam, .offset = AT(primary_beam)},
     {OPT_PB_LIMIT, tess_take_number, .offset = AT(limit), .min = 0, .max = 1},
     {OPT_INTERPOLATION, tess_take_word, .offset = AT(kernel), .words = kernels},
-    {OPT_BEAM_SIZE, take_beam_size, .offset = AT(beam)},
-    {OPT_BEAM_SHAPE, take_beam_shape, .offset = AT(beam)},
+    {OPT_BEAM_SIZE, tess_take_beam_size, .offset = AT(beam)},
+    {OPT_BEAM_SHAPE, tess_take_beam_shape, .offset = AT(beam)},
     {OPT_OVERWRITE, tess_take_flag, .offset = AT(overwrite)},
     {OPT_THREADS, tess_take_int, .offset = AT(threads), .min = 1, .max = 65536},
     {OPT_REPRODUCIBLE, tess_take_flag, .offset = AT(repeatable)},

@@ -35,32 +35,12 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static tess_status take_size(const tess_option_rule *rule, const char *text,
-                             void *value)
-{
-    tess_status status = TESS_OK;
-    tess_fits_beam *beam = value;
-    double size_rad;
-    (void)rule;
-    TESS_TRY(tess_parse_scale(text, &size_rad));
-    *beam = (tess_fits_beam){size_rad, size_rad, 0};
-cleanup:
-    return status;
-}
-
-static tess_status take_shape(const tess_option_rule *rule, const char *text,
-                              void *value)
-{
-    (void)rule;
-    return tess_parse_beam(text, value);
-}
-
 #define AT(member) offsetof(restore_args, member)
 
 static const tess_option_rule rules[] = {
     {'o', tess_take_text, .offset = AT(job.output)},
-    {OPT_BEAM_SIZE, take_size, .offset = AT(beam)},
-    {OPT_BEAM_SHAPE, take_shape, .offset = AT(beam)},
+    {OPT_BEAM_SIZE, tess_take_beam_size, .offset = AT(beam)},
+    {OPT_BEAM_SHAPE, tess_take_beam_shape, .offset = AT(beam)},
     {OPT_OVERWRITE, tess_take_flag, .offset = AT(job.overwrite)},
     {OPT_THREADS, tess_take_int, .offset = AT(job.threads), .min = 1, .max = 65536},
     {OPT_REPRODUCIBLE, tess_take_flag, .offset = AT(job.repeatable)},

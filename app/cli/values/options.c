@@ -289,3 +289,23 @@ tess_status tess_check_gridding(tess_gridding *gridding)
 cleanup:
     return status;
 }
+
+tess_status tess_take_beam_size(const tess_option_rule *rule, const char *text,
+                                void *value)
+{
+    tess_status status = TESS_OK;
+    tess_fits_beam *beam = value;
+    double size_rad;
+    (void)rule;
+    TESS_TRY(tess_parse_scale(text, &size_rad));
+    *beam = (tess_fits_beam){size_rad, size_rad, 0};
+cleanup:
+    return status;
+}
+
+tess_status tess_take_beam_shape(const tess_option_rule *rule, const char *text,
+                                 void *value)
+{
+    (void)rule;
+    return tess_parse_beam(text, value);
+}

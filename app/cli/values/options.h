@@ -5,6 +5,7 @@
 #ifndef TESS_OPTIONS_H
 #define TESS_OPTIONS_H
 
+#include "option_rules.h"
 #include "tess_imager.h"
 #include "tess_parse.h"
 #include "tess_status.h"
@@ -33,6 +34,13 @@ tess_status tess_parse_strategy(const char *text, tess_projection_opts *opts);
 
 /** "8asec,6asec,30deg": FWHM of a beam's axes, the longer first, and position angle. */
 tess_status tess_parse_beam(const char *text, tess_fits_beam *beam);
+
+/** Rules (option_rules.h) of a tess_fits_beam: a circular one by its FWHM, and one as
+ *  tess_parse_beam() takes it. */
+tess_status tess_take_beam_size(const tess_option_rule *rule, const char *text,
+                                void *value);
+tess_status tess_take_beam_shape(const tess_option_rule *rule, const char *text,
+                                 void *value);
 
 /** "1.42GHz", "-300km/s", or a channel like "16": where an axis begins. */
 tess_status tess_parse_axis_start(const char *text, tess_axis_value *start);
