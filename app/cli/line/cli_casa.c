@@ -47,7 +47,7 @@ static const casa_word words[] = {
     {"gridder", "widefield", "w", "leave it out: w is corrected for by stacking"},
     {"gridder", "wprojectft", "w", "leave it out: w is corrected for by stacking"},
     {"gridder", "mosaic", "center",
-     "pointings are joined by --center RA,DEC, without their beams"},
+     "image each pointing alone, and join the images with tessera mosaic"},
     {"gridder", "awproject", "primary-beam",
      "there is no A-projection; did you mean --primary-beam auto --pbcor?"},
     {"gridder", NULL, "w", "did you mean --w METHOD?"},
