@@ -114,6 +114,17 @@ static void add_majors(const image_run *run, bool kept, imager_estimate *estimat
     }
 }
 
+/* The part of a peak that a minor loop takes. --cyclefactor counts in the highest
+ * sidelobe of a PSF that a plan does not make: .1 of the peak is usual. */
+static double mgain_of(const tess_clean_choice *clean)
+{
+    const double usual_sidelobe = .1;
+    const tess_cycle_choice *cycle = &clean->cycle;
+    if (!(cycle->factor > 0)) return clean->minor.mgain;
+    return 1 - fmin(fmax(cycle->factor * usual_sidelobe, cycle->min_fraction),
+                    cycle->max_fraction);
+}
+
 tess_status plan_clean_guess(const image_run *run, const image_power *own, bool kept,
                              imager_estimate *estimate, plan_clean *guess)
 {
@@ -133,7 +144,7 @@ tess_status plan_clean_guess(const image_run *run, const image_power *own, bool 
     const double sigmas = minor->auto_threshold > 0 ? minor->auto_threshold : 1;
     const double threshold = fmax(minor->threshold_jy, sigmas * guess->noise_jy);
     const double range = fmax(guess->peak_jy / threshold, 1);
-    guess->majors = ceil(log(range) / -log(1 - fmin(minor->mgain, .99))) + 1 +
+    guess->majors = ceil(log(range) / -log(1 - fmin(mgain_of(clean), .99))) + 1 +
                     (minor->auto_mask > 0);
     if (clean->nmiter > 0) guess->majors = fmin(guess->majors, (double)clean->nmiter);
     guess->iterations = fmin((double)minor->niter, ceil(range / minor->gain));
