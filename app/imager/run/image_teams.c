@@ -48,7 +48,7 @@ static const char *joined_together(const image_run *run, bool kept)
 static const char *why_together(const image_run *run, bool kept)
 {
     if (run->outputs.num == 1) return "there is one output";
-    if (run->whole.facets) return "there are facets";
+    if (run->whole.patches) return "an output has several images";
     if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
     if (image_joins_channels(run->opts)) return joined_together(run, kept);
     if (run->opts->weights.shared_density) return "all channels share their density";
@@ -166,7 +166,7 @@ static const char *threads_together(const image_run *run, bool kept)
 {
     const tess_image_opts *opts = run->opts;
     if (image_joins_channels(opts)) return "channels are cleaned together";
-    if (run->whole.facets) return "there are facets";
+    if (run->whole.patches) return "an output has several images";
     if (run->checkpoint.sums_wait || run->checkpoint.cycle_waits)
         return "the checkpoint has part of an output";
     if (opts->beside.dump_stages) return "stages are written";

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "facet_images.h"
 #include "image_backlog.h"
 #include "image_beam.h"
 #include "image_output.h"
@@ -13,6 +12,7 @@
 #include "imager_stages.h"
 #include "imager_teams.h"
 #include "majors.h"
+#include "patch_images.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -148,14 +148,14 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         .folder = run->opts->beside.dump_stages,
         .interval = channel->output / run->outputs.num_channels,
         .channel = channel->output % run->outputs.num_channels};
-    /* facets have their PSF of another image of the set */
-    const bool single = !cleans && !(run->whole.facets && request.psf);
+    /* patches have their PSF of another image of the set */
+    const bool single = !cleans && !(run->whole.patches && request.psf);
     TESS_TRY(visset_create(&run->job, &channel->data, single, &stages, &channel->set));
     if (!alone && channel->set.over && !channel->set.spool && !channel->data.in_memory)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "cleaning channels together cannot take passes over data");
     if (!cleans) TESS_TRY(load_model(run));
-    status = facet_images_make(run, &channel->set, &request, &stages, channel->made,
+    status = patch_images_make(run, &channel->set, &request, &stages, channel->made,
                                channel_group_response(run, channel));
     if (!alone) visset_leave(&channel->set);
     TESS_TRY(status);

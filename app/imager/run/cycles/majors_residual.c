@@ -1,9 +1,9 @@
 /* Residual images of all channels, round by round. If teams share the channels, the
  * rows of a round's models go to the teams, and those of their residuals to all ranks.
  */
-#include "facet_images.h"
 #include "imager_teams.h"
 #include "majors_private.h"
+#include "patch_images.h"
 
 /* Makes the residual images of a channel, residual[num_pol]: of its visibility set less
  * models, whose rows lie as those of the job's images. Collective over the job's ranks.
@@ -18,10 +18,10 @@ static tess_status make_residual(const majors *all, group_channel *channel,
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
     if (shares) visset_enter(&channel->set);
-    status = facet_images_set_model(run, model, channel_group_response(run, channel));
+    status = patch_images_set_model(run, model, channel_group_response(run, channel));
     if (status == TESS_OK)
         status =
-            facet_images_make(run, &channel->set, &request, &no_stages, made, NULL);
+            patch_images_make(run, &channel->set, &request, &no_stages, made, NULL);
     if (shares) visset_leave(&channel->set);
     TESS_TRY(status);
     for (int p = 0; p < run->num_pol; ++p)

@@ -410,9 +410,10 @@ static tess_status take_facets(predict_run *run, imager_model *model)
     if (!setup.choice->regions) return TESS_OK;
     TESS_TRY(image_facets_create(&setup, &run->facets));
     const image_facets *facets = run->facets;
-    model->parts = (imager_parts){.num = facets->num,
-                                  .geom = facets->geom,
-                                  .first = (const int64_t(*)[2])facets->first,
+    const image_patches *patches = &facets->patches;
+    model->parts = (imager_parts){.num = patches->num,
+                                  .geom = patches->geom,
+                                  .first = (const int64_t(*)[2])patches->first,
                                   .weigh = image_facets_weigh,
                                   .context = facets};
     run->num_pol = facets->num_held;

@@ -107,15 +107,15 @@ static void tell(const facet_setup *setup, const image_facets *facets)
     const double pixels = (double)setup->geom.nx * (double)setup->geom.ny;
     double in_facets = 0;
     char outside[64] = "", chosen[48] = "";
-    for (int k = 0; k < facets->num; ++k)
+    for (int k = 0; k < facets->patches.num; ++k)
         in_facets += (double)all->facet[facets->facet[k]].num_pixels;
     if (all->num_outside > 0)
         snprintf(outside, sizeof outside, "; %lld others are outside of the image",
                  (long long)all->num_outside);
-    if (facets->num < all->num_facets)
+    if (facets->patches.num < all->num_facets)
         snprintf(chosen, sizeof chosen, " of %lld", (long long)all->num_facets);
-    tess_log_info("%d%s facets, with slopes of %.4g pixels between them%s", facets->num,
-                  chosen, all->feather, outside);
+    tess_log_info("%d%s facets, with slopes of %.4g pixels between them%s",
+                  facets->patches.num, chosen, all->feather, outside);
     if (in_facets < pixels && !setup->predicts)
         tess_log_info("%.3g %% of the pixels are in no facet, and are not imaged",
                       100 * (1 - in_facets / pixels));
@@ -130,31 +130,10 @@ static bool has_name(const name_list *names, const char *name)
     return names->num == 0;
 }
 
-/* The pixels of a facet: those of the image in its box. */
-static tess_geom geom_of(const tess_geom *image, const tess_facet_box *box)
-{
-    tess_geom geom = *image;
-    geom.nx = box->x1 - box->x0;
-    geom.ny = box->y1 - box->y0;
-    geom.l0 = tess_geom_l(image, box->x0 + geom.nx / 2);
-    geom.m0 = tess_geom_m(image, box->y0 + geom.ny / 2);
-    return geom;
-}
-
-static int64_t side_of(const tess_geom *geom)
-{
-    return geom->nx < geom->ny ? geom->nx : geom->ny;
-}
-
 static void add_target(const facet_setup *setup, int facet, image_facets *to)
 {
-    const int k = to->num++;
-    const tess_facet_box *box = &to->facets.facet[facet].box;
-    to->facet[k] = facet;
-    to->geom[k] = geom_of(&setup->geom, box);
-    to->first[k][0] = box->x0;
-    to->first[k][1] = box->y0;
-    if (side_of(&to->geom[k]) > side_of(&to->geom[to->psf_target])) to->psf_target = k;
+    to->facet[to->patches.num] = facet;
+    image_patches_add(&to->patches, &setup->geom, &to->facets.facet[facet].box);
 }
 
 /* Makes targets of the facets that are selected. Local. */
@@ -164,17 +143,16 @@ static tess_status choose_targets(const facet_setup *setup, image_facets *to)
     const tess_facets *all = &to->facets;
     name_list names = {0};
     to->facet = tess_alloc(all->num_facets, sizeof *to->facet);
-    to->geom = tess_alloc(all->num_facets, sizeof *to->geom);
-    to->first = tess_alloc(all->num_facets, sizeof *to->first);
-    if (!to->facet || !to->geom || !to->first) TESS_FAIL(TESS_ERR_ALLOC, "facets");
+    if (!to->facet) TESS_FAIL(TESS_ERR_ALLOC, "facets");
+    TESS_TRY(image_patches_create(all->num_facets, &to->patches));
     TESS_TRY(split_names("--select-facets", setup->choice->selected, &names));
     for (int k = 0; k < all->num_facets; ++k)
         if (has_name(&names, all->facet[k].name)) add_target(setup, k, to);
-    if (to->num < names.num)
+    if (to->patches.num < names.num)
         TESS_FAIL(TESS_ERR_USAGE,
                   "%s: it has %d of the %d facets that --select-facets names in the "
                   "image; tessera facets shows their names",
-                  setup->choice->regions, to->num, names.num);
+                  setup->choice->regions, to->patches.num, names.num);
 cleanup:
     tess_free(names.text);
     return status;
@@ -381,8 +359,7 @@ void image_facets_free(image_facets *facets)
     tess_gains_destroy(facets->sources);
     tess_facets_free(&facets->facets);
     tess_free(facets->facet);
-    tess_free(facets->geom);
-    tess_free(facets->first);
+    image_patches_free(&facets->patches);
     tess_free(facets);
 }
 
@@ -395,18 +372,51 @@ imager_view image_facets_view(const image_facets *facets)
                          .context = &facets->gains};
 }
 
+/* ---- weights ---- */
+
+static tess_status begin_weights(const patch_weigher *weigher, void **work)
+{
+    tess_status status = TESS_OK;
+    tess_facet_work *begun = NULL;
+    TESS_TRY(tess_facet_work_create(weigher->context, &begun));
+    *work = begun;
+cleanup:
+    return status;
+}
+
+static void end_weights(void *work)
+{
+    tess_facet_work_destroy(work);
+}
+
+static void weigh(const patch_weigher *weigher, void *work, int64_t row, int64_t x0,
+                  int64_t x1, double *weight)
+{
+    tess_facets_weights(weigher->context, work, weigher->patch, row, x0, x1, weight);
+}
+
+patch_weigher image_facets_weigher(const image_facets *facets, int target,
+                                   bool of_model)
+{
+    return (patch_weigher){.begin = begin_weights,
+                           .end = end_weights,
+                           .weigh = weigh,
+                           .context = of_model ? &facets->hard : &facets->facets,
+                           .patch = facets->facet[target]};
+}
+
 tess_status image_facets_weigh(const void *context, int target, int64_t row,
                                double *weight)
 {
     tess_status status = TESS_OK;
     const image_facets *facets = context;
-    const int64_t *first = facets->first[target];
-    tess_facet_work *work = NULL;
-    TESS_TRY(tess_facet_work_create(&facets->hard, &work));
-    tess_facets_weights(&facets->hard, work, facets->facet[target], first[1] + row,
-                        first[0], first[0] + facets->geom[target].nx, weight);
+    const tess_facet_box box = image_patches_box(&facets->patches, target);
+    const patch_weigher weigher = image_facets_weigher(facets, target, true);
+    void *work = NULL;
+    TESS_TRY(begin_weights(&weigher, &work));
+    weigh(&weigher, work, box.y0 + row, box.x0, box.x1, weight);
 cleanup:
-    tess_facet_work_destroy(work);
+    end_weights(work);
     return status;
 }
 
@@ -435,9 +445,11 @@ tess_status image_facets_open(image_run *run)
     if (!setup.choice->regions) return TESS_OK;
     TESS_TRY(image_facets_create(&setup, &run->whole.facets));
     const image_facets *facets = run->whole.facets;
-    status = imager_job_set_targets(&run->job, facets->geom, facets->num);
+    status =
+        imager_job_set_targets(&run->job, facets->patches.geom, facets->patches.num);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.view = image_facets_view(facets);
+    run->whole.patches = &facets->patches;
     run->job.memory.joined_bytes = bytes_of(run, facets);
 cleanup:
     return status;

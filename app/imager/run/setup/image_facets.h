@@ -11,22 +11,20 @@
 #define IMAGE_FACETS_H
 
 #include "facet_gains.h"
+#include "image_patches.h"
 #include "image_run.h"
 #include "tess_facets.h"
 
 typedef struct image_facets {
-    tess_facets facets;  /**< also those that are not selected */
-    tess_facets hard;    /**< the same without slopes, for models; borrows */
-    int num;             /**< of targets */
-    int *facet;          /**< [num] of these */
-    tess_geom *geom;     /**< [num] their pixels */
-    int64_t (*first)[2]; /**< [num] column and row of the image where they begin */
-    tess_gains *sources; /**< NULL: all gains are 1 */
+    tess_facets facets;          /**< also those that are not selected */
+    tess_facets hard;            /**< the same without slopes, for models; borrows */
+    image_patches patches;       /**< those that are selected, the targets */
+    int *facet;                  /**< of each of these */
+    tess_gains *sources;         /**< NULL: all gains are 1 */
     tess_pol held[TESS_MAX_POL]; /**< polarisations of samples: correlations, if there
                                       are solutions */
     int num_held;
     facet_gains gains;
-    int psf_target; /**< whose PSF is that of the image: the largest */
 } image_facets;
 
 /** What facets are made for. */
@@ -57,9 +55,14 @@ tess_status image_facets_open(image_run *run);
 /** The view that targets take of the samples. Borrows the facets. Local. */
 imager_view image_facets_view(const image_facets *facets);
 
+/** How the pixels of a facet are weighted in the image, or those of a model that is
+ * predicted with its gains: a component has the gains of the facet that it lies in,
+ * also where images of neighbours are mixed. Borrows the facets. Local. */
+patch_weigher image_facets_weigher(const image_facets *facets, int target,
+                                   bool of_model);
+
 /** Set weight[nx] of a row of a target's model, as an imager_part_weights whose context
- * is these facets: a component has the gains of the facet that it lies in, also where
- * images of neighbours are mixed. */
+ * is these facets. */
 tess_status image_facets_weigh(const void *facets, int target, int64_t row,
                                double *weight);
 

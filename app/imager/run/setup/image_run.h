@@ -57,11 +57,12 @@ typedef struct image_less {
     imager_predictor predictor;
 } image_less;
 
-/* Images as wholes: their pixels, and facets, of which each is a target of the job;
- * NULL: an image is one target. */
+/* Images as wholes: their pixels, and the patches that they are made of, of which each
+ * is a target of the job; NULL: an image is one target. */
 typedef struct image_whole {
     tess_geom geom;
-    struct image_facets *facets;
+    const struct image_patches *patches; /* those of */
+    struct image_facets *facets;         /* these; owned */
 } image_whole;
 
 /* One run of `image` or `plan`. */
@@ -130,10 +131,11 @@ static inline bool image_is_double(const image_run *run)
 /** Open everything, and learn the geometry and outputs. Collective. */
 tess_status image_set_up(image_run *run);
 
-/** Number of PSFs of an output: of facets one. Local. */
+/** Number of PSFs of an output: of patches one. Local. */
 static inline int image_num_psf(const image_run *run)
 {
-    return run->whole.facets ? run->opts->make_psf : run->job.num_images - run->num_pol;
+    return run->whole.patches ? run->opts->make_psf
+                              : run->job.num_images - run->num_pol;
 }
 
 /** Free what image_set_up and later steps have made, without models that cleaning

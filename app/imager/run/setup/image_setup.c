@@ -235,8 +235,8 @@ static tess_status set_up_source(image_run *run)
         run->source, held, num_held, 0.5 / opts->scale_rad, image_is_double(run),
         tess_costs_threads(&kept, TESS_TRAFFIC_READ, opts->layout.threads),
         run->block_bytes);
-    /* a sample has one weight for all that facets make of its values */
-    if (run->whole.facets) tess_source_share_weights(run->source);
+    /* a sample has one weight for all that patches make of its values */
+    if (run->whole.patches) tess_source_share_weights(run->source);
     run->chan_wanted = tess_alloc_zero(run->info->num_chan, sizeof *run->chan_wanted);
     if (status == TESS_OK && !run->chan_wanted) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && image_subtracts(opts)) status = open_model(run, &model);

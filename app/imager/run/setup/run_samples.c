@@ -209,7 +209,7 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
                         layout->reproducible || opts->checkpoint.folder;
     int64_t here = run->outputs.num == 1 && !run->holds.stay &&
                    !image_subtracts(opts) && !opts->beside.dump_stages && !forced &&
-                   !opts->beside.primary_beam.model && !run->whole.facets &&
+                   !opts->beside.primary_beam.model && !run->whole.patches &&
                    device_read_possible(&run->job, run->source,
                                         run->num_pol * (1 + opts->make_psf));
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
@@ -419,7 +419,7 @@ tess_status image_finish_survey(image_run *run)
     run->job.extent = output_table_union(&run->outputs);
     run->job.num_pol = run->num_pol;
     run->job.num_images = run->num_pol;
-    if (run->opts->make_psf && !run->whole.facets) run->job.num_images += num_weight;
+    if (run->opts->make_psf && !run->whole.patches) run->job.num_images += num_weight;
 cleanup:
     return status;
 }

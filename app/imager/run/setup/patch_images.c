@@ -1,6 +1,6 @@
-/* Joins the images of facets to one image of the run, and shares a model of the run out
- * to the facets. Pixels of facets and of the image lie on other ranks. */
-#include "facet_images.h"
+/* Joins the images of patches to one image of the run, and shares a model of the run
+ * out to the patches. Pixels of patches and of the image lie on other ranks. */
+#include "patch_images.h"
 
 #include <math.h>
 
@@ -53,50 +53,49 @@ static tess_rows part_in_box(const tess_rows *rows, const tess_facet_box *box)
 
 /* ---- pixels and weights ---- */
 
-/* A facet, and this rank's part of its image. */
-typedef struct facet_part {
-    const tess_facets *facets;
-    int64_t facet;
-    tess_rows rows; /* within the image */
-} facet_part;
+/* This rank's part of the image of a patch. */
+typedef struct patch_part {
+    patch_weigher weigher;
+    tess_rows rows; /* within the image of the run */
+} patch_part;
 
 /* Does something with row k of a part, of which weight[num_cols] are the weights. */
-typedef void part_row(const facet_part *part, int64_t k, const double *weight,
+typedef void part_row(const patch_part *part, int64_t k, const double *weight,
                       void *context);
 
 /* Calls a function for all rows of a part. TESS_ERR_ALLOC. Local. */
-static tess_status each_row(const facet_part *part, int threads, part_row *function,
+static tess_status each_row(const patch_part *part, int threads, part_row *function,
                             void *context)
 {
     tess_status status = TESS_OK;
     const tess_rows *rows = &part->rows;
+    const patch_weigher *by = &part->weigher;
     bool complete = true;
 #pragma omp parallel num_threads(threads) reduction(&& : complete)
     {
-        tess_facet_work *work = NULL;
+        void *work = NULL;
         double *weight = tess_alloc(rows->num_cols, sizeof *weight);
-        complete = weight && tess_facet_work_create(part->facets, &work) == TESS_OK;
+        complete = weight && (!by->begin || by->begin(by, &work) == TESS_OK);
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
             if (!complete) continue;
-            tess_facets_weights(part->facets, work, part->facet, rows->row_first + k,
-                                rows->col_first, rows->col_first + rows->num_cols,
-                                weight);
+            by->weigh(by, work, rows->row_first + k, rows->col_first,
+                      rows->col_first + rows->num_cols, weight);
             function(part, k, weight, context);
         }
-        tess_facet_work_destroy(work);
+        if (by->end) by->end(work);
         tess_free(weight);
     }
-    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "weights of a facet");
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "weights of a part of an image");
 cleanup:
     return status;
 }
 
-/* ---- facets to an image ---- */
+/* ---- patches to an image ---- */
 
-/* Where a facet's pixels are added. */
+/* Where a patch's pixels are added. */
 typedef struct join_to {
-    double factor;            /* of the facet's pixels */
+    double factor;            /* of the patch's pixels */
     double root;              /* root of its response */
     const tess_rows *image;   /* of all columns, as are the next ones */
     const tess_rows *root_of; /* gets the root, or has no memory */
@@ -108,7 +107,7 @@ static void add_pixel(const tess_rows *rows, int64_t at, double value)
     tess_rows_set(rows, at, tess_rows_pixel(rows, at) + value);
 }
 
-static void join_row(const facet_part *part, int64_t k, const double *weight,
+static void join_row(const patch_part *part, int64_t k, const double *weight,
                      void *context)
 {
     const join_to *to = context;
@@ -125,16 +124,15 @@ static void join_row(const facet_part *part, int64_t k, const double *weight,
     }
 }
 
-/* Adds the image of a facet. Collective. */
-static tess_status join_facet(const image_run *run, int target,
+/* Adds the image of a patch. Collective. */
+static tess_status join_patch(const image_run *run, int target,
                               const imager_product *product, join_to *to)
 {
     tess_status status = TESS_OK;
-    const tess_facets *facets = &run->whole.facets->facets;
-    const int facet = run->whole.facets->facet[target];
-    const tess_facet_box *box = &facets->facet[facet].box;
-    const tess_rows have = part_of_image(run, &product->rows, box->x0, box->y0);
-    facet_part part = {facets, facet, part_in_box(to->image, box)};
+    const tess_facet_box box = image_patches_box(run->whole.patches, target);
+    const tess_rows have = part_of_image(run, &product->rows, box.x0, box.y0);
+    patch_part part = {image_facets_weigher(run->whole.facets, target, false),
+                       part_in_box(to->image, &box)};
     const double response = product->response, counted = product->counted;
     to->root = response > 0 ? sqrt(response) : (double)NAN;
     to->factor = counted > 0 ? 1 / (counted * to->root) : (double)NAN;
@@ -147,7 +145,7 @@ cleanup:
     return status;
 }
 
-/* Pixels of no facet are not imaged. */
+/* Pixels of no patch are not imaged. */
 static void blank_others(const join_to *to)
 {
     for (int64_t k = 0; k < tess_rows_count(to->covered); ++k) {
@@ -157,7 +155,7 @@ static void blank_others(const join_to *to)
     }
 }
 
-/* Joins the images of all facets of polarisation `pol`. Collective. */
+/* Joins the images of all patches of polarisation `pol`. Collective. */
 static tess_status join(const image_run *run, const imager_product *product, int pol,
                         tess_rows *image, tess_rows *root)
 {
@@ -171,7 +169,7 @@ static tess_status join(const image_run *run, const imager_product *product, int
     if (status == TESS_OK) status = tess_rows_alloc_zero(&covered);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     for (int k = 0; k < num; ++k)
-        TESS_TRY(join_facet(run, k, &product[k * TESS_MAX_IMAGES + pol], &to));
+        TESS_TRY(join_patch(run, k, &product[k * TESS_MAX_IMAGES + pol], &to));
     blank_others(&to);
 cleanup:
     tess_rows_free(&covered);
@@ -182,7 +180,7 @@ cleanup:
 static void tell_uncounted(const image_run *run, const imager_product *product)
 {
     const image_facets *facets = run->whole.facets;
-    for (int k = 0; k < facets->num; ++k) {
+    for (int k = 0; k < facets->patches.num; ++k) {
         const double counted = product[k * TESS_MAX_IMAGES].counted;
         const tess_facet *facet = &facets->facets.facet[facets->facet[k]];
         if (counted < 1 - 1e-9)
@@ -194,23 +192,23 @@ static void tell_uncounted(const image_run *run, const imager_product *product)
 
 /* ---- the PSF ---- */
 
-/* Makes the PSF of one facet that of the image. Collective. */
+/* Makes the PSF of one patch that of the image. Collective. */
 static tess_status make_psf(const image_run *run, visset *set,
                             const imager_stages *stages, imager_product *product,
                             imager_product *psf)
 {
     tess_status status = TESS_OK;
-    const int facet = run->whole.facets->psf_target;
-    const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, facet);
-    imager_product *of_facet = &product[facet * TESS_MAX_IMAGES];
+    const int patch = run->whole.patches->largest;
+    const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, patch);
+    imager_product *of_patch = &product[patch * TESS_MAX_IMAGES];
     const visset_request request = {
-        .of_sources = true, .first_target = facet, .num_targets = 1};
+        .of_sources = true, .first_target = patch, .num_targets = 1};
     TESS_TRY(visset_image(set, &request, stages, product));
-    *psf = *of_facet;
-    psf->rows = rows_of_image(run, of_facet->rows.type);
+    *psf = *of_patch;
+    psf->rows = rows_of_image(run, of_patch->rows.type);
     TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc_zero(&psf->rows)));
     const tess_rows have = part_of_image(
-        run, &of_facet->rows, geom->nx / 2 - own->nx / 2, geom->ny / 2 - own->ny / 2);
+        run, &of_patch->rows, geom->nx / 2 - own->nx / 2, geom->ny / 2 - own->ny / 2);
     TESS_TRY(imager_rows_exchange(run->job.comm, &have, &psf->rows));
 cleanup:
     return status;
@@ -233,9 +231,9 @@ static tess_status make_all(const image_run *run, visset *set,
 {
     tess_status status = TESS_OK;
     const int num = imager_job_num_targets(&run->job);
-    visset_request of_facets = *request;
-    of_facets.psf = false;
-    TESS_TRY(visset_image(set, &of_facets, stages, product));
+    visset_request of_patches = *request;
+    of_patches.psf = false;
+    TESS_TRY(visset_image(set, &of_patches, stages, product));
     if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
     for (int p = 0; p < run->num_pol; ++p) {
         tess_rows none = {0};
@@ -255,38 +253,36 @@ cleanup:
     return status;
 }
 
-tess_status facet_images_make(const image_run *run, visset *set,
+tess_status patch_images_make(const image_run *run, visset *set,
                               const visset_request *request,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response)
 {
     tess_status status = TESS_OK;
     const int num = imager_job_num_targets(&run->job);
-    if (!run->whole.facets) return visset_image(set, request, stages, made);
+    if (!run->whole.patches) return visset_image(set, request, stages, made);
     imager_product *product =
         tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
     TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
-    if (!run->whole.facets->sources) response = NULL;
     TESS_TRY(make_all(run, set, request, stages, product, made, response));
 cleanup:
     free_products(product, num);
     return status;
 }
 
-/* ---- an image to facets ---- */
+/* ---- an image to patches ---- */
 
 /* This rank's rows of a model over the root of its response: in true flux. NaN becomes
  * 0. */
-static tess_status true_model(const image_run *run, const tess_rows *model,
-                              const tess_rows *response, tess_rows *out)
+static tess_status true_model(const tess_rows *model, const tess_rows *response,
+                              tess_rows *out)
 {
     tess_status status = TESS_OK;
     tess_rows view = {0}, root = {0};
     *out = tess_rows_like(model, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_rows_alloc(out));
     TESS_TRY(tess_rows_view(model, &view));
-    if (response && run->whole.facets->sources)
-        TESS_TRY(tess_rows_view(response, &root));
+    if (response) TESS_TRY(tess_rows_view(response, &root));
     for (int64_t k = 0; k < tess_rows_count(out); ++k) {
         const double pixel = tess_rows_pixel(&view, k);
         const double value = root.value ? pixel / tess_rows_pixel(&root, k) : pixel;
@@ -298,7 +294,7 @@ cleanup:
     return status;
 }
 
-static void weigh_row(const facet_part *part, int64_t k, const double *weight,
+static void weigh_row(const patch_part *part, int64_t k, const double *weight,
                       void *context)
 {
     const tess_rows *rows = &part->rows;
@@ -309,20 +305,18 @@ static void weigh_row(const facet_part *part, int64_t k, const double *weight,
     }
 }
 
-/* The part of a model that a facet predicts, on the ranks that predict it: the target
+/* The part of a model that a patch predicts, on the ranks that predict it: the target
  * at work. Collective. */
 static tess_status part_of_model(const image_run *run, int target,
                                  const tess_rows *model, tess_rows *out)
 {
     tess_status status = TESS_OK;
     const imager_job *job = &run->job;
-    const tess_facets *facets = &run->whole.facets->hard;
-    const int facet = run->whole.facets->facet[target];
-    const tess_facet_box *box = &facets->facet[facet].box;
+    const int64_t *first = run->whole.patches->first[target];
     tess_rows own = imager_model_rows(job);
-    facet_part part = {facets, facet, {0}};
+    patch_part part = {image_facets_weigher(run->whole.facets, target, true), {0}};
     TESS_TRY(tess_comm_agree(job->comm, tess_rows_alloc_zero(&own)));
-    part.rows = part_of_image(run, &own, box->x0, box->y0);
+    part.rows = part_of_image(run, &own, first[0], first[1]);
     TESS_TRY(imager_rows_exchange(job->comm, model, &part.rows));
     TESS_TRY(tess_comm_agree(
         job->comm, each_row(&part, run->opts->layout.threads, weigh_row, NULL)));
@@ -333,14 +327,14 @@ cleanup:
     return status;
 }
 
-/* Shares the model out to a facet. Collective. */
-static tess_status set_facet_model(image_run *run, int facet, const tess_rows *model)
+/* Shares the model out to a patch. Collective. */
+static tess_status set_patch_model(image_run *run, int patch, const tess_rows *model)
 {
     tess_status status = TESS_OK;
     tess_rows part[TESS_MAX_POL] = {0};
-    imager_job_aim(&run->job, facet);
+    imager_job_aim(&run->job, patch);
     for (int p = 0; p < run->num_pol; ++p)
-        TESS_TRY(part_of_model(run, facet, &model[p], &part[p]));
+        TESS_TRY(part_of_model(run, patch, &model[p], &part[p]));
     TESS_TRY(imager_model_set(&run->job, part));
 cleanup:
     for (int p = 0; p < run->num_pol; ++p)
@@ -348,18 +342,18 @@ cleanup:
     return status;
 }
 
-tess_status facet_images_set_model(image_run *run, const tess_rows *model,
+tess_status patch_images_set_model(image_run *run, const tess_rows *model,
                                    const imager_product *response)
 {
     tess_status status = TESS_OK;
     tess_rows in_flux[TESS_MAX_POL] = {0};
-    if (!run->whole.facets) return imager_model_set(&run->job, model);
+    if (!run->whole.patches) return imager_model_set(&run->job, model);
     for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
-        status = true_model(run, &model[p], response ? &response[p].rows : NULL,
-                            &in_flux[p]);
+        status =
+            true_model(&model[p], response ? &response[p].rows : NULL, &in_flux[p]);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
-        TESS_TRY(set_facet_model(run, k, in_flux));
+        TESS_TRY(set_patch_model(run, k, in_flux));
 cleanup:
     imager_job_aim(&run->job, 0);
     for (int p = 0; p < run->num_pol; ++p)
