@@ -57,6 +57,8 @@ enum {
     OPT_PRIMARY_BEAM,
     OPT_PBCOR,
     OPT_PB_LIMIT,
+    OPT_MOSAIC,
+    OPT_POINTING_LIMIT,
     OPT_DUMP_STAGES,
     OPT_SCRATCH,
     OPT_PROFILE,
@@ -168,6 +170,15 @@ static const struct argp_option image_options[] = {
      "Also write the images divided by the primary beam: NAME-image-pb.fits ...", 3},
     {"pb-limit", OPT_PB_LIMIT, "LEVEL", 0,
      "Where the primary beam is below this, these images are NaN (default 0.2)", 3},
+    {"mosaic", OPT_MOSAIC, NULL, 0,
+     "Make one image of all pointings, weighted by their primary beams (that of the "
+     "telescope unless --primary-beam names another), around the mean of the pointings "
+     "or --center; images in true flux are written, too: NAME-image-pb.fits ...",
+     3},
+    {"pointing-limit", OPT_POINTING_LIMIT, "LEVEL", 0,
+     "A pointing of a mosaic counts where its primary beam is at least this (default "
+     "0.02)",
+     3},
     {NULL, 0, NULL, 0, "Data larger than memory, and runs longer than a job:", 4},
     {"scratch", OPT_SCRATCH, "DIR", 0,
      "Keep data that do not fit into memory in unnamed files in this folder, on a disk "
@@ -255,6 +266,8 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     tess_cli_default(state, "intervals-out", "1");
     opts->beside.primary_beam.limit = 0.2; /* as pblimit of CASA's tclean */
     tess_cli_default(state, "pb-limit", "0.2");
+    opts->beside.primary_beam.pointing_limit = 0.02;
+    tess_cli_default(state, "pointing-limit", "0.02");
     state->child_inputs[0] = &opts->selection;
     state->child_inputs[1] = state->child_inputs[2] = opts;
     state->child_inputs[3] = &opts->gridding;
@@ -323,6 +336,9 @@ static bool parse_plain(int key, char *arg, tess_image_args *args)
         return true;
     case OPT_PBCOR:
         opts->beside.primary_beam.corrects = true;
+        return true;
+    case OPT_MOSAIC:
+        opts->selection.joins_pointings = true;
         return true;
     case OPT_SCRATCH:
         opts->scratch = arg;
@@ -432,6 +448,10 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_PB_LIMIT:
         status = tess_parse_number(arg, 0, 1, &opts->beside.primary_beam.limit);
+        break;
+    case OPT_POINTING_LIMIT:
+        status = tess_parse_number(arg, 1e-6, 0.9,
+                                   &opts->beside.primary_beam.pointing_limit);
         break;
     case OPT_STOKES:
         status = tess_parse_stokes(arg, opts->pol, &opts->num_pol);
@@ -631,6 +651,8 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = &args->opts;
     TESS_TRY(choose_obs(args));
+    if (opts->selection.joins_pointings && !opts->beside.primary_beam.model)
+        args->opts.beside.primary_beam.model = "auto";
     TESS_TRY(check_output(args));
     if (opts->clean.only_model && opts->output)
         TESS_TRY(tess_imager_take_model_size(comm, &args->opts));

@@ -34,7 +34,7 @@ cleanup:
     return status;
 }
 
-/* Fields that --center rotates together: a reader for each one that has rows. */
+/* Fields that are rotated to one centre: a reader for each one that has rows. */
 static tess_status open_each_field(tess_source *source, const char *path,
                                    const tess_vis_select *select)
 {
@@ -85,7 +85,7 @@ static bool lists_fields(const tess_selection *s)
 static bool takes_all_fields(const tess_selection *s)
 {
     if (s->field) return strcasecmp(s->field, "all") == 0;
-    return s->has_center || s->by.field;
+    return s->has_center || s->joins_pointings || s->by.field;
 }
 
 /* A reader for each field of the list. */
@@ -233,8 +233,52 @@ static void warn_of_pointings(const tess_source *source)
     }
     if (others > 0 && tess_comm_rank(source->comm) == 0)
         tess_log_warn(
-            "several pointings are joined without weights of primary beams; for "
-            "a mosaic, image each alone with --pbcor");
+            "several pointings are joined without weights of primary beams; --mosaic "
+            "joins them with these");
+}
+
+static const double *pointing_of(const tess_source *source, int reader)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[reader]);
+    return meta->field[meta->field_selected].pointing_rad;
+}
+
+/* Whether an earlier reader has the same pointing. */
+static bool is_known_pointing(const tess_source *source, int reader)
+{
+    const double *at = pointing_of(source, reader);
+    for (int k = 0; k < reader; ++k) {
+        const double *other = pointing_of(source, k);
+        if (separation(at[0], at[1], other[0], other[1]) <= SAME_CENTER_RAD)
+            return true;
+    }
+    return false;
+}
+
+/* Takes the mean of the pointings' directions as the centre. */
+static tess_status center_pointings(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    tess_selection *selection = &source->selection;
+    double sum[3] = {0};
+    int count = 0;
+    for (int k = 0; k < source->num_obs; ++k) {
+        const double *at = pointing_of(source, k);
+        if (is_known_pointing(source, k)) continue;
+        ++count;
+        sum[0] += cos(at[1]) * cos(at[0]);
+        sum[1] += cos(at[1]) * sin(at[0]);
+        sum[2] += sin(at[1]);
+    }
+    if (!(hypot(hypot(sum[0], sum[1]), sum[2]) > 0.1 * count))
+        TESS_FAIL(TESS_ERR_INPUT, "the pointings are all over the sky; choose the "
+                                  "image's centre with --center RA,DEC");
+    selection->center_ra_rad = atan2(sum[1], sum[0]);
+    if (selection->center_ra_rad < 0) selection->center_ra_rad += TESS_TWO_PI;
+    selection->center_dec_rad = atan2(sum[2], hypot(sum[0], sum[1]));
+    selection->has_center = true;
+cleanup:
+    return status;
 }
 
 static tess_status find_center(tess_source *source)
@@ -242,6 +286,8 @@ static tess_status find_center(tess_source *source)
     tess_status status = TESS_OK;
     const tess_vis_meta *first = tess_vis_reader_meta(source->reader[0]);
     tess_source_info *info = &source->info;
+    if (source->selection.joins_pointings && !source->selection.has_center)
+        TESS_TRY(center_pointings(source));
     info->ra_rad = first->ra_rad;
     info->dec_rad = first->dec_rad;
     if (source->selection.has_center) {
@@ -258,7 +304,7 @@ static tess_status find_center(tess_source *source)
                       "images' centre with --center RA,DEC",
                       meta->path, apart / TESS_RAD_PER_DEG, first->path);
     }
-    warn_of_pointings(source);
+    if (!source->selection.joins_pointings) warn_of_pointings(source);
 cleanup:
     return status;
 }

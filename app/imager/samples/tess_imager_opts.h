@@ -61,7 +61,9 @@ typedef struct tess_selection {
     double uvw_min_m, uvw_max_m; /**< --minuvw-m, --maxuvw-m; max 0 = none */
     int64_t interval_first, interval_end; /**< --intervals A:B timesteps; end 0 = all */
     tess_time_steps time_steps;           /**< --even-timesteps, --odd-timesteps */
-    bool has_center;                      /**< --center RA,DEC */
+    bool joins_pointings; /**< --mosaic: all fields, and around the mean of their
+                               pointings unless there is a */
+    bool has_center;      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
     tess_shift shift;
     bool positions_only; /**< set by predict: the data column need not be there */
@@ -93,8 +95,8 @@ typedef struct tess_forced {
     int teams;         /**< teams of ranks that make outputs side by side */
     int thread_teams;  /**< teams of a rank's threads that do so */
     int block_planes;  /**< w-planes per brick */
-    int kernel_planes; /**< 1: planes lie as the kernel of u and v needs them, also where
-                            fewer would do, so that backends have the same */
+    int kernel_planes; /**< 1: planes lie as the kernel of u and v needs them, also
+                          where fewer would do, so that backends have the same */
     int plane_window;  /**< w-planes whose sums are held at a time */
     int64_t batch_vis; /**< residuals that are held at a time; -1: all */
     int64_t chunk;     /**< visibilities per chunk of a brick */
@@ -139,6 +141,8 @@ typedef struct tess_beam_correction {
         *model;    /**< --primary-beam, as tess_primary_beam.h lists them; or NULL */
     bool corrects; /**< --pbcor */
     double limit;  /**< --pb-limit, default 0.2 */
+    double pointing_limit; /**< --pointing-limit, default 0.02: of a pointing of a
+                                mosaic */
 } tess_beam_correction;
 
 #endif

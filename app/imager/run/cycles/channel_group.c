@@ -107,6 +107,6 @@ group_channel *channel_group_own(const channel_group *group, int first)
 
 imager_product *channel_group_response(const image_run *run, group_channel *channel)
 {
-    if (!image_has_solutions(run->opts)) return NULL;
+    if (!image_has_response(run->opts)) return NULL;
     return channel->product + image_kinds_place(&run->output.kinds, IMAGE_PRIMARY_BEAM);
 }

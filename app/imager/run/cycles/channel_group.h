@@ -50,10 +50,10 @@ typedef struct channel_group {
     int *order;             /**< [num_with_data] channels with data, in the order of
                                rounds; owned */
     int num_with_data;
-    int at_once;      /**< channels of a round; the last round may have fewer */
-    bool wants_beam;  /**< the images of a channel alone are made for their beam */
+    int at_once;         /**< channels of a round; the last round may have fewer */
+    bool wants_beam;     /**< the images of a channel alone are made for their beam */
     tess_fits_beam beam; /**< that beam; zeros without data */
-    tess_rows **rows; /**< [at_once] rows of a round's channels, for one call */
+    tess_rows **rows;    /**< [at_once] rows of a round's channels, for one call */
 } channel_group;
 
 /** Begin the group of these outputs. TESS_ERR_ALLOC: callers agree on it. Local. */

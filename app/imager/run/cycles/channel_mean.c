@@ -54,7 +54,7 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
     const tess_place *place = imager_rows_place(&run->job);
     for (int k = 0; k < num_images && status == TESS_OK; ++k) {
         mean->product[k].sum_weights = mean->product[k].variance = 0;
-        mean->product[k].effective_vis = 0;
+        mean->product[k].effective_vis = mean->product[k].response = 0;
         mean->product[k].rows = tess_rows_of(run->whole.geom.nx, run->whole.geom.ny,
                                              first, count, TESS_PIXEL_DOUBLE);
         if (run->teams.num == 1) mean->product[k].rows.place = place;
@@ -76,6 +76,7 @@ tess_status channel_mean_add(const image_run *run, const imager_product *product
         mean->product[k].sum_weights += product[k].sum_weights;
         mean->product[k].variance += product[k].variance;
         mean->product[k].effective_vis += product[k].effective_vis;
+        mean->product[k].response += product[k].sum_weights * product[k].response;
     }
 cleanup:
     return status;
@@ -86,9 +87,10 @@ static tess_status finish(imager_product *mean, const image_kinds *kinds, int th
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < image_kinds_all(kinds); ++k) {
-        if (mean[k].sum_weights > 0)
+        if (mean[k].sum_weights > 0) {
             TESS_TRY(tess_rows_scale(&mean[k].rows, 1 / mean[k].sum_weights, threads));
-        else if (!image_kinds_is_model(kinds, k))
+            mean[k].response /= mean[k].sum_weights;
+        } else if (!image_kinds_is_model(kinds, k))
             TESS_TRY(tess_rows_blank(&mean[k].rows));
     }
 cleanup:

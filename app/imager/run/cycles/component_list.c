@@ -118,7 +118,7 @@ static void make_true(const list_maker *maker, tess_clean_list *own)
 {
     const image_run *run = maker->all->run;
     const bool is_log = run->opts->clean.join.spectrum == TESS_CLEAN_LOG_POLYNOMIAL;
-    if (!image_has_solutions(run->opts)) return;
+    if (!image_has_response(run->opts)) return;
     for (int64_t k = 0; k < own->count; ++k) {
         const double root = root_at(maker, own->index[k]);
         for (int t = 0; t < (is_log ? 1 : own->num_terms); ++t)

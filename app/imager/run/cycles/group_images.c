@@ -155,8 +155,8 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         TESS_FAIL(TESS_ERR_RESOURCE,
                   "cleaning channels together cannot take passes over data");
     if (!cleans) TESS_TRY(load_model(run));
-    status = patch_images_make(run, &channel->set, &request, &stages, channel->made,
-                               channel_group_response(run, channel));
+    status = patch_images_make(run, channel->output, &channel->set, &request, &stages,
+                               channel->made, channel_group_response(run, channel));
     if (!alone) visset_leave(&channel->set);
     TESS_TRY(status);
     channel->freq_hz = visset_freq_hz(&channel->set);

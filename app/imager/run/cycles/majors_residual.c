@@ -18,10 +18,11 @@ static tess_status make_residual(const majors *all, group_channel *channel,
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
     if (shares) visset_enter(&channel->set);
-    status = patch_images_set_model(run, model, channel_group_response(run, channel));
+    status = patch_images_set_model(run, channel->output, model,
+                                    channel_group_response(run, channel));
     if (status == TESS_OK)
-        status =
-            patch_images_make(run, &channel->set, &request, &no_stages, made, NULL);
+        status = patch_images_make(run, channel->output, &channel->set, &request,
+                                   &no_stages, made, NULL);
     if (shares) visset_leave(&channel->set);
     TESS_TRY(status);
     for (int p = 0; p < run->num_pol; ++p)

@@ -23,8 +23,8 @@ tess_status mean_sources_note(double weight, double freq_hz, char **text);
 tess_status mean_sources_continue(image_run *run, int64_t interval, int64_t first,
                                   int64_t end, mean_sources *mean);
 
-/** Add the list of an output, if it has data. One rank has it as its `own` list, which a
- *  team of threads may have made. Collective over all ranks. */
+/** Add the list of an output, if it has data. One rank has it as its `own` list, which
+ * a team of threads may have made. Collective over all ranks. */
 tess_status mean_sources_add(image_run *run, const image_source_list *own,
                              int64_t output, mean_sources *mean);
 

@@ -18,6 +18,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
+#include "tess_row_stats.h"
 #include "tess_source_list.h"
 
 /* ---- names ---- */
@@ -373,6 +374,10 @@ tess_status image_files_measure(const image_files *output, int64_t interval,
             all.majors > 0 && image_found_tells_deviation(output, interval, channel, k);
         all.made = 1;
         all.noise_jy = image_expected_noise(output, k, &image[k]);
+        if (output->opts->selection.joins_pointings)
+            all.noise_jy /=
+                sqrt(product[image_kinds_place(&output->kinds, IMAGE_PRIMARY_BEAM) + k]
+                         .response);
         TESS_TRY(image_found_measure(output->comm, &image[k].rows,
                                      output->opts->layout.threads, wants_deviation,
                                      &all));
@@ -436,17 +441,59 @@ cleanup:
     return status;
 }
 
-/* Makes the rows of an image that the primary beam makes of those of a kind: the beam
- * itself, or its square, or an image over the beam, which is NaN where the beam is
- * below the limit; a model is 0 there. TESS_ERR_ALLOC. Local. */
-static tess_status corrected_rows(const image_corrected *corrected,
-                                  const tess_rows *image, const tess_rows *beam,
-                                  double limit, tess_rows *rows)
+/* The value of a pixel that the primary beam makes. `scale`: the noise of the image, or
+ * the largest mean square of a mosaic's beams. */
+static double corrected_value(image_correction by, double value, double power,
+                              double scale)
+{
+    switch (by) {
+    case IMAGE_OVER_BEAM:
+        break;
+    case IMAGE_BEAM:
+        return power;
+    case IMAGE_BEAM_SQUARE:
+        return power * power;
+    case IMAGE_BEAM_WEIGHT:
+        return scale * power * power;
+    case IMAGE_BEAM_NOISE:
+        return scale / power;
+    }
+    return value / power;
+}
+
+/* What corrected_value() scales by. Collective. */
+static tess_status find_scale(const image_files *output, image_correction by,
+                              const imager_product *image, const imager_product *beam,
+                              double *scale)
 {
     tess_status status = TESS_OK;
-    const bool is_beam = corrected->of == IMAGE_PRIMARY_BEAM;
+    tess_row_stats stats;
+    *scale = beam->response;
+    if (by != IMAGE_BEAM_NOISE) return TESS_OK;
+    TESS_TRY(tess_row_stats_measure(output->comm, &image->rows,
+                                    output->opts->layout.threads, true, &stats));
+    *scale = stats.noise;
+cleanup:
+    return status;
+}
+
+/* The response of facets is not cut, and neither are weights of mosaics. */
+static double beam_limit(const tess_image_opts *opts, image_correction by)
+{
+    const tess_beam_correction *beam = &opts->beside.primary_beam;
+    return beam->model && by != IMAGE_BEAM_WEIGHT ? beam->limit : 0;
+}
+
+/* Makes the rows of an image that the primary beam makes of those of a kind, which is
+ * NaN where the beam is below the limit; a model is 0 there. TESS_ERR_ALLOC. Local. */
+static tess_status corrected_rows(const tess_image_opts *opts,
+                                  const image_corrected *corrected,
+                                  const tess_rows *image, const tess_rows *beam,
+                                  double scale, tess_rows *rows)
+{
+    tess_status status = TESS_OK;
     const double blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN;
-    const bool is_weight = strncmp(corrected->name, "weight", 6) == 0;
+    const double limit = beam_limit(opts, corrected->by);
     tess_rows of = {0}, by = {0};
     *rows = tess_rows_like(image, TESS_PIXEL_DOUBLE);
     TESS_TRY(tess_rows_alloc(rows));
@@ -454,21 +501,14 @@ static tess_status corrected_rows(const image_corrected *corrected,
     TESS_TRY(tess_rows_view(beam, &by));
     for (int64_t k = 0; k < tess_rows_count(rows); ++k) {
         const double power = tess_rows_pixel(&by, k), value = tess_rows_pixel(&of, k);
-        ((double *)rows->value)[k] = !(power >= limit) ? blank
-                                     : is_weight       ? power * power
-                                     : is_beam         ? power
-                                                       : value / power;
+        ((double *)rows->value)[k] =
+            power >= limit ? corrected_value(corrected->by, value, power, scale)
+                           : blank;
     }
 cleanup:
     tess_rows_free(&of);
     tess_rows_free(&by);
     return status;
-}
-
-/* The response of facets is not cut. */
-static double beam_limit(const tess_image_opts *opts)
-{
-    return opts->beside.primary_beam.model ? opts->beside.primary_beam.limit : 0;
 }
 
 /* Writes what the primary beam makes of one kind's images. Collective. */
@@ -481,6 +521,7 @@ static tess_status write_corrected_kind(const image_files *output,
 {
     tess_status status = TESS_OK;
     char name[8];
+    double scale;
     tess_rows rows = {0};
     const image_kinds *kinds = &output->kinds;
     const imager_product *image = product + image_kinds_place(kinds, corrected->of);
@@ -492,8 +533,9 @@ static tess_status write_corrected_kind(const image_files *output,
             image_meta_of_kind(output, corrected->of, k, &image[k], shared, &found[k]);
         tess_pol_name(&output->pol[k], name);
         to->meta = &meta;
-        status = corrected_rows(corrected, &image[k].rows, &beam[k].rows,
-                                beam_limit(output->opts), &rows);
+        TESS_TRY(find_scale(output, corrected->by, &image[k], &beam[k], &scale));
+        status = corrected_rows(output->opts, corrected, &image[k].rows, &beam[k].rows,
+                                scale, &rows);
         TESS_TRY(tess_comm_agree(output->comm, status));
         /* as models, they have no preview */
         status = write_image(output, IMAGE_MODEL, k, &rows, to, held);

@@ -16,7 +16,7 @@ typedef enum image_kind {
     IMAGE_RESTORED,       /**< model ∗ beam + residual */
     IMAGE_MASK,           /**< of --auto-multithresh: 1 where components could be */
     IMAGE_PRIMARY_BEAM,   /**< of the antennas, not cut; of facets with solutions the
-                               root of their response */
+                               root of their response, of a mosaic its beam */
     NUM_IMAGE_KINDS
 } image_kind;
 
@@ -51,11 +51,18 @@ static inline bool image_writes_columns(const tess_image_opts *opts)
     return opts->clean.update_model || opts->beside.weights;
 }
 
-/** Whether images are also made in true flux: facets have gains. */
+/** Whether facets have gains. */
 static inline bool image_has_solutions(const tess_image_opts *opts)
 {
     return opts->gridding.facets.regions &&
            tess_facet_choice_has_gains(&opts->gridding.facets);
+}
+
+/** Whether images are joined of patches with responses, and also made in true flux: of
+ * facets with gains, or of pointings. */
+static inline bool image_has_response(const tess_image_opts *opts)
+{
+    return image_has_solutions(opts) || opts->selection.joins_pointings;
 }
 
 /** Kinds that a run with these options makes. */

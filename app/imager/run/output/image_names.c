@@ -167,20 +167,29 @@ int image_corrected_list(const tess_image_opts *opts,
                          image_corrected list[IMAGE_MOST_CORRECTED])
 {
     const tess_beam_correction *beam = &opts->beside.primary_beam;
+    const bool is_mosaic = opts->selection.joins_pointings;
+    const bool is_cleaned = image_is_cleaned(opts);
+    const image_kind noisy = is_cleaned ? IMAGE_RESIDUAL : IMAGE_DIRTY;
     int count = 0;
-    if (!beam->model && !image_has_solutions(opts)) return 0;
-    list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "pb"};
-    list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb"};
-    if (!beam->corrects && !image_has_solutions(opts)) return count;
-    if (!image_is_cleaned(opts)) {
+    if (!beam->model && !image_has_response(opts)) return 0;
+    list[count++] = (image_corrected){IMAGE_PRIMARY_BEAM, "pb", IMAGE_BEAM};
+    list[count++] =
+        is_mosaic
+            ? (image_corrected){IMAGE_PRIMARY_BEAM, "weight", IMAGE_BEAM_WEIGHT}
+            : (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb", IMAGE_BEAM_SQUARE};
+    if (is_mosaic && (is_cleaned || !opts->no_dirty))
+        list[count++] = (image_corrected){noisy, "noise", IMAGE_BEAM_NOISE};
+    if (!beam->corrects && !image_has_response(opts)) return count;
+    if (!is_cleaned) {
         if (opts->no_dirty) return count;
         list[count++] = (image_corrected){
-            IMAGE_DIRTY, opts->beside.as_wsclean ? "image-pb" : "dirty-pb"};
+            IMAGE_DIRTY, opts->beside.as_wsclean ? "image-pb" : "dirty-pb",
+            IMAGE_OVER_BEAM};
         return count;
     }
-    list[count++] = (image_corrected){IMAGE_MODEL, "model-pb"};
-    list[count++] = (image_corrected){IMAGE_RESIDUAL, "residual-pb"};
-    list[count++] = (image_corrected){IMAGE_RESTORED, "image-pb"};
+    list[count++] = (image_corrected){IMAGE_MODEL, "model-pb", IMAGE_OVER_BEAM};
+    list[count++] = (image_corrected){IMAGE_RESIDUAL, "residual-pb", IMAGE_OVER_BEAM};
+    list[count++] = (image_corrected){IMAGE_RESTORED, "image-pb", IMAGE_OVER_BEAM};
     return count;
 }
 
@@ -190,7 +199,8 @@ int image_cube_list(const tess_image_opts *opts, const image_kinds *kinds,
     int count = 0;
     for (image_kind kind = 0; kind < IMAGE_PRIMARY_BEAM; ++kind)
         if (kinds->num[kind] > 0)
-            list[count++] = (image_corrected){kind, image_kind_name(kind)};
+            list[count++] =
+                (image_corrected){kind, image_kind_name(kind), IMAGE_OVER_BEAM};
     return count + image_corrected_list(opts, list + count);
 }
 

@@ -45,13 +45,23 @@ char *image_sources_name(const image_files *output, int64_t interval, int64_t ch
 bool image_has_horizon_mask(const tess_image_opts *opts);
 char *image_horizon_name(const tess_image_opts *opts);
 
+/** What the primary beam makes of an image. */
+typedef enum image_correction {
+    IMAGE_OVER_BEAM,
+    IMAGE_BEAM,        /**< the beam itself */
+    IMAGE_BEAM_SQUARE, /**< its square */
+    IMAGE_BEAM_WEIGHT, /**< of a mosaic, the mean square of its beams; it is not cut */
+    IMAGE_BEAM_NOISE   /**< 1.4826 MAD of the image over the beam */
+} image_correction;
+
 /** An image that is made of those of a kind by the primary beam. */
 typedef struct image_corrected {
     image_kind of;
     const char *name; /**< "image-pb": the kind in names of files */
+    image_correction by;
 } image_corrected;
 
-enum { IMAGE_MOST_CORRECTED = 5 };
+enum { IMAGE_MOST_CORRECTED = 6 };
 
 /** List these images of an output; returns their number. Each is made for each
  * polarisation. Local. */

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "sample_sets.h"
+#include "source_origins.h"
 #include "tess_const.h"
 #include "tess_geom.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_primary_beam.h"
+#include "tess_select.h"
 
 /* Pointings that are the same: a hundredth of the narrowest beam there is. */
 static const double SAME_POINTING_RAD = 1e-6;
@@ -24,72 +26,111 @@ static const tess_vis_field *field_of(const image_run *run, int reader)
 
 /* ---- opening ---- */
 
-/* All observations have one pointing centre. */
-static tess_status find_pointing(const image_run *run, image_primary_beam *to)
+static bool same_direction(const double a[2], const double b[2])
+{
+    double between[3][3];
+    tess_rotation_between(a[0], a[1], b[0], b[1], between);
+    return hypot(between[0][2], between[1][2]) <= SAME_POINTING_RAD &&
+           between[2][2] > 0;
+}
+
+/* The pointing of a field, which is added if it is new. */
+static int pointing_of(const image_run *run, const tess_vis_field *field,
+                       image_primary_beam *to)
+{
+    int k = 0;
+    while (k < to->num_pointings &&
+           !same_direction(to->pointing[k].direction_rad, field->pointing_rad))
+        ++k;
+    if (k < to->num_pointings) return k;
+    image_pointing *pointing = &to->pointing[to->num_pointings++];
+    pointing->name = field->name;
+    memcpy(pointing->direction_rad, field->pointing_rad, sizeof field->pointing_rad);
+    tess_rotation_between(run->info->ra_rad, run->info->dec_rad, field->pointing_rad[0],
+                          field->pointing_rad[1], pointing->rotation);
+    return k;
+}
+
+/* Finds the pointing of each reader. Images that are no mosaic have one. */
+static tess_status find_pointings(const image_run *run, image_primary_beam *to)
 {
     tess_status status = TESS_OK;
-    const double *first = field_of(run, 0)->pointing_rad;
-    for (int k = 1; k < tess_source_num_readers(run->source); ++k) {
-        double between[3][3];
-        const double *other = field_of(run, k)->pointing_rad;
-        tess_rotation_between(first[0], first[1], other[0], other[1], between);
-        if (hypot(between[0][2], between[1][2]) > SAME_POINTING_RAD ||
-            between[2][2] < 0)
+    const int num = tess_source_num_readers(run->source);
+    to->pointing = tess_alloc_zero(num, sizeof *to->pointing);
+    to->of_reader = tess_alloc(num, sizeof *to->of_reader);
+    if (!to->pointing || !to->of_reader) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    for (int k = 0; k < num; ++k) {
+        to->of_reader[k] = pointing_of(run, field_of(run, k), to);
+        if (to->num_pointings > 1 && !run->opts->selection.joins_pointings)
             TESS_FAIL(TESS_ERR_INPUT,
-                      "--primary-beam: field %s points elsewhere than field %s; image "
-                      "each alone (--field), and join the corrected images by weight",
+                      "--primary-beam: field %s points elsewhere than field %s; join "
+                      "them with --mosaic, or image each alone (--field)",
                       field_of(run, k)->name, field_of(run, 0)->name);
     }
-    memcpy(to->pointing_rad, first, sizeof to->pointing_rad);
-    tess_rotation_between(run->info->ra_rad, run->info->dec_rad, first[0], first[1],
-                          to->rotation);
     tess_vis_site(run->info->meta, to->site_m);
+cleanup:
+    return status;
+}
+
+/* Finds the pointing of each field that samples come from. */
+static tess_status find_fields(const image_run *run, image_primary_beam *to)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(tess_source_keep_origins(run->source, 0));
+    const tess_origins *origins = tess_source_samples(run->source).origins;
+    to->of_field = tess_alloc(origins->num_fields, sizeof *to->of_field);
+    if (!to->of_field) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    for (int32_t k = 0; k < origins->num_fields; ++k)
+        to->of_field[k] = pointing_of(run, tess_source_field(run->source, k), to);
+cleanup:
+    return status;
+}
+
+/* Local. */
+static tess_status find_all(const image_run *run, image_primary_beam *to)
+{
+    tess_status status = TESS_OK;
+    const bool is_mosaic = run->opts->selection.joins_pointings;
+    TESS_TRY(find_pointings(run, to));
+    if (is_mosaic) TESS_TRY(find_fields(run, to));
+    to->num_sums = is_mosaic ? to->num_pointings : TESS_MAX_POL;
+    to->weight =
+        tess_alloc_zero(to->num_sums * run->info->num_chan, sizeof *to->weight);
+    if (!to->weight) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
 cleanup:
     return status;
 }
 
 static void tell(const image_run *run, const image_primary_beam *beam)
 {
-    tess_log_info("primary beam: %s, pointing at %.6f %+.6f deg%s; cut at %g",
-                  tess_primary_beam_name(beam->beam),
-                  beam->pointing_rad[0] / TESS_RAD_PER_DEG,
-                  beam->pointing_rad[1] / TESS_RAD_PER_DEG,
-                  beam->time_mjd_s ? ", turning with the parallactic angle" : "",
-                  run->opts->beside.primary_beam.limit);
+    const double *at = beam->pointing[0].direction_rad;
+    const char *turns = tess_primary_beam_turns(beam->beam)
+                            ? ", turning with the parallactic angle"
+                            : "";
+    if (run->opts->selection.joins_pointings)
+        tess_log_info("primary beam: %s, of %d pointings%s; cut at %g",
+                      tess_primary_beam_name(beam->beam), beam->num_pointings, turns,
+                      run->opts->beside.primary_beam.limit);
+    else
+        tess_log_info("primary beam: %s, pointing at %.6f %+.6f deg%s; cut at %g",
+                      tess_primary_beam_name(beam->beam), at[0] / TESS_RAD_PER_DEG,
+                      at[1] / TESS_RAD_PER_DEG, turns,
+                      run->opts->beside.primary_beam.limit);
 }
 
-/* Collective. */
-static tess_status open_beam(const image_run *run, image_primary_beam *to)
+tess_status image_primary_beam_find(image_run *run)
 {
     tess_status status = TESS_OK;
-    double unused;
     const tess_primary_beam_request request = {.model =
                                                    run->opts->beside.primary_beam.model,
                                                .telescope = run->info->meta->telescope,
                                                .num_chan = run->info->num_chan,
                                                .freq_hz = run->info->freq_hz};
-    to->weight =
-        tess_alloc_zero(TESS_MAX_POL * run->info->num_chan, sizeof *to->weight);
-    TESS_TRY(tess_comm_agree(run->comm, to->weight ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_primary_beam_open(run->comm, &request, &to->beam));
-    TESS_TRY(tess_comm_agree(run->comm, find_pointing(run, to)));
-    if (!tess_primary_beam_turns(to->beam)) return TESS_OK;
-    TESS_TRY(tess_source_times(run->source, &to->time_mjd_s, &to->num_times));
-    /* any time shows whether angles can be found; it is that of the last integration */
-    status = tess_parallactic_angle(to->pointing_rad[0], to->pointing_rad[1],
-                                    to->site_m, run->info->time_end, &unused);
-    TESS_TRY(tess_comm_agree(run->comm, status));
-cleanup:
-    return status;
-}
-
-tess_status image_primary_beam_open(image_run *run)
-{
-    tess_status status = TESS_OK;
-    if (!run->opts->beside.primary_beam.model) return TESS_OK;
+    if (!request.model || run->output.primary_beam) return TESS_OK;
     image_primary_beam *beam = tess_alloc_zero(1, sizeof *beam);
     TESS_TRY(tess_comm_agree(run->comm, beam ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(open_beam(run, beam));
+    TESS_TRY(tess_primary_beam_open(run->comm, &request, &beam->beam));
+    TESS_TRY(tess_comm_agree(run->comm, find_all(run, beam)));
     tell(run, beam);
     run->output.primary_beam = run->means.primary_beam = beam;
     beam = NULL;
@@ -98,11 +139,82 @@ cleanup:
     return status;
 }
 
+/* Times that are no further apart are those of one integration [s]. */
+static const double SAME_TIME_S = 1e-3;
+
+/* Adds the times of the integrations of a reader. Collective. */
+static tess_status add_times(const image_run *run, int reader, image_pointing *to)
+{
+    tess_status status = TESS_OK;
+    double *times = NULL;
+    int64_t count = 0, capacity = to->num_times;
+    tess_source_choose_reader(run->source, reader);
+    status = tess_source_times(run->source, &times, &count);
+    tess_source_choose_reader(run->source, -1);
+    TESS_TRY(status);
+    if (tess_grow((void **)&to->time_mjd_s, &capacity, to->num_times + count,
+                  sizeof *to->time_mjd_s))
+        status = TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    memcpy(to->time_mjd_s + to->num_times, times, (size_t)count * sizeof *times);
+    to->num_times =
+        tess_select_distinct(to->time_mjd_s, to->num_times + count, SAME_TIME_S);
+cleanup:
+    tess_free(times);
+    return status;
+}
+
+/* Reads the times of the integrations of a pointing. Collective. */
+static tess_status read_times(const image_run *run, const image_primary_beam *beam,
+                              int which, image_pointing *to)
+{
+    tess_status status = TESS_OK;
+    if (beam->num_pointings == 1)
+        return tess_source_times(run->source, &to->time_mjd_s, &to->num_times);
+    for (int k = 0; k < tess_source_num_readers(run->source); ++k)
+        if (beam->of_reader[k] == which) TESS_TRY(add_times(run, k, to));
+cleanup:
+    return status;
+}
+
+/* Reads the times of the integrations of all pointings. Collective. */
+static tess_status find_times(const image_run *run, image_primary_beam *beam)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < beam->num_pointings; ++k) {
+        image_pointing *pointing = &beam->pointing[k];
+        TESS_TRY(read_times(run, beam, k, pointing));
+        /* any time shows whether angles can be found; it is that of the last
+         * integration */
+        double unused;
+        status = tess_parallactic_angle(pointing->direction_rad[0],
+                                        pointing->direction_rad[1], beam->site_m,
+                                        run->info->time_end, &unused);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+    }
+cleanup:
+    return status;
+}
+
+tess_status image_primary_beam_open(image_run *run)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(image_primary_beam_find(run));
+    image_primary_beam *beam = run->output.primary_beam;
+    if (beam && tess_primary_beam_turns(beam->beam)) TESS_TRY(find_times(run, beam));
+cleanup:
+    return status;
+}
+
 void image_primary_beam_free(image_primary_beam *beam)
 {
     if (!beam) return;
     tess_primary_beam_close(beam->beam);
-    tess_free(beam->time_mjd_s);
+    for (int k = 0; beam->pointing && k < beam->num_pointings; ++k)
+        tess_free(beam->pointing[k].time_mjd_s);
+    tess_free(beam->pointing);
+    tess_free(beam->of_reader);
+    tess_free(beam->of_field);
     tess_free(beam->weight);
     tess_free(beam);
 }
@@ -128,17 +240,25 @@ static double units_of_weight(const image_run *run, const sample_sets *data)
     return largest > 0 ? LARGEST_UNITS / largest : 0;
 }
 
-static void add_weights(const tess_samples *samples, double units, int64_t num_chan,
-                        int64_t *sum)
+/* Adds the weights of rows to sum[num_sums][num_chan]. */
+static void add_weights(const image_primary_beam *beam, const tess_samples *samples,
+                        double units, int64_t num_chan, int64_t *sum)
 {
-    for (int64_t row = 0; row < samples->num_rows; ++row)
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        int64_t *to = sum;
+        if (beam->of_field) {
+            const int32_t number = samples->origin[row];
+            to += num_chan *
+                  beam->of_field[tess_origin_of(samples->origins, number).field];
+        }
         for (int32_t c = 0; c < samples->num_chan[row]; ++c)
             for (int k = 0; k < samples->num_weight; ++k) {
                 const int64_t at =
                     (samples->vis_first[row] + c) * samples->num_weight + k;
-                sum[k * num_chan + samples->chan_base[row] + c] +=
+                to[k * num_chan + samples->chan_base[row] + c] +=
                     (int64_t)(units * tess_samples_weight(samples, at) + 0.5);
             }
+    }
 }
 
 tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets *data)
@@ -148,20 +268,20 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
     const int64_t num_chan = run->info->num_chan;
     const double units = units_of_weight(run, data);
     if (!beam) return TESS_OK;
-    int64_t *sum = tess_alloc_zero(TESS_MAX_POL * num_chan, sizeof *sum);
+    const int64_t num = beam->num_sums * num_chan;
+    int64_t *sum = tess_alloc_zero(num, sizeof *sum);
     TESS_TRY(tess_comm_agree(run->comm, sum ? TESS_OK : TESS_ERR_ALLOC));
     for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = sample_sets_get(data, k, &samples);
-        if (status == TESS_OK) add_weights(samples, units, num_chan, sum);
+        if (status == TESS_OK) add_weights(beam, samples, units, num_chan, sum);
     }
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(
-        tess_comm_allreduce_i64(run->comm, sum, TESS_MAX_POL * num_chan, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, sum, num, TESS_SUM));
     beam->num_weight =
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     for (int64_t c = 0; c < num_chan; ++c)
-        for (int k = 0; k < TESS_MAX_POL; ++k)
+        for (int k = 0; k < beam->num_sums; ++k)
             if (is_of(run, c, output))
                 beam->weight[k * num_chan + c] = sum[k * num_chan + c];
 cleanup:
@@ -173,7 +293,7 @@ cleanup:
 
 /* Sine of the largest distance of a pixel from the pointing centre: that of a corner,
  * or 1 where one is beyond the horizon. */
-static double reach_of(const image_run *run, const image_primary_beam *beam)
+static double reach_of(const image_run *run, const image_pointing *pointing)
 {
     const tess_image_opts *opts = run->opts;
     double reach = 0;
@@ -186,8 +306,8 @@ static double reach_of(const image_run *run, const image_primary_beam *beam)
         if (!(n2 > 0)) return 1;
         double at[3];
         for (int i = 0; i < 3; ++i)
-            at[i] = beam->rotation[i][0] * l + beam->rotation[i][1] * m +
-                    beam->rotation[i][2] * sqrt(n2);
+            at[i] = pointing->rotation[i][0] * l + pointing->rotation[i][1] * m +
+                    pointing->rotation[i][2] * sqrt(n2);
         if (!(at[2] > 0)) return 1;
         reach = fmax(reach, hypot(at[0], at[1]));
     }
@@ -195,42 +315,47 @@ static double reach_of(const image_run *run, const image_primary_beam *beam)
 }
 
 /* Parallactic angles of the integrations of an interval. Local. */
-static tess_status find_angles(const image_run *run, const image_primary_beam *beam,
-                               int64_t interval, double *angle_rad, int64_t *num)
+static tess_status find_angles(const image_run *run, int which, int64_t interval,
+                               double *angle_rad, int64_t *num)
 {
     tess_status status = TESS_OK;
+    const image_primary_beam *beam = run->output.primary_beam;
+    const image_pointing *pointing = &beam->pointing[which];
     const double *begin = run->outputs.interval_begin + interval;
-    for (int64_t k = 0; k < beam->num_times; ++k) {
-        const double time = beam->time_mjd_s[k];
+    for (int64_t k = 0; k < pointing->num_times; ++k) {
+        const double time = pointing->time_mjd_s[k];
         if (!(time >= begin[0] && time < begin[1])) continue;
-        TESS_TRY(tess_parallactic_angle(beam->pointing_rad[0], beam->pointing_rad[1],
-                                        beam->site_m, time, &angle_rad[*num]));
+        TESS_TRY(tess_parallactic_angle(pointing->direction_rad[0],
+                                        pointing->direction_rad[1], beam->site_m, time,
+                                        &angle_rad[*num]));
         ++*num;
     }
 cleanup:
     return status;
 }
 
-/* The mean beam of an output for one set of weights; NULL where all are 0. Local. */
-static tess_status make_mean(const image_run *run, const image_primary_beam *beam,
-                             int64_t output, int set, tess_beam_mean **mean)
+tess_status image_primary_beam_mean(const image_run *run, int64_t output, int sum,
+                                    int pointing, tess_beam_mean **mean)
 {
     tess_status status = TESS_OK;
-    const int64_t num_chan = run->info->num_chan, *sum = beam->weight + set * num_chan;
+    const image_primary_beam *beam = run->output.primary_beam;
+    const image_pointing *at = &beam->pointing[pointing];
+    const int64_t num_chan = run->info->num_chan;
+    const int64_t *sums = beam->weight + sum * num_chan;
     double *weight = tess_alloc_zero(num_chan, sizeof *weight);
-    double *angle_rad = tess_alloc_zero(beam->num_times, sizeof *angle_rad), all = 0;
+    double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad), all = 0;
     tess_beam_mean_of of = {.num_chan = num_chan,
                             .freq_hz = run->info->freq_hz,
                             .weight = weight,
                             .angle_rad = angle_rad,
-                            .reach = reach_of(run, beam),
+                            .reach = reach_of(run, at),
                             .threads = run->opts->layout.threads};
     if (!weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < num_chan; ++c)
-        if (is_of(run, c, output)) all += weight[c] = (double)sum[c];
-    TESS_TRY(find_angles(run, beam, output / run->outputs.num_channels, angle_rad,
+        if (is_of(run, c, output)) all += weight[c] = (double)sums[c];
+    TESS_TRY(find_angles(run, pointing, output / run->outputs.num_channels, angle_rad,
                          &of.num_angles));
-    if (all > 0 && (of.num_angles > 0 || !beam->time_mjd_s))
+    if (all > 0 && (of.num_angles > 0 || !at->time_mjd_s))
         TESS_TRY(tess_beam_mean_create(beam->beam, &of, mean));
 cleanup:
     tess_free(weight);
@@ -238,15 +363,15 @@ cleanup:
     return status;
 }
 
-static double power_at(const image_primary_beam *beam, const tess_beam_mean *mean,
-                       double l, double m)
+double image_pointing_power(const image_pointing *pointing, const tess_beam_mean *mean,
+                            double l, double m)
 {
     double at[3];
     const double n2 = 1 - l * l - m * m;
     if (!(n2 >= 0)) return (double)NAN;
     for (int i = 0; i < 3; ++i)
-        at[i] = beam->rotation[i][0] * l + beam->rotation[i][1] * m +
-                beam->rotation[i][2] * sqrt(n2);
+        at[i] = pointing->rotation[i][0] * l + pointing->rotation[i][1] * m +
+                pointing->rotation[i][2] * sqrt(n2);
     return at[2] > 0 ? tess_beam_mean_power(mean, at[0], at[1]) : 0;
 }
 
@@ -254,6 +379,7 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
                       const tess_rows *rows)
 {
     const tess_image_opts *opts = run->opts;
+    const image_pointing *pointing = run->output.primary_beam->pointing;
 #pragma omp parallel for schedule(static) num_threads(opts->layout.threads)
     for (int64_t row = 0; row < rows->num_rows; ++row)
         for (int64_t i = 0; i < rows->num_cols; ++i) {
@@ -263,7 +389,7 @@ static void fill_rows(const image_run *run, const tess_beam_mean *mean,
                 (double)(rows->row_first + row - opts->ny / 2) * opts->scale_rad;
             const double l = run->info->turn[0] - x, m = run->info->turn[1] + y;
             tess_rows_set(rows, row * rows->num_cols + i,
-                          power_at(run->output.primary_beam, mean, l, m));
+                          image_pointing_power(pointing, mean, l, m));
         }
 }
 
@@ -273,7 +399,8 @@ tess_status image_primary_beam_rows(const image_run *run, int64_t output, int po
     tess_status status = TESS_OK;
     const image_primary_beam *beam = run->output.primary_beam;
     tess_beam_mean *mean = NULL;
-    TESS_TRY(make_mean(run, beam, output, beam->num_weight > 1 ? pol : 0, &mean));
+    TESS_TRY(
+        image_primary_beam_mean(run, output, beam->num_weight > 1 ? pol : 0, 0, &mean));
     TESS_TRY(tess_rows_alloc(rows));
     if (mean)
         fill_rows(run, mean, rows);
@@ -296,7 +423,7 @@ static tess_status make_all(const image_run *run, int64_t output, const tess_row
         if (is_own) {
             tess_beam_mean_destroy(mean);
             mean = NULL;
-            TESS_TRY(make_mean(run, beam, output, k, &mean));
+            TESS_TRY(image_primary_beam_mean(run, output, k, 0, &mean));
         }
         to[k].rows = tess_rows_like(like, TESS_PIXEL_DOUBLE);
         TESS_TRY(tess_rows_alloc(&to[k].rows));
@@ -327,7 +454,8 @@ tess_status image_primary_beam_make(image_run *run, int64_t output,
     const imager_product *like = product + image_kinds_place(kinds, any);
     imager_product *to = product + image_kinds_place(kinds, IMAGE_PRIMARY_BEAM);
     double mark = tess_time_now();
-    if (!run->output.primary_beam || run->outputs.extent[output].num_vis == 0)
+    if (!run->output.primary_beam || run->whole.mosaic ||
+        run->outputs.extent[output].num_vis == 0)
         return TESS_OK;
     status = make_all(run, output, &like->rows, to);
     TESS_TRY(tess_comm_agree(run->comm, status));

@@ -8,32 +8,58 @@
 
 struct tess_primary_beam;
 
+struct tess_beam_mean;
+
+/** A direction that antennas point to. */
+typedef struct image_pointing {
+    const char *name; /**< of the first field that is observed so; borrowed */
+    double direction_rad[2];
+    double rotation[3][3]; /**< of direction cosines from the images' centre to here */
+    double *time_mjd_s; /**< [num_times] integrations; NULL: the beam does not turn */
+    int64_t num_times;
+} image_pointing;
+
 /** What the primary beams of a run's images have in common. */
 typedef struct image_primary_beam {
     struct tess_primary_beam *beam;
-    double pointing_rad[2];
-    double rotation[3][3]; /**< rotation of direction cosines from the images' centre to
-                              the pointing centre */
+    image_pointing *pointing; /**< [num_pointings]; one, unless --mosaic joins them */
+    int num_pointings;
+    int *of_reader; /**< the pointing of each reader of the source */
+    int *of_field;  /**< of a mosaic: that of each field of the samples' origins */
     double site_m[3];
-    double *time_mjd_s; /**< [num_times] integrations; NULL: the beam does not turn */
-    int64_t num_times;
     int num_weight;  /**< number of weights of a sample: 1, or one for each polarisation
                       */
-    int64_t *weight; /**< [TESS_MAX_POL][num_chan] sums of imaging weights, in a common
+    int num_sums;    /**< a pointing of a mosaic has one, or else a polarisation */
+    int64_t *weight; /**< [num_sums][num_chan] sums of imaging weights, in a common
                         unit; 0 for channels that have not been weighed */
 } image_primary_beam;
 
-/** Open the beam that the options ask for, if any. TESS_ERR_INPUT for several
- * pointings, and as tess_primary_beam_open(). Collective. */
+/** Open the beam that the options ask for and find the pointings, once for a run; of a
+ * mosaic, samples keep their origins. TESS_ERR_INPUT for several pointings that are not
+ * joined, and as tess_primary_beam_open(). Collective. */
+tess_status image_primary_beam_find(image_run *run);
+
+/** Do the same, and read the times at which beams turn. Errors as above. Collective. */
 tess_status image_primary_beam_open(image_run *run);
 
 /** Sum the imaging weights of each channel of an output, whose samples are weighted or
  * will be when they are read. Collective. */
 tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets *data);
 
+/** Make the mean beam of an output over channels, by one of the sums of weights, and
+ * over the integrations of its interval at a pointing; NULL where it has no weights.
+ * TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
+tess_status image_primary_beam_mean(const image_run *run, int64_t output, int sum,
+                                    int pointing, struct tess_beam_mean **mean);
+
+/** The power at direction cosines from the images' centre; NaN beyond the horizon.
+ * Local. */
+double image_pointing_power(const image_pointing *pointing,
+                            const struct tess_beam_mean *mean, double l, double m);
+
 /** Add the beam to the products of an output, if there is one and the output has data:
- * the mean over channels, by weight, and over the integrations of its interval.
- * Collective.
+ * the mean over channels, by weight, and over the integrations of its interval. That of
+ * a mosaic is made with its images. Collective.
  */
 tess_status image_primary_beam_make(image_run *run, int64_t output,
                                     imager_product *product);

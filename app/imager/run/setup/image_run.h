@@ -26,8 +26,7 @@ typedef enum data_mode {
     DATA_CACHED,     /* all samples of this rank's slice are kept */
     DATA_PER_OUTPUT, /* the samples of as many outputs as fit, one or more; data are
                         read again for the next ones */
-    DATA_STREAMED /* samples are read block by block, in several passes for each output
-                   */
+    DATA_STREAMED    /* samples are read block by block, in several passes */
 } data_mode;
 
 /* How long samples are held. */
@@ -39,8 +38,7 @@ typedef struct image_holding {
 
 /* Bytes of a row beside its samples: uvw, channels, place, time. */
 #define IMAGE_ROW_BYTES 48.0
-/* Share of a rank's memory that prepared samples may take before data are read again.
- */
+/* Share of a rank's memory that samples may take before data are read again. */
 #define IMAGE_CACHE_SHARE 0.45
 
 /* Densities that were made before the output that they serve. */
@@ -57,12 +55,12 @@ typedef struct image_less {
     imager_predictor predictor;
 } image_less;
 
-/* Images as wholes: their pixels, and the patches that they are made of, of which each
- * is a target of the job; NULL: an image is one target. */
+/* Images as wholes, and their patches: those of facets, of a mosaic, or NULL. */
 typedef struct image_whole {
     tess_geom geom;
-    const struct image_patches *patches; /* those of */
-    struct image_facets *facets;         /* these; owned */
+    const struct image_patches *patches;
+    struct image_facets *facets;
+    struct image_mosaic *mosaic;
 } image_whole;
 
 /* One run of `image` or `plan`. */
@@ -134,8 +132,8 @@ tess_status image_set_up(image_run *run);
 /** Number of PSFs of an output: of patches one. Local. */
 static inline int image_num_psf(const image_run *run)
 {
-    return run->whole.patches ? run->opts->make_psf
-                              : run->job.num_images - run->num_pol;
+    if (run->whole.patches) return run->opts->make_psf;
+    return run->job.num_images - run->num_pol;
 }
 
 /** Free what image_set_up and later steps have made, without models that cleaning

@@ -5,6 +5,7 @@
 #include "image_backlog.h"
 #include "image_cubes.h"
 #include "image_facets.h"
+#include "image_mosaic.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
@@ -296,11 +297,13 @@ tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     TESS_TRY(check_subtract(run->opts));
+    TESS_TRY(image_mosaic_check(run->opts));
     TESS_TRY(image_facets_check(run->opts));
     TESS_TRY(start_job(run));
     TESS_TRY(choose_pols(run));
     TESS_TRY(open_source(run));
     TESS_TRY(image_facets_open(run));
+    TESS_TRY(image_mosaic_open(run));
     TESS_TRY(set_up_source(run));
     TESS_TRY(create_outputs(run));
     tess_log_info("%lld rows x %lld channels in %d observation%s",
@@ -330,6 +333,7 @@ void image_free_run(image_run *run)
     image_cubes_destroy(run->means.cubes);
     image_primary_beam_free(run->output.primary_beam);
     image_facets_free(run->whole.facets);
+    image_mosaic_free(run->whole.mosaic);
     image_found_free(&run->summary);
     imager_teams_free(&run->teams);
 }

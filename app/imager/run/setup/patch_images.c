@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "image_facets.h"
+#include "image_mosaic.h"
 #include "imager_model.h"
 #include "imager_targets.h"
 #include "rows_exchange.h"
@@ -93,10 +94,19 @@ cleanup:
 
 /* ---- patches to an image ---- */
 
+/* An image of the run. */
+typedef struct patch_output {
+    int64_t output;
+    int pol;
+} patch_output;
+
 /* Where a patch's pixels are added. */
 typedef struct join_to {
+    int64_t output;
     double factor;            /* of the patch's pixels */
-    double root;              /* root of its response */
+    double root;              /* root of its response; of a pointing, its share of the
+                                 weights */
+    bool squares;             /* whether roots are of squares of weights, too */
     const tess_rows *image;   /* of all columns, as are the next ones */
     const tess_rows *root_of; /* gets the root, or has no memory */
     const tess_rows *covered;
@@ -119,9 +129,32 @@ static void join_row(const patch_part *part, int64_t k, const double *weight,
         add_pixel(to->image, first + i,
                   weight[i] * to->factor *
                       tess_rows_pixel(rows, k * rows->num_cols + i));
-        if (to->root_of->value) add_pixel(to->root_of, first + i, weight[i] * to->root);
+        if (to->root_of->value)
+            add_pixel(to->root_of, first + i,
+                      weight[i] * (to->squares ? weight[i] : 1) * to->root);
         tess_rows_set(to->covered, first + i, 1);
     }
+}
+
+/* How the pixels of a patch are weighted in the images of an output, or in a model.
+ * Local. */
+static tess_status find_weigher(const image_run *run, int64_t output, int target,
+                                bool of_model, patch_weigher *weigher)
+{
+    if (run->whole.mosaic) return image_mosaic_weigher(run, output, target, weigher);
+    *weigher = image_facets_weigher(run->whole.facets, target, of_model);
+    return TESS_OK;
+}
+
+/* Sets what is added of a patch. The image of a pointing is that of its own samples
+ * over all weights. */
+static void set_factors(const image_run *run, const imager_product *product,
+                        join_to *to)
+{
+    const double response = product->response, counted = product->counted;
+    to->squares = run->whole.mosaic != NULL;
+    to->root = to->squares ? counted : response > 0 ? sqrt(response) : (double)NAN;
+    to->factor = to->squares ? 1 : counted > 0 ? 1 / (counted * to->root) : (double)NAN;
 }
 
 /* Adds the image of a patch. Collective. */
@@ -131,12 +164,11 @@ static tess_status join_patch(const image_run *run, int target,
     tess_status status = TESS_OK;
     const tess_facet_box box = image_patches_box(run->whole.patches, target);
     const tess_rows have = part_of_image(run, &product->rows, box.x0, box.y0);
-    patch_part part = {image_facets_weigher(run->whole.facets, target, false),
-                       part_in_box(to->image, &box)};
-    const double response = product->response, counted = product->counted;
-    to->root = response > 0 ? sqrt(response) : (double)NAN;
-    to->factor = counted > 0 ? 1 / (counted * to->root) : (double)NAN;
-    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc(&part.rows)));
+    patch_part part = {.rows = part_in_box(to->image, &box)};
+    set_factors(run, product, to);
+    status = find_weigher(run, to->output, target, false, &part.weigher);
+    if (status == TESS_OK) status = tess_rows_alloc(&part.rows);
+    TESS_TRY(tess_comm_agree(run->job.comm, status));
     TESS_TRY(imager_rows_exchange(run->job.comm, &have, &part.rows));
     TESS_TRY(tess_comm_agree(run->job.comm,
                              each_row(&part, run->opts->layout.threads, join_row, to)));
@@ -155,24 +187,62 @@ static void blank_others(const join_to *to)
     }
 }
 
-/* Joins the images of all patches of polarisation `pol`. Collective. */
-static tess_status join(const image_run *run, const imager_product *product, int pol,
-                        tess_rows *image, tess_rows *root)
+/* Makes what has been added of pointings an image of even noise, Σ W B D / √(P max P),
+ * and Σ W B² / Σ W the beam of the mosaic, √(P / max P), where P = Σ W B². Sets `most`
+ * to max P / Σ W. Pixels below the limit are not imaged. Collective. */
+static tess_status finish_mosaic(const image_run *run, const join_to *to, double *most)
 {
     tess_status status = TESS_OK;
-    const int num = imager_job_num_targets(&run->job);
+    const double limit = run->opts->beside.primary_beam.limit;
+    const int64_t count = tess_rows_count(to->image);
+    *most = 0;
+    for (int64_t k = 0; k < count; ++k)
+        *most = fmax(*most, tess_rows_pixel(to->root_of, k));
+    TESS_TRY(tess_comm_allreduce_f64(run->job.comm, most, 1, TESS_MAX));
+    for (int64_t k = 0; k < count; ++k) {
+        const double root = sqrt(tess_rows_pixel(to->root_of, k) / *most);
+        const double sum = tess_rows_pixel(to->image, k);
+        tess_rows_set(to->image, k,
+                      root > 0 && root >= limit ? sum / (root * *most) : (double)NAN);
+        tess_rows_set(to->root_of, k, root);
+    }
+cleanup:
+    return status;
+}
+
+/* Joins the images of all patches, of a polarisation of an output. `response` NULL: it
+ * is not wanted. Collective. */
+static tess_status join(const image_run *run, const patch_output *of,
+                        const imager_product *product, tess_rows *image,
+                        imager_product *response)
+{
+    tess_status status = TESS_OK;
+    const bool is_mosaic = run->whole.mosaic != NULL;
     tess_rows covered = rows_of_image(run, TESS_PIXEL_MASK);
-    join_to to = {.image = image, .root_of = root, .covered = &covered};
-    *image = rows_of_image(run, product[pol].rows.type);
+    tess_rows root = rows_of_image(run, TESS_PIXEL_DOUBLE);
+    join_to to = {
+        .output = of->output, .image = image, .root_of = &root, .covered = &covered};
+    double most = 0;
+    *image = rows_of_image(run, product[of->pol].rows.type);
     status = tess_rows_alloc_zero(image);
-    if (status == TESS_OK && root->num_rows > 0) status = tess_rows_alloc_zero(root);
+    if (status == TESS_OK && (response || is_mosaic))
+        status = tess_rows_alloc_zero(&root);
     if (status == TESS_OK) status = tess_rows_alloc_zero(&covered);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(join_patch(run, k, &product[k * TESS_MAX_IMAGES + pol], &to));
-    blank_others(&to);
+    for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
+        TESS_TRY(join_patch(run, k, &product[k * TESS_MAX_IMAGES + of->pol], &to));
+    if (is_mosaic)
+        TESS_TRY(finish_mosaic(run, &to, &most));
+    else
+        blank_others(&to);
+    if (!response) goto cleanup;
+    *response = product[of->pol];
+    if (is_mosaic) response->response = most;
+    response->rows = root;
+    root = (tess_rows){0};
 cleanup:
     tess_rows_free(&covered);
+    tess_rows_free(&root);
     return status;
 }
 
@@ -180,7 +250,7 @@ cleanup:
 static void tell_uncounted(const image_run *run, const imager_product *product)
 {
     const image_facets *facets = run->whole.facets;
-    for (int k = 0; k < facets->patches.num; ++k) {
+    for (int k = 0; facets && k < facets->patches.num; ++k) {
         const double counted = product[k * TESS_MAX_IMAGES].counted;
         const tess_facet *facet = &facets->facets.facet[facets->facet[k]];
         if (counted < 1 - 1e-9)
@@ -223,48 +293,42 @@ static void free_products(imager_product *product, int num_targets)
     tess_free(product);
 }
 
-/* Collective. */
-static tess_status make_all(const image_run *run, visset *set,
-                            const visset_request *request, const imager_stages *stages,
+/* Joins the images of patches, whose rows are freed. Collective. */
+static tess_status join_all(const image_run *run, int64_t output,
                             imager_product *product, imager_product *made,
                             imager_product *response)
 {
     tess_status status = TESS_OK;
-    const int num = imager_job_num_targets(&run->job);
-    visset_request of_patches = *request;
-    of_patches.psf = false;
-    TESS_TRY(visset_image(set, &of_patches, stages, product));
-    if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
     for (int p = 0; p < run->num_pol; ++p) {
-        tess_rows none = {0};
+        const patch_output of = {output, p};
         made[p] = product[p];
-        if (response) {
-            response[p] = product[p];
-            response[p].rows = rows_of_image(run, TESS_PIXEL_DOUBLE);
-        }
         TESS_TRY(
-            join(run, product, p, &made[p].rows, response ? &response[p].rows : &none));
-        for (int k = 0; k < num; ++k)
+            join(run, &of, product, &made[p].rows, response ? &response[p] : NULL));
+        for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
             tess_rows_free(&product[k * TESS_MAX_IMAGES + p].rows);
     }
-    if (request->psf)
-        TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
 cleanup:
     return status;
 }
 
-tess_status patch_images_make(const image_run *run, visset *set,
+tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
                               const visset_request *request,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response)
 {
     tess_status status = TESS_OK;
     const int num = imager_job_num_targets(&run->job);
+    visset_request of_patches = *request;
     if (!run->whole.patches) return visset_image(set, request, stages, made);
     imager_product *product =
         tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
     TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(make_all(run, set, request, stages, product, made, response));
+    of_patches.psf = false;
+    TESS_TRY(visset_image(set, &of_patches, stages, product));
+    if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
+    TESS_TRY(join_all(run, output, product, made, response));
+    if (request->psf)
+        TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
 cleanup:
     free_products(product, num);
     return status;
@@ -307,15 +371,17 @@ static void weigh_row(const patch_part *part, int64_t k, const double *weight,
 
 /* The part of a model that a patch predicts, on the ranks that predict it: the target
  * at work. Collective. */
-static tess_status part_of_model(const image_run *run, int target,
+static tess_status part_of_model(const image_run *run, int64_t output, int target,
                                  const tess_rows *model, tess_rows *out)
 {
     tess_status status = TESS_OK;
     const imager_job *job = &run->job;
     const int64_t *first = run->whole.patches->first[target];
     tess_rows own = imager_model_rows(job);
-    patch_part part = {image_facets_weigher(run->whole.facets, target, true), {0}};
-    TESS_TRY(tess_comm_agree(job->comm, tess_rows_alloc_zero(&own)));
+    patch_part part;
+    status = find_weigher(run, output, target, true, &part.weigher);
+    if (status == TESS_OK) status = tess_rows_alloc_zero(&own);
+    TESS_TRY(tess_comm_agree(job->comm, status));
     part.rows = part_of_image(run, &own, first[0], first[1]);
     TESS_TRY(imager_rows_exchange(job->comm, model, &part.rows));
     TESS_TRY(tess_comm_agree(
@@ -328,13 +394,14 @@ cleanup:
 }
 
 /* Shares the model out to a patch. Collective. */
-static tess_status set_patch_model(image_run *run, int patch, const tess_rows *model)
+static tess_status set_patch_model(image_run *run, int64_t output, int patch,
+                                   const tess_rows *model)
 {
     tess_status status = TESS_OK;
     tess_rows part[TESS_MAX_POL] = {0};
     imager_job_aim(&run->job, patch);
     for (int p = 0; p < run->num_pol; ++p)
-        TESS_TRY(part_of_model(run, patch, &model[p], &part[p]));
+        TESS_TRY(part_of_model(run, output, patch, &model[p], &part[p]));
     TESS_TRY(imager_model_set(&run->job, part));
 cleanup:
     for (int p = 0; p < run->num_pol; ++p)
@@ -342,7 +409,8 @@ cleanup:
     return status;
 }
 
-tess_status patch_images_set_model(image_run *run, const tess_rows *model,
+tess_status patch_images_set_model(image_run *run, int64_t output,
+                                   const tess_rows *model,
                                    const imager_product *response)
 {
     tess_status status = TESS_OK;
@@ -353,7 +421,7 @@ tess_status patch_images_set_model(image_run *run, const tess_rows *model,
             true_model(&model[p], response ? &response[p].rows : NULL, &in_flux[p]);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
-        TESS_TRY(set_patch_model(run, k, in_flux));
+        TESS_TRY(set_patch_model(run, output, k, in_flux));
 cleanup:
     imager_job_aim(&run->job, 0);
     for (int p = 0; p < run->num_pol; ++p)

@@ -9,18 +9,21 @@
 #include "imager_stages.h"
 #include "visset.h"
 
-/** Make the images of a set as visset_image() does, made[num_pol] and then PSFs. Facets
- * are joined to one image, by their weights, and pixels of none are NaN; its PSF is
- * that of one facet, and 0 beyond. With solutions, response[num_pol] (NULL: not wanted)
- * gets what an image is over to be in true flux. Collective. */
-tess_status patch_images_make(const image_run *run, visset *set,
+/** Make the images of an output of a set as visset_image() does, made[num_pol] and then
+ * PSFs. Patches are joined to one image, by their weights, and pixels of none are NaN;
+ * its PSF is that of one patch, and 0 beyond. response[num_pol] (NULL: not wanted) gets
+ * what an image is over to be in true flux: of facets with solutions, and of a mosaic,
+ * of which `response` is the largest mean square of its beams by weight. Collective. */
+tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
                               const visset_request *request,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response);
 
 /** Make rows model[num_pol] the model of the job, as imager_model_set() does: of each
- * facet its pixels, over response[num_pol]. Collective. */
-tess_status patch_images_set_model(image_run *run, const tess_rows *model,
+ * patch its pixels, over response[num_pol] where there is one, by the weights of the
+ * patch in the output. Collective. */
+tess_status patch_images_set_model(image_run *run, int64_t output,
+                                   const tess_rows *model,
                                    const imager_product *response);
 
 #endif

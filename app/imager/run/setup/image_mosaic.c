@@ -1,0 +1,318 @@
+/* Sets the pointings of a mosaic up: finds which pixels the beam of each reaches, and
+ * makes them targets of the job, which take the samples of their own fields alone. */
+#include "image_mosaic.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "image_kinds.h"
+#include "imager_targets.h"
+#include "source_origins.h"
+#include "tess_const.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_minmax.h"
+#include "tess_primary_beam.h"
+
+/* ---- what goes together ---- */
+
+tess_status image_mosaic_check(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const char *other = NULL;
+    if (!opts->selection.joins_pointings) return TESS_OK;
+    if (opts->gridding.facets.regions) other = "--facets";
+    if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
+    if (opts->checkpoint.folder) other = "--checkpoint";
+    if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
+    if (opts->clean.update_model) other = "--update-model";
+    if (opts->clean.only_model) other = "--predict-models";
+    if (opts->clean.pb_mask > 0) other = "--pb-mask";
+    if (opts->beside.dump_stages) other = "--dump-stages";
+    if (other)
+        TESS_FAIL(TESS_ERR_USAGE, "--mosaic cannot be combined with %s yet", other);
+    if (!opts->beside.primary_beam.model)
+        TESS_FAIL(TESS_ERR_USAGE, "--mosaic needs a beam; use --primary-beam MODEL");
+cleanup:
+    return status;
+}
+
+/* ---- which pixels a pointing sees ---- */
+
+/* Steps between the middle of a beam and the farthest corner of an image, and around
+ * the middle, in which a beam is looked at. */
+enum { STEPS = 4096, DIRECTIONS = 64 };
+
+static bool reaches(const tess_beam_mean *beam, double distance, double level)
+{
+    for (int k = 0; k < DIRECTIONS; ++k) {
+        const double angle = TESS_TWO_PI * k / DIRECTIONS;
+        if (tess_beam_mean_power(beam, distance * cos(angle), distance * sin(angle)) >=
+            level)
+            return true;
+    }
+    return false;
+}
+
+/* Sets the largest distance at which the beam is above a level at the lowest frequency,
+ * where it is widest, out to `most` [sines]. */
+static tess_status find_reach(const image_run *run, double level, double most,
+                              double *reach)
+{
+    tess_status status = TESS_OK;
+    double low_hz = INFINITY;
+    const double weight = 1, angle_rad = 0;
+    tess_beam_mean *mean = NULL;
+    for (int64_t c = 0; c < run->info->num_chan; ++c)
+        low_hz = fmin(low_hz, run->info->freq_hz[c]);
+    const tess_beam_mean_of of = {.num_chan = 1,
+                                  .freq_hz = &low_hz,
+                                  .weight = &weight,
+                                  .num_angles = 1,
+                                  .angle_rad = &angle_rad,
+                                  .reach = most,
+                                  .threads = run->opts->layout.threads};
+    TESS_TRY(tess_beam_mean_create(run->output.primary_beam->beam, &of, &mean));
+    int k = STEPS;
+    while (k > 0 && !reaches(mean, most * k / STEPS, level))
+        --k;
+    *reach = fmin(most, most * (k + 1) / STEPS);
+cleanup:
+    tess_beam_mean_destroy(mean);
+    return status;
+}
+
+/* The sine of the largest angle between two directions of an image, at most. */
+static double width_of(const tess_geom *geom)
+{
+    const double width = hypot((double)geom->nx, (double)geom->ny) * geom->scale_rad;
+    return fmin(1, width);
+}
+
+/* Columns, or rows, of an image that a circle of this radius around `middle` touches.
+ */
+static void find_span(double middle, double radius, int64_t size, int64_t *first,
+                      int64_t *end)
+{
+    const double low = floor(middle - radius), high = ceil(middle + radius) + 1;
+    *first = low > 0 ? (int64_t)fmin(low, (double)size) : 0;
+    *end = high < (double)size ? (int64_t)fmax(high, 0) : size;
+}
+
+/* The pixels within this distance of a pointing. */
+static tess_facet_box box_of(const tess_geom *geom, const image_pointing *pointing,
+                             double reach)
+{
+    tess_facet_box box;
+    const double *at = pointing->rotation[2]; /* of the pointing: l, m, n */
+    const double scale = geom->scale_rad;
+    /* a circle is an ellipse in the plane of the image, whose middle is nearer to that
+     * of the plane */
+    const double shift = 1 - sqrt(1 - reach * reach);
+    const double x = (double)(geom->nx / 2) + (geom->l0 - at[0]) / scale;
+    const double y = (double)(geom->ny / 2) + (at[1] - geom->m0) / scale;
+    find_span(x, (reach + shift * fabs(at[0])) / scale, geom->nx, &box.x0, &box.x1);
+    find_span(y, (reach + shift * fabs(at[1])) / scale, geom->ny, &box.y0, &box.y1);
+    return box;
+}
+
+/* Makes patches of the pointings that see pixels of the image. Local. */
+static tess_status find_patches(const image_run *run, image_mosaic *to)
+{
+    tess_status status = TESS_OK;
+    const image_primary_beam *beam = to->beam;
+    double reach = 0;
+    to->pointing = tess_alloc(beam->num_pointings, sizeof *to->pointing);
+    to->mean = tess_alloc_zero(beam->num_pointings, sizeof *to->mean);
+    if (!to->pointing || !to->mean) TESS_FAIL(TESS_ERR_ALLOC, "pointings");
+    TESS_TRY(image_patches_create(beam->num_pointings, &to->patches));
+    TESS_TRY(find_reach(run, to->limit, width_of(to->geom), &reach));
+    for (int k = 0; k < beam->num_pointings; ++k) {
+        const image_pointing *pointing = &beam->pointing[k];
+        if (!(pointing->rotation[2][2] > 0))
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "--mosaic: field %s points 90 degrees or more away from the "
+                      "image's centre; leave it out (--field)",
+                      pointing->name);
+        const tess_facet_box box = box_of(to->geom, pointing, reach);
+        if (box.x1 <= box.x0 || box.y1 <= box.y0) continue;
+        to->pointing[to->patches.num] = k;
+        image_patches_add(&to->patches, to->geom, &box);
+    }
+    if (to->patches.num == 0)
+        TESS_FAIL(TESS_ERR_INPUT, "--mosaic: no pointing sees the image; choose "
+                                  "another --center or a larger --size");
+cleanup:
+    return status;
+}
+
+/* Finds the patch that counts the samples of each field. Local. */
+static tess_status find_fields(const image_run *run, image_mosaic *to)
+{
+    tess_status status = TESS_OK;
+    const int32_t num = tess_source_samples(run->source).origins->num_fields;
+    to->patch_of_field = tess_alloc(num, sizeof *to->patch_of_field);
+    if (!to->patch_of_field) TESS_FAIL(TESS_ERR_ALLOC, "pointings");
+    for (int32_t f = 0; f < num; ++f) {
+        to->patch_of_field[f] = -1;
+        for (int k = 0; k < to->patches.num; ++k)
+            if (to->pointing[k] == to->beam->of_field[f]) to->patch_of_field[f] = k;
+    }
+cleanup:
+    return status;
+}
+
+/* ---- the view that a pointing takes of samples ---- */
+
+static bool counts(const image_mosaic *mosaic, int target, const tess_samples *samples,
+                   int64_t row)
+{
+    const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
+    return mosaic->patch_of_field[origin.field] == target;
+}
+
+/* The factors of an imager_view, to targets and from models: 1 for the samples of the
+ * pointing, and 0 for others. */
+static void take_own(const void *context, int target, const tess_samples *samples,
+                     int64_t row, double complex *factor)
+{
+    const image_mosaic *mosaic = context;
+    const int num = mosaic->num_pol;
+    const double own = counts(mosaic, target, samples, row);
+    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
+        for (int k = 0; k < num * num; ++k)
+            *factor++ = k % (num + 1) == 0 ? own : 0;
+}
+
+static void power_of_own(const void *context, int target, const tess_samples *samples,
+                         int64_t row, double *power)
+{
+    const image_mosaic *mosaic = context;
+    const double own = counts(mosaic, target, samples, row) ? 1 : (double)NAN;
+    for (int64_t k = 0; k < (int64_t)samples->num_chan[row] * mosaic->num_pol; ++k)
+        power[k] = own;
+}
+
+/* ---- beams ---- */
+
+/* Sets the beam in pixels of a row, which is 0 below the limit. */
+static void weigh(const patch_weigher *weigher, void *work, int64_t row, int64_t x0,
+                  int64_t x1, double *weight)
+{
+    const image_mosaic *mosaic = weigher->context;
+    const image_pointing *pointing =
+        &mosaic->beam->pointing[mosaic->pointing[weigher->patch]];
+    const tess_beam_mean *mean = mosaic->mean[weigher->patch];
+    const double m = tess_geom_m(mosaic->geom, row);
+    (void)work;
+    for (int64_t x = x0; x < x1; ++x) {
+        const double power =
+            mean ? image_pointing_power(pointing, mean, tess_geom_l(mosaic->geom, x), m)
+                 : 0;
+        weight[x - x0] = power >= mosaic->limit ? power : 0;
+    }
+}
+
+static void forget_beams(image_mosaic *mosaic)
+{
+    for (int k = 0; mosaic->mean && k < mosaic->patches.num; ++k) {
+        tess_beam_mean_destroy(mosaic->mean[k]);
+        mosaic->mean[k] = NULL;
+    }
+}
+
+tess_status image_mosaic_weigher(const image_run *run, int64_t output, int patch,
+                                 patch_weigher *weigher)
+{
+    tess_status status = TESS_OK;
+    image_mosaic *mosaic = run->whole.mosaic;
+    if (mosaic->output != output) forget_beams(mosaic);
+    mosaic->output = output;
+    if (!mosaic->mean[patch])
+        TESS_TRY(image_primary_beam_mean(run, output, mosaic->pointing[patch],
+                                         mosaic->pointing[patch],
+                                         &mosaic->mean[patch]));
+    *weigher = (patch_weigher){.weigh = weigh, .context = mosaic, .patch = patch};
+cleanup:
+    return status;
+}
+
+/* ---- all ---- */
+
+static void tell(const image_mosaic *mosaic)
+{
+    const image_patches *patches = &mosaic->patches;
+    const int others = mosaic->beam->num_pointings - patches->num;
+    double pixels = 0;
+    for (int k = 0; k < patches->num; ++k)
+        pixels += (double)patches->geom[k].nx * (double)patches->geom[k].ny;
+    tess_log_info("mosaic of %d pointings, which have %.3g times the pixels of the "
+                  "image together",
+                  patches->num,
+                  pixels / ((double)mosaic->geom->nx * (double)mosaic->geom->ny));
+    if (others > 0)
+        tess_log_warn("%d other pointing%s not see the image, and %s not count", others,
+                      others == 1 ? " does" : "s do", others == 1 ? "does" : "do");
+}
+
+/* Local. */
+static tess_status find_all(image_run *run, image_mosaic *to)
+{
+    tess_status status = TESS_OK;
+    to->output = -1;
+    to->beam = run->output.primary_beam;
+    to->geom = &run->whole.geom;
+    to->limit = fmax(run->opts->beside.primary_beam.pointing_limit, DBL_MIN);
+    to->num_pol = run->num_pol;
+    if (to->beam->num_pointings == 1)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "--mosaic: all fields point to one direction; image them with "
+                  "--primary-beam alone");
+    TESS_TRY(find_patches(run, to));
+    TESS_TRY(find_fields(run, to));
+    TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
+cleanup:
+    return status;
+}
+
+/* Memory for an image and a PSF that patches are joined to, the beam of the mosaic and
+ * which pixels are covered. */
+static double bytes_of(const image_run *run)
+{
+    const double pixels = (double)run->opts->nx * (double)run->opts->ny;
+    const double value = image_is_double(run) ? 8 : 4;
+    return pixels / tess_comm_size(run->comm) *
+           (value * (run->num_pol + run->opts->make_psf) + 8.0 * run->num_pol + 1);
+}
+
+tess_status image_mosaic_open(image_run *run)
+{
+    tess_status status = TESS_OK;
+    if (!run->opts->selection.joins_pointings) return TESS_OK;
+    TESS_TRY(image_primary_beam_find(run));
+    image_mosaic *mosaic = tess_alloc_zero(1, sizeof *mosaic);
+    TESS_TRY(tess_comm_agree(run->comm, mosaic ? TESS_OK : TESS_ERR_ALLOC));
+    run->whole.mosaic = mosaic;
+    TESS_TRY(tess_comm_agree(run->comm, find_all(run, mosaic)));
+    if (tess_comm_rank(run->comm) == 0) tell(mosaic);
+    run->whole.patches = &mosaic->patches;
+    run->job.view = (imager_view){.num_pol = run->num_pol,
+                                  .to_target = take_own,
+                                  .from_model = take_own,
+                                  .response = power_of_own,
+                                  .context = mosaic};
+    run->job.memory.joined_bytes = bytes_of(run);
+cleanup:
+    return status;
+}
+
+void image_mosaic_free(image_mosaic *mosaic)
+{
+    if (!mosaic) return;
+    forget_beams(mosaic);
+    tess_free((void *)mosaic->mean);
+    tess_free(mosaic->pointing);
+    tess_free(mosaic->patch_of_field);
+    image_patches_free(&mosaic->patches);
+    tess_free(mosaic);
+}

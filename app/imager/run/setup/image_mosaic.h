@@ -1,0 +1,50 @@
+/** @file image_mosaic.h  (private to app/imager/run/)
+ *  The pointings of a mosaic: what each of them sees of the image is a patch, and a
+ *  target of the job, which the samples of that pointing alone make.
+ *
+ *  With the dirty image D_p of a pointing, the sum W_p of its imaging weights and its
+ *  primary beam B_p, the image of least variance is, in true flux,
+ *
+ *      F = Σ_p W_p B_p D_p / P,    P = Σ_p W_p B_p²
+ *
+ *  (Cornwell 1988, A&A 202, 316; Sault, Staveley-Smith and Brouw 1996, A&AS 120, 375,
+ *  equation 8), and its noise is in proportion to 1/√P. Images are F times the beam of
+ *  the mosaic, √(P / max P): their noise is even, and their fluxes are true where it is
+ *  least. Each pointing predicts what its beam leaves of the true model.
+ */
+#ifndef IMAGE_MOSAIC_H
+#define IMAGE_MOSAIC_H
+
+#include "image_patches.h"
+#include "image_primary_beam.h"
+#include "image_run.h"
+
+typedef struct image_mosaic {
+    image_patches patches; /**< [pointing] those that see pixels of the image */
+    int *pointing;         /**< of each of these, in */
+    const image_primary_beam *beam; /**< this; borrowed */
+    int *patch_of_field;            /**< of samples' origins; −1: none counts them */
+    const tess_geom *geom;          /**< of the image; borrowed */
+    double limit;                   /**< below this, the beam of a pointing is 0 */
+    int num_pol;
+    int64_t output;               /**< whose beams are kept: */
+    struct tess_beam_mean **mean; /**< [patches.num] NULL: not made, or no weights */
+} image_mosaic;
+
+/** Refuse what mosaics do not go together with. TESS_ERR_USAGE. Local. */
+tess_status image_mosaic_check(const tess_image_opts *opts);
+
+/** Make what pointings see of the image the targets of the run's job, if the options
+ * ask for a mosaic, once the observations are open. TESS_ERR_INPUT: there is one
+ * pointing, none sees the image, or one is beyond its horizon; errors as of
+ * image_primary_beam_find(). Collective. */
+tess_status image_mosaic_open(image_run *run);
+void image_mosaic_free(image_mosaic *mosaic); /**< NULL is fine. Local. */
+
+/** Weigh the pixels of a patch by the beam of its pointing in the images of an output,
+ * whose samples have been weighed. Borrows the mosaic until another output's are asked
+ * for. Errors of image_primary_beam_mean(). Local. */
+tess_status image_mosaic_weigher(const image_run *run, int64_t output, int patch,
+                                 patch_weigher *weigher);
+
+#endif
