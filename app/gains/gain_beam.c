@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tess_beam_models.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
@@ -14,7 +15,7 @@
 static const double FAR_M = 50e3;
 
 struct gain_beam {
-    gain_models models;
+    tess_beam_models models;
     tess_primary_beam **beam;      /* [models.num] */
     tess_beam_voltages **voltages; /* [models.num] in places [update][site][facet] */
     bool turns;
@@ -30,7 +31,7 @@ static tess_status open_models(tess_comm *comm, const tess_gains_opts *opts,
                                gain_beam *to)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(gain_models_find(comm, opts->beam.model, opts->meta, &to->models));
+    TESS_TRY(tess_beam_models_find(comm, opts->beam.model, opts->meta, &to->models));
     to->beam = tess_alloc_zero(to->models.num + 1, sizeof *to->beam);
     to->voltages = tess_alloc_zero(to->models.num + 1, sizeof *to->voltages);
     TESS_TRY(
@@ -190,7 +191,7 @@ void gain_beam_destroy(gain_beam *beam)
     }
     tess_free((void *)beam->voltages);
     tess_free((void *)beam->beam);
-    gain_models_free(&beam->models);
+    tess_beam_models_free(&beam->models);
     tess_free(beam);
 }
 

@@ -7,20 +7,6 @@
 #include "tess_gains.h"
 #include "tess_primary_beam.h"
 
-/* ---- gain_antennas.c: which antenna has which beam ---- */
-
-/** Different models of beams, and that of each antenna. */
-typedef struct gain_models {
-    char **model; /**< [num], owned, with */
-    int num;
-    int *of_antenna; /**< [num_antennas] */
-} gain_models;
-
-/** Errors of tess_gains_create(). Collective. */
-tess_status gain_models_find(tess_comm *comm, const char *model,
-                             const tess_vis_meta *meta, gain_models *models);
-void gain_models_free(gain_models *models); /**< Local. */
-
 /* ---- gain_beam.c ---- */
 
 typedef struct gain_beam gain_beam;

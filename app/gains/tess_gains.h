@@ -33,10 +33,7 @@
 
 /** Primary beams of `--facet-beam`. */
 typedef struct tess_gain_beam_opts {
-    const char *model; /**< of tess_primary_beam.h, or "antennas:FILE": lines of a
-                            pattern of names and a model, the first that fits counts.
-                            "auto" and "alma" are the beam of each antenna of ALMA by
-                          its diameter. NULL: none */
+    const char *model; /**< of tess_beam_models.h; NULL: none */
     double update_s;   /**< time after which a beam that turns is computed anew */
 } tess_gain_beam_opts;
 
@@ -54,12 +51,6 @@ typedef struct tess_gains_opts {
 } tess_gains_opts;
 
 typedef struct tess_gains tess_gains;
-
-/** Check the text of a beam. TESS_ERR_USAGE: no observation could have it. Local. */
-tess_status tess_gain_beam_check_model(const char *model);
-
-/** The file that a beam is read from, or NULL. Local. */
-const char *tess_gain_beam_file(const char *model);
 
 /** Errors of tess_facets_solutions(), tess_aterms_read() and tess_primary_beam_open().
  * TESS_ERR_INPUT: a line of "antennas:FILE" is not valid, or no line fits an antenna.

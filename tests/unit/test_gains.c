@@ -19,6 +19,7 @@
 #include "gains.h"
 #include "h5parm_sample.h"
 #include "primary_beam.h"
+#include "tess_beam_models.h"
 #include "tess_comm.h"
 #include "tess_const.h"
 
@@ -211,10 +212,10 @@ static void test_antennas(void **state)
     refused(&opts, TESS_ERR_INPUT, "line 1");
     opts = beam_opts("antennas:none.txt", 60);
     refused(&opts, TESS_ERR_IO, "none.txt");
-    assert_int_equal(tess_gain_beam_check_model("antennas:"), TESS_ERR_USAGE);
-    assert_int_equal(tess_gain_beam_check_model("antennas:a.txt"), TESS_OK);
-    assert_string_equal(tess_gain_beam_file("antennas:a.txt"), "a.txt");
-    assert_string_equal(tess_gain_beam_file("poly:p.txt"), "p.txt");
+    assert_int_equal(tess_beam_models_check("antennas:"), TESS_ERR_USAGE);
+    assert_int_equal(tess_beam_models_check("antennas:a.txt"), TESS_OK);
+    assert_string_equal(tess_beam_models_file("antennas:a.txt"), "a.txt");
+    assert_string_equal(tess_beam_models_file("poly:p.txt"), "p.txt");
     tess_error_clear();
     (void)state;
 }

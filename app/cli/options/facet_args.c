@@ -8,6 +8,7 @@
 
 #include "option_rules.h"
 #include "options.h"
+#include "tess_beam_models.h"
 #include "tess_cli.h"
 
 enum {
@@ -85,7 +86,7 @@ static tess_status take_beam(const tess_option_rule *rule, const char *text,
 {
     tess_status status = TESS_OK;
     (void)rule;
-    TESS_TRY(tess_gain_beam_check_model(text));
+    TESS_TRY(tess_beam_models_check(text));
     *(const char **)value = text;
 cleanup:
     return status;

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gains.h"
+#include "tess_beam_models.h"
 #include "tess_mem.h"
+#include "tess_primary_beam.h"
 #include "tess_text.h"
 #include "tess_text_file.h"
 
@@ -23,7 +24,7 @@ static const char *file_of(const char *model)
     return strncasecmp(model, by_antenna, length) == 0 ? model + length : NULL;
 }
 
-tess_status tess_gain_beam_check_model(const char *model)
+tess_status tess_beam_models_check(const char *model)
 {
     tess_status status = TESS_OK;
     const char *path = file_of(model);
@@ -34,14 +35,14 @@ cleanup:
     return status;
 }
 
-const char *tess_gain_beam_file(const char *model)
+const char *tess_beam_models_file(const char *model)
 {
     const char *path = file_of(model);
     return path ? path : tess_primary_beam_file(model);
 }
 
 /* The number of a model, which is added if it is new; −1: no memory. */
-static int number_of(gain_models *models, const char *model)
+static int number_of(tess_beam_models *models, const char *model)
 {
     for (int k = 0; k < models->num; ++k)
         if (strcasecmp(models->model[k], model) == 0) return k;
@@ -150,8 +151,8 @@ cleanup:
     return status;
 }
 
-tess_status gain_models_find(tess_comm *comm, const char *model,
-                             const tess_vis_meta *meta, gain_models *models)
+tess_status tess_beam_models_find(tess_comm *comm, const char *model,
+                                  const tess_vis_meta *meta, tess_beam_models *models)
 {
     tess_status status = TESS_OK;
     const int num = meta->num_antennas;
@@ -175,11 +176,11 @@ cleanup:
     return status;
 }
 
-void gain_models_free(gain_models *models)
+void tess_beam_models_free(tess_beam_models *models)
 {
     for (int k = 0; k < models->num; ++k)
         tess_free(models->model[k]);
     tess_free((void *)models->model);
     tess_free(models->of_antenna);
-    *models = (gain_models){0};
+    *models = (tess_beam_models){0};
 }
