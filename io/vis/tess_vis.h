@@ -39,6 +39,12 @@ typedef int tess_corr;
 const char *tess_corr_name(tess_corr corr);
 tess_corr tess_corr_parse(const char *name);
 
+/** Rows of a new set that follow one another and are of one field. */
+typedef struct tess_vis_scan {
+    int64_t num_rows;
+    int field; /**< index into field[] */
+} tess_vis_scan;
+
 typedef struct tess_vis_segment {
     int64_t num_rows;
     int64_t num_chan;
@@ -48,6 +54,8 @@ typedef struct tess_vis_segment {
     int64_t chan_first;    /**< number in its window, in the file, of the first one */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR]; /**< in the order of the block's correlation axis */
+    int64_t num_scans;             /**< of a new set with several fields, else 0 */
+    const tess_vis_scan *scan;     /**< [num_scans], which have all rows; borrowed */
 } tess_vis_segment;
 
 typedef struct tess_vis_field {
@@ -266,8 +274,10 @@ void tess_vis_block_free(tess_vis_block *block);
 void tess_vis_order_corr(const char *path, tess_vis_segment *segment);
 
 /** Begin a new set described by `meta` (one segment; its num_rows is what will be
- *  written). A path ending in ".ms" makes an MS, else UVFITS. TESS_ERR_IO when the
- *  target exists and not `overwrite`, or cannot be written. Collective. */
+ *  written). A path ending in ".ms" makes an MS, else UVFITS. With scans, all fields
+ * are written; else one, which is called `object`. TESS_ERR_IO when the target exists
+ * and not `overwrite`, or cannot be written; TESS_ERR_USAGE: scans in a format that has
+ * no fields. Collective. */
 tess_status tess_vis_create(tess_comm *comm, const char *path,
                             const tess_vis_meta *meta, bool overwrite,
                             tess_vis_writer **writer);

@@ -438,6 +438,10 @@ void read_lines(const Reader &reader, bool wants_lines, tess_vis_meta &meta);
  *  rows. Throws. */
 void make_set(const std::string &path, const tess_vis_meta &meta);
 
+/** Say of which scan and field the rows of a new set are; without scans, all are of
+ *  one. */
+void put_scans(Table &table, const tess_vis_segment &segment);
+
 /** Let casacore delete the table and its subtables instead of flushing them when they
  * are closed. */
 void mark_for_delete(Table &table);

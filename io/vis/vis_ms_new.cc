@@ -9,6 +9,8 @@
 #include <casacore/tables/Tables/SetupNewTab.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
+#include <cstdio>
+
 #include "vis_ms.h"
 
 namespace tess_ms
@@ -170,21 +172,50 @@ void fill_polarization(MSColumns &columns, const tess_vis_segment &segment)
     columns.dataDescription().flagRow().put(0, false);
 }
 
-void fill_field(MSColumns &columns, const tess_vis_meta &meta)
+Matrix<Double> direction(double ra_rad, double dec_rad)
 {
-    Matrix<Double> centre(2, 1);
-    centre(0, 0) = meta.ra_rad;
-    centre(1, 0) = meta.dec_rad;
+    Matrix<Double> place(2, 1);
+    place(0, 0) = ra_rad;
+    place(1, 0) = dec_rad;
+    return place;
+}
+
+void fill_field(MSColumns &columns, rownr_t row, const tess_vis_field &from,
+                double time_mjd_s)
+{
+    const Matrix<Double> centre = direction(from.ra_rad, from.dec_rad);
     auto &field = columns.field();
-    field.name().put(0, meta.object);
-    field.code().put(0, "");
-    field.time().put(0, meta.time_start_mjd_s);
-    field.numPoly().put(0, 0);
-    field.delayDir().put(0, centre);
-    field.phaseDir().put(0, centre);
-    field.referenceDir().put(0, centre);
-    field.sourceId().put(0, -1);
-    field.flagRow().put(0, false);
+    field.name().put(row, from.name);
+    field.code().put(row, "");
+    field.time().put(row, time_mjd_s);
+    field.numPoly().put(row, 0);
+    field.delayDir().put(row, centre);
+    field.phaseDir().put(row, centre);
+    field.referenceDir().put(row,
+                             direction(from.pointing_rad[0], from.pointing_rad[1]));
+    field.sourceId().put(row, -1);
+    field.flagRow().put(row, false);
+}
+
+/* The number of fields of a set: without scans, there is one. */
+int num_fields_of(const tess_vis_meta &meta)
+{
+    return meta.segment[0].num_scans > 0 ? meta.num_fields : 1;
+}
+
+void fill_fields(MSColumns &columns, const tess_vis_meta &meta)
+{
+    if (meta.segment[0].num_scans > 0) {
+        for (int k = 0; k < meta.num_fields; ++k)
+            fill_field(columns, static_cast<rownr_t>(k), meta.field[k],
+                       meta.time_start_mjd_s);
+        return;
+    }
+    tess_vis_field only = {};
+    only.ra_rad = only.pointing_rad[0] = meta.ra_rad;
+    only.dec_rad = only.pointing_rad[1] = meta.dec_rad;
+    std::snprintf(only.name, sizeof only.name, "%s", meta.object);
+    fill_field(columns, 0, only, meta.time_start_mjd_s);
 }
 
 void fill_observation(MSColumns &columns, const tess_vis_meta &meta)
@@ -240,7 +271,7 @@ void fill_subtables(MeasurementSet &ms, const tess_vis_meta &meta)
     ms.spectralWindow().addRow(1);
     ms.polarization().addRow(1);
     ms.dataDescription().addRow(1);
-    ms.field().addRow(1);
+    ms.field().addRow(static_cast<rownr_t>(num_fields_of(meta)));
     ms.observation().addRow(1);
     ms.history().addRow(1);
     ms.state().addRow(1);
@@ -250,7 +281,7 @@ void fill_subtables(MeasurementSet &ms, const tess_vis_meta &meta)
     fill_feeds(columns, meta);
     fill_spectral_window(columns, meta.segment[0]);
     fill_polarization(columns, meta.segment[0]);
-    fill_field(columns, meta);
+    fill_fields(columns, meta);
     fill_observation(columns, meta);
     fill_bookkeeping(columns, meta);
 }
@@ -268,6 +299,9 @@ Table make_main_table(const std::string &path, const tess_vis_segment &segment)
     for (const char *column : {"TIME", "TIME_CENTROID", "INTERVAL", "EXPOSURE",
                                "ANTENNA1", "ANTENNA2", "FLAG_ROW", "WEIGHT", "SIGMA"})
         setup.bindColumn(column, per_row);
+    if (segment.num_scans > 0)
+        for (const char *column : {"FIELD_ID", "SCAN_NUMBER"})
+            setup.bindColumn(column, per_row);
     for (const char *column : {"DATA", "FLAG", "WEIGHT_SPECTRUM"})
         setup.bindColumn(column,
                          casacore::TiledColumnStMan(String("Tiled") + column, tile));
@@ -313,6 +347,20 @@ void mark_for_delete(Table &table)
         if (keywords.dataType(k) == casacore::TpTable)
             keywords.asTable(k).markForDelete();
     table.markForDelete();
+}
+
+void put_scans(Table &table, const tess_vis_segment &segment)
+{
+    ScalarColumn<Int> field(table, "FIELD_ID"), number(table, "SCAN_NUMBER");
+    ssize_t row = 0;
+    for (int64_t k = 0; k < segment.num_scans; ++k) {
+        const tess_vis_scan &scan = segment.scan[k];
+        const casacore::Slicer rows(IPosition(1, row), IPosition(1, scan.num_rows));
+        const size_t count = static_cast<size_t>(scan.num_rows);
+        field.putColumnRange(rows, Vector<Int>(count, scan.field));
+        number.putColumnRange(rows, Vector<Int>(count, static_cast<Int>(k + 1)));
+        row += scan.num_rows;
+    }
 }
 
 void make_set(const std::string &path, const tess_vis_meta &meta)

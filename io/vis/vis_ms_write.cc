@@ -192,6 +192,7 @@ void create_set(Writer &writer, const tess_vis_meta &meta)
     /* after the first flush, which would fill the data files with zeros */
     if (segment.num_rows > 1)
         writer.table.addRow(static_cast<rownr_t>(segment.num_rows - 1));
+    put_scans(writer.table, segment);
     writer.set = std::make_unique<SetColumns>(writer.table);
     auto segments = std::make_shared<Segments>(1);
     segments->front().runs.push_back({0, 0, segment.num_rows});

@@ -145,6 +145,11 @@ tess_status uvfits_plan_new(const char *path, const tess_vis_meta *meta,
     if (segment->num_rows < 1 || segment->num_chan < 1 || segment->num_corr < 1 ||
         segment->num_corr > TESS_MAX_CORR)
         TESS_FAIL(TESS_ERR_USAGE, "%s: there is nothing to write", path);
+    if (segment->num_scans > 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: tessera writes several fields to a MeasurementSet alone; give "
+                  "an output like NAME.ms",
+                  path);
     if (meta->num_antennas > MAX_WIDE_ANTENNAS)
         TESS_FAIL(
             TESS_ERR_USAGE,
