@@ -99,8 +99,9 @@ tess_status tess_list_predictor_fill(void *context, const tess_vis_segment *segm
                                         .num_corr = segment->num_corr,
                                         .corr = segment->corr};
     const tess_sim_noise none = {.sigma_jy = 0};
-    tess_sim_predict(&predictor->sky, &channels, &none, block->num_rows, block->uvw_m,
-                     predictor->threads, block->vis);
+    const tess_sim_rows rows = {.num = block->num_rows, .uvw_m = block->uvw_m};
+    tess_sim_predict(&predictor->sky, &channels, &none, &rows, predictor->threads,
+                     block->vis);
     if (!finish_rows(block))
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: sources make visibilities that single precision does not hold",

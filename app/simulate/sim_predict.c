@@ -135,21 +135,48 @@ static void apply_gaussian(const tess_sky_source *source, const double (*uvw_m)[
     }
 }
 
+/* Rows that are summed together. */
+typedef struct lanes {
+    double uvw_m[NUM_LANES][3];
+    int pair[NUM_LANES]; /* of kinds of antennas, with gains */
+} lanes;
+
+/* Channels of a source, and what pairs of antennas receive of it there. */
+typedef struct source_channels {
+    int num;
+    const double *freq_hz;
+    const double *gain; /* [num][num_pairs]; NULL: 1 */
+    int num_pairs;
+} source_channels;
+
+static void apply_gains(const double *gain, const int *pair, double *cosine,
+                        double *sine)
+{
+    for (int r = 0; r < NUM_LANES; ++r) {
+        cosine[r] *= gain[pair[r]];
+        sine[r] *= gain[pair[r]];
+    }
+}
+
 static void add_source(const tess_sky *sky, const tess_sky_source *source,
-                       const double (*uvw_m)[3], int num_chan, const double *freq_hz,
+                       const lanes *at, const source_channels *channels,
                        lane_sums *sums)
 {
     double delay_s[NUM_LANES], cosine[NUM_LANES], sine[NUM_LANES];
     for (int r = 0; r < NUM_LANES; ++r)
-        delay_s[r] = (uvw_m[r][0] * source->l + uvw_m[r][1] * source->m +
-                      uvw_m[r][2] * source->n_minus_1) /
+        delay_s[r] = (at->uvw_m[r][0] * source->l + at->uvw_m[r][1] * source->m +
+                      at->uvw_m[r][2] * source->n_minus_1) /
                      TESS_SPEED_OF_LIGHT_M_S;
-    for (int c = 0; c < num_chan; ++c) {
-        find_phasors(delay_s, freq_hz[c], cosine, sine);
+    for (int c = 0; c < channels->num; ++c) {
+        const double freq_hz = channels->freq_hz[c];
+        find_phasors(delay_s, freq_hz, cosine, sine);
         if (source->is_gaussian)
-            apply_gaussian(source, uvw_m, freq_hz[c], cosine, sine);
+            apply_gaussian(source, at->uvw_m, freq_hz, cosine, sine);
+        if (channels->gain)
+            apply_gains(channels->gain + c * channels->num_pairs, at->pair, cosine,
+                        sine);
         double flux_jy[4];
-        tess_sky_flux(sky, source, freq_hz[c], flux_jy);
+        tess_sky_flux(sky, source, freq_hz, flux_jy);
         for (int s = 0; s < 4; ++s) {
             if (!sky->has_stokes[s]) continue;
             const double flux = flux_jy[s];
@@ -251,32 +278,54 @@ static void store(const lane_sums *sums, const tess_sim_channels *channels,
     }
 }
 
+/* Rows from `first` on, at most as many as there are lanes; lanes without a row are 0.
+ * Returns their number. */
+static int take_rows(const tess_sim_rows *rows, int64_t first, lanes *at)
+{
+    const int n = (int)(rows->num - first < NUM_LANES ? rows->num - first : NUM_LANES);
+    const tess_sim_gains *gains = rows->gains;
+    memset(at, 0, sizeof *at);
+    memcpy(at->uvw_m, rows->uvw_m + 3 * first, (size_t)n * sizeof *at->uvw_m);
+    for (int r = 0; gains && r < n; ++r)
+        at->pair[r] = tess_sim_pair(gains->kind[rows->antenna1[first + r]],
+                                    gains->kind[rows->antenna2[first + r]]);
+    return n;
+}
+
+static void sum_sources(const tess_sky *sky, const tess_sim_channels *channels,
+                        const tess_sim_gains *gains, const lanes *at,
+                        const sample_tile *tile, lane_sums *sums)
+{
+    source_channels of = {.num = tile->num_chan,
+                          .freq_hz = channels->freq_hz + tile->chan_first};
+    memset(sums, 0, sizeof *sums);
+    for (int64_t k = 0; k < sky->num_sources; ++k) {
+        if (gains) {
+            of.num_pairs = gains->num_pairs;
+            of.gain = gains->gain +
+                      (k * channels->num_chan + tile->chan_first) * of.num_pairs;
+        }
+        add_source(sky, &sky->source[k], at, &of, sums);
+    }
+}
+
 void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
-                      const tess_sim_noise *noise, int64_t num_rows,
-                      const double *uvw_m, int num_threads, float *vis)
+                      const tess_sim_noise *noise, const tess_sim_rows *rows,
+                      int num_threads, float *vis)
 {
     (void)num_threads; /* unused in a build without OpenMP */
 #pragma omp parallel for num_threads(num_threads) schedule(dynamic)
-    for (int64_t first = 0; first < num_rows; first += NUM_LANES) {
-        const int n =
-            (int)(num_rows - first < NUM_LANES ? num_rows - first : NUM_LANES);
-        double uvw[NUM_LANES][3];
+    for (int64_t first = 0; first < rows->num; first += NUM_LANES) {
+        lanes at;
         lane_sums sums;
-        memset(uvw, 0, sizeof uvw);
-        memcpy(uvw, uvw_m + 3 * first, (size_t)n * sizeof *uvw);
+        sample_tile tile = {.row_first = first,
+                            .num_rows = take_rows(rows, first, &at)};
         for (int64_t chan = 0; chan < channels->num_chan; chan += NUM_TILE_CHAN) {
             const int64_t left = channels->num_chan - chan;
-            const int num_chan = (int)(left < NUM_TILE_CHAN ? left : NUM_TILE_CHAN);
-            memset(&sums, 0, sizeof sums);
-            for (int64_t k = 0; k < sky->num_sources; ++k)
-                add_source(sky, &sky->source[k], (const double(*)[3])uvw, num_chan,
-                           channels->freq_hz + chan, &sums);
-            store(&sums, channels, noise,
-                  &(sample_tile){.row_first = first,
-                                 .num_rows = n,
-                                 .chan_first = chan,
-                                 .num_chan = num_chan},
-                  vis);
+            tile.chan_first = chan;
+            tile.num_chan = (int)(left < NUM_TILE_CHAN ? left : NUM_TILE_CHAN);
+            sum_sources(sky, channels, rows->gains, &at, &tile, &sums);
+            store(&sums, channels, noise, &tile, vis);
         }
     }
 }

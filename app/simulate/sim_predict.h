@@ -24,12 +24,34 @@ typedef struct tess_sim_channels {
     const tess_corr *corr; /**< [num_corr] */
 } tess_sim_channels;
 
-/** vis[num_rows][num_chan][num_corr][2] = sum over sources, plus noise, rounded once,
+/** What pairs of antennas receive of each source, in proportion to its flux: the power
+ *  of their primary beams. Pairs are of kinds of antennas. */
+typedef struct tess_sim_gains {
+    const double *gain; /**< [num_sources][num_chan][num_pairs] */
+    int num_pairs;
+    const int *kind; /**< [num_antennas] */
+} tess_sim_gains;
+
+/** The number of a pair of kinds, in either order. */
+static inline int tess_sim_pair(int a, int b)
+{
+    return a < b ? b * (b + 1) / 2 + a : a * (a + 1) / 2 + b;
+}
+
+/** Rows to predict. */
+typedef struct tess_sim_rows {
+    int64_t num;
+    const double *uvw_m;                /**< [num][3] */
+    const int32_t *antenna1, *antenna2; /**< [num]; unused without gains */
+    const tess_sim_gains *gains;        /**< NULL: sources are seen with their fluxes */
+} tess_sim_rows;
+
+/** vis[rows->num][num_chan][num_corr][2] = sum over sources, plus noise, rounded once,
  *  with num_threads threads. Every value is computed alike whatever the number of rows
  *  or threads. Allocates nothing and cannot fail. Local. */
 void tess_sim_predict(const tess_sky *sky, const tess_sim_channels *channels,
-                      const tess_sim_noise *noise, int64_t num_rows,
-                      const double *uvw_m, int num_threads, float *vis);
+                      const tess_sim_noise *noise, const tess_sim_rows *rows,
+                      int num_threads, float *vis);
 
 /** Sources times visibilities per second and thread, for estimates. */
 #define TESS_SIM_RATE 2.0e8

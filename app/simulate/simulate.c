@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim_pointings.h"
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
+#include "sim_view.h"
+#include "tess_beam_models.h"
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -23,11 +26,15 @@ enum { NUM_ELEVATION_SAMPLES = 49 };
 typedef struct simulation {
     const tess_simulate_opts *opts;
     tess_sim_array array;
+    sim_pointings pointings;
     tess_sky sky;
+    sim_view *view;
     tess_vis_meta meta;
-    tess_uvw_target target;
+    tess_uvw_target target; /* the middle of the pointings */
     double start_mjd_s;
     int64_t num_times, num_baselines;
+    int64_t scan_times;            /* integrations of a scan */
+    tess_vis_scan *scan;           /* with several pointings */
     int32_t *antenna1, *antenna2;  /* [num_baselines] */
     const tess_vis_writer *writer; /* of the set */
     int threads;
@@ -69,8 +76,8 @@ static tess_status set_time(simulation *sim)
 {
     tess_status status = TESS_OK;
     const tess_simulate_opts *opts = sim->opts;
-    sim->target.ra_rad = opts->ra_rad;
-    sim->target.dec_rad = opts->dec_rad;
+    sim->target.ra_rad = sim->pointings.center_rad[0];
+    sim->target.dec_rad = sim->pointings.center_rad[1];
     sim->target.dut1_s = opts->time.dut1_s;
     memcpy(sim->target.site_m, sim->array.center_m, sizeof sim->target.site_m);
     sim->start_mjd_s = opts->time.start_mjd_s;
@@ -90,6 +97,41 @@ cleanup:
 static double time_of(const simulation *sim, int64_t index)
 {
     return sim->start_mjd_s + ((double)index + 0.5) * sim->opts->time.integration_s;
+}
+
+/* The pointing of an integration: scans go through all of them, again and again. */
+static int pointing_of(const simulation *sim, int64_t index)
+{
+    return (int)(index / sim->scan_times % sim->pointings.num);
+}
+
+/* Pointings are written as fields, even if there is only one. */
+static tess_status list_scans(simulation *sim)
+{
+    tess_status status = TESS_OK;
+    const tess_simulate_opts *opts = sim->opts;
+    const double times = opts->mosaic.scan_s / opts->time.integration_s;
+    sim->scan_times = tess_max_i64((int64_t)floor(times + 0.5), 1);
+    if (!opts->mosaic.pointings) goto cleanup;
+    const int64_t num = (sim->num_times + sim->scan_times - 1) / sim->scan_times;
+    if (num < sim->pointings.num)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--duration %g s has %lld scans of %lld integrations, and there are "
+                  "%d pointings",
+                  opts->time.duration_s, (long long)num, (long long)sim->scan_times,
+                  sim->pointings.num);
+    sim->scan = tess_alloc_zero(num, sizeof *sim->scan);
+    if (!sim->scan) TESS_FAIL(TESS_ERR_ALLOC, "%lld scans", (long long)num);
+    for (int64_t k = 0; k < num; ++k) {
+        const int64_t first = k * sim->scan_times, left = sim->num_times - first;
+        sim->scan[k].num_rows =
+            tess_min_i64(left, sim->scan_times) * sim->num_baselines;
+        sim->scan[k].field = pointing_of(sim, first);
+    }
+    sim->meta.segment->scan = sim->scan;
+    sim->meta.segment->num_scans = num;
+cleanup:
+    return status;
 }
 
 /* One line when the source sets, or never rises. */
@@ -153,24 +195,19 @@ static tess_status fill_meta(simulation *sim)
     snprintf(meta->project, sizeof meta->project, "simulation");
     snprintf(meta->object, sizeof meta->object, "%s", opts->object);
     meta->equinox = 2000.0;
-    meta->ra_rad = opts->ra_rad;
-    meta->dec_rad = opts->dec_rad;
+    meta->ra_rad = sim->target.ra_rad;
+    meta->dec_rad = sim->target.dec_rad;
     meta->time_start_mjd_s = sim->start_mjd_s;
     meta->time_end_mjd_s =
         sim->start_mjd_s + (double)sim->num_times * opts->time.integration_s;
     meta->integration_s = opts->time.integration_s;
     meta->segment = tess_alloc_zero(1, sizeof *meta->segment);
-    meta->field = tess_alloc_zero(1, sizeof *meta->field);
-    if (!meta->segment || !meta->field) TESS_FAIL(TESS_ERR_ALLOC, "metadata");
+    if (!meta->segment) TESS_FAIL(TESS_ERR_ALLOC, "metadata");
     meta->num_segments = 1;
     TESS_TRY(fill_segment(sim, meta->segment));
-    meta->num_fields = 1;
-    snprintf(meta->field->name, sizeof meta->field->name, "%s", opts->object);
-    meta->field->ra_rad = opts->ra_rad;
-    meta->field->dec_rad = opts->dec_rad;
-    meta->field->pointing_rad[0] = opts->ra_rad;
-    meta->field->pointing_rad[1] = opts->dec_rad;
-    meta->field->num_rows = meta->num_rows_total = meta->segment->num_rows;
+    meta->num_fields = sim->pointings.num;
+    meta->field = sim->pointings.field; /* lent, taken back in destroy */
+    meta->num_rows_total = meta->segment->num_rows;
     meta->num_antennas = sim->array.num_antennas;
     meta->antenna = sim->array.antenna; /* lent, taken back in destroy */
 cleanup:
@@ -185,7 +222,9 @@ static void destroy(simulation *sim)
         tess_free(sim->meta.segment->chan_spw);
     }
     tess_free(sim->meta.segment);
-    tess_free(sim->meta.field);
+    tess_free(sim->scan);
+    sim_view_destroy(sim->view);
+    sim_pointings_free(&sim->pointings);
     tess_free(sim->antenna1);
     tess_free(sim->antenna2);
     tess_sky_free(&sim->sky);
@@ -199,12 +238,19 @@ static tess_status prepare_array(tess_comm *comm, simulation *sim)
     const tess_simulate_opts *opts = sim->opts;
     TESS_TRY(tess_out_check_other(opts->output, opts->sky));
     TESS_TRY(tess_out_check_other(opts->output, opts->layout)); /* may be a file */
+    if (opts->mosaic.pointings)
+        TESS_TRY(tess_out_check_other(opts->output, opts->mosaic.pointings));
+    if (opts->mosaic.primary_beam && tess_beam_models_file(opts->mosaic.primary_beam))
+        TESS_TRY(tess_out_check_other(
+            opts->output, tess_beam_models_file(opts->mosaic.primary_beam)));
     TESS_TRY(tess_sim_array_read(comm, opts->layout, &sim->array));
     TESS_TRY(
         tess_sim_array_choose(&sim->array, opts->max_radius_m, opts->num_antennas));
+    TESS_TRY(sim_pointings_find(comm, opts, &sim->pointings));
     TESS_TRY(set_time(sim));
     TESS_TRY(list_baselines(sim));
     TESS_TRY(fill_meta(sim));
+    TESS_TRY(list_scans(sim));
 cleanup:
     return status;
 }
@@ -219,8 +265,15 @@ static tess_status prepare(tess_comm *comm, const tess_simulate_opts *opts,
     sim->threads = opts->threads;
     if (sim->threads < 1) TESS_TRY(tess_threads_default(comm, &sim->threads));
     TESS_TRY(tess_comm_agree(comm, prepare_array(comm, sim)));
-    TESS_TRY(tess_sky_read(comm, opts->sky, opts->ra_rad, opts->dec_rad, opts->freq_hz,
-                           &sim->sky));
+    TESS_TRY(tess_sky_read(comm, opts->sky, sim->target.ra_rad, sim->target.dec_rad,
+                           opts->freq_hz, &sim->sky));
+    TESS_TRY(sim_view_create(comm,
+                             &(sim_view_opts){.sky = &sim->sky,
+                                              .pointings = &sim->pointings,
+                                              .primary_beam = opts->mosaic.primary_beam,
+                                              .meta = &sim->meta,
+                                              .threads = sim->threads},
+                             &sim->view));
 cleanup:
     return status;
 }
@@ -253,7 +306,11 @@ static tess_status fill_geometry(const simulation *sim, tess_vis_block *block)
         const int64_t index = row / sim->num_baselines;
         const int64_t baseline = row % sim->num_baselines;
         if (index != frame_index) {
-            TESS_TRY(tess_uvw_frame_at(&sim->target, time_of(sim, index), &frame));
+            const tess_vis_field *field = &sim->meta.field[pointing_of(sim, index)];
+            tess_uvw_target target = sim->target;
+            target.ra_rad = field->ra_rad;
+            target.dec_rad = field->dec_rad;
+            TESS_TRY(tess_uvw_frame_at(&target, time_of(sim, index), &frame));
             frame_index = index;
         }
         block->antenna1[r] = sim->antenna1[baseline];
@@ -310,6 +367,36 @@ static bool all_finite(const float *value, int64_t count, int threads)
     return num_bad == 0;
 }
 
+/* Rows [first, end) of a block, which are of one integration where the view changes. */
+static tess_status predict_rows(const simulation *sim, int64_t first, int64_t end,
+                                tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const tess_vis_segment *segment = sim->meta.segment;
+    const int64_t row = block->row_first + first, index = row / sim->num_baselines;
+    const tess_sim_channels channels = {
+        .num_chan = segment->num_chan,
+        .freq_hz = segment->freq_hz,
+        .num_corr = segment->num_corr,
+        .corr = segment->corr,
+    };
+    const tess_sim_noise noise = {
+        .sigma_jy = sim->sigma_jy,
+        .seed = sim->opts->seed,
+        .row_offset = row,
+    };
+    TESS_TRY(sim_view_turn(sim->view, pointing_of(sim, index), time_of(sim, index)));
+    const tess_sim_rows rows = {.num = end - first,
+                                .uvw_m = block->uvw_m + 3 * first,
+                                .antenna1 = block->antenna1 + first,
+                                .antenna2 = block->antenna2 + first,
+                                .gains = sim_view_gains(sim->view)};
+    tess_sim_predict(sim_view_sky(sim->view), &channels, &noise, &rows, sim->threads,
+                     block->vis + 2 * first * segment->num_chan * segment->num_corr);
+cleanup:
+    return status;
+}
+
 static tess_status fill_block(const simulation *sim, int64_t row_first,
                               int64_t num_rows, tess_vis_block *block)
 {
@@ -320,19 +407,13 @@ static tess_status fill_block(const simulation *sim, int64_t row_first,
     block->segment = 0;
     block->row_first = row_first;
     TESS_TRY(fill_geometry(sim, block));
-    const tess_sim_channels channels = {
-        .num_chan = segment->num_chan,
-        .freq_hz = segment->freq_hz,
-        .num_corr = segment->num_corr,
-        .corr = segment->corr,
-    };
-    const tess_sim_noise noise = {
-        .sigma_jy = sim->sigma_jy,
-        .seed = sim->opts->seed,
-        .row_offset = row_first,
-    };
-    tess_sim_predict(&sim->sky, &channels, &noise, num_rows, block->uvw_m, sim->threads,
-                     block->vis);
+    for (int64_t first = 0, end; first < num_rows; first = end) {
+        const int64_t index = (row_first + first) / sim->num_baselines;
+        end = num_rows;
+        if (sim_view_changes(sim->view))
+            end = tess_min_i64(end, (index + 1) * sim->num_baselines - row_first);
+        TESS_TRY(predict_rows(sim, first, end, block));
+    }
     if (!all_finite(block->vis, 2 * num_rows * segment->num_chan * segment->num_corr,
                     sim->threads))
         TESS_FAIL(TESS_ERR_INPUT,
@@ -383,6 +464,10 @@ static void announce(const simulation *sim, int num_ranks)
                   sim->array.telescope, sim->array.num_antennas,
                   (long long)sim->sky.num_sources,
                   sim->sky.max_offset_rad / TESS_RAD_PER_DEG);
+    if (sim->opts->mosaic.pointings)
+        tess_log_info("%d pointings in %lld scans of %lld integrations",
+                      sim->pointings.num, (long long)segment->num_scans,
+                      (long long)sim->scan_times);
     tess_log_info("%lld integrations of %g s x %lld baselines x %lld channels = %.4g "
                   "visibilities, from MJD %.6f UTC; noise %.4g Jy",
                   (long long)sim->num_times, sim->opts->time.integration_s,

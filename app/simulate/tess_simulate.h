@@ -20,6 +20,14 @@ typedef struct tess_simulate_time {
     double dut1_s; /**< UT1 - UTC */
 } tess_simulate_time;
 
+/** Pointings that the array observes one after another, again and again. */
+typedef struct tess_simulate_mosaic {
+    const char *pointings;    /**< "hex:N,SPACING" or a CSV file; NULL: one, the phase
+                                   centre */
+    double scan_s;            /**< time on a pointing; 0: an integration */
+    const char *primary_beam; /**< of tess_beam_models.h; NULL: none */
+} tess_simulate_mosaic;
+
 /** What to simulate, checked by the caller. */
 typedef struct tess_simulate_opts {
     const char *layout;     /**< built-in name or FILE.csv */
@@ -27,6 +35,8 @@ typedef struct tess_simulate_opts {
     const char *output;     /**< OBS.uvfits or OBS.ms */
     const char *object;     /**< name of the field */
     double ra_rad, dec_rad; /**< phase centre, J2000 */
+    bool has_center;        /**< else it is the middle of the pointings of a file */
+    tess_simulate_mosaic mosaic;
     tess_simulate_time time;
     double freq_hz, chan_width_hz; /**< centre of the band, width of a channel */
     int64_t num_chan;

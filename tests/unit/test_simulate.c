@@ -16,9 +16,11 @@
 
 #include "direct_sum.h"
 #include "sim_csv.h"
+#include "sim_pointings.h"
 #include "sim_predict.h"
 #include "sim_sky.h"
 #include "sim_uvw.h"
+#include "sim_view.h"
 #include "tess_const.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
@@ -432,16 +434,18 @@ static void test_predict_points(void **state)
     const tess_corr corr[1] = {1};
     const tess_sim_channels channels = {NUM_CHAN, freq_hz, 1, corr};
     tess_sim_noise noise = {0};
-    tess_sim_predict(&sky, &channels, &noise, NUM_ROWS, uvw_m, 2, vis);
+    tess_sim_rows rows = {.num = NUM_ROWS, .uvw_m = uvw_m};
+    tess_sim_predict(&sky, &channels, &noise, &rows, 2, vis);
     /* Sums of 48 sources below 0.5 Jy: float rounding is 6e-8 of values below 8; the
      * phases' own error is 1e-16 of 600 turns. */
     for (int k = 0; k < NUM_ROWS * NUM_CHAN * 2; ++k)
         assert_true(fabs((double)vis[k] - truth[k]) <= 6e-8 * fabs(truth[k]) + 1e-11);
     /* A row alone, and one thread, give the same bits; noise too. */
     noise = (tess_sim_noise){.sigma_jy = 0.1, .seed = 9};
-    tess_sim_predict(&sky, &channels, &noise, NUM_ROWS, uvw_m, 1, vis);
+    tess_sim_predict(&sky, &channels, &noise, &rows, 1, vis);
     noise.row_offset = 131;
-    tess_sim_predict(&sky, &channels, &noise, 1, uvw_m + 3 * 131, 2, single);
+    rows = (tess_sim_rows){.num = 1, .uvw_m = uvw_m + 3 * 131};
+    tess_sim_predict(&sky, &channels, &noise, &rows, 2, single);
     assert_memory_equal(single, vis + 131 * NUM_CHAN * 2, sizeof single);
     tess_sky_free(&sky);
 }
@@ -477,7 +481,8 @@ static void test_predict_polarised(void **state)
     for (int basis = 0; basis < 2; ++basis) {
         const tess_sim_channels channels = {NUM_CHAN, freq_hz, 4, lists[basis]};
         const tess_sim_noise noise = {0};
-        tess_sim_predict(&sky, &channels, &noise, NUM_ROWS, uvw_m, 2, vis);
+        const tess_sim_rows rows = {.num = NUM_ROWS, .uvw_m = uvw_m};
+        tess_sim_predict(&sky, &channels, &noise, &rows, 2, vis);
         for (int k = 0; k < NUM_ROWS * NUM_CHAN; ++k) {
             double complex c[4];
             for (int p = 0; p < 4; ++p)
@@ -498,6 +503,73 @@ static void test_predict_polarised(void **state)
         }
     }
     tess_sky_free(&sky);
+}
+
+/* ---- pointings ---- */
+
+/* A Gaussian is the same on the sky wherever a pointing is: in the frame of another
+ * phase centre, with baselines turned to it, the amplitudes stay. Near a pole the
+ * frames differ by many degrees. */
+static void test_turned_gaussian(void **state)
+{
+    (void)state;
+    double uvw_m[3 * NUM_ROWS], turned_m[3 * NUM_ROWS], freq_hz[NUM_CHAN];
+    static float vis[2][NUM_ROWS * NUM_CHAN * 2];
+    fill_uvw(uvw_m, freq_hz);
+    tess_vis_field field[2] = {{.ra_rad = 1.0, .dec_rad = 1.45},
+                               {.ra_rad = 1.5, .dec_rad = 1.42}};
+    const sim_pointings pointings = {field, 2, {1.0, 1.45}};
+    const tess_vis_scan scan = {.num_rows = NUM_ROWS};
+    tess_vis_segment segment = {
+        .num_chan = NUM_CHAN, .freq_hz = freq_hz, .num_scans = 1, .scan = &scan};
+    const tess_vis_meta meta = {.num_segments = 1, .segment = &segment};
+    tess_sky sky = {0};
+    tess_sky_source source = {
+        .l = 0.03, .m = -0.02, .flux_jy = {2}, .n_minus_1 = sqrt(1 - 0.0013) - 1};
+    tess_sky_set_gaussian(&source, 1e-4, 3e-5, 0.5);
+    assert_int_equal(tess_sky_add(&sky, &source), TESS_OK);
+    const sim_view_opts of = {
+        .sky = &sky, .pointings = &pointings, .meta = &meta, .threads = 1};
+    sim_view *view = NULL;
+    tess_comm *comm = self();
+    assert_int_equal(sim_view_create(comm, &of, &view), TESS_OK);
+    assert_true(sim_view_changes(view) && !sim_view_gains(view));
+    double rotation[3][3];
+    tess_rotation_between(1.0, 1.45, 1.5, 1.42, rotation);
+    for (int r = 0; r < NUM_ROWS; ++r)
+        for (int k = 0; k < 3; ++k)
+            turned_m[3 * r + k] = rotation[k][0] * uvw_m[3 * r] +
+                                  rotation[k][1] * uvw_m[3 * r + 1] +
+                                  rotation[k][2] * uvw_m[3 * r + 2];
+    const tess_corr corr[1] = {1};
+    const tess_sim_channels channels = {NUM_CHAN, freq_hz, 1, corr};
+    const tess_sim_noise none = {0};
+    for (int k = 0; k < 2; ++k) {
+        const tess_sim_rows rows = {.num = NUM_ROWS, .uvw_m = k ? turned_m : uvw_m};
+        assert_int_equal(sim_view_turn(view, k, time_mjd_s), TESS_OK);
+        tess_sim_predict(sim_view_sky(view), &channels, &none, &rows, 1, vis[k]);
+    }
+    double least = 2, most = 0;
+    for (int k = 0; k < NUM_ROWS * NUM_CHAN; ++k) {
+        const double here = hypot((double)vis[0][2 * k], (double)vis[0][2 * k + 1]);
+        const double there = hypot((double)vis[1][2 * k], (double)vis[1][2 * k + 1]);
+        assert_true(fabs(here - there) < 5e-7);
+        least = fmin(least, here);
+        most = fmax(most, here);
+    }
+    assert_true(least < 0.5 && most > 1.5); /* else the shape is not seen */
+    sim_view_destroy(view);
+    tess_comm_free(comm);
+    tess_sky_free(&sky);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    static const int number[3][3] = {{0, 1, 3}, {1, 2, 4}, {3, 4, 5}};
+    for (int a = 0; a < 3; ++a)
+        for (int b = 0; b < 3; ++b)
+            assert_int_equal(tess_sim_pair(a, b), number[a][b]);
 }
 
 /* The tests' own sums are adjoint, and see a source where it is. */
@@ -602,6 +674,12 @@ static void test_command_errors(void **state)
         {GOOD "--duration 10min -o FOLDER/x.uvfits --sky FOLDER/none.fits",
          TESS_ERR_IO},
         {GOOD "--duration 10min -o FOLDER/none/x.uvfits", TESS_ERR_IO},
+        {GOOD "--duration 10min -o FOLDER/x.uvfits --pointings hex:2,1amin",
+         TESS_ERR_USAGE},
+        {GOOD "--duration 10min -o FOLDER/x.uvfits --pointings hex:0,1amin",
+         TESS_ERR_USAGE},
+        {GOOD "--duration 10min -o FOLDER/x.uvfits --pointings FOLDER/none.csv",
+         TESS_ERR_IO},
     };
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
         const tess_status status = run(cases[k].words);
@@ -703,6 +781,8 @@ int main(void)
         cmocka_unit_test(test_noise_moments),
         cmocka_unit_test(test_predict_points),
         cmocka_unit_test(test_predict_polarised),
+        cmocka_unit_test(test_turned_gaussian),
+        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_direct_sums),
         cmocka_unit_test(test_command_errors),
         cmocka_unit_test(test_command),

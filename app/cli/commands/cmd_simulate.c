@@ -12,6 +12,7 @@
 
 #include "groups.h"
 #include "options.h"
+#include "tess_beam_models.h"
 #include "tess_cli.h"
 #include "tess_const.h"
 #include "tess_mem.h"
@@ -44,6 +45,9 @@ enum {
     OPT_AUTOCORRELATIONS,
     OPT_MIN_ELEVATION,
     OPT_DUT1,
+    OPT_POINTINGS,
+    OPT_SCAN,
+    OPT_PRIMARY_BEAM,
     OPT_THREADS,
     OPT_LOCK_TIMEOUT,
     OPT_OVERWRITE,
@@ -90,21 +94,36 @@ static const struct argp_option options[] = {
     {"min-elevation", OPT_MIN_ELEVATION, "ANGLE", 0,
      "Flag rows below this elevation, like 10deg (default: only warn below 0)", 2},
     {"dut1", OPT_DUT1, "SECONDS", 0, "UT1 - UTC (default 0)", 2},
-    {NULL, 0, NULL, 0, "Noise:", 3},
+    {NULL, 0, NULL, 0, "Mosaics:", 3},
+    {"pointings", OPT_POINTINGS, "hex:N,SPACING|FILE.csv", 0,
+     "Observe several pointings one after another, each of which is a field of its own "
+     "phase centre: N around --ra and --dec, ring after ring, like hex:7,15amin, or "
+     "those "
+     "of a CSV with columns ra, dec and optionally name; --ra and --dec are then the "
+     "middle if they are not given",
+     3},
+    {"scan", OPT_SCAN, "TIME", 0,
+     "Time on a pointing before the next one (default an integration)", 3},
+    {"primary-beam", OPT_PRIMARY_BEAM, "MODEL", 0,
+     "Receive sources through the primary beams of the antennas: auto, or a model of "
+     "tessera image --primary-beam, or antennas:FILE of patterns of names and models "
+     "(default: sources have their fluxes everywhere)",
+     3},
+    {NULL, 0, NULL, 0, "Noise:", 4},
     {"noise", OPT_NOISE, "FLUX", 0,
-     "rms of the real and imaginary part of each sample, like 0.1Jy or 5mJy", 3},
+     "rms of the real and imaginary part of each sample, like 0.1Jy or 5mJy", 4},
     {"sefd", OPT_SEFD, "FLUX", 0,
      "System equivalent flux density, like 400Jy: rms SEFD/sqrt(2 width integration); "
      "adds to --noise in quadrature",
-     3},
-    {"seed", OPT_SEED, "N", 0, "Seed of the noise (default 1)", 3},
-    {NULL, 0, NULL, 0, "Output and work:", 4},
-    {"output", 'o', "OBS.uvfits|OBS.ms", 0, "The set to write", 4},
-    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing set", 4},
-    {"threads", OPT_THREADS, "N", 0, "Threads per rank (default: the allocation's)", 4},
-    {"lock-timeout", OPT_LOCK_TIMEOUT, "TIME", 0, TESS_LOCK_TIMEOUT_HELP, 4},
+     4},
+    {"seed", OPT_SEED, "N", 0, "Seed of the noise (default 1)", 4},
+    {NULL, 0, NULL, 0, "Output and work:", 5},
+    {"output", 'o', "OBS.uvfits|OBS.ms", 0, "The set to write", 5},
+    {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing set", 5},
+    {"threads", OPT_THREADS, "N", 0, "Threads per rank (default: the allocation's)", 5},
+    {"lock-timeout", OPT_LOCK_TIMEOUT, "TIME", 0, TESS_LOCK_TIMEOUT_HELP, 5},
     {"no-sync", OPT_NO_SYNC, NULL, 0,
-     "Do not wait until the disk has the set (see tessera image --help)", 4},
+     "Do not wait until the disk has the set (see tessera image --help)", 5},
     {0},
 };
 
@@ -128,6 +147,7 @@ typedef struct arguments {
     tess_simulate_opts opts;
     bool list_layouts;
     bool has_ra, has_dec;
+    bool has_scan;
     bool start_has_time;
 } arguments;
 
@@ -306,6 +326,24 @@ static tess_status take_observation(int key, const char *arg, arguments *args)
     }
 }
 
+static tess_status take_mosaic(int key, const char *arg, arguments *args)
+{
+    tess_simulate_mosaic *mosaic = &args->opts.mosaic;
+    switch (key) {
+    case OPT_POINTINGS:
+        mosaic->pointings = arg;
+        return TESS_OK;
+    case OPT_SCAN:
+        args->has_scan = true;
+        return tess_parse_duration(arg, &mosaic->scan_s);
+    case OPT_PRIMARY_BEAM:
+        mosaic->primary_beam = arg;
+        return tess_beam_models_check(arg);
+    default:
+        return TESS_ERR_INTERNAL;
+    }
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     arguments *args = state->input;
@@ -359,8 +397,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         opts->output = arg;
         break;
     default:
-        if (key < OPT_RA || key > OPT_DUT1) return ARGP_ERR_UNKNOWN;
-        status = take_observation(key, arg, args);
+        if (key >= OPT_POINTINGS && key <= OPT_PRIMARY_BEAM)
+            status = take_mosaic(key, arg, args);
+        else if (key >= OPT_RA && key <= OPT_DUT1)
+            status = take_observation(key, arg, args);
+        else
+            return ARGP_ERR_UNKNOWN;
     }
     return tess_cli_result(state, options, key, arg, status);
 }
@@ -380,14 +422,31 @@ cleanup:
     return status;
 }
 
+/* Pointings of a file have a middle. */
+static tess_status check_center(arguments *args)
+{
+    tess_status status = TESS_OK;
+    const char *pointings = args->opts.mosaic.pointings;
+    const bool is_file = pointings && strncmp(pointings, "hex:", 4) != 0;
+    args->opts.has_center = args->has_ra || args->has_dec || !is_file;
+    if (args->opts.has_center) {
+        TESS_TRY(require(args->has_ra, "ra"));
+        TESS_TRY(require(args->has_dec, "dec"));
+    }
+    if (args->has_scan && !pointings)
+        TESS_FAIL(TESS_ERR_USAGE, "--scan is the time on one of several --pointings, "
+                                  "which are missing");
+cleanup:
+    return status;
+}
+
 static tess_status check(arguments *args)
 {
     tess_status status = TESS_OK;
     tess_simulate_opts *opts = &args->opts;
     TESS_TRY(require(opts->layout, "layout"));
     TESS_TRY(require(opts->sky, "sky"));
-    TESS_TRY(require(args->has_ra, "ra"));
-    TESS_TRY(require(args->has_dec, "dec"));
+    TESS_TRY(check_center(args));
     TESS_TRY(require(opts->time.duration_s > 0.0, "duration"));
     TESS_TRY(require(opts->freq_hz > 0.0, "freq"));
     TESS_TRY(require(opts->output, "output"));

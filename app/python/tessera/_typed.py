@@ -449,7 +449,10 @@ class SimulateOptions(TypedDict, total=False):
     noise: Option
     object: Optional[Path]
     overwrite: Optional[bool]
+    pointings: Option
     pol: Option
+    primary_beam: Option
+    scan: Option
     seed: Optional[Union[int, str]]
     sefd: Option
     stall_timeout: Option
