@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Joint mosaics: sets of several pointings that tessera simulates, with the beams of their dishes, against direct sums
+(mosaic_sums.py): round beams, unlike dishes, and a beam that turns on the sky."""
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import mosaic_sums  # noqa: E402
+from e2e import Suite, casacore_python, have_ms, l2_error, mpiexec, offset_radec, simulate, skip, tessera  # noqa: E402
+from primary_beams import pattern, write_cube  # noqa: E402
+
+RA, DEC = 60.0, -30.0  # degrees
+
+
+class Pattern:
+    """The beam of primary_beams.py, as a voltage."""
+    turns = True
+
+    @staticmethod
+    def voltage(x, y, freq_hz):
+        return np.sqrt(pattern(np.rad2deg(x), np.rad2deg(y), freq_hz))
+
+
+def write_table(path, columns, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join([columns] + [",".join(map(str, row)) for row in rows]) + "\n")
+    return path
+
+
+def write_sources(suite, name, reach_asec, fluxes=(2.0, 1.0, 0.5)):
+    """Points at different distances from the middle; the list as (RA, Dec, Jy)."""
+    reach = np.deg2rad(reach_asec / 3600)
+    places = [offset_radec(RA, DEC, reach * l, reach * m) for l, m in ((0.1, 0.25), (-0.9, 0.3), (0.6, -0.7))]
+    sources = [(ra, dec, flux) for (ra, dec), flux in zip(places, fluxes)]
+    path = write_table(suite.path(f"{name}.csv"), "ra,dec,flux_jy",
+                       [(f"{ra:.12f}deg", f"{dec:.12f}deg", flux) for ra, dec, flux in sources])
+    return sources, path
+
+
+def unlike_array(suite):
+    """Dishes of 12 m and of 7 m at ALMA's site."""
+    rng = np.random.default_rng(4)
+    rows = [(*np.round(rng.uniform(-50, 50, 2), 3), 0, 12) for _ in range(5)]
+    rows += [(*np.round(rng.uniform(-20, 20, 2), 3), 0, 7) for _ in range(4)]
+    return write_table(suite.path("ALMA.csv"), "# lon=-67.755 lat=-23.023 alt=5000\neast,north,up,diameter", rows)
+
+
+def simulated(suite, name, sources, words):
+    """A set, its rows and its sources; None for rows that cannot be read."""
+    path = simulate(suite.path(f"{name}.ms"), sources[1], ra=f"{RA}deg", dec=f"{DEC}deg", start="2026-01-01",
+                    extra=("--overwrite", "--threads", "1", "--hour-angle=-1h", *words[1]), **words[0])
+    return path, mosaic_sums.read_pointings(suite, path)
+
+
+def hexagon(suite):
+    sources = write_sources(suite, "hexagon", 1000)
+    words = (dict(layout="vla-d", duration="15min", integration="60s", channels=3, width="40MHz"),
+             ("--antennas", "8", "--max-radius", "150m", "--pointings", "hex:7,15amin", "--scan", "2min",
+              "--primary-beam", "airy:25,2", "--object", "H"))
+    path, obs = simulated(suite, "hexagon", sources, words)
+    dishes = mosaic_sums.Dishes([mosaic_sums.Airy(25, 2)], [0] * 8)
+    return path, obs, dishes, sources[0]
+
+
+def unlike(suite):
+    sources = write_sources(suite, "unlike", 45)
+    pointings = write_table(suite.path("pointings.csv"), "name,ra,dec",
+                            [(n, f"{ra:.12f}deg", f"{dec:.12f}deg") for n, (ra, dec) in
+                             zip("ABC", (offset_radec(RA, DEC, l * 1e-4, m * 1e-4)
+                                         for l, m in ((1.5, 0), (-0.75, 1.3), (-0.75, -1.3))))])
+    words = (dict(layout=unlike_array(suite), duration="12min", integration="60s", channels=2, width="1GHz",
+                  freq="100GHz"), ("--pointings", pointings, "--primary-beam", "auto"))
+    path, obs = simulated(suite, "unlike", sources, words)
+    dishes = mosaic_sums.Dishes([mosaic_sums.Airy(10.7, .75), mosaic_sums.Airy(6.25, .75)], [0] * 5 + [1] * 4)
+    return path, obs, dishes, sources[0]
+
+
+def turning(suite):
+    sources = write_sources(suite, "turning", 900)
+    cube = write_cube(suite.path("beam.fits"), [1.1e9, 1.2e9, 1.3e9], False, False)
+    words = (dict(layout="meerkat", duration="3h", integration="900s", freq="1.2GHz", channels=1),
+             ("--antennas", "6", "--max-radius", "500m", "--pointings", "hex:2,0.3deg", "--primary-beam", cube))
+    path, obs = simulated(suite, "turning", sources, words)
+    return path, obs, mosaic_sums.Dishes([Pattern()], [0] * 6), sources[0]
+
+
+def check_simulated(suite, name, obs, dishes, sources, limit):
+    """Visibilities are the sums over the sources in the beams of their pointings."""
+    wanted = mosaic_sums.received(obs, sources, dishes)
+    suite.below(f"{name}: simulated visibilities, L2 error", l2_error(obs.vis, wanted), limit)
+    other = mosaic_sums.received(obs, sources, mosaic_sums.Dishes([mosaic_sums.Airy(20)], 0 * dishes.of_antenna))
+    suite.true(f"{name}: the test would see another beam", l2_error(obs.vis, other) > 10 * limit)
+
+
+def check_fields(suite, hexagon_obs, unlike_obs):
+    """Scans take turns; a hexagon's pointings are as far from the middle as from their neighbours."""
+    obs, away = hexagon_obs, np.deg2rad(15 / 60)
+    suite.equal("fields of a hexagon", obs.names, [f"H_{k}" for k in range(7)])
+    steps = np.unique(obs.time)
+    first = [np.argmax(obs.time == t) for t in steps]
+    suite.equal("the field of each minute", obs.field[first].tolist(), [k // 2 % 7 for k in range(15)])
+    suite.equal("the scan of each minute", obs.scan[first].tolist(), [k // 2 + 1 for k in range(15)])
+    l, m, _ = mosaic_sums.cosines(*np.rad2deg(obs.centre.T), np.deg2rad([RA, DEC]))
+    ring = np.hypot(l, m)[1:], np.hypot(np.diff(l[[1, 2, 3, 4, 5, 6, 1]]), np.diff(m[[1, 2, 3, 4, 5, 6, 1]]))
+    suite.below("the hexagon", max(np.hypot(l[0], m[0]), *(np.abs(np.array(side) / away - 1).max() for side in ring)),
+                1e-9)
+    suite.true("antennas point to phase centres", np.array_equal(obs.centre, obs.pointing))
+    suite.equal("fields of a file", unlike_obs.names, ["A", "B", "C"])
+    suite.equal("diameters", sorted(set(unlike_obs.diameter)), [7.0, 12.0])
+
+
+def check_refused(suite, sky):
+    common = ("simulate", "--layout", "vla-d", "--sky", sky, "--duration", "10min", "--freq", "1.4GHz")
+    here = ("--ra", f"{RA}deg", f"--dec={DEC}deg")
+    wrong = write_table(suite.path("wrong.csv"), "ra,decl", [("60deg", "-30deg")])
+    for what, status, text, args in (
+            ("several fields in UVFITS", 2, "MeasurementSet", (*here, "--pointings", "hex:7,1amin", "-o", "no.uvfits")),
+            ("too short", 2, "there are 7 pointings",
+             (*here, "--pointings", "hex:7,1amin", "--scan", "5min", "-o", "no.ms")),
+            ("no number", 2, "'hex:7'", (*here, "--pointings", "hex:7", "-o", "no.ms")),
+            ("no centre", 2, "--ra is missing", ("--pointings", "hex:7,1amin", "-o", "no.ms")),
+            ("no pointings", 2, "--scan", (*here, "--scan", "1min", "-o", "no.ms")),
+            ("no columns", 3, "ra and dec", ("--pointings", wrong, "-o", "no.ms")),
+            ("no beam", 2, "'parkes'", (*here, "--primary-beam", "parkes", "-o", "no.ms")),
+            ("beams of nowhere", 3, "not at 1400 MHz", (*here, "--primary-beam", "meerkat-uhf", "-o", "no.ms"))):
+        result = tessera(*common, *args, cwd=suite.work)
+        suite.ran(what, result, status)
+        suite.true(f"{what}: one line with '{text}'", len(result.errors()) == 1 and text in result.errors()[0])
+    suite.true("nothing is left", not os.path.exists(suite.path("no.ms")))
+
+
+def check_ranks(suite, obs, words):
+    path = suite.path("ranks.ms")
+    result = tessera(*words, "-o", path, ranks=2)
+    if suite.ran("simulate on two ranks", result):
+        other = mosaic_sums.read_pointings(suite, path)
+        suite.true("the same rows on two ranks", np.array_equal(other.vis, obs.vis) and
+                   np.array_equal(other.field, obs.field) and np.array_equal(other.uvw, obs.uvw))
+
+
+def main():
+    suite = Suite("simulated_mosaics")
+    if not have_ms() or not casacore_python():
+        skip("no MeasurementSets, or no casacore for Python")
+    made = {name.__name__: name(suite) for name in (hexagon, unlike, turning)}
+    # Visibilities are rounded to single precision; the file of the beam that turns is interpolated.
+    for name, limit in (("hexagon", 1e-7), ("unlike", 1e-7), ("turning", 2e-3)):
+        _, obs, dishes, sources = made[name]
+        check_simulated(suite, name, obs, dishes, sources, limit)
+    check_fields(suite, made["hexagon"][1], made["unlike"][1])
+    check_refused(suite, suite.path("hexagon.csv"))
+    if mpiexec():
+        check_ranks(suite, made["hexagon"][1],
+                    ("simulate", "--layout", "vla-d", "--sky", suite.path("hexagon.csv"), "--ra", f"{RA}deg",
+                     f"--dec={DEC}deg", "--start", "2026-01-01", "--hour-angle=-1h", "--duration", "15min",
+                     "--integration", "60s", "--freq", "1.4GHz", "--chan-width", "40MHz", "--channels", "3",
+                     "--antennas", "8", "--max-radius", "150m", "--pointings", "hex:7,15amin", "--scan", "2min",
+                     "--primary-beam", "airy:25,2", "--object", "H"))
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
