@@ -187,6 +187,18 @@ bool WriteLock::hold(const std::string &path)
     return !is_taken && file_->acquire(FileLocker::Write, AT_ONCE);
 }
 
+/* The system tells of locks of open files as of those of another process, also where
+ * they are this one's. */
+void WriteLock::stop_using()
+{
+    struct flock used = {};
+    used.l_type = F_UNLCK;
+    used.l_whence = SEEK_SET;
+    used.l_start = USED_BYTE;
+    used.l_len = 1;
+    if (held_ >= 0) (void)fcntl(held_, F_OFD_SETLK, &used);
+}
+
 void WriteLock::take(const std::string &path)
 {
     Holder holder;
@@ -225,7 +237,9 @@ void WriteLock::note_change(const Table &table, bool columns)
     managers = casacore::True;
     state.write(table.nrow(), table.tableDesc().ncolumn(), columns, managers);
     file_->putInfo(state.memoryIO());
-    if (columns) warn_of_users(path_);
+    if (!columns) return;
+    stop_using();
+    warn_of_users(path_);
 }
 
 } // namespace tess_ms

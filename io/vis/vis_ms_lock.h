@@ -45,6 +45,7 @@ class WriteLock
 
   private:
     bool hold(const std::string &path);
+    void stop_using();
 
     std::string path_;
     std::unique_ptr<casacore::LockFile> file_;
