@@ -336,7 +336,8 @@ typedef struct writing {
     const char *path;
     const tess_vis_meta *meta;
     tess_vis_reader *like;
-    const char *column;
+    const char *const *column; /* [num_columns] */
+    int num_columns;
     const tess_vis_origin *origin;
     bool overwrite, by_rows, of_weights;
 } writing;
@@ -352,8 +353,14 @@ static tess_status begin(tess_comm *comm, const writing *what,
     writer->by_rows = what->by_rows;
     writer->of_weights = what->of_weights;
     writer->origin = what->origin;
+    if (what->num_columns > 1) {
+        writer->more_columns = what->column + 1;
+        writer->num_more = what->num_columns - 1;
+    }
     TESS_TRY(what->format->create(comm, what->path, what->meta, what->like,
-                                  what->column, what->overwrite, writer));
+                                  what->num_columns > 0 ? what->column[0] : NULL,
+                                  what->overwrite, writer));
+    writer->more_columns = NULL;
     *writer_out = writer;
     writer = NULL;
 cleanup:
@@ -419,9 +426,9 @@ tess_status tess_vis_create_rows(tess_comm *comm, const char *path,
     return begin(comm, &what, writer);
 }
 
-/* Begins a column of `source`. `what` comes without its source. */
-static tess_status create_column(tess_comm *comm, tess_vis_reader *source, writing what,
-                                 tess_vis_writer **writer)
+/* Begins columns of `source`. `what` comes without its source. */
+static tess_status create_columns(tess_comm *comm, tess_vis_reader *source,
+                                  writing what, tess_vis_writer **writer)
 {
     tess_status status = TESS_OK;
     what.format = source->format;
@@ -453,24 +460,44 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                                    const char *column, const tess_vis_origin *origin,
                                    bool overwrite, tess_vis_writer **writer)
 {
-    return create_column(
-        comm, source,
-        (writing){.column = column, .origin = origin, .overwrite = overwrite}, writer);
+    return tess_vis_create_columns(comm, source, &column, 1, origin, overwrite, writer);
+}
+
+tess_status tess_vis_create_columns(tess_comm *comm, tess_vis_reader *source,
+                                    const char *const *column, int num_columns,
+                                    const tess_vis_origin *origin, bool overwrite,
+                                    tess_vis_writer **writer)
+{
+    return create_columns(comm, source,
+                          (writing){.column = column,
+                                    .num_columns = num_columns,
+                                    .origin = origin,
+                                    .overwrite = overwrite},
+                          writer);
 }
 
 tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
                                     const char *column, const tess_vis_origin *origin,
                                     tess_vis_writer **writer)
 {
-    return create_column(
-        comm, source,
-        (writing){
-            .column = column, .origin = origin, .overwrite = true, .of_weights = true},
-        writer);
+    return create_columns(comm, source,
+                          (writing){.column = &column,
+                                    .num_columns = 1,
+                                    .origin = origin,
+                                    .overwrite = true,
+                                    .of_weights = true},
+                          writer);
 }
 
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block)
 {
+    return tess_vis_write_column(writer, 0, block);
+}
+
+tess_status tess_vis_write_column(tess_vis_writer *writer, int column,
+                                  const tess_vis_block *block)
+{
+    writer->column = column;
     return writer->format->write(writer, block);
 }
 

@@ -320,6 +320,14 @@ tess_status tess_vis_create_column(tess_comm *comm, tess_vis_reader *source,
                                    const char *column, const tess_vis_origin *origin,
                                    bool overwrite, tess_vis_writer **writer);
 
+/** The same for several columns with different names, which all appear in the set when
+ *  the writer finishes, or none of them. `column` is borrowed during the call.
+ *  Collective. */
+tess_status tess_vis_create_columns(tess_comm *comm, tess_vis_reader *source,
+                                    const char *const *column, int num_columns,
+                                    const tess_vis_origin *origin, bool overwrite,
+                                    tess_vis_writer **writer);
+
 /** Add a column of weights, float cells of DATA's shape, to an opened MS, in place, or
  *  write into one that exists. A weight of NAN leaves what the column has, which is 0
  *  in a new one. Collective. */
@@ -333,6 +341,10 @@ tess_status tess_vis_create_weights(tess_comm *comm, tess_vis_reader *source,
  *  for create_column, and for create_like of a UVFITS source, and only `weight` for
  *  create_weights. Collective. */
 tess_status tess_vis_write(tess_vis_writer *writer, const tess_vis_block *block);
+
+/** The same for one of several columns. Collective. */
+tess_status tess_vis_write_column(tess_vis_writer *writer, int column,
+                                  const tess_vis_block *block);
 
 /** Whether one rank holds the blocks of all while it writes them. Local. */
 bool tess_vis_gathers(const tess_vis_writer *writer);

@@ -61,8 +61,11 @@ struct tess_vis_writer {
     const tess_vis_format *format;
     tess_comm *comm;
     void *state;
-    bool by_rows;                  /* all rows come by write_raw */
-    bool of_weights;               /* of a column of weights */
+    bool by_rows;                    /* all rows come by write_raw */
+    bool of_weights;                 /* of a column of weights */
+    const char *const *more_columns; /* [num_more] beside the first; while it is made */
+    int num_more;
+    int column;                    /* which of all columns the next block is of */
     int raw_writers;               /* threads that write_raw takes best; 0: all */
     const tess_vis_origin *origin; /* of the visibilities, or NULL */
     bool finished;

@@ -55,6 +55,15 @@ struct SetColumns {
     int64_t capacity_flags = 0;
 };
 
+/* A column that is written in place. */
+struct SetColumn {
+    std::string name;
+    bool is_added = false;          /* and not finished */
+    std::vector<std::string> files; /* of the column, noted for signals */
+    ArrayColumn<Complex> data;
+    ArrayColumn<Float> weights; /* in its place, of a column of weights */
+};
+
 /* Everything but path and comm belongs to rank 0. */
 struct Writer {
     std::string path;
@@ -71,13 +80,18 @@ struct Writer {
     int64_t rows_written = 0;
     std::unique_ptr<SetColumns> set;
 
-    std::string column, command_line, message;
-    bool column_added = false;             /* and not finished */
-    std::vector<std::string> column_files; /* of that column, noted for signals */
-    ArrayColumn<Complex> data;
-    ArrayColumn<Float> weights; /* in its place, `of_weights` */
-    std::vector<Float> kept;    /* reused: what the column has */
+    std::vector<SetColumn> columns;
+    size_t at = 0; /* the column that the next block is of */
+    std::string command_line, message;
+    std::vector<Float> kept; /* reused: what a column of weights has */
 };
+
+/* Whether any column is new to the set. */
+bool adds_columns(const Writer &writer)
+{
+    return std::any_of(writer.columns.begin(), writer.columns.end(),
+                       [](const SetColumn &column) { return column.is_added; });
+}
 
 void must(tess_status status)
 {
@@ -307,66 +321,70 @@ IPosition tiles_like(const Table &table, const char *like, const IPosition &cell
 /* Until the table is flushed its description has no added column, so that a run that is
  * stopped leaves no column behind if only its data files go: a header and a file for
  * each shape of cells, of which few sets have more than two. */
-void note_column_files(Writer &writer)
+void note_column_files(const Writer &writer, SetColumn &column)
 {
     const casacore::Record managers = writer.table.dataManagerInfo();
     for (casacore::uInt k = 0; k < managers.nfields(); ++k) {
         const casacore::Record &manager = managers.subRecord(k);
         const Vector<String> columns(manager.asArrayString("COLUMNS"));
-        if (std::find(columns.begin(), columns.end(), String(writer.column)) ==
+        if (std::find(columns.begin(), columns.end(), String(column.name)) ==
             columns.end())
             continue;
         const std::string name =
             writer.path + "/table.f" + std::to_string(manager.asuInt("SEQNR"));
-        writer.column_files.push_back(name);
+        column.files.push_back(name);
         for (int cube = 0; cube < 64; ++cube)
-            writer.column_files.push_back(name + "_TSM" + std::to_string(cube));
+            column.files.push_back(name + "_TSM" + std::to_string(cube));
     }
-    for (const std::string &file : writer.column_files)
+    for (const std::string &file : column.files)
         tess_out_file_note(file.c_str());
 }
 
 void forget_column_files(Writer &writer)
 {
-    for (const std::string &file : writer.column_files)
-        tess_out_file_forget(file.c_str());
-    writer.column_files.clear();
+    for (SetColumn &column : writer.columns) {
+        for (const std::string &file : column.files)
+            tess_out_file_forget(file.c_str());
+        column.files.clear();
+    }
 }
 
 /* Adds the column, which is zero in every row that has a cell. Its cells and tiles are
  * those of DATA, or of FLAG in a set without data. */
-template <class T> void add_column(Writer &writer, ArrayColumn<T> &column)
+template <class T>
+void add_column(Writer &writer, SetColumn &of, ArrayColumn<T> &column)
 {
     Table &table = writer.table;
     const char *like = is_data_column(table, "DATA") ? "DATA" : "FLAG";
     const casacore::TableColumn cells(table, like);
     const Segment &segment = writer.segments->front();
     const IPosition tiles = tiles_like(table, like, segment.cell_shape());
-    const String manager("Tiled" + writer.column);
+    const String manager("Tiled" + of.name);
     const char *comment =
         writer.of_weights ? "factors of weights in images" : "predicted visibilities";
     if (cells.columnDesc().isFixedShape()) {
-        const casacore::ArrayColumnDesc<T> desc(writer.column, comment,
+        const casacore::ArrayColumnDesc<T> desc(of.name, comment,
                                                 cells.columnDesc().shape(),
                                                 casacore::ColumnDesc::FixedShape);
         table.addColumn(desc, casacore::TiledColumnStMan(manager, tiles));
-        writer.column_added = true;
-        note_column_files(writer);
-        column.attach(table, writer.column);
+        of.is_added = true;
+        note_column_files(writer, of);
+        column.attach(table, of.name);
         return;
     }
-    table.addColumn(casacore::ArrayColumnDesc<T>(writer.column, comment, 2),
+    table.addColumn(casacore::ArrayColumnDesc<T>(of.name, comment, 2),
                     casacore::TiledShapeStMan(manager, tiles));
-    writer.column_added = true;
-    note_column_files(writer);
-    column.attach(table, writer.column);
+    of.is_added = true;
+    note_column_files(writer, of);
+    column.attach(table, of.name);
     for (rownr_t row = 0; row < table.nrow(); ++row)
         if (cells.isDefined(row)) column.setShape(row, cells.shape(row));
 }
 
 /* Checks the cells of the selected rows, which must be there and have the shape of the
  * segment. */
-template <class T> void check_cells(const Writer &writer, ArrayColumn<T> &column)
+template <class T>
+void check_cells(const Writer &writer, const SetColumn &of, ArrayColumn<T> &column)
 {
     if (column.columnDesc().isFixedShape() && writer.segments->size() == 1 &&
         column.shapeColumn().isEqual(writer.segments->front().cell_shape()))
@@ -381,7 +399,7 @@ template <class T> void check_cells(const Writer &writer, ArrayColumn<T> &column
                     MS_FAIL(TESS_ERR_INPUT,
                             "%s: column %s has another shape than the spectral window "
                             "in row %lld; choose another column",
-                            writer.path.c_str(), writer.column.c_str(),
+                            writer.path.c_str(), of.name.c_str(),
                             static_cast<long long>(k));
             }
 }
@@ -404,25 +422,25 @@ bool is_weight_column(const Table &table, const std::string &name)
 }
 
 /* Checks that the column may be made or overwritten. */
-void check_column_of(const Writer &writer, const Table &table)
+void check_column_of(const Writer &writer, const std::string &name, const Table &table)
 {
-    if (!is_column_name(writer.column))
+    if (!is_column_name(name))
         MS_FAIL(TESS_ERR_USAGE,
                 "%s is no column name; use letters, digits and _, for example "
                 "MODEL_DATA",
-                writer.column.c_str());
-    const bool exists = table.tableDesc().isColumn(writer.column);
-    if (exists && writer.of_weights && !is_weight_column(table, writer.column))
+                name.c_str());
+    const bool exists = table.tableDesc().isColumn(name);
+    if (exists && writer.of_weights && !is_weight_column(table, name))
         MS_FAIL(TESS_ERR_USAGE, "%s: column %s does not hold weights; rename it",
-                writer.path.c_str(), writer.column.c_str());
-    if (exists && !writer.of_weights && !is_data_column(table, writer.column.c_str()))
+                writer.path.c_str(), name.c_str());
+    if (exists && !writer.of_weights && !is_data_column(table, name.c_str()))
         MS_FAIL(TESS_ERR_USAGE,
                 "%s: column %s does not hold visibilities; choose another",
-                writer.path.c_str(), writer.column.c_str());
+                writer.path.c_str(), name.c_str());
     if (exists && !writer.overwrite)
         MS_FAIL(TESS_ERR_IO,
                 "%s: column %s exists already; give --overwrite or another name",
-                writer.path.c_str(), writer.column.c_str());
+                writer.path.c_str(), name.c_str());
     if (!Table::isWritable(casacore_name(writer.path)))
         MS_FAIL(TESS_ERR_IO, "%s: is not writable", writer.path.c_str());
 }
@@ -468,47 +486,68 @@ void refresh(const Writer &writer, Reader &reader)
 }
 
 template <class T>
-void open_column(Writer &writer, const Reader &source, const tess_vis_meta &meta,
+void open_column(Writer &writer, const Reader &source, SetColumn &of,
                  ArrayColumn<T> &column)
 {
-    const bool exists = source.table().tableDesc().isColumn(writer.column);
+    if (source.table().tableDesc().isColumn(of.name))
+        column.attach(writer.table, of.name);
+    else
+        add_column(writer, of, column);
+    check_cells(writer, of, column);
+}
+
+/* Opens the set for writing, with space for the columns that it does not have. */
+void open_for_columns(Writer &writer, const Reader &source, const tess_vis_meta &meta)
+{
+    const casacore::TableDesc &has = source.table().tableDesc();
+    const double value_bytes = writer.of_weights ? sizeof(Float) : sizeof(Complex);
     double cells = 0.0;
-    int64_t max_chan = 1;
+    int64_t max_chan = 1, num_new = 0;
     for (int k = 0; k < meta.num_segments; ++k) {
         const Segment &segment = source.segments->at(static_cast<size_t>(k));
         max_chan = std::max(max_chan, segment.num_chan_file);
         cells += cells_of(meta.segment[k]);
     }
-    if (!exists) check_space(writer.path, writer.path, cells * sizeof(T));
+    for (const SetColumn &column : writer.columns)
+        if (!has.isColumn(column.name)) ++num_new;
+    if (num_new > 0)
+        check_space(writer.path, writer.path,
+                    static_cast<double>(num_new) * cells * value_bytes);
     /* first, since a table that is open for writing in a folder that cannot be written
      * to ends the program when it is closed */
-    hold_reserve(writer, writer.path, reserve_bytes(max_chan));
+    hold_reserve(writer, writer.path,
+                 static_cast<int64_t>(writer.columns.size()) * reserve_bytes(max_chan));
     writer.table = Table(casacore_name(writer.path), TableLock(TableLock::NoLocking),
                          Table::Update);
     writer.segments = source.segments;
-    if (exists)
-        column.attach(writer.table, writer.column);
-    else
-        add_column(writer, column);
-    check_cells(writer, column);
+}
+
+void open_columns(Writer &writer, const Reader &source, const tess_vis_meta &meta)
+{
+    open_for_columns(writer, source, meta);
+    for (SetColumn &column : writer.columns)
+        if (writer.of_weights)
+            open_column(writer, source, column, column.weights);
+        else
+            open_column(writer, source, column, column.data);
 }
 
 /* Replaces the weights of a block that are NaN by those of the column. */
 void put_weights(Writer &writer, const Rows &rows, const Segment &segment,
                  const tess_vis_block &block)
 {
+    ArrayColumn<Float> &weights = writer.columns[writer.at].weights;
     const size_t count = static_cast<size_t>(block.num_rows * block.num_chan) *
                          static_cast<size_t>(block.num_corr);
     const IPosition cells(3, block.num_corr, block.num_chan, block.num_rows);
     const auto unknown = [](Float weight) { return std::isnan(weight); };
     writer.kept.assign(block.weight, block.weight + count);
     if (std::any_of(writer.kept.begin(), writer.kept.end(), unknown)) {
-        rows.get(writer.weights, segment, array_over(writer.kept.data(), cells));
+        rows.get(weights, segment, array_over(writer.kept.data(), cells));
         for (size_t k = 0; k < count; ++k)
             if (!unknown(block.weight[k])) writer.kept[k] = block.weight[k];
     }
-    rows.put(writer.weights, segment.selected_cell(),
-             array_over(writer.kept.data(), cells));
+    rows.put(weights, segment.selected_cell(), array_over(writer.kept.data(), cells));
 }
 
 /* ---- both ---- */
@@ -532,7 +571,8 @@ void put_block(Writer &writer, const tess_vis_block &block)
     if (writer.of_weights)
         put_weights(writer, rows, segment, block);
     else if (writer.is_column)
-        rows.put(writer.data, segment.selected_cell(), vis_over(block));
+        rows.put(writer.columns[writer.at].data, segment.selected_cell(),
+                 vis_over(block));
     else
         put_set_rows(*writer.set, rows, block);
     writer.rows_written += block.num_rows;
@@ -588,15 +628,23 @@ void add_history(const Writer &writer)
         (void)table.release();
         tess_log_warn("%s: column %s is complete, but its HISTORY table cannot be "
                       "written: %s",
-                      writer.path.c_str(), writer.column.c_str(), error.what());
+                      writer.path.c_str(), writer.columns.front().name.c_str(),
+                      error.what());
+    }
+}
+
+void release_columns(Writer &writer)
+{
+    for (SetColumn &column : writer.columns) {
+        column.data = ArrayColumn<Complex>();
+        column.weights = ArrayColumn<Float>();
     }
 }
 
 void release_table(Writer &writer)
 {
     writer.set.reset();
-    writer.data = ArrayColumn<Complex>();
-    writer.weights = ArrayColumn<Float>();
+    release_columns(writer);
     writer.table = Table();
 }
 
@@ -609,8 +657,9 @@ void finish_on_root(Writer &writer)
     release_reserve(writer);
     forget_column_files(writer); /* before they belong to the table */
     writer.table.flush(casacore::True, casacore::True);
-    writer.casacore_lock.note_change(writer.table, writer.column_added);
-    writer.column_added = false;
+    writer.casacore_lock.note_change(writer.table, adds_columns(writer));
+    for (SetColumn &column : writer.columns)
+        column.is_added = false;
     release_table(writer);
     if (writer.is_column)
         add_history(writer);
@@ -623,12 +672,12 @@ void discard(Writer &writer)
 {
     release_reserve(writer);
     if (writer.is_column) {
-        writer.data = ArrayColumn<Complex>();
-        writer.weights = ArrayColumn<Float>();
-        if (writer.column_added) writer.table.removeColumn(writer.column);
+        release_columns(writer);
+        for (const SetColumn &column : writer.columns)
+            if (column.is_added) writer.table.removeColumn(column.name);
         forget_column_files(writer);
         if (!writer.table.isNull())
-            writer.casacore_lock.note_change(writer.table, writer.column_added);
+            writer.casacore_lock.note_change(writer.table, adds_columns(writer));
         return;
     }
     if (writer.temporary.empty()) return;
@@ -671,10 +720,10 @@ tess_status check_column(const tess_vis_reader *reader, const char *column,
     const tess_status status = guarded(TESS_ERR_IO, path, unwritable, [&] {
         Writer writer;
         writer.path = without_slash(path);
-        writer.column = column;
         writer.of_weights = of_weights;
         writer.overwrite = true;
-        check_column_of(writer, static_cast<const Reader *>(reader->state)->table());
+        check_column_of(writer, column,
+                        static_cast<const Reader *>(reader->state)->table());
     });
     WriteLock lock; /* let go at once: it is taken again when the column is made */
     return status == TESS_OK ? lock_set(without_slash(path), lock) : status;
@@ -691,7 +740,8 @@ static tess_status lock_on_root(Writer &writer, const tess_vis_reader *like)
             return;
         }
         const Table &table = static_cast<const Reader *>(like->state)->table();
-        check_column_of(writer, table);
+        for (const SetColumn &column : writer.columns)
+            check_column_of(writer, column.name, table);
         check_info(writer, table);
         must(tess_out_folder_lock(path, &writer.lock));
     });
@@ -710,10 +760,7 @@ static tess_status create_on_root(Writer &writer, const tess_vis_meta *meta,
         }
         Reader &source = *static_cast<Reader *>(like->state);
         refresh(writer, source);
-        if (writer.of_weights)
-            open_column(writer, source, like->meta, writer.weights);
-        else
-            open_column(writer, source, like->meta, writer.data);
+        open_columns(writer, source, like->meta);
     });
 }
 
@@ -735,7 +782,12 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
             state->is_column = like != nullptr;
             state->of_weights = writer->of_weights;
             state->overwrite = overwrite;
-            state->column = column ? column : "";
+            state->columns.resize(like ? 1 : 0);
+            if (like) state->columns[0].name = column;
+            for (int k = 0; k < writer->num_more; ++k) {
+                state->columns.emplace_back();
+                state->columns.back().name = writer->more_columns[k];
+            }
             if (writer->origin) {
                 state->command_line = clean_text(writer->origin->command_line);
                 state->message = clean_text(writer->origin->message);
@@ -751,6 +803,7 @@ tess_status create(tess_comm *comm, const char *path, const tess_vis_meta *meta,
 tess_status write(tess_vis_writer *writer, const tess_vis_block *block)
 {
     Writer *state = static_cast<Writer *>(writer->state);
+    state->at = static_cast<size_t>(writer->column);
     const vis_carried carried = state->of_weights  ? VIS_CARRY_WEIGHT
                                 : state->is_column ? VIS_CARRY_VIS
                                                    : VIS_CARRY_ALL;
