@@ -52,6 +52,7 @@ enum {
     OPT_MODEL = 0x100,
     OPT_FIT_POL,
     OPT_COLUMN,
+    OPT_PER_FACET,
     OPT_OVERWRITE,
     OPT_PROFILE,
     OPT_TRACE,
@@ -70,6 +71,10 @@ static const struct argp_option options[] = {
     {"output", 'o', "OUT.uvfits", 0, "Write the visibilities to this file", 0},
     {"column", OPT_COLUMN, "NAME", 0,
      "Write them to this column of the MeasurementSet, like MODEL_DATA", 0},
+    {"column-per-facet", OPT_PER_FACET, NULL, 0,
+     "Write each of --facets to a column of its own, which is NAME_FACET for --column "
+     "NAME (default MODEL_DATA) and the name of the facet",
+     0},
     {"overwrite", OPT_OVERWRITE, NULL, 0, "Replace an existing file or column", 0},
     {"profile", OPT_PROFILE, "FILE.json", 0,
      "Write seconds, bytes and visibilities per rank and stage", 0},
@@ -128,6 +133,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_COLUMN:
         opts->column = arg;
         break;
+    case OPT_PER_FACET:
+        opts->column_per_facet = true;
+        break;
     case OPT_OVERWRITE:
         opts->overwrite = true;
         break;
@@ -145,6 +153,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = {options, parse, "OBS", doc, children, NULL, NULL};
 
+/* Columns of facets are named after MODEL_DATA unless --column says otherwise. */
+static tess_status check_columns(tess_predict_opts *opts)
+{
+    tess_status status = TESS_OK;
+    if (!opts->column_per_facet) return TESS_OK;
+    if (!opts->gridding.facets.regions)
+        TESS_FAIL(TESS_ERR_USAGE, "--column-per-facet writes columns of --facets FILE");
+    if (opts->output)
+        TESS_FAIL(TESS_ERR_USAGE, "--column-per-facet adds columns to the observation; "
+                                  "leave out --output");
+    if (!opts->column) opts->column = "MODEL_DATA";
+cleanup:
+    return status;
+}
+
 static tess_status check(predict_args *args)
 {
     tess_status status = TESS_OK;
@@ -159,6 +182,7 @@ static tess_status check(predict_args *args)
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
+    TESS_TRY(check_columns(opts));
     if (!opts->model && !opts->pixels)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
     if (opts->model && opts->pixels)
@@ -262,7 +286,10 @@ static tess_status tell_end(tess_comm *comm, const tess_predict_opts *opts,
     if (opts->model) tess_words_tell("model", "%s", opts->model);
     tess_words_tell("visibilities", "%lld predicted", (long long)num_vis);
     tess_words_tell("seconds", "%.2f", seconds);
-    if (opts->column)
+    if (opts->column_per_facet)
+        tess_words_tell("data columns", "%s_FACET of each facet, of %s", opts->column,
+                        opts->obs);
+    else if (opts->column)
         tess_words_tell("data column", "%s of %s", opts->column, opts->obs);
     else if (opts->output)
         tess_words_tell("files", "%s", opts->output);

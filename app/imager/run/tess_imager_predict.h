@@ -40,7 +40,9 @@ typedef struct tess_predict_opts {
     const tess_block_predictor *blocks;  /**< or no model image at all; else NULL */
     const char *output;                  /**< -o OUT.uvfits, or NULL */
     const char *column;                  /**< --column of the MS, or NULL */
-    tess_predict_taker *take;            /**< gets all where there is neither of them */
+    bool column_per_facet;    /**< --column-per-facet: COLUMN_FACET in its place, one of
+                                   each facet */
+    tess_predict_taker *take; /**< gets all where there is neither of them */
     void *take_context;
     tess_selection selection;
     tess_gridding gridding;

@@ -60,6 +60,8 @@ typedef struct imager_view {
     imager_factors *from_model; /**< of the images of a target's model, which make up
                                    the correlations; NULL: imager_job_model.mix has them
                                    for all rows */
+    bool is_apart; /**< predicted samples hold the correlations of each target, one
+                        target after the other, and not their sum */
     imager_powers *response; /**< for the responses of images; NULL: they have none */
     const void *context;     /**< borrowed */
 } imager_view;

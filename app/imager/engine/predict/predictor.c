@@ -13,6 +13,7 @@
 #include "rows_exchange.h"
 #include "tess_backend_choice.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 #include "tess_samples.h"
 
 /* With --reproducible all planes are summed at once, so that sums are rounded in one
@@ -37,6 +38,40 @@ tess_status imager_predict_owned(tess_steps *steps, int planes_at_once,
                : tess_steps_predict(steps, owned, bricks);
 }
 
+/* Puts the correlations of the target at work, which are times `factor`, beside those
+ * of the other targets. Local. */
+static void put_apart(const imager_job *job, const tess_samples *correlations,
+                      double factor, tess_samples *owned)
+{
+    const int64_t values = 2 * (int64_t)correlations->num_pol;
+    const int64_t all = 2 * (int64_t)owned->num_pol;
+    const int64_t first = job->targets.aim * values;
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t sample = 0; sample < owned->num_vis; ++sample)
+        for (int64_t k = 0; k < values; ++k)
+            tess_real_set(owned->vis, owned->is_double, sample * all + first + k,
+                          factor * tess_real_at(correlations->vis, owned->is_double,
+                                                sample * values + k));
+}
+
+/* Makes the correlations of the target at work apart from others. Local. */
+static tess_status make_apart(const imager_job *job, const tess_samples *images,
+                              tess_samples *owned)
+{
+    tess_status status = TESS_OK;
+    tess_samples correlations = *owned; /* positions are borrowed */
+    correlations.num_pol = owned->num_pol / imager_job_num_targets(job);
+    correlations.vis = tess_alloc(correlations.num_vis * correlations.num_pol,
+                                  owned->is_double ? 16 : 8);
+    if (!correlations.vis) TESS_FAIL(TESS_ERR_ALLOC, "correlations of a facet");
+    TESS_TRY(
+        imager_view_apply(job, job->view.from_model, images, NULL, 1, &correlations));
+    put_apart(job, &correlations, 1 / job->model.scale, owned);
+cleanup:
+    tess_free(correlations.vis);
+    return status;
+}
+
 /* Predicts the images of the target at work, and adds the correlations that the view
  * makes of them. Collective. */
 static tess_status add_target(imager_job *job, int planes, bool skip_ignored,
@@ -52,8 +87,10 @@ static tess_status add_target(imager_job *job, int planes, bool skip_ignored,
     tess_steps_restart(job->steps);
     TESS_TRY(
         imager_predict_owned(job->steps, planes, images, loads ? &loaded : bricks));
-    status = imager_view_apply(job, job->view.from_model, images, owned,
-                               -1 / job->model.scale, owned);
+    status = job->view.is_apart
+                 ? make_apart(job, images, owned)
+                 : imager_view_apply(job, job->view.from_model, images, owned,
+                                     -1 / job->model.scale, owned);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
 cleanup:
     tess_brick_list_free(&loaded);

@@ -52,8 +52,9 @@ void imager_predictor_free(imager_predictor *predictor); /* Collective. */
 
 /** Predict the Stokes visibilities of the model, times model.scale, at the samples'
  * positions: samples->num_pol is model.num_stokes. With parts of the model, these are
- * the correlations that the job's view makes of the sum of all parts. If the model has
- * several planes, each channel gets those of its own. Collective. */
+ * the correlations that the job's view makes of the sum of all parts, or of each part,
+ * one after the other, if the view is apart. If the model has several planes, each
+ * channel gets those of its own. Collective. */
 tess_status imager_predictor_run(imager_predictor *predictor, tess_samples *samples);
 
 /** Announce, before the first plan, that parts of these samples are predicted on one

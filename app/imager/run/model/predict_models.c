@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device_predict.h"
+#include "facet_columns.h"
 #include "image_facets.h"
 #include "imager_resources.h"
 #include "predict_models.h"
@@ -44,7 +45,8 @@ typedef struct predict_run {
     imager_predictor predictor;
     tess_pol pol[2 * TESS_MAX_POL]; /* [num_pol] of the images that are predicted */
     int num_pol;
-    float *vis; /* of the block that is handed on */
+    facet_columns columns; /* one of each facet; none: one column of all */
+    float *vis;            /* of the block that is handed on */
     int64_t capacity_vis;
     tess_vis_writer *writer; /* NULL: the caller takes what is predicted */
     char message[1200];      /* of the origin */
@@ -163,10 +165,16 @@ cleanup:
 
 /* ---- a block out ---- */
 
-/* Makes the visibilities of a block, which is that of the file with run->vis. A rank
- * that has none gets one of no rows. Local. */
+/* The values of a sample: images, or correlations of each column. */
+static int num_values(const predict_run *run)
+{
+    return run->num_pol * (run->columns.num > 0 ? run->columns.num : 1);
+}
+
+/* Makes the visibilities of a block for a column, which is that of the file with
+ * run->vis. A rank that has none gets one of no rows. Local. */
 static tess_status fill_block(predict_run *run, const predicted_batch *batch,
-                              int64_t index, tess_vis_block *block)
+                              int64_t index, int column, tess_vis_block *block)
 {
     tess_status status = TESS_OK;
     const tess_block_predictor *blocks = run->opts->blocks;
@@ -185,21 +193,23 @@ static tess_status fill_block(predict_run *run, const predicted_batch *batch,
     if (blocks) return blocks->fill(blocks->context, segment, block);
     /* rows without finite uvw have no prediction: 0 */
     memset(block->vis, 0, (size_t)values * sizeof *block->vis);
-    const predicted_mix mix =
+    predicted_mix mix =
         predicted_mix_of(run->pol, run->num_pol, segment->corr, segment->num_corr,
                          run->opts->models ? 1 : run->predictor.model.scale);
+    mix.first = column * run->num_pol;
     predicted_rows_take(&batch->rows, &from->part, &mix, run->opts->layout.threads, 0,
                         block);
 cleanup:
     return status;
 }
 
-/* Hands a block on. Collective. */
-static tess_status hand_on(const predict_run *run, const tess_vis_block *block)
+/* Hands a block of a column on. Collective. */
+static tess_status hand_on(const predict_run *run, int column,
+                           const tess_vis_block *block)
 {
     tess_status status = TESS_OK;
     if (run->writer)
-        TESS_TRY(tess_vis_write(run->writer, block));
+        TESS_TRY(tess_vis_write_column(run->writer, column, block));
     else
         TESS_TRY(tess_comm_agree(run->comm, run->opts->take(run->opts->take_context,
                                                             run->info->meta, block)));
@@ -210,20 +220,34 @@ cleanup:
     return status;
 }
 
-/* Writes a batch's blocks, which predictors of blocks fill now. Collective. */
-static tess_status write_batch(predict_run *run, const predicted_batch *batch,
-                               int64_t num_blocks)
+/* Writes a batch's blocks to a column; predictors of blocks fill them now. Collective.
+ */
+static tess_status write_column(predict_run *run, const predicted_batch *batch,
+                                int column, int64_t num_blocks)
 {
     tess_status status = TESS_OK;
     const tess_stage fills = run->opts->blocks ? TESS_STAGE_GRID : TESS_STAGE_WRITE;
     tess_vis_block block;
     double mark = tess_time_now();
     for (int64_t k = 0; k < num_blocks; ++k) {
-        TESS_TRY(tess_comm_agree(run->comm, fill_block(run, batch, k, &block)));
+        status = fill_block(run, batch, k, column, &block);
+        TESS_TRY(tess_comm_agree(run->comm, status));
         tess_profile_lap(run->profile, fills, &mark);
-        TESS_TRY(hand_on(run, &block));
+        TESS_TRY(hand_on(run, column, &block));
         tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
     }
+cleanup:
+    return status;
+}
+
+/* Column after column, so that each is written in long pieces. Collective. */
+static tess_status write_batch(predict_run *run, const predicted_batch *batch,
+                               int64_t num_blocks)
+{
+    tess_status status = TESS_OK;
+    const int num = run->columns.num > 0 ? run->columns.num : 1;
+    for (int column = 0; column < num; ++column)
+        TESS_TRY(write_column(run, batch, column, num_blocks));
 cleanup:
     return status;
 }
@@ -285,7 +309,7 @@ static tess_status predict_batch(predict_run *run, int64_t first, int64_t end)
     predicted_batch batch = {0};
     double mark = tess_time_now();
     batch.rows.samples = tess_source_samples(run->source);
-    batch.rows.samples.num_pol = run->num_pol;
+    batch.rows.samples.num_pol = num_values(run);
     batch.rows.samples.num_weight = 1;
     status = reserve(run, end - first, &batch);
     for (int64_t k = first; k < end && status == TESS_OK; ++k)
@@ -311,14 +335,20 @@ static tess_status open_writer(predict_run *run)
     tess_status status = TESS_OK;
     tess_vis_reader *reader = tess_source_reader(run->source, 0);
     const tess_predict_opts *opts = run->opts;
-    snprintf(run->message, sizeof run->message, "visibilities%s%s predicted from %s %s",
-             opts->column ? " of " : "", opts->column ? opts->column : "",
+    snprintf(run->message, sizeof run->message,
+             "visibilities%s%s%s predicted from %s %s", opts->column ? " of " : "",
+             opts->column ? opts->column : "",
+             run->columns.num > 0 ? "_FACET of each facet" : "",
              opts->blocks ? opts->blocks->kind : "the model image",
              opts->model    ? opts->model
              : opts->models ? "of each output"
                             : "in memory");
     run->origin = (tess_vis_origin){opts->command_line, run->message};
-    if (opts->column)
+    if (run->columns.num > 0)
+        TESS_TRY(tess_vis_create_columns(
+            run->comm, reader, (const char *const *)run->columns.name, run->columns.num,
+            &run->origin, opts->overwrite, &run->writer));
+    else if (opts->column)
         TESS_TRY(tess_vis_create_column(run->comm, reader, opts->column, &run->origin,
                                         opts->overwrite, &run->writer));
     else if (run->by_rows)
@@ -418,6 +448,11 @@ static tess_status take_facets(predict_run *run, imager_model *model)
                                   .context = facets};
     run->num_pol = facets->num_held;
     memcpy(run->pol, facets->held, (size_t)run->num_pol * sizeof *run->pol);
+    if (opts->column_per_facet) {
+        status = facet_columns_create(facets, opts->column, setup.choice->regions,
+                                      &run->columns);
+        TESS_TRY(tess_comm_agree(run->comm, status));
+    }
 cleanup:
     return status;
 }
@@ -463,7 +498,7 @@ static tess_status divide_blocks(predict_run *run)
     TESS_TRY(tess_source_num_blocks(run->source, &run->num_blocks));
     tess_source_slice(run->source, &num_rows, &num_vis);
     /* a sample is held here, at its brick's owner and on its way */
-    double bytes = (double)num_vis * 3 * value_bytes * run->num_pol;
+    double bytes = (double)num_vis * 3 * value_bytes * num_values(run);
     if (run->makes_rows)
         bytes += (double)num_vis * TESS_MAX_CORR * sizeof(float) +
                  (double)num_rows * ROW_BYTES;
@@ -495,6 +530,7 @@ static tess_status set_up_images(predict_run *run)
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
     if (run->facets) run->predictor.job.view = image_facets_view(run->facets);
+    run->predictor.job.view.is_apart = run->columns.num > 0;
     TESS_TRY(divide_blocks(run));
     int64_t by_rows = opts->output && !model.cube && !run->facets &&
                       device_predict_possible(&run->predictor, run->source);
@@ -556,6 +592,7 @@ cleanup:
     if (run.source)
         profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run.source);
     tess_vis_writer_destroy(run.writer);
+    facet_columns_free(&run.columns);
     tess_free(run.vis);
     if (opts->models) tess_free(run.outputs.chan_output); /* the rest is borrowed */
     imager_predictor_free(&run.predictor);

@@ -40,7 +40,7 @@ void predicted_mix_sample(const predicted_mix *mix, const tess_samples *samples,
     for (int c = 0; c < mix->num_corr; ++c) {
         double sum_re = 0, sum_im = 0;
         for (int s = 0; s < mix->num_images; ++s) {
-            const int64_t at = 2 * (sample * samples->num_pol + s);
+            const int64_t at = 2 * (sample * samples->num_pol + mix->first + s);
             const double re = tess_real_at(samples->vis, samples->is_double, at);
             const double im = tess_real_at(samples->vis, samples->is_double, at + 1);
             const double mix_re = creal(mix->coefficient[c][s]);

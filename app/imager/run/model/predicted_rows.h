@@ -16,6 +16,7 @@
 /** A correlation is the sum of these times the visibilities of the model images. */
 typedef struct predicted_mix {
     int num_corr, num_images;
+    int first;    /**< image of the samples, which may have more than these */
     double scale; /**< predicted visibilities are those of the model times this */
     double complex coefficient[TESS_MAX_CORR][IMAGER_MAX_MODEL];
 } predicted_mix;
