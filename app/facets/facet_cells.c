@@ -58,7 +58,8 @@ tess_status tess_facets_brightest(const tess_facet_image *image,
     const double same_rad = 0.01 * image->geom.scale_rad;
     qsort(source, (size_t)num_sources, sizeof *source, compare_flux);
     for (int64_t k = 0; k < num_sources && num < most; ++k) {
-        if (!is_apart(direction, num, source[k], fmax(separation_rad, same_rad))) continue;
+        if (!is_apart(direction, num, source[k], fmax(separation_rad, same_rad)))
+            continue;
         tess_region *region = &direction[num++];
         region->has_point = true;
         region->ra_rad = source[k]->ra_rad;
@@ -72,6 +73,12 @@ cleanup:
     tess_free(source);
     tess_free(direction);
     return status;
+}
+
+double tess_facets_separation(const tess_geom *geom, int64_t number)
+{
+    const double area = (double)geom->nx * (double)geom->ny;
+    return sqrt(area / (double)number) / 3 * geom->scale_rad;
 }
 
 /* ---- cells ---- */

@@ -24,6 +24,7 @@
 #include "tess_comm.h"
 #include "tess_geom.h"
 #include "tess_region_file.h"
+#include "tess_rows.h"
 #include "tess_solutions.h"
 #include "tess_source_list.h"
 #include "tess_status.h"
@@ -119,6 +120,20 @@ tess_status tess_facets_brightest(const tess_facet_image *image,
                                   const tess_source_list *list, int64_t most,
                                   double separation_rad, tess_region **direction,
                                   int64_t *num_directions);
+
+/** How far apart the directions of `number` facets are unless somebody says otherwise:
+ *  a third of the side of an average facet, so that the components of one source do not
+ *  get facets of their own [rad]. */
+double tess_facets_separation(const tess_geom *geom, int64_t number);
+
+/** The directions of the largest pixels of an image that is distributed by rows, the
+ *  largest first, as tess_facets_brightest(): none is below `least`, and none closer to
+ *  a larger one than `separation_rad`. NaN pixels do not count. Pixels of `rows`, which
+ *  are in host memory, are changed. TESS_ERR_ALLOC. Collective. */
+tess_status tess_facets_peaks(tess_comm *comm, const tess_facet_image *image,
+                              const tess_rows *rows, double least, int64_t most,
+                              double separation_rad, tess_region **direction,
+                              int64_t *num_directions);
 
 /* ---- solutions ---- */
 

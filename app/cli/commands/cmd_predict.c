@@ -182,6 +182,11 @@ static tess_status check(predict_args *args)
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
+    if (opts->gridding.facets.number > 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--facets %lld makes facets of an image; predict with the region "
+                  "file that tessera image has written beside it",
+                  (long long)opts->gridding.facets.number);
     TESS_TRY(check_columns(opts));
     if (!opts->model && !opts->pixels)
         TESS_FAIL(TESS_ERR_USAGE, "no model image given; use --model MODEL.fits");
@@ -214,6 +219,7 @@ static tess_status check_outputs(const predict_args *args)
         TESS_TRY(tess_out_check_other(made[k], opts->obs));
         TESS_TRY(tess_out_check_other(made[k], opts->model));
         TESS_TRY(tess_out_check_other(made[k], gridding->gcf));
+        if (made[k]) TESS_TRY(tess_image_check_facet_files(&gridding->facets, made[k]));
         for (size_t j = 0; j < k; ++j)
             TESS_TRY(tess_out_check_distinct(made[k], made[j]));
     }

@@ -59,14 +59,6 @@ cleanup:
     return status;
 }
 
-/* A third of the side of an average facet, so that the components of one source do not
- * get facets of their own. */
-static double default_separation(const tess_geom *geom, int64_t number)
-{
-    const double area = (double)geom->nx * (double)geom->ny;
-    return sqrt(area / (double)number) / 3 * geom->scale_rad;
-}
-
 /* ---- facets ---- */
 
 /* Facets around the brightest sources of a list. Local. */
@@ -78,7 +70,7 @@ static tess_status tessellate(facets_job *job, const tess_source_list *list)
     int64_t num = 0;
     double separation_rad = args->separation_rad;
     if (!(separation_rad > 0) && args->number > 0)
-        separation_rad = default_separation(&job->image.geom, args->number);
+        separation_rad = tess_facets_separation(&job->image.geom, args->number);
     TESS_TRY(tess_facets_brightest(&job->image, list, args->number, separation_rad,
                                    &direction, &num));
     if (num == 0)

@@ -13,6 +13,8 @@
 
 enum {
     OPT_FACETS = 0x100,
+    OPT_SOURCES,
+    OPT_SEPARATION,
     OPT_SELECT,
     OPT_FEATHER,
     OPT_SOLUTIONS,
@@ -25,10 +27,18 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"facets", OPT_FACETS, "FILE.reg", 0,
+    {"facets", OPT_FACETS, "FILE.reg|N", 0,
      "Make the image of facets: the polygons of this region file of ds9 (tessera "
-     "facets "
-     "makes and checks them)",
+     "facets makes and checks them), or around the N brightest sources, which are "
+     "written to NAME-facets.reg",
+     0},
+    {"facet-sources", OPT_SOURCES, "LIST", 0,
+     "Make the N facets around sources of this list, as DP3 and WSClean write it "
+     "(default: peaks of a dirty image that is made first)",
+     0},
+    {"facet-separation", OPT_SEPARATION, "ANGLE", 0,
+     "Least distance between sources that get one of the N facets (default: a third of "
+     "the side of an average facet)",
      0},
     {"select-facets", OPT_SELECT, "NAME[,NAME...]", 0,
      "Only these facets, by their names in the region file", 0},
@@ -68,6 +78,25 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* More facets than anybody has asked for. */
+enum { MOST_FACETS = 10000 };
+
+/* A number, or a file. */
+static tess_status take_facets(const tess_option_rule *rule, const char *text,
+                               void *value)
+{
+    tess_status status = TESS_OK;
+    tess_facet_choice *choice = value;
+    (void)rule;
+    choice->regions = text;
+    choice->number = 0;
+    if (!*text) TESS_FAIL(TESS_ERR_USAGE, "the name of the region file is empty");
+    if (text[strspn(text, "0123456789")] == '\0')
+        TESS_TRY(tess_parse_integer(text, 1, MOST_FACETS, &choice->number));
+cleanup:
+    return status;
+}
+
 static tess_status take_interpolation(const tess_option_rule *rule, const char *text,
                                       void *value)
 {
@@ -105,14 +134,16 @@ static const double BEAM_UPDATE_S = 120;
 #define AT(member) offsetof(tess_facet_choice, member)
 
 static const tess_option_rule rules[] = {
-    {OPT_FACETS, tess_take_text, .offset = AT(regions)},
+    {OPT_FACETS, take_facets, .offset = 0},
+    {OPT_SOURCES, tess_take_text, .offset = AT(sources)},
+    {OPT_SEPARATION, tess_take_scale, .offset = AT(separation_rad)},
     {OPT_SELECT, tess_take_text, .offset = AT(selected)},
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
-    {OPT_INTERPOLATION, take_interpolation, .offset = 0},
+    {OPT_INTERPOLATION, take_interpolation, .offset = 0, .given = AT(interpolates)},
     {OPT_BEAM, take_beam, .offset = AT(beam.model)},
-    {OPT_BEAM_UPDATE, take_time, .offset = AT(beam.update_s)},
+    {OPT_BEAM_UPDATE, take_time, .offset = AT(beam.update_s), .given = AT(updates)},
     {OPT_ATERMS, tess_take_text, .offset = AT(aterms)},
     {OPT_SCALAR, tess_take_flag, .offset = AT(is_scalar)},
     {0}};
@@ -138,10 +169,23 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
     tess_status status = TESS_OK;
     if (choice->solutions && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-solutions are those of --facets FILE");
+    if (choice->sources && choice->number == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--facet-sources are those of --facets N");
+    if (choice->separation_rad > 0 && choice->number == 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--facet-separation is for --facets N");
+    if (choice->selected && choice->number > 0)
+        TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE; facets "
+                                  "of --facets N are named dir1, dir2 ... when they "
+                                  "are made");
     if (choice->selected && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
     if (choice->tables && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
+    if (choice->interpolates && !choice->solutions)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--solution-interpolation is for --facet-solutions FILE");
+    if (choice->updates && !choice->beam.model)
+        TESS_FAIL(TESS_ERR_USAGE, "--facet-beam-update is for --facet-beam MODEL");
     if ((choice->beam.model || choice->aterms) && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facet-beam and --facet-aterms are for --facets FILE");

@@ -5,6 +5,7 @@
 
 #include "channel_group.h"
 #include "clean_inputs.h"
+#include "first_facets.h"
 #include "image_cubes.h"
 #include "image_place.h"
 #include "image_primary_beam.h"
@@ -16,6 +17,7 @@
 #include "majors.h"
 #include "run_samples.h"
 #include "tess_log.h"
+#include "tess_mem.h"
 #include "tess_profile_report.h"
 #include "update_model.h"
 
@@ -27,6 +29,7 @@ static tess_status tell_end(image_run *run)
     tess_profile_stop_meter(run->profile);
     run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
     imager_job_note_held(&run->job);
+    if (run->opts->beside.is_first) return TESS_OK;
     TESS_TRY(tess_profile_summary(all, run->profile));
     TESS_TRY(image_summary_tell(all, &run->means, &run->counts));
 cleanup:
@@ -99,7 +102,9 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                      .profile = profile,
                      .holds = {.together = image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
+    tess_region *peak = NULL;
     run.output.comm = comm;
+    TESS_TRY(first_facets_find(comm, &own, tess_imager_image, &peak));
     tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     if (own.clean.only_model) {
@@ -125,5 +130,6 @@ cleanup:
     tess_profile_stop_meter(profile);
     clean_inputs_free(&run);
     image_free_run(&run);
+    tess_free(peak);
     return status;
 }

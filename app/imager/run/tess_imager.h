@@ -58,7 +58,8 @@ typedef struct tess_image_weights {
 
 /** What is written beside the images, and into their headers. */
 typedef struct tess_image_beside {
-    bool preview;                    /**< --preview */
+    bool preview;  /**< --preview */
+    bool is_first; /**< an image that another run begins with: no last lines of a log */
     bool as_wsclean, dirty_as_image; /**< --wsclean-files, --dirty-as-image */
     bool cube;                       /**< --cube */
     bool weights;                    /**< --store-imaging-weights */

@@ -51,6 +51,10 @@ typedef struct tess_predict_opts {
     const char *command_line;
 } tess_predict_opts;
 
+/** TESS_ERR_IO when `path` is one of the files that facets are made from. Local. */
+tess_status tess_image_check_facet_files(const tess_facet_choice *facets,
+                                         const char *path);
+
 /** Predict visibilities, block after block of rows. Collective. */
 tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
                                 tess_profile *profile);

@@ -10,15 +10,25 @@
 
 /** The facets of an image, and their calibration. */
 typedef struct tess_facet_choice {
-    const char *regions;   /**< --facets FILE, or NULL: an image has none */
+    const char *regions; /**< --facets FILE, or NULL: an image has none */
+    int64_t number;      /**< --facets N: facets are made around so many sources;
+                              0: `regions` has them */
+    const char *sources; /**< --facet-sources LIST, or NULL: the peaks of a first image
+                              are the sources */
+    double separation_rad; /**< --facet-separation, 0: tess_facets_separation() */
+    const struct tess_region *peak; /**< [num_peaks] directions of these peaks */
+    int64_t num_peaks;
+    bool writes;           /**< facets that are made are written beside the image */
     const char *selected;  /**< --select-facets NAME[,NAME], or NULL: all */
     double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
                                 square of the image's area */
     const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
     const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
     bool is_linear;     /**< --solution-interpolation linear */
-    tess_gain_beam_opts beam; /**< --facet-beam MODEL, --facet-beam-update TIME */
-    const char *aterms;       /**< --facet-aterms FILE, or NULL */
+    bool interpolates, updates; /**< --solution-interpolation and --facet-beam-update
+                                   are given */
+    tess_gain_beam_opts beam;   /**< --facet-beam MODEL, --facet-beam-update TIME */
+    const char *aterms;         /**< --facet-aterms FILE, or NULL */
     bool is_scalar; /**< --scalar-visibilities: Stokes parameters are formed before
                        gains     are applied, which are means of both feeds' */
 } tess_facet_choice;

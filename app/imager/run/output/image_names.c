@@ -4,7 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "tess_beam_models.h"
+#include "tess_imager_predict.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 #include "tess_primary_beam.h"
@@ -302,6 +305,33 @@ void image_files_names_free(char **names, int64_t count)
     tess_free(names);
 }
 
+/* None of the files of a list with commas. */
+static tess_status check_list(const char *path, const char *list)
+{
+    tess_status status = TESS_OK;
+    char *text = list ? tess_strdup(list) : NULL;
+    if (list && !text) TESS_FAIL(TESS_ERR_ALLOC, "%s", list);
+    for (char *next = text; next;)
+        TESS_TRY(tess_out_check_other(path, strsep(&next, ",")));
+cleanup:
+    tess_free(text);
+    return status;
+}
+
+tess_status tess_image_check_facet_files(const tess_facet_choice *facets,
+                                         const char *path)
+{
+    tess_status status = TESS_OK;
+    const char *beam = facets->beam.model;
+    if (facets->number == 0) TESS_TRY(tess_out_check_other(path, facets->regions));
+    TESS_TRY(tess_out_check_other(path, facets->sources));
+    TESS_TRY(tess_out_check_other(path, facets->aterms));
+    TESS_TRY(tess_out_check_other(path, beam ? tess_beam_models_file(beam) : NULL));
+    TESS_TRY(check_list(path, facets->solutions));
+cleanup:
+    return status;
+}
+
 tess_status tess_image_check_output(const tess_image_opts *opts, const char *path,
                                     bool overwrite)
 {
@@ -316,6 +346,7 @@ tess_status tess_image_check_output(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_other(path, opts->clean.mask));
     TESS_TRY(tess_out_check_other(
         path, tess_primary_beam_file(opts->beside.primary_beam.model)));
+    TESS_TRY(tess_image_check_facet_files(&opts->gridding.facets, path));
 cleanup:
     return status;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "facet_regions.h"
 #include "image_kinds.h"
 
 #include "imager_targets.h"
@@ -27,6 +28,11 @@ tess_status image_facets_check(const tess_image_opts *opts)
     const tess_facet_choice *facets = &opts->gridding.facets;
     const char *other = NULL;
     if (!facets->regions) return TESS_OK;
+    if (facets->number > 0 && !facets->sources && !facets->peak)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--facets %lld puts facets in peaks of a first image, which is not "
+                  "made here; give --facet-sources LIST",
+                  (long long)facets->number);
     if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
@@ -86,11 +92,11 @@ static double feather_of(const facet_setup *setup)
 static tess_status read_regions(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    const char *path = setup->choice->regions;
+    const char *path = facet_regions_path(setup);
     const tess_source_info *info = tess_source_info_of(setup->source);
     const tess_facet_image image = {setup->geom, info->ra_rad, info->dec_rad};
     tess_region_list regions = {0};
-    TESS_TRY(tess_region_file_read(setup->comm, path, &regions));
+    TESS_TRY(facet_regions_take(setup, &image, &regions));
     TESS_TRY(tess_comm_agree(
         setup->comm,
         tess_facets_create(path, &regions, &image, feather_of(setup), &to->facets)));
@@ -136,6 +142,18 @@ static void add_target(const facet_setup *setup, int facet, image_facets *to)
     image_patches_add(&to->patches, &setup->geom, &to->facets.facet[facet].box);
 }
 
+/* A name that no facet has, or NULL. Several facets may have one name. */
+static const char *absent_name(const name_list *names, const tess_facets *all)
+{
+    for (int k = 0; k < names->num; ++k) {
+        int64_t f = 0;
+        while (f < all->num_facets && strcmp(all->facet[f].name, names->name[k]) != 0)
+            ++f;
+        if (f == all->num_facets) return names->name[k];
+    }
+    return NULL;
+}
+
 /* Makes targets of the facets that are selected. Local. */
 static tess_status choose_targets(const facet_setup *setup, image_facets *to)
 {
@@ -148,11 +166,12 @@ static tess_status choose_targets(const facet_setup *setup, image_facets *to)
     TESS_TRY(split_names("--select-facets", setup->choice->selected, &names));
     for (int k = 0; k < all->num_facets; ++k)
         if (has_name(&names, all->facet[k].name)) add_target(setup, k, to);
-    if (to->patches.num < names.num)
+    const char *absent = absent_name(&names, all);
+    if (absent)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: it has %d of the %d facets that --select-facets names in the "
-                  "image; tessera facets shows their names",
-                  setup->choice->regions, to->patches.num, names.num);
+                  "--select-facets: %s has no facet '%s' in the image; tessera facets "
+                  "shows their names",
+                  facet_regions_path(setup), absent);
 cleanup:
     tess_free(names.text);
     return status;
@@ -432,17 +451,35 @@ static double bytes_of(const image_run *run, const image_facets *facets)
            facet_gains_bytes(&facets->gains);
 }
 
+char *image_facets_file(const tess_image_opts *opts)
+{
+    static const char END[] = "-facets.reg";
+    const size_t length = strlen(opts->output);
+    char *path = tess_alloc((int64_t)(length + sizeof END), 1);
+    if (!path) return NULL;
+    memcpy(path, opts->output, length);
+    memcpy(path + length, END, sizeof END);
+    return path;
+}
+
 tess_status image_facets_open(image_run *run)
 {
     tess_status status = TESS_OK;
-    const facet_setup setup = {.comm = run->comm,
-                               .choice = &run->opts->gridding.facets,
-                               .geom = run->whole.geom,
-                               .source = run->source,
-                               .pol = run->pol,
-                               .num_pol = run->num_pol,
-                               .threads = run->opts->layout.threads};
+    char *made = NULL;
+    facet_setup setup = {.comm = run->comm,
+                         .choice = &run->opts->gridding.facets,
+                         .geom = run->whole.geom,
+                         .source = run->source,
+                         .pol = run->pol,
+                         .num_pol = run->num_pol,
+                         .threads = run->opts->layout.threads,
+                         .overwrite = run->opts->overwrite};
     if (!setup.choice->regions) return TESS_OK;
+    if (setup.choice->writes) {
+        made = image_facets_file(run->opts);
+        TESS_TRY(tess_comm_agree(run->comm, made ? TESS_OK : TESS_ERR_ALLOC));
+        setup.made = made;
+    }
     TESS_TRY(image_facets_create(&setup, &run->whole.facets));
     const image_facets *facets = run->whole.facets;
     status =
@@ -452,6 +489,7 @@ tess_status image_facets_open(image_run *run)
     run->whole.patches = &facets->patches;
     run->job.memory.joined_bytes = bytes_of(run, facets);
 cleanup:
+    tess_free(made);
     return status;
 }
 

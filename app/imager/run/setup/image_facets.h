@@ -37,6 +37,8 @@ typedef struct facet_setup {
     int num_pol, threads;
     bool
         predicts; /**< samples get all correlations of a file, if there are solutions */
+    const char *made; /**< file for regions that are made, or NULL */
+    bool overwrite;   /**< that file */
 } facet_setup;
 
 /** Refuse what facets do not go together with. TESS_ERR_USAGE. Local. */
@@ -47,6 +49,10 @@ tess_status image_facets_check(const tess_image_opts *opts);
  * that do not go together, no facet of a name. Collective. */
 tess_status image_facets_create(const facet_setup *setup, image_facets **facets);
 void image_facets_free(image_facets *facets); /**< NULL is fine. Local. */
+
+/** The name of the region file of facets that a run makes, freed with tess_free();
+ * NULL: no memory. Local. */
+char *image_facets_file(const tess_image_opts *opts);
 
 /** Make the facets that the options ask for the targets of the run's job, once the
  * observations are open. Errors as above. Collective. */
