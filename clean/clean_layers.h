@@ -24,7 +24,7 @@ bool clean_has_mean(const clean_setup *setup);
 /** Whether layers are sums of images. Local. */
 bool clean_layers_are_sums(const clean_setup *setup);
 
-/** Number of layers, and of PSFs between them. Local. */
+/** Number of layers, and of PSFs between them, or of all places. Local. */
 int clean_layers_count(const clean_setup *setup);
 int clean_layers_psfs(const clean_setup *setup);
 

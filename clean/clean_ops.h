@@ -32,6 +32,19 @@ static inline bool clean_is_multiscale(const clean_setup *setup)
     return setup->num_scales > 1 || setup->scale_px[0] > 0;
 }
 
+/** Number of places that have PSFs of their own, 1 or more, and the place of a pixel.
+ * Local. */
+static inline int clean_num_places(const clean_setup *setup)
+{
+    return setup->images.places.num > 1 ? setup->images.places.num : 1;
+}
+
+static inline int clean_place_of(const clean_setup *setup, int64_t index)
+{
+    const tess_clean_places *places = &setup->images.places;
+    return places->num > 1 ? places->of(places->context, index) : 0;
+}
+
 /** The pixels that may have components of a scale: [first, end) of columns and rows,
  * within the user's borders and those of the scale. Local. */
 void clean_inside(const clean_setup *setup, int scale, int64_t x_range[2],
@@ -102,7 +115,8 @@ struct tess_clean_ops {
     bool (*lacks)(const clean_setup *setup, char *text, int size);
     tess_status (*create)(const clean_setup *setup, clean_work **work);
     void (*destroy)(clean_work *work);
-    tess_status (*set_psf)(clean_work *work, int image, const tess_rows *psf);
+    /** `number` is place · num_images + image. */
+    tess_status (*set_psf)(clean_work *work, int number, const tess_rows *psf);
     /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
      *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);

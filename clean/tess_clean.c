@@ -1,5 +1,6 @@
 /* The object of a CLEAN: creation, PSFs and masks. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clean_object.h"
@@ -81,8 +82,12 @@ static const tess_clean_ops *ops_for(const clean_setup *setup, char *text, int s
     const tess_clean_ops *ops = setup->opts.method.ops;
     text[0] = '\0';
     if (!ops) return &tess_clean_ops_cpu;
-    return ops->lacks && ops->lacks(setup, text, size) ? &tess_clean_ops_cpu
-                                                                  : ops;
+    if (ops != &tess_clean_ops_cpu && clean_num_places(setup) > 1) {
+        snprintf(text, (size_t)size, "there are PSFs of %d places",
+                 clean_num_places(setup));
+        return &tess_clean_ops_cpu;
+    }
+    return ops->lacks && ops->lacks(setup, text, size) ? &tess_clean_ops_cpu : ops;
 }
 
 /* Chooses the same backend on all ranks. Collective. */
@@ -115,6 +120,8 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     clean->setup.comm = comm;
     clean->major.phase = 1;
     TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
+    if (clean->average && clean_num_places(&clean->setup) > 1)
+        TESS_FAIL(TESS_ERR_USAGE, "averages of channels have no PSFs of places");
     TESS_TRY(choose_ops(clean));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
     *clean_out = clean;
@@ -273,6 +280,12 @@ cleanup:
 
 tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *psf)
 {
+    return tess_clean_set_psf_of(clean, image, 0, psf);
+}
+
+tess_status tess_clean_set_psf_of(tess_clean *clean, int image, int place,
+                                  const tess_rows *psf)
+{
     tess_status status = TESS_OK;
     tess_comm *comm = clean->setup.comm;
     double centre;
@@ -284,8 +297,9 @@ tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *ps
     if (!(centre > 0))
         TESS_FAIL(TESS_ERR_INPUT, "the PSF is not positive at its centre");
     if (clean->average) return average_psf(clean, image, psf);
-    TESS_TRY(clean->ops->set_psf(clean->work, image, psf));
-    clean->has_psf[image] = true;
+    TESS_TRY(clean->ops->set_psf(clean->work,
+                                 place * clean->setup.images.num_images + image, psf));
+    if (place == 0) clean->has_psf[image] = true;
 cleanup:
     return status;
 }

@@ -92,6 +92,16 @@ typedef enum tess_clean_cycle {
 } tess_clean_cycle;
 #undef TESS_CLEAN_CYCLE_NUMBER
 
+/** Parts of the images that have PSFs of their own. Zeros: there is one PSF for all of
+ * an image. The backend of processors alone has them. */
+typedef struct tess_clean_places {
+    int num;
+    /** The place in [0, num) of pixel y·nx + x, the same on all ranks. Called by one
+     * thread of a rank. Local. */
+    int (*of)(void *context, int64_t index);
+    void *context; /**< borrowed */
+} tess_clean_places;
+
 /** The images that are cleaned jointly, and this rank's rows of them. Ranks have slabs
  * of consecutive rows in the order of ranks; a rank may have none. */
 typedef struct tess_clean_images {
@@ -104,6 +114,7 @@ typedef struct tess_clean_images {
                     NULL: all are 1; copied. An image of weight 0 has no data, and gets
                     only components that are fitted to other images */
     tess_clean_join join;
+    tess_clean_places places;
     bool averages_are_double; /**< averages of channels are kept in double, not float */
 } tess_clean_images;
 
@@ -274,6 +285,11 @@ void tess_clean_destroy(tess_clean *clean); /**< NULL is fine. Collective. */
  *  is cleaned follow one another, and all are given again. An image of weight 0 needs
  *  none. TESS_ERR_INPUT: its value at the centre is not positive. Collective. */
 tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *psf);
+
+/** The same for components of one place. An image has a PSF for each of its places; the
+ * gain of a component is that of place 0. */
+tess_status tess_clean_set_psf_of(tess_clean *clean, int image, int place,
+                                  const tess_rows *psf);
 
 /** The user's mask, not 0 where components may be; copied; NULL: everywhere.
  *  TESS_ERR_INPUT: nothing is set in it. Collective. */

@@ -73,17 +73,17 @@ static tess_status allocate(clean_work *work)
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     const int images = setup->images.num_images;
+    const int psfs = images * clean_num_places(setup);
     const size_t line = cpu_line_bytes(work);
     TESS_TRY(cpu_layers_create(work));
     TESS_TRY(allocate_slots(work));
-    work->psf = cpu_arrays_create(images, work->columns, line);
+    work->psf = cpu_arrays_create(psfs, work->columns, line);
     if (work->layers.basis)
         work->mean.spectrum = work->layers.residual[0];
     else if (clean_has_mean(setup))
         work->mean.spectrum = tess_alloc_zero(work->columns, line);
     work->kernel = tess_alloc_zero(setup->num_scales, sizeof *work->kernel);
-    work->psf_peak =
-        tess_alloc_zero((int64_t)images * setup->num_scales, sizeof(double));
+    work->psf_peak = tess_alloc_zero((int64_t)psfs * setup->num_scales, sizeof(double));
     work->allowed = tess_alloc_zero(work->pixels, 1);
     work->is_nan = tess_alloc_zero(work->pixels, 1);
     work->room.view = tess_alloc_zero(images, sizeof *work->room.view);
@@ -121,7 +121,7 @@ static void cpu_destroy(clean_work *work)
             cpu_arrays_free(work->slot[k].image, work->layers.count);
         tess_free(work->slot[k].row_peak);
     }
-    cpu_arrays_free(work->psf, images);
+    cpu_arrays_free(work->psf, images * clean_num_places(work->setup));
     if (!work->layers.basis) tess_free(work->mean.spectrum);
     cpu_layers_free(work);
     cpu_arrays_free(work->kernel, work->setup->num_scales);
@@ -176,7 +176,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
         kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
     const double means = has_own_mean(setup) ? num_slots(&like) : 0;
     const double sets = clean_has_mean(setup) ? 1 : num_slots(&like);
-    const double spectra = images + layers + kernels +
+    const double spectra = images * clean_num_places(setup) + layers + kernels +
                            (sums                    ? layers + clean_layers_psfs(setup)
                             : clean_has_mean(setup) ? 1
                                                     : 0);
@@ -210,7 +210,7 @@ static void add_peak(const clean_work *work, const tess_rows *psf, const double 
     }
 }
 
-static tess_status psf_peak(clean_work *work, int image, int scale,
+static tess_status psf_peak(clean_work *work, int number, int scale,
                             const tess_rows *psf)
 {
     tess_status status = TESS_OK;
@@ -224,21 +224,21 @@ static tess_status psf_peak(clean_work *work, int image, int scale,
     add_peak(work, psf, kernel, half, sum);
     TESS_TRY(
         tess_comm_allreduce_i64(setup->comm, sum->word, TESS_EXACT_WORDS, TESS_SUM));
-    work->psf_peak[image * setup->num_scales + scale] = tess_exact_value(sum);
+    work->psf_peak[number * setup->num_scales + scale] = tess_exact_value(sum);
 cleanup:
     tess_free(sum);
     tess_free(kernel);
     return status;
 }
 
-static tess_status cpu_set_psf(clean_work *work, int image, const tess_rows *psf)
+static tess_status cpu_set_psf(clean_work *work, int number, const tess_rows *psf)
 {
     tess_status status = TESS_OK;
     tess_rows view = {0};
     TESS_TRY(tess_comm_agree(work->setup->comm, tess_rows_view(psf, &view)));
-    TESS_TRY(cpu_make_psf(work, image, &view));
+    TESS_TRY(cpu_make_psf(work, number, &view));
     for (int s = 0; s < work->setup->num_scales; ++s)
-        TESS_TRY(psf_peak(work, image, s, &view));
+        TESS_TRY(psf_peak(work, number, s, &view));
     cpu_window_forget(work->window);
     work->layers.has_psf = false;
 cleanup:

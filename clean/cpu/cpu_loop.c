@@ -32,8 +32,9 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* one that holds all PSFs between layers, or [num_layers] PSFs of the
-                     images */
+    cpu_psf *psf; /* one that holds all PSFs between layers, or [places][num_layers]
+                     PSFs of the images */
+    int place;    /* of the component */
     int threads;
     double *largest; /* [num_blocks] the largest value of each block */
     double *joined; /* [threads][2][most] numbers by which the candidates of a block are
@@ -167,6 +168,7 @@ static void begin_iteration(loop_team *team)
     team->done = status != TESS_OK || ends_at(team, &chosen);
     if (status != TESS_OK) team->status = status;
     if (team->done) return;
+    team->place = clean_place_of(team->work->setup, chosen.index);
     for (int i = 0; i < team->list->num_layers; ++i)
         team->value[i] *= loop->gain;
     cpu_layers_flux(team->work, team->noise, team->value, team->flux);
@@ -200,8 +202,8 @@ static void subtract_layer(const loop_team *team, int64_t block, int layer)
     const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
     work->vector->subtract[work->is_double](
         list->run + list->block[block], list->block[block + 1] - list->block[block],
-        &team->psf[layer], index % nx, index / nx, team->value[layer],
-        cpu_list_value(list, layer, 0));
+        &team->psf[team->place * list->num_layers + layer], index % nx, index / nx,
+        team->value[layer], cpu_list_value(list, layer, 0));
 }
 
 /* Subtracts the component at the candidates of a block. Returns the largest value that
@@ -260,7 +262,8 @@ static tess_status team_allocate(loop_team *team)
     const int images = team->work->setup->images.num_images;
     const int ranks = tess_comm_size(team->work->setup->comm);
     team->told_bytes = (int64_t)(sizeof(clean_peak) + (size_t)layers * sizeof(double));
-    const int psfs = team->work->layers.basis ? 1 : layers;
+    const int psfs =
+        team->work->layers.basis ? 1 : layers * clean_num_places(team->work->setup);
     team->psf = tess_alloc_zero(psfs, sizeof *team->psf);
     team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);

@@ -32,6 +32,9 @@ typedef struct transform {
     const tess_rows *rows; /* a view of the caller's image */
     cpu_slot *slot;
     const clean_components *found;
+    const int *place_of;  /* [found->count] their places, or NULL: all have the same */
+    int place;            /* of the components that are transformed */
+    bool adds;            /* to the product of another place */
     const double *kernel; /* [2·half + 1][2·half + 1] */
     int64_t half;
 } transform;
@@ -114,9 +117,9 @@ static void take_psf(void *context, int64_t column, void *line)
            cpu_line_bytes(job->work));
 }
 
-tess_status cpu_make_psf(clean_work *work, int image, const tess_rows *psf)
+tess_status cpu_make_psf(clean_work *work, int number, const tess_rows *psf)
 {
-    transform job = {.work = work, .image = image, .rows = psf};
+    transform job = {.work = work, .image = number, .rows = psf};
     return tess_convolve_forward(work->plan, true, give_caller_row, take_psf, &job);
 }
 
@@ -276,9 +279,10 @@ static bool give_component_row(void *context, int64_t row, void *line)
     if (k == found->count || found->index[k] >= begin + images->nx) return false;
     memset(line, 0, (size_t)images->nx * work->real_bytes);
     for (; k < found->count && found->index[k] < begin + images->nx; ++k)
-        tess_real_set(
-            line, work->is_double, found->index[k] - begin,
-            cpu_layer_value(work, job->image, found->flux + k * found->num_images));
+        if (!job->place_of || job->place_of[k] == job->place)
+            tess_real_set(
+                line, work->is_double, found->index[k] - begin,
+                cpu_layer_value(work, job->image, found->flux + k * found->num_images));
     return true;
 }
 
@@ -291,8 +295,9 @@ static const void *kernel_column(const transform *job, int64_t column)
 static void times_psf(const transform *job, int64_t column, void *line)
 {
     const clean_work *work = job->work;
-    cpu_column_times(work, cpu_column(work, work->psf[job->image], column),
-                     kernel_column(job, column), line);
+    void *psf = work->psf[job->place * work->setup->images.num_images + job->image];
+    cpu_column_times(work, cpu_column(work, psf, column), kernel_column(job, column),
+                     line);
 }
 
 /* With several scales, the product is subtracted from the spectrum of the residual. */
@@ -315,8 +320,13 @@ static void take_less(void *context, int64_t column, void *line)
 static void take_product(void *context, int64_t column, void *line)
 {
     const transform *job = context;
+    const clean_work *work = job->work;
     times_psf(job, column, line);
-    take_residual(context, column, line);
+    if (job->adds)
+        cpu_column_add(work, line, 1,
+                       cpu_column(work, work->layers.residual[job->image], column));
+    else
+        take_residual(context, column, line);
 }
 
 static void take_less_row(void *context, int64_t row, void *line)
@@ -328,32 +338,59 @@ static void take_less_row(void *context, int64_t row, void *line)
     note_row(job, row);
 }
 
+/* Whether any component lies in a place. */
+static bool is_used(const transform *job, int place)
+{
+    for (int64_t k = 0; job->place_of && k < job->found->count; ++k)
+        if (job->place_of[k] == place) return true;
+    return !job->place_of;
+}
+
 static tess_status subtract_image(clean_work *work, transform *job)
 {
     tess_status status = TESS_OK;
-    if (clean_is_multiscale(work->setup)) {
-        TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row, take_less,
-                                       job));
-        return status;
+    const bool multiscale = clean_is_multiscale(work->setup);
+    const int num = job->place_of ? clean_num_places(work->setup) : 1;
+    for (job->place = 0; job->place < num; ++job->place) {
+        if (!is_used(job, job->place)) continue;
+        TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row,
+                                       multiscale ? take_less : take_product, job));
+        job->adds = true;
     }
-    TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row, take_product,
-                                   job));
-    TESS_TRY(
-        tess_convolve_inverse(work->plan, NULL, give_scale_column, take_less_row, job));
+    if (!multiscale)
+        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
+                                       take_less_row, job));
+cleanup:
+    return status;
+}
+
+/* The places of components, [merged->count]; NULL: there is one. Local. */
+static tess_status find_places(const clean_work *work, const clean_components *merged,
+                               int **place_of)
+{
+    tess_status status = TESS_OK;
+    if (clean_num_places(work->setup) == 1) return TESS_OK;
+    *place_of = tess_alloc(merged->count, sizeof **place_of);
+    if (!*place_of) TESS_FAIL(TESS_ERR_ALLOC, "places of components");
+    for (int64_t k = 0; k < merged->count; ++k)
+        (*place_of)[k] = clean_place_of(work->setup, merged->index[k]);
 cleanup:
     return status;
 }
 
 tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
 {
-    tess_status status = TESS_OK;
-    TESS_TRY(tess_comm_agree(work->setup->comm, clean_components_merge(merged)));
+    int *place_of = NULL;
+    tess_status status = clean_components_merge(merged);
+    if (status == TESS_OK) status = find_places(work, merged, &place_of);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (int k = 0; k < work->layers.count; ++k) {
         if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work,
                          .image = k,
                          .scale = scale,
                          .found = merged,
+                         .place_of = place_of,
                          .slot = &work->slot[0]};
         if (merged->count > 0) TESS_TRY(subtract_image(work, &job));
     }
@@ -363,5 +400,6 @@ tess_status cpu_subtract(clean_work *work, int scale, clean_components *merged)
         cpu_slot_mean(work, &work->slot[0]);
     }
 cleanup:
+    tess_free(place_of);
     return status;
 }

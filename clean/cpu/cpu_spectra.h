@@ -10,8 +10,9 @@
 /** Make the spectrum of a scale's kernel. Collective. */
 tess_status cpu_make_kernel(clean_work *work, int scale);
 
-/** Make the spectrum of a PSF in host memory. Collective. */
-tess_status cpu_make_psf(clean_work *work, int image, const tess_rows *psf);
+/** Make the spectrum of a PSF in host memory, by its number in clean_work.psf.
+ * Collective. */
+tess_status cpu_make_psf(clean_work *work, int number, const tess_rows *psf);
 
 /** Make the spectra of the residual images in a slot. Collective. */
 tess_status cpu_make_residual(clean_work *work, cpu_slot *slot);

@@ -75,11 +75,11 @@ struct clean_work {
     int64_t pixels;    /**< number of pixels of this rank's rows */
     int64_t num_valid; /**< number of these pixels that are not NaN in the residual */
     int64_t columns, length; /**< columns of spectra on this rank, and their length */
-    void **psf;              /**< [num_images] spectra */
+    void **psf;              /**< [places][num_images] spectra */
     cpu_layers layers;
     cpu_mean mean;
     void **kernel;         /**< [num_scales] real spectra; NULL for scale 0 */
-    double *psf_peak;      /**< [num_images][num_scales] (PSF ∗ K)(0) */
+    double *psf_peak;      /**< [places][num_images][num_scales] (PSF ∗ K)(0) */
     cpu_slot slot[2];      /**< a single scale needs only the first */
     int kept, measured;    /**< numbers of slots */
     int64_t version;       /**< counts changes of the residual */

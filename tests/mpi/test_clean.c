@@ -577,6 +577,68 @@ static void test_bytes(void **state)
     assert_true(roots.rank_bytes == squares.rank_bytes);
 }
 
+/* ---- PSFs of places ---- */
+
+/* The PSF of the left or the right half of an image. */
+static double psf_of(int half, int64_t dx, int64_t dy)
+{
+    const double r2 = (double)(dx * dx + dy * dy), sign = half ? -1 : 1;
+    return 0.8 * exp(-r2 / 8) +
+           0.1 * (1 + sign + cos(0.7 * (double)dx + sign * 0.4 * (double)dy)) *
+               exp(-r2 / 60) +
+           0.1 * (1 - sign) * exp(-r2 / 4);
+}
+
+static int half_of(void *context, int64_t index)
+{
+    (void)context;
+    return index % NX >= NX / 2;
+}
+
+static void fill_halves(field *f, int half)
+{
+    static const int source[][2] = {{20, 20}, {28, 31}, {33, 26}, {44, 12}};
+    for (int64_t k = 0; k < f->images.num_rows * NX; ++k) {
+        const int64_t x = k % NX, y = f->images.row_first + k / NX;
+        f->psf[k] = psf_of(half, x - NX / 2, y - NY / 2);
+        f->residual[k] = 0;
+        for (int s = 0; s < 4; ++s)
+            f->residual[k] += (1 + s) * psf_of(half_of(NULL, source[s][0]),
+                                               x - source[s][0], y - source[s][1]);
+    }
+}
+
+/* Components are subtracted with the PSFs of their places, so that minor loops alone
+ * leave nothing; also by the backend of processors in the place of another one. */
+static void test_places(void **state)
+{
+    for (int multiscale = 0; multiscale < 2; ++multiscale) {
+        static const double LEAST = 2e-3;
+        field f;
+        tess_clean_report report;
+        make(&f, 0, multiscale);
+        tess_clean_destroy(f.clean);
+        f.images.places = (tess_clean_places){2, half_of, NULL};
+        f.opts.auto_mask = 0;
+        f.opts.mgain = 1;
+        f.opts.niter = 20000;
+        f.opts.threshold_jy = LEAST;
+        assert_int_equal(tess_clean_create(world, &f.images, &f.opts, &f.clean),
+                         TESS_OK);
+        for (int half = 0; half < 2; ++half) {
+            fill_halves(&f, half);
+            tess_rows psf = rows_of(&f, TESS_PIXEL_DOUBLE, f.psf);
+            assert_int_equal(tess_clean_set_psf_of(f.clean, 0, half, &psf), TESS_OK);
+            tess_rows_free(&psf);
+        }
+        assert_int_equal(minor(&f, &report), TESS_OK);
+        assert_int_equal(report.end, TESS_CLEAN_FINAL_THRESHOLD);
+        for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
+            assert_true(fabs(f.residual[k]) < 3 * LEAST);
+        drop(&f);
+    }
+}
+
 /* Images live where the tested backend computes. */
 static bool find_place(void)
 {
@@ -601,7 +663,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_joins),      cmocka_unit_test(test_restore),
         cmocka_unit_test(test_masks),      cmocka_unit_test(test_options),
         cmocka_unit_test(test_bytes),      cmocka_unit_test(test_same_frequencies),
-        cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics)};
+        cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_places)};
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
     return 0;
