@@ -182,6 +182,9 @@ static tess_status check(predict_args *args)
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
+    if (opts->gridding.facets.psf_per_facet)
+        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for cleaning, and nothing is "
+                                  "cleaned where models are predicted");
     if (opts->gridding.facets.number > 0)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facets %lld makes facets of an image; predict with the region "

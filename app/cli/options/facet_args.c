@@ -16,6 +16,7 @@ enum {
     OPT_SOURCES,
     OPT_SEPARATION,
     OPT_SELECT,
+    OPT_PSF,
     OPT_FEATHER,
     OPT_SOLUTIONS,
     OPT_SOLTABS,
@@ -42,6 +43,10 @@ static const struct argp_option options[] = {
      0},
     {"select-facets", OPT_SELECT, "NAME[,NAME...]", 0,
      "Only these facets, by their names in the region file", 0},
+    {"psf-per-facet", OPT_PSF, NULL, 0,
+     "Subtract components in minor loops with the PSF of their facet, with its gains, "
+     "and not with one PSF",
+     0},
     {"facet-feather", OPT_FEATHER, "PIXELS", 0,
      "Width of the slopes with which neighbouring facets overlap (default 1 % of the "
      "side of a square of the image's area; 0: none)",
@@ -138,6 +143,7 @@ static const tess_option_rule rules[] = {
     {OPT_SOURCES, tess_take_text, .offset = AT(sources)},
     {OPT_SEPARATION, tess_take_scale, .offset = AT(separation_rad)},
     {OPT_SELECT, tess_take_text, .offset = AT(selected)},
+    {OPT_PSF, tess_take_flag, .offset = AT(psf_per_facet)},
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
@@ -181,6 +187,8 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
         TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
     if (choice->tables && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
+    if (choice->psf_per_facet && !choice->regions)
+        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets FILE");
     if (choice->interpolates && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--solution-interpolation is for --facet-solutions FILE");

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -146,7 +147,12 @@ static tess_status check_facets(wsclean_line *line)
 {
     static const char *const of_facets[] = {"aterm-config", "apply-facet-beam"};
     tess_status status = TESS_OK;
+    const wsclean_given *grid = wsclean_line_last(line, "dd-psf-grid");
     if (wsclean_line_last(line, "facet-regions")) return TESS_OK;
+    if (grid && (atof(grid->argument[0]) > 1 || atof(grid->argument[1]) > 1))
+        TESS_TRY(refuse(line, "-dd-psf-grid",
+                        "-dd-psf-grid: not supported without -facet-regions: facets "
+                        "have PSFs of their own, which tessera facets makes"));
     for (size_t k = 0; k < sizeof of_facets / sizeof *of_facets; ++k)
         if (wsclean_line_last(line, of_facets[k]))
             TESS_TRY(refuse(line, k == 0 ? "-aterm-config" : "-apply-facet-beam",

@@ -405,8 +405,22 @@ static tess_status add_facets(const wsclean_line *line, wsclean_words *words)
     if (wsclean_line_last(line, "apply-facet-solutions") && !keeps &&
         (is_i || wsclean_line_last(line, "scalar-visibilities")))
         TESS_TRY(add(words, "--scalar-visibilities"));
+    if (wsclean_line_last(line, "apply-facet-beam") &&
+        wsclean_line_last(line, "facet-beam-update")) {
+        char update[WSCLEAN_TEXT];
+        snprintf(update, sizeof update, "%ss",
+                 wsclean_line_value(line, "facet-beam-update", "120"));
+        TESS_TRY(wsclean_words_add(words, "--facet-beam-update", update, NULL));
+    }
 cleanup:
     return status;
+}
+
+/* Whether a grid of PSFs is asked for. */
+static bool has_psfs(const wsclean_line *line)
+{
+    const wsclean_given *grid = wsclean_line_last(line, "dd-psf-grid");
+    return grid && (atof(grid->argument[0]) > 1 || atof(grid->argument[1]) > 1);
 }
 
 /* Adds the number of output channels, and how channels are divided into them. */
@@ -613,6 +627,8 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
     TESS_TRY(add_facets(line, words));
+    if (has_psfs(line) && number_of(line, "niter", 0) > 0)
+        TESS_TRY(add(words, "--psf-per-facet"));
     if (wsclean_line_last(line, "aterm-config"))
         TESS_TRY(add(notes,
                      "a-terms are those in the directions of facets, and do not vary "

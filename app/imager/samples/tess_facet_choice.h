@@ -19,6 +19,7 @@ typedef struct tess_facet_choice {
     const struct tess_region *peak; /**< [num_peaks] directions of these peaks */
     int64_t num_peaks;
     bool writes;           /**< facets that are made are written beside the image */
+    bool psf_per_facet;    /**< --psf-per-facet */
     const char *selected;  /**< --select-facets NAME[,NAME], or NULL: all */
     double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
                                 square of the image's area */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Images by facets: against direct sums with gains, on several ranks, without gains against
-an image without facets, WSClean's dirty image of a set with solutions, cleaned fluxes, and
-what is refused."""
+an image without facets, WSClean's dirty image of a set with solutions, cleaned fluxes, facets that are
+made around sources, columns of facets, and what is refused."""
 import csv
 import os
 import sys
@@ -11,8 +11,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import uvfits  # noqa: E402
-from e2e import (Suite, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
-                 offset_radec, read_image, tessera)
+from e2e import (Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
+                 offset_radec, read_image, run, tessera)
 
 NX, NY, SCALE = 48, 40, 60.0  # pixels, arcsec
 RA, DEC, START_S = 60.0, -30.0, 61041 * 86400.0
@@ -248,6 +248,26 @@ def check_ones(suite, obs, regions):
     suite.below("the PSF of a facet", l2_error(psf[there], pixels(suite.path("plain-psf.fits"))[there]), 2e-2)
 
 
+def check_made(suite, obs):
+    """Facets around sources of a list are those of `tessera facets`, and are what the run has used."""
+    listed = suite.path("bright.txt")
+    with open(listed, "w", encoding="utf-8") as file:
+        file.write("Format = Name, Type, Ra, Dec, I\n")
+        for k, at in enumerate(((10, 9), (30, 30), (11, 10), (41, 8))):
+            ra, dec = direction(*at)
+            file.write(f"s{k},POINT,{np.deg2rad(ra):.9f}rad,{np.deg2rad(dec):.9f}rad,{4 - k}\n")
+    where = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--accuracy", 1e-5, "--quiet", "--reproducible")
+    made, given, other = (suite.path(name) for name in ("made", "given", "other.reg"))
+    if not suite.ran("facets of a list", tessera("image", obs, "-o", made, *where, "--facets", 2, "--facet-sources", listed,
+                                                 ranks=2 if mpiexec() else 1)):
+        return
+    suite.ran("tessera facets", tessera("facets", listed, "--number", 2, "--like", f"{made}-dirty.fits", "-o", other))
+    with open(f"{made}-facets.reg", encoding="utf-8") as file, open(other, encoding="utf-8") as same:
+        suite.equal("the same regions", file.read(), same.read())
+    suite.ran("these facets", tessera("image", obs, "-o", given, *where, "--facets", f"{made}-facets.reg"))
+    suite.true("the same image", np.array_equal(*(pixels(f"{name}-dirty.fits") for name in (made, given))))
+
+
 def check_refused(suite, obs, regions):
     other = suite.path("other.h5")
     write_gains(other, 2, names=[b"B%02d" % k for k in range(ANTENNAS)])
@@ -257,6 +277,11 @@ def check_refused(suite, obs, regions):
              ((*ask, "--checkpoint", suite.path("kept")), 2, ("--facets", "--checkpoint")),
              (("--facet-solutions", other), 2, ("--facets FILE",)),
              (("--facet-beam", "airy:40"), 2, ("--facets FILE",)),
+             ((*ask, "--facet-beam-update", "60s"), 2, ("--facet-beam-update", "--facet-beam MODEL")),
+             ((*ask, "--solution-interpolation", "linear"), 2, ("--solution-interpolation", "--facet-solutions")),
+             ((*ask, "--psf-per-facet"), 2, ("--psf-per-facet", "--niter")),
+             ((*ask, "--facet-sources", "list.txt"), 2, ("--facet-sources", "--facets N")),
+             (("--facets", 3), 3, ("--facets 3", "no source")),
              ((*ask, "--facet-beam", "lofar"), 2, ("--facet-beam", "lofar")),
              ((*ask, "--facet-aterms", regions), 3, ("facets.reg", "key = value")),
              ((*ask, "--facet-solutions", other, "--stokes", "XX"), 2, ("Stokes parameters",))]
@@ -290,6 +315,56 @@ def fluxes(path, truth):
         yield peak / float(row["flux_jy"])
 
 
+def column_of(suite, python, name):
+    out = suite.path(f"{name}.npy")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "ms_column.py")
+    suite.ran(f"column {name}", run([python, script, suite.path("obs.ms"), name, out], 120))
+    return np.load(out)
+
+
+def check_columns(suite, regions, solutions):
+    """Columns of facets: their sum is MODEL_DATA, which cleaning has written, and one is that of its facet alone."""
+    python = casacore_python()
+    ask = ("predict", suite.path("obs.ms"), "--model", suite.path("cleaned-model-pb.fits"), "--facets", regions,
+           "--facet-solutions", solutions, "--quiet")
+    made = tessera(*ask, "--column-per-facet", ranks=2 if mpiexec() else 1)
+    if not python or not suite.ran("columns of facets", made) or \
+            not suite.ran("a facet", tessera(*ask, "--column", "ONE", "--select-facets", "dir1")):
+        return
+    suite.equal("nothing is warned of", made.err, "")
+    parts = [column_of(suite, python, f"MODEL_DATA_dir{k}") for k in range(3)]
+    suite.below("the columns' sum is MODEL_DATA", l2_error(sum(parts), column_of(suite, python, "MODEL_DATA")), 1e-5)
+    suite.below("a column is that of its facet", l2_error(parts[1], column_of(suite, python, "ONE")), 1e-4)
+    again = tessera(*ask, "--column-per-facet")
+    suite.true(f"columns are kept: {again.errors()}", again.status == 3 and "MODEL_DATA_dir0" in again.errors()[0])
+    with open(regions, encoding="utf-8") as file, open(suite.path("shared.reg"), "w", encoding="utf-8") as shared:
+        shared.write(file.read().replace("text=dir0", "text={[dir 2]}").replace("text=dir2", "text=dir_2"))
+    again = tessera(*ask[:4], "--facets", suite.path("shared.reg"), "--column-per-facet", "--quiet")
+    suite.true(f"a shared name: {again.errors()}", again.status == 3 and "MODEL_DATA_dir_2" in again.errors()[0])
+
+
+def check_peaks(suite, truth, ask):
+    """Facets around peaks of a first image, and the PSF of each in cleaning, which leaves less of the sources."""
+    ranks = 2 if mpiexec() else 1
+    if not suite.ran("facets around peaks", tessera(*ask[:6], "-o", suite.path("peaks"), "--facets", 3, "--no-psf",
+                                                    "--quiet", ranks=ranks)):
+        return
+    with open(suite.path("peaks-facets.reg"), encoding="utf-8") as file:
+        points = [line[6:line.index(")")].split(",") for line in file if line.startswith("point(")]
+    suite.equal("facets around peaks", len(points), 3)
+    brightest = [np.hypot((float(row["ra"][:-3]) - float(ra)) * np.cos(np.deg2rad(float(dec))),
+                          float(row["dec"][:-3]) - float(dec)) for ra, dec in points[:1] for row in truth]
+    # without solutions, sources are not where they should be
+    suite.below("the first lies near a source [pixels]", min(brightest) * 240, 10)
+    if suite.ran("PSFs of facets", tessera(*ask, "-o", suite.path("psfs"), "--niter", 20000, "--mgain", .7,
+                                           "--auto-threshold", 3, "--auto-mask", 5, "--psf-per-facet", ranks=ranks)):
+        found = list(fluxes(suite.path("psfs-image-pb.fits"), truth))
+        suite.below(f"true fluxes with PSFs of facets: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
+        # 295 uJy/beam, and 335 with one PSF
+        rms = [np.nanstd(pixels(suite.path(f"{name}-residual.fits"))) for name in ("psfs", "cleaned")]
+        suite.below("rms with PSFs of facets, over that with one", rms[0] / rms[1], .95)
+
+
 def check_set(suite, folder):
     with tarfile.open(os.path.join(folder, "obs.ms.tgz")) as archive:
         archive.extractall(suite.path(""), filter="data") if hasattr(tarfile, "data_filter") \
@@ -320,6 +395,8 @@ def check_set(suite, folder):
     with open(suite.path("cleaned-sources.txt"), encoding="utf-8") as file:
         listed = sum(float(line.split(",")[4]) for line in file if ",POINT," in line)
     suite.below("flux of the list of sources", abs(listed / sum(float(row["flux_jy"]) for row in truth) - 1), .01)
+    check_columns(suite, regions, solutions)
+    check_peaks(suite, truth, ask)
     # the same sources and noise without corruption leave 370 uJy/beam, and fluxes of .980 to .999
     suite.below("rms of the residual", np.nanstd(pixels(suite.path("cleaned-residual.fits"))), 3.9e-4)
 
@@ -336,6 +413,7 @@ def main():
         check_beams(suite, obs, regions)
         check_prediction(suite, obs, regions)
         check_ones(suite, obs, regions)
+        check_made(suite, obs)
         check_refused(suite, obs, regions)
     except ImportError:
         lacks("solutions of facets: h5py is not installed")

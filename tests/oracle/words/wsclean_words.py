@@ -123,11 +123,14 @@ TRANSLATED = [
      f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs amplitude000,phase000 --facet-feather 4 --stokes I "
      f"{UNIFORM} --field 0 {CLEAN} --update-model --scalar-visibilities"),
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-beam -facet-beam-update 60 -aterm-config a.txt",
-     f"{IMAGE} --facets f.reg --facet-beam auto --facet-beam-update 60s --facet-aterms a.txt --stokes I {UNIFORM} "
-     f"--field 0 {CLEAN} --update-model"),
-    (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-visibilities -select-facets A,B",
+     f"{IMAGE} --facets f.reg --facet-beam auto --facet-aterms a.txt --stokes I {UNIFORM} "
+     f"--field 0 {CLEAN} --update-model --facet-beam-update 60s"),
+    (f"{BASE} -facet-regions f.reg -facet-beam-update 60 -dd-psf-grid 3 3",
+     f"{IMAGE} --facets f.reg --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-visibilities -select-facets A,B "
+     "-dd-psf-grid 3 3",
      f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs a,p --select-facets A,B --stokes I {UNIFORM} --field 0 "
-     f"{CLEAN} --update-model"),
+     f"{CLEAN} --update-model --psf-per-facet"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
@@ -200,7 +203,7 @@ REFUSED = [
     # all of a line are named at once
     (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -apply-facet-beam -dd-psf-grid 3 3 x.ms",
      "-grid-with-beam, -frobnicate, -dd-psf-grid, -apply-facet-beam: not supported; --translate-only tells why"),
-    (f"{BASE} -dd-psf-grid 1 2 x.ms", "-dd-psf-grid 1 2: only 1 1 is supported: there is one PSF"),
+    (f"{BASE} -dd-psf-grid 1 2 x.ms", "-dd-psf-grid: not supported without -facet-regions"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
     (f"{BASE} -niter -mgain 0.8", "-niter: needs 1 value (N), and -mgain is an option"),
@@ -263,7 +266,7 @@ PIPELINES = {
         "-auto-threshold 0.5 -multiscale -fit-spectral-pol 3 -pol i -gridder wgridder -dd-psf-grid 3 3 -niter 200000 "
         "-facet-regions facets.reg -apply-facet-solutions merged.h5 amplitude000,phase000 -apply-facet-beam "
         "-facet-beam-update 600 -use-differential-lofar-beam -parallel-gridding 6 -shared-facet-reads",
-        "-dd-psf-grid"),
+        ""),
     "facetselfcal-predict": (
         "-predict -size 22500 22500 -scale 0.4arcsec -channels-out 3 -gridder wgridder -padding 1.2 -name x "
         "-channel-division-frequencies 136000000,152000000 -parallel-reordering 6",

@@ -45,7 +45,8 @@ tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
                               double scale, tess_samples *to);
 
 /** Set the visibilities of samples, all values of each, to those of a source of 1 Jy in
- * the middle of the target at work. Local. */
-void imager_view_source(const imager_job *job, tess_samples *to);
+ * the middle of the target at work. With `gains` they are times the responses of the
+ * samples, which are 0 where there are none. TESS_ERR_ALLOC. Local. */
+tess_status imager_view_source(const imager_job *job, bool gains, tess_samples *to);
 
 #endif

@@ -2,6 +2,8 @@
  * target's model, with factors for each row. */
 #include "imager_targets.h"
 
+#include <math.h>
+
 #include "tess_mem.h"
 #include "tess_real.h"
 #include "tess_samples.h"
@@ -105,7 +107,44 @@ static tess_geom_phase phase_of_middle(const imager_job *job)
                              job->plan->opts.do_w ? nm1 : 0};
 }
 
-void imager_view_source(const imager_job *job, tess_samples *to)
+/* Multiplies all values of a row by responses, power[num_chan][num_pol]. */
+static void times_power(const tess_samples *to, int64_t row, const double *power)
+{
+    const int64_t values = (int64_t)to->num_chan[row] * to->num_pol;
+    const int64_t first = 2 * to->vis_first[row] * to->num_pol;
+    for (int64_t k = 0; k < values; ++k)
+        for (int64_t at = first + 2 * k; at < first + 2 * k + 2; ++at)
+            tess_real_set(to->vis, to->is_double, at,
+                          isfinite(power[k])
+                              ? power[k] * tess_real_at(to->vis, to->is_double, at)
+                              : 0);
+}
+
+/* Multiplies samples by their responses. */
+static tess_status weigh_source(const imager_job *job, tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    const imager_view *view = &job->view;
+    const int64_t most = tess_samples_longest_row(to, 0, to->num_rows);
+    bool complete = true;
+#pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
+    {
+        double *power = tess_alloc(most * view->num_pol, sizeof *power);
+        complete = power != NULL;
+#pragma omp for schedule(static)
+        for (int64_t row = 0; row < to->num_rows; ++row) {
+            if (!power) continue;
+            view->response(view->context, job->targets.aim, to, row, power);
+            times_power(to, row, power);
+        }
+        tess_free(power);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "responses of a row of visibilities");
+cleanup:
+    return status;
+}
+
+static void set_source(const imager_job *job, tess_samples *to)
 {
     const tess_geom_phase phase = phase_of_middle(job);
 #pragma omp parallel for num_threads(job->layout->threads) schedule(static)
@@ -124,4 +163,10 @@ void imager_view_source(const imager_job *job, tess_samples *to)
             }
         }
     }
+}
+
+tess_status imager_view_source(const imager_job *job, bool gains, tess_samples *to)
+{
+    set_source(job, to);
+    return gains && job->view.response ? weigh_source(job, to) : TESS_OK;
 }

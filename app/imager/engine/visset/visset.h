@@ -84,6 +84,8 @@ typedef struct visset_request {
                         borrowed, of the ranks of the job */
     bool of_sources; /**< in place of the samples, of a source of 1 Jy in the middle of
                         each target: a PSF in place of each image. The job has a view */
+    bool with_gains; /**< such a source times the responses of samples: the beam of an
+                        image, and not of gains of 1. Its peak is the mean response */
     int first_target, num_targets; /**< targets whose images are made; 0: all */
 } visset_request;
 

@@ -21,6 +21,7 @@ typedef struct visset_view {
                                     their correlations; else NULL */
     tess_samples mixed;        /**< what the target at work takes of these, or zeros */
     bool of_sources;           /**< that is a source in its middle instead */
+    bool with_gains;           /**< times the responses of samples */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;

@@ -151,7 +151,7 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
     tess_status status = TESS_OK;
     if (!view->apart) return TESS_OK;
     if (view->of_sources)
-        imager_view_source(job, &view->mixed);
+        status = imager_view_source(job, view->with_gains, &view->mixed);
     else
         status = imager_view_apply(job, job->view.to_target, view->apart, NULL, 1,
                                    &view->mixed);
@@ -169,8 +169,10 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     const bool loads = job->backend->grid->load != NULL;
-    *view = (visset_view){
-        .samples = samples, .bricks = bricks, .of_sources = request->of_sources};
+    *view = (visset_view){.samples = samples,
+                          .bricks = bricks,
+                          .of_sources = request->of_sources,
+                          .with_gains = request->with_gains};
     if (request->less_model || request->subtract)
         TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {

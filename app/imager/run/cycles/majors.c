@@ -38,6 +38,7 @@ void majors_minor_need(const image_run *run, tess_clean_need *need)
                                       .ny = opts->ny,
                                       .num_rows = (opts->ny + ranks - 1) / ranks,
                                       .num_images = channels * pols,
+                                      .places = majors_places(run),
                                       .join = {.num_pol = pols,
                                                .squared = join->squared,
                                                .spectrum = join->spectrum,
@@ -270,6 +271,7 @@ static tess_status create_clean(majors *all, cleaned *group)
                 TESS_TRY(tess_clean_set_psf(
                     group->clean, c * group->num_pol + p,
                     &majors_psf(all, c, group->first_pol + p)->rows));
+    TESS_TRY(majors_give_psfs(all, group));
     TESS_TRY(take_masks(all, group));
     group->goes_on = true;
     group->least_peak = INFINITY;
@@ -373,6 +375,7 @@ static tess_status set_up(majors *all)
                             .row_first = rows->row_first,
                             .num_rows = rows->num_rows,
                             .num_images = 1,
+                            .places = majors_places(run),
                             .averages_are_double = rows->type == TESS_PIXEL_DOUBLE};
     all->place = rows->place;
     all->opts = majors_minor_opts(run, &beam);

@@ -78,6 +78,12 @@ static inline const imager_product *majors_psf(const majors *all, int channel, i
     return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
+/** The places of images that have PSFs of their own: facets, or none. Local. */
+tess_clean_places majors_places(const image_run *run);
+
+/** Give a group the PSFs of its places. Collective. */
+tess_status majors_give_psfs(majors *all, cleaned *group);
+
 /** Give a checkpoint the state of major cycles (image_cycle_save). Local. */
 tess_status majors_save(void *majors, image_cycle *cycle);
 

@@ -39,11 +39,15 @@ tess_status image_facets_check(const tess_image_opts *opts)
     if (opts->clean.update_model && opts->beside.cube &&
         tess_facet_choice_has_gains(facets))
         other = "--update-model and --cube";
+    if (facets->psf_per_facet && opts->clean.join.num_cleaned > 0)
+        other = "--psf-per-facet and --deconvolution-channels";
     if (opts->clean.only_model) other = "--predict-models";
     if (opts->beside.primary_beam.model) other = "--primary-beam";
     if (opts->beside.dump_stages) other = "--dump-stages";
     if (other)
         TESS_FAIL(TESS_ERR_USAGE, "--facets cannot be combined with %s yet", other);
+    if (facets->psf_per_facet && !image_is_cleaned(opts))
+        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for cleaning; give --niter");
     for (int k = 0; k < opts->num_pol && tess_facet_choice_has_gains(facets); ++k)
         if (opts->pol[k] < 1)
             TESS_FAIL(TESS_ERR_USAGE,
@@ -363,7 +367,10 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     facets->gains.is_scalar = setup->choice->is_scalar;
     facets->gains.is_diagonal = true;
     if (tess_facet_choice_has_gains(setup->choice)) TESS_TRY(take_gains(setup, facets));
-    TESS_TRY(tess_comm_agree(comm, create_gains(setup, facets)));
+    status = create_gains(setup, facets);
+    if (status == TESS_OK && setup->choice->psf_per_facet)
+        status = tess_facet_work_create(&facets->hard, &facets->work);
+    TESS_TRY(tess_comm_agree(comm, status));
     *out = facets;
     facets = NULL;
 cleanup:
@@ -374,6 +381,7 @@ cleanup:
 void image_facets_free(image_facets *facets)
 {
     if (!facets) return;
+    tess_facet_work_destroy(facets->work);
     facet_gains_free(&facets->gains);
     tess_gains_destroy(facets->sources);
     tess_facets_free(&facets->facets);
@@ -437,6 +445,22 @@ tess_status image_facets_weigh(const void *context, int target, int64_t row,
 cleanup:
     end_weights(work);
     return status;
+}
+
+int image_facets_place(void *context, int64_t index)
+{
+    const image_facets *facets = context;
+    const int64_t nx = facets->hard.image.geom.nx;
+    const int64_t x = index % nx, y = index / nx;
+    for (int k = 0; k < facets->patches.num; ++k) {
+        const tess_facet_box *box = &facets->hard.facet[facets->facet[k]].box;
+        double weight = 0;
+        if (x < box->x0 || x >= box->x1 || y < box->y0 || y >= box->y1) continue;
+        tess_facets_weights(&facets->hard, facets->work, facets->facet[k], y, x, x + 1,
+                            &weight);
+        if (weight > 0) return k;
+    }
+    return facets->patches.largest;
 }
 
 /* Memory for images and a PSF that facets are joined to, their responses and which

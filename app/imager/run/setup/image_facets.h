@@ -25,6 +25,7 @@ typedef struct image_facets {
                                       are solutions */
     int num_held;
     facet_gains gains;
+    tess_facet_work *work; /**< to find the facet of a pixel; NULL: no PSF per facet */
 } image_facets;
 
 /** What facets are made for. */
@@ -71,6 +72,10 @@ patch_weigher image_facets_weigher(const image_facets *facets, int target,
  * is these facets. */
 tess_status image_facets_weigh(const void *facets, int target, int64_t row,
                                double *weight);
+
+/** The target in which a pixel y·nx + x lies, as the place of a PSF
+ * (tess_clean_places.of), whose context is these facets. Local; one thread. */
+int image_facets_place(void *facets, int64_t index);
 
 /** The polarisations of samples, and their number. Local. */
 const tess_pol *image_held_pols(const image_run *run, int *num);

@@ -262,6 +262,22 @@ static void tell_uncounted(const image_run *run, const imager_product *product)
 
 /* ---- the PSF ---- */
 
+/* Brings the PSF of a patch into rows of an image, in whose middle it is. Collective.
+ */
+static tess_status to_middle(const image_run *run, int patch, const tess_rows *psf,
+                             tess_rows *out)
+{
+    tess_status status = TESS_OK;
+    const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, patch);
+    *out = rows_of_image(run, psf->type);
+    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc_zero(out)));
+    const tess_rows have =
+        part_of_image(run, psf, geom->nx / 2 - own->nx / 2, geom->ny / 2 - own->ny / 2);
+    TESS_TRY(imager_rows_exchange(run->job.comm, &have, out));
+cleanup:
+    return status;
+}
+
 /* Makes the PSF of one patch that of the image. Collective. */
 static tess_status make_psf(const image_run *run, visset *set,
                             const imager_stages *stages, imager_product *product,
@@ -269,17 +285,12 @@ static tess_status make_psf(const image_run *run, visset *set,
 {
     tess_status status = TESS_OK;
     const int patch = run->whole.patches->largest;
-    const tess_geom *geom = &run->whole.geom, *own = imager_job_geom(&run->job, patch);
     imager_product *of_patch = &product[patch * TESS_MAX_IMAGES];
     const visset_request request = {
         .of_sources = true, .first_target = patch, .num_targets = 1};
     TESS_TRY(visset_image(set, &request, stages, product));
     *psf = *of_patch;
-    psf->rows = rows_of_image(run, of_patch->rows.type);
-    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc_zero(&psf->rows)));
-    const tess_rows have = part_of_image(
-        run, &of_patch->rows, geom->nx / 2 - own->nx / 2, geom->ny / 2 - own->ny / 2);
-    TESS_TRY(imager_rows_exchange(run->job.comm, &have, &psf->rows));
+    TESS_TRY(to_middle(run, patch, &of_patch->rows, &psf->rows));
 cleanup:
     return status;
 }
@@ -291,6 +302,53 @@ static void free_products(imager_product *product, int num_targets)
     for (int k = 0; product && k < num_targets * TESS_MAX_IMAGES; ++k)
         tess_rows_free(&product[k].rows);
     tess_free(product);
+}
+
+/* Divides a PSF by its value in the middle, if that is positive. Collective. */
+static tess_status normalise(const image_run *run, tess_rows *psf)
+{
+    tess_status status = TESS_OK;
+    const int64_t row = psf->ny / 2 - psf->row_first;
+    double middle = -INFINITY;
+    if (row >= 0 && row < psf->num_rows)
+        middle = tess_rows_pixel(psf, row * psf->nx + psf->nx / 2);
+    TESS_TRY(tess_comm_allreduce_f64(run->job.comm, &middle, 1, TESS_MAX));
+    for (int64_t k = 0; middle > 0 && k < tess_rows_count(psf); ++k)
+        tess_rows_set(psf, k, tess_rows_pixel(psf, k) / middle);
+cleanup:
+    return status;
+}
+
+/* Collective. */
+static tess_status give_psf(const image_run *run, int patch, const tess_rows *of_patch,
+                            patch_psf_taker *take, void *context)
+{
+    tess_status status = TESS_OK;
+    tess_rows psf = {0};
+    TESS_TRY(to_middle(run, patch, of_patch, &psf));
+    TESS_TRY(normalise(run, &psf));
+    TESS_TRY(take(context, patch, &psf));
+cleanup:
+    tess_rows_free(&psf);
+    return status;
+}
+
+tess_status patch_images_psfs(const image_run *run, visset *set, patch_psf_taker *take,
+                              void *context)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    const imager_stages no_stages = {.comm = run->job.comm};
+    const visset_request request = {.of_sources = true, .with_gains = true};
+    imager_product *product =
+        tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
+    TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(visset_image(set, &request, &no_stages, product));
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(give_psf(run, k, &product[k * TESS_MAX_IMAGES].rows, take, context));
+cleanup:
+    free_products(product, num);
+    return status;
 }
 
 /* Joins the images of patches, whose rows are freed. Collective. */

@@ -19,6 +19,14 @@ tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response);
 
+/** Takes the PSF of target `patch` in rows of an image, 1 in its middle and 0 beyond
+ * the size of the patch. Collective. */
+typedef tess_status patch_psf_taker(void *context, int patch, const tess_rows *psf);
+
+/** Make the PSFs of all patches with their gains, one after the other. Collective. */
+tess_status patch_images_psfs(const image_run *run, visset *set, patch_psf_taker *take,
+                              void *context);
+
 /** Make rows model[num_pol] the model of the job, as imager_model_set() does: of each
  * patch its pixels, over response[num_pol] where there is one, by the weights of the
  * patch in the output. Collective. */

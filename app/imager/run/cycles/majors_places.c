@@ -1,0 +1,50 @@
+/* PSFs of facets for the minor loops of a group. */
+#include "image_facets.h"
+#include "majors_private.h"
+#include "patch_images.h"
+
+tess_clean_places majors_places(const image_run *run)
+{
+    image_facets *facets = run->whole.facets;
+    if (!facets || !run->opts->gridding.facets.psf_per_facet)
+        return (tess_clean_places){0};
+    return (tess_clean_places){facets->patches.num, image_facets_place, facets};
+}
+
+/* Who takes the PSFs of a channel. */
+typedef struct psf_target {
+    const majors *all;
+    cleaned *group;
+    int channel;
+} psf_target;
+
+static tess_status take_psf(void *context, int patch, const tess_rows *psf)
+{
+    tess_status status = TESS_OK;
+    const psf_target *to = context;
+    const int num_pol = to->group->num_pol;
+    for (int p = 0; p < num_pol; ++p)
+        if (majors_weight(to->all, to->channel, to->group->first_pol + p) > 0)
+            TESS_TRY(tess_clean_set_psf_of(to->group->clean, to->channel * num_pol + p,
+                                           patch, psf));
+cleanup:
+    return status;
+}
+
+tess_status majors_give_psfs(majors *all, cleaned *group)
+{
+    tess_status status = TESS_OK;
+    const bool shares = all->num_channels > 1;
+    if (majors_places(all->run).num < 2) return TESS_OK;
+    for (int c = 0; c < all->num_channels; ++c) {
+        group_channel *channel = &all->channel[c];
+        psf_target to = {all, group, c};
+        if (!channel->has_data) continue;
+        if (shares) visset_enter(&channel->set);
+        status = patch_images_psfs(all->run, &channel->set, take_psf, &to);
+        if (shares) visset_leave(&channel->set);
+        TESS_TRY(status);
+    }
+cleanup:
+    return status;
+}
