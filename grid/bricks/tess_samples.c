@@ -176,3 +176,13 @@ bool tess_samples_in_order(const tess_samples *samples)
     }
     return rises == 0 || falls == 0;
 }
+
+bool tess_samples_one_weight(const tess_samples *samples)
+{
+    const int n = samples->num_weight;
+    if (n == 1) return true;
+    for (int64_t k = 0; k < samples->num_vis * n; ++k)
+        if (tess_samples_weight(samples, k) != tess_samples_weight(samples, k - k % n))
+            return false;
+    return true;
+}

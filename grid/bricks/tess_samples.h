@@ -113,6 +113,11 @@ int64_t tess_samples_row_bytes(const tess_samples *samples);
 /** Bytes per sample of `vis` and `weight` together. */
 int64_t tess_samples_vis_bytes(const tess_samples *samples);
 
+/** Whether one weight of each sample is enough, because all of its weights agree.
+ * Local.
+ */
+bool tess_samples_one_weight(const tess_samples *samples);
+
 /** Whether 1/λ rises, or falls, throughout each row's part of the channel table. It
  *  does in most data; the ends of a run then have its smallest and its largest 1/λ.
  *  Local. */

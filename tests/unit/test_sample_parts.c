@@ -1,4 +1,5 @@
-/* Samples that are parted by output are those that are chosen row by row. */
+/* Samples that are parted by output are those that are chosen row by row: in memory,
+ * and on scratch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "parted_spool.h"
 #include "sample_parts.h"
 #include "tess_mem.h"
 
@@ -115,6 +117,98 @@ static void test_as_chosen(void **state)
     check_kind(false, 2, 1, NULL);
 }
 
+/* Appends rows [first, end) of samples to a spool. */
+static void spool_rows(const tess_samples *all, const double *time, int64_t first,
+                       int64_t end, parted_spool *spool)
+{
+    tess_samples rows = tess_samples_like(all);
+    const int64_t begin = all->vis_first[first];
+    const int64_t count = (end < ROWS ? all->vis_first[end] : all->num_vis) - begin;
+    const int64_t element = all->is_double ? 8 : 4;
+    const int64_t vis = 2 * element * all->num_pol, weight = element * all->num_weight;
+    assert_int_equal(tess_samples_reserve(&rows, end - first, count), TESS_OK);
+    for (int64_t k = first; k < end; ++k) {
+        const int64_t at = k - first;
+        memcpy(rows.uvw_m + 3 * at, all->uvw_m + 3 * k, 3 * sizeof(double));
+        rows.chan_base[at] = all->chan_base[k];
+        rows.num_chan[at] = all->num_chan[k];
+        rows.vis_first[at] = all->vis_first[k] - begin;
+        if (all->origins) rows.origin[at] = all->origin[k];
+    }
+    memcpy(rows.vis, (char *)all->vis + begin * vis, (size_t)(count * vis));
+    memcpy(rows.weight, (char *)all->weight + begin * weight, (size_t)(count * weight));
+    rows.num_rows = end - first;
+    rows.num_vis = count;
+    assert_int_equal(parted_spool_add(spool, time + first, THREADS, &rows), TESS_OK);
+    tess_samples_free(&rows);
+}
+
+/* The samples of outputs [first, end), in batches [batch, batch_end) of a spool that
+ * begin with row `row` of all samples. */
+static void check_spooled(const parted_spool *spool, const tess_samples *all,
+                          const double *time, const int64_t outputs_of[2],
+                          const int64_t batches[2], int64_t row)
+{
+    const output_table *outputs = parted_spool_outputs(spool);
+    tess_samples held = tess_samples_like(all), rest = *all;
+    sample_parts parts = {0};
+    rest.uvw_m += 3 * row;
+    rest.chan_base += row;
+    rest.num_chan += row;
+    rest.vis_first += row;
+    if (rest.origins) rest.origin += row;
+    rest.num_rows -= row;
+    assert_int_equal(parted_spool_read(spool, outputs_of[0], outputs_of[1], batches[0],
+                                       batches[1], &held, &parts),
+                     TESS_OK);
+    for (int64_t k = outputs_of[0]; k < outputs_of[1]; ++k) {
+        tess_samples chosen = tess_samples_like(all), taken = tess_samples_like(all);
+        assert_int_equal(
+            output_table_choose_rows(outputs, k, &rest, time + row, &chosen), TESS_OK);
+        assert_int_equal(sample_parts_take(&parts, outputs, k, &held, &taken), TESS_OK);
+        check_equal(&chosen, &taken);
+        tess_samples_free(&chosen);
+        tess_samples_free(&taken);
+    }
+    sample_parts_free(&parts);
+    tess_samples_free(&held);
+}
+
+/* Batches on scratch, of which one has weights that agree in each sample, and is
+ * written with one of them. Batches that are not there are empty. */
+static void check_scratch(int num_pol, int num_weight, const tess_origins *origins)
+{
+    const output_table outputs = outputs_of_test();
+    tess_samples all = {
+        .num_pol = num_pol, .num_weight = num_weight, .origins = origins};
+    double time[ROWS];
+    parted_spool *spool = NULL;
+    fill(&all, time);
+    for (int64_t k = 0; k < all.vis_first[12] * num_weight; ++k)
+        ((float *)all.weight)[k] = ((float *)all.weight)[k - k % num_weight];
+    assert_int_equal(parted_spool_create("/tmp", &outputs, &spool), TESS_OK);
+    spool_rows(&all, time, 0, 12, spool);
+    spool_rows(&all, time, 12, 31, spool);
+    spool_rows(&all, time, 31, ROWS, spool);
+    assert_int_equal(parted_spool_batches(spool), 3);
+    for (int64_t first = 0; first < outputs.num; first += 3) {
+        const int64_t of[2] = {first,
+                               first + 3 < outputs.num ? first + 3 : outputs.num};
+        check_spooled(spool, &all, time, of, (int64_t[2]){0, 3}, 0);
+        check_spooled(spool, &all, time, of, (int64_t[2]){2, 9}, 31);
+        check_spooled(spool, &all, time, of, (int64_t[2]){7, 9}, ROWS);
+    }
+    parted_spool_destroy(spool);
+    tess_samples_free(&all);
+}
+
+static void test_on_scratch(void **state)
+{
+    const tess_origins origins = {3, 4, 1, 0, 1};
+    check_scratch(1, 1, NULL);
+    check_scratch(4, 4, &origins);
+}
+
 /* Samples of an output lie next to one another: a block of many rows is one matrix for
  * each output channel. */
 static void test_order(void **state)
@@ -156,6 +250,7 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_as_chosen),
+                                       cmocka_unit_test(test_on_scratch),
                                        cmocka_unit_test(test_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "imager_targets.h"
 #include "imager_thread_teams.h"
 #include "majors.h"
+#include "run_parted.h"
 #include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -52,7 +53,7 @@ static const char *why_together(const image_run *run, bool kept)
     if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
     if (image_joins_channels(run->opts)) return joined_together(run, kept);
     if (run->opts->weights.shared_density) return "all channels share their density";
-    if (!kept && image_subtracts_early(run))
+    if (!kept && !run->holds.parted && image_subtracts_early(run))
         return "a model of other pixels is subtracted from data that are streamed";
     return NULL;
 }
@@ -68,6 +69,7 @@ static imager_teams_need teams_need(const image_run *run, bool kept)
         .row_bytes = IMAGE_ROW_BYTES * (double)run->outputs.num_channels *
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
+        .dealt = run->holds.parts,
         .together = why_together(run, kept),
         .joined = image_joins_channels(run->opts),
         .checkpoints = run->opts->checkpoint.folder != NULL};
@@ -142,6 +144,8 @@ static tess_status check_team_memory(image_run *run, int num_teams)
         run->mode = DATA_STREAMED;
         tess_log_info("data are streamed: a team cannot keep the samples of an output");
     }
+    /* what is on scratch is of all ranks' slices, and a team reads its own */
+    if (run->mode == DATA_STREAMED && run->holds.parted) image_part_give_up(run);
 cleanup:
     return status;
 }
@@ -184,7 +188,7 @@ static tess_status choose_thread_teams(image_run *run, const imager_teams_need *
     int64_t num;
     if (!need->kept)
         TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &kept));
-    if (run->teams.num > 1) kept = need->kept;
+    if (run->teams.num > 1) kept = need->kept || need->dealt;
     status = imager_thread_teams_choose(&run->job, need, run->teams.num,
                                         run->job.memory.backlog_bytes,
                                         threads_together(run, kept), teams);
@@ -228,7 +232,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     status = imager_job_share(&run->job);
     /* a team that cleans by itself has the images of its output on fewer ranks */
     if (status == TESS_OK && !need.joined) status = count_cleaning(run);
-    if (status == TESS_OK && run->mode != DATA_CACHED)
+    if (status == TESS_OK && !image_deals_samples(run))
         status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     TESS_TRY(choose_backlog(run));

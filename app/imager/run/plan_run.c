@@ -30,6 +30,11 @@ static tess_status reads_again(const image_run *run, bool kept, bool *again)
     return image_fits_all(run, image_largest_output_bytes(run), again);
 }
 
+/* Readings of data, of which those after the first one serve some outputs each. Samples
+ * that are parted on scratch are written once and read once, and have about as many
+ * bytes as the data. */
+enum { PARTED_READS = 3 };
+
 /* The samples that are held at a time, and what reading them takes. */
 static void count_again(const image_run *run, int at_once, imager_workload *work)
 {
@@ -41,6 +46,8 @@ static void count_again(const image_run *run, int at_once, imager_workload *work
     work->sample_bytes = fmin(all, fmax(room, at_once * work->owned_bytes));
     work->num_reads =
         1 + (int)fmin(ceil(all / work->sample_bytes), (double)work->num_outputs);
+    if (run->holds.parts && work->num_reads > PARTED_READS)
+        work->num_reads = PARTED_READS;
 }
 
 /* The work that this rank would have with its slice. Collective. */
@@ -171,6 +178,21 @@ static void print_memory(const image_run *run, const imager_job *job,
                    job->memory.clean_bytes / (1 << 20));
 }
 
+/* How often data are read that do not fit into memory. */
+static void print_reads(const image_run *run, const imager_estimate *estimate)
+{
+    const bool several = run->outputs.num > 1;
+    if (estimate->num_reads == 1) return;
+    if (several && run->opts->scratch)
+        tess_print("data          do not fit into memory: read once, and parted by "
+                   "output on scratch\n");
+    else
+        tess_print("data          do not fit into memory: read %d times%s\n",
+                   estimate->num_reads,
+                   several ? "; with --scratch DIR once, to be parted by output there"
+                           : "");
+}
+
 /* What a run of images that are cleaned holds on each GPU. */
 static void print_device(const image_run *run, const imager_job *job)
 {
@@ -224,6 +246,7 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_work(run, job);
     print_ranks(run, job);
     print_memory(run, job, estimate);
+    print_reads(run, estimate);
     print_device(run, job);
     print_costs(run, job);
     print_guess(guess);
@@ -416,6 +439,20 @@ static tess_status form_teams(image_run *run, const tess_costs *costs, bool kept
     return status;
 }
 
+/* Refuses what the run will refuse, and finds whether the run will part samples on
+ * scratch and hold those of some outputs at a time. Collective. */
+static tess_status expect_holding(image_run *run, const tess_image_opts *opts,
+                                  bool kept)
+{
+    tess_status status = TESS_OK;
+    if (run->holds.together && !opts->scratch)
+        TESS_TRY(image_check_kept(run, kept, "cleaning channels together"));
+    TESS_TRY(reads_again(run, kept, &run->holds.parts));
+    run->holds.parts = run->holds.parts && opts->scratch;
+cleanup:
+    return status;
+}
+
 /* The steps of tess_imager_image up to the partition of the work. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
@@ -448,8 +485,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     costs = run.job.plan->costs;
     TESS_TRY(imager_job_calibrate(&run.job));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
-    if (run.holds.together && !opts->scratch)
-        TESS_TRY(image_check_kept(&run, kept, "cleaning channels together"));
+    TESS_TRY(expect_holding(&run, opts, kept));
     TESS_TRY(estimate_early(&run, &costs, kept, &early));
     TESS_TRY(form_teams(&run, &costs, kept));
     team = natural.layout;
@@ -463,6 +499,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     image_place_expect(&run);
     TESS_TRY(plan_clean_guess(&run, &power, kept, &estimate, &guess));
     run.opts = &natural;
+    natural.scratch = opts->scratch; /* for what is printed */
     imager_job_warn_of_w(&run.job);
     if (tess_comm_rank(comm) == 0) print_plan(&run, &run.job, &estimate, &guess);
     TESS_TRY(imager_tell_need(&run.job, estimate.peak));

@@ -49,12 +49,31 @@ cleanup:
     return status;
 }
 
+/* Reads a set of samples that are parted by output on scratch into data->block. */
+static tess_status read_parted(sample_sets *data, int64_t k)
+{
+    tess_status status = TESS_OK;
+    tess_samples batches = tess_samples_like(&data->block);
+    sample_parts parts = {0};
+    data->block.num_rows = data->block.num_vis = 0;
+    TESS_TRY(parted_spool_read(data->parted, data->output, data->output + 1,
+                               k * data->set_batches, (k + 1) * data->set_batches,
+                               &batches, &parts));
+    TESS_TRY(sample_parts_take(&parts, parted_spool_outputs(data->parted), data->output,
+                               &batches, &data->block));
+cleanup:
+    sample_parts_free(&parts);
+    tess_samples_free(&batches);
+    return status;
+}
+
 /* Reads a set into data->block: from the observations or, if there is a spool, from
  * these for the first time only. */
 static tess_status read_set(sample_sets *data, int64_t k)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
+    if (data->parted) return read_parted(data, k);
     if (data->spool && k < tess_spool_records(data->spool))
         return tess_spool_read(data->spool, k, &data->block, NULL);
     if (k == 0)

@@ -4,6 +4,7 @@
 #ifndef TESS_SAMPLE_SETS_H
 #define TESS_SAMPLE_SETS_H
 
+#include "parted_spool.h"
 #include "source.h"
 #include "spool.h"
 #include "tess_polar.h"
@@ -24,13 +25,16 @@ typedef struct sample_sets {
         kept_bytes;   /* bytes of the samples of all outputs, which stay beside these */
     int64_t num_sets; /* the same on all ranks */
     int64_t next_set; /* the next set that is read without skipping any */
-    double largest_set_bytes; /* bytes of the largest set so far, on this rank */
-    int64_t set_blocks;       /* blocks of the source in a set */
-    tess_spool *spool;        /* keeps sets that have been read, or NULL */
-    bool force_scratch;       /* keep the spool whether it is faster or not */
-    const char *scratch;      /* folder for the passes of a set that is imaged
-                                 more than once, or NULL; borrowed */
-    int64_t num_vis;          /* visibilities of the image, over all ranks */
+    double largest_set_bytes;   /* bytes of the largest set so far, on this rank */
+    int64_t set_blocks;         /* blocks of the source in a set */
+    tess_spool *spool;          /* keeps sets that have been read, or NULL */
+    const parted_spool *parted; /* has the samples of all outputs, or NULL; borrowed */
+    int64_t output;             /* the output of `parted` that this image is of */
+    int64_t set_batches;        /* batches of `parted` in a set */
+    bool force_scratch;         /* keep the spool whether it is faster or not */
+    const char *scratch;        /* folder for the passes of a set that is imaged
+                                   more than once, or NULL; borrowed */
+    int64_t num_vis;            /* visibilities of the image, over all ranks */
     int64_t num_runs; /* runs that imager_count_bricks has formed, on this rank */
     bool with_planes; /* imager_count_bricks finds the planes of each brick, too */
     double vis_scale, weight_scale; /* powers of two by which samples are multiplied

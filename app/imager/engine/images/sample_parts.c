@@ -127,6 +127,12 @@ cleanup:
     return status;
 }
 
+static int64_t interval_of(const output_table *outputs, const double *row_time,
+                           int64_t row)
+{
+    return row_time ? output_table_interval(outputs, row_time[row]) : 0;
+}
+
 static tess_status list_blocks(const output_table *outputs, const double *row_time,
                                const tess_samples *samples, sample_parts *parts)
 {
@@ -138,14 +144,14 @@ static tess_status list_blocks(const output_table *outputs, const double *row_ti
     if (!parts->first_block || !parts->end_block)
         TESS_FAIL(TESS_ERR_ALLOC, "samples of intervals");
     for (int64_t row = 0, end; row < samples->num_rows; row = end) {
-        const int64_t interval = output_table_interval(outputs, row_time[row]);
+        const int64_t interval = interval_of(outputs, row_time, row);
         const int64_t most = 1 + BLOCK_VIS / (samples->num_chan[row] + 1);
         if (row == 0 || !same_channels(samples, row, row - 1))
             mixed = is_mixed(parts, outputs, samples, row);
         end = row + 1;
         while (!mixed && end < samples->num_rows && end - row < most &&
                same_channels(samples, row, end) &&
-               output_table_interval(outputs, row_time[end]) == interval)
+               interval_of(outputs, row_time, end) == interval)
             ++end;
         TESS_TRY(add_block(parts, &(sample_block){row, end - row, interval}));
     }
@@ -220,12 +226,17 @@ cleanup:
     return status;
 }
 
+tess_status sample_parts_start(const output_table *outputs, sample_parts *parts)
+{
+    *parts = (sample_parts){.end_output = outputs->num};
+    return find_stretches(outputs, parts);
+}
+
 tess_status sample_parts_make(const output_table *outputs, const double *row_time,
                               int threads, tess_samples *samples, sample_parts *parts)
 {
     tess_status status = TESS_OK;
-    *parts = (sample_parts){.end_output = outputs->num};
-    TESS_TRY(find_stretches(outputs, parts));
+    TESS_TRY(sample_parts_start(outputs, parts));
     TESS_TRY(list_blocks(outputs, row_time, samples, parts));
     TESS_TRY(part_blocks(parts, threads, samples));
 cleanup:
@@ -235,7 +246,10 @@ cleanup:
 
 double sample_parts_bytes(const sample_parts *parts)
 {
-    return (double)parts->capacity * (double)sizeof *parts->block;
+    const int64_t of_batch = parts->end_output - parts->first_output + 2;
+    return (double)parts->capacity * (double)sizeof *parts->block +
+           (double)parts->num_batches * (double)of_batch *
+               (double)sizeof *parts->batch_vis;
 }
 
 void sample_parts_free(sample_parts *parts)
@@ -246,20 +260,44 @@ void sample_parts_free(sample_parts *parts)
     tess_free(parts->block);
     tess_free(parts->first_block);
     tess_free(parts->end_block);
+    tess_free(parts->batch_block);
+    tess_free(parts->batch_vis);
     *parts = (sample_parts){0};
 }
 
 /* ---- taking ---- */
 
-/* Appends the samples of a stretch of a block's channels; `begin` and `end` are numbers
- * of the row's channels. */
+/* Finds the next stretch of channels that an output channel has in a block, from number
+ * `*k` of all stretches on, in numbers of the rows' channels. Returns false if there is
+ * none. */
+static bool next_stretch(const sample_parts *parts, const tess_samples *from,
+                         const sample_block *block, int64_t channel, int64_t *k,
+                         channel_stretch *next)
+{
+    const int32_t base = from->chan_base[block->row_first];
+    const int32_t stop = base + from->num_chan[block->row_first];
+    if (*k >= parts->first_stretch[channel + 1]) return false;
+    const channel_stretch *at = &parts->stretch[(*k)++];
+    if (at->begin >= stop) return false;
+    next->begin = at->begin > base ? at->begin - base : 0;
+    next->end = (at->end < stop ? at->end : stop) - base;
+    return true;
+}
+
+static int64_t first_in(const sample_parts *parts, const tess_samples *from,
+                        const sample_block *block, int64_t channel)
+{
+    return first_behind(parts, channel, from->chan_base[block->row_first]);
+}
+
+/* Appends the samples of a stretch of a block's channels, which begin at `first`. */
 static tess_status take_stretch(const tess_samples *from, const sample_block *block,
-                                int32_t begin, int32_t end, tess_samples *out)
+                                const channel_stretch *in, int64_t first,
+                                tess_samples *out)
 {
     tess_status status = TESS_OK;
     const int64_t rows = block->num_rows, row = block->row_first, at = out->num_rows;
-    const int64_t length = end - begin, count = rows * length;
-    const int64_t first = from->vis_first[row] + rows * begin;
+    const int64_t length = in->end - in->begin, count = rows * length;
     const int64_t element = element_bytes(from);
     const int64_t vis = 2 * element * from->num_pol;
     const int64_t weight = element * from->num_weight;
@@ -270,7 +308,7 @@ static tess_status take_stretch(const tess_samples *from, const sample_block *bl
         memcpy(out->origin + at, from->origin + row,
                (size_t)rows * sizeof *out->origin);
     for (int64_t k = 0; k < rows; ++k) {
-        out->chan_base[at + k] = from->chan_base[row] + begin;
+        out->chan_base[at + k] = from->chan_base[row] + in->begin;
         out->num_chan[at + k] = (int32_t)length;
         out->vis_first[at + k] = out->num_vis + k * length;
     }
@@ -284,21 +322,45 @@ cleanup:
     return status;
 }
 
-/* Appends the samples that an output channel has in a block. */
+/* The first sample of a stretch in memory. */
+static int64_t first_of(const tess_samples *from, const sample_block *block,
+                        const channel_stretch *in)
+{
+    return from->vis_first[block->row_first] + block->num_rows * in->begin;
+}
+
+/* Appends the samples that an output channel has in a block. Of samples from scratch,
+ * they begin at `*at`, which moves on; NULL: of others. */
 static tess_status take_block(const sample_parts *parts, const tess_samples *from,
-                              const sample_block *block, int64_t channel,
+                              const sample_block *block, int64_t channel, int64_t *at,
                               tess_samples *out)
 {
     tess_status status = TESS_OK;
-    const int32_t base = from->chan_base[block->row_first];
-    const int32_t stop = base + from->num_chan[block->row_first];
-    for (int64_t k = first_behind(parts, channel, base);
-         k < parts->first_stretch[channel + 1]; ++k) {
-        const channel_stretch *at = &parts->stretch[k];
-        if (at->begin >= stop) break;
-        TESS_TRY(take_stretch(from, block, at->begin > base ? at->begin - base : 0,
-                              (at->end < stop ? at->end : stop) - base, out));
+    channel_stretch in;
+    int64_t k = first_in(parts, from, block, channel);
+    while (next_stretch(parts, from, block, channel, &k, &in)) {
+        TESS_TRY(
+            take_stretch(from, block, &in, at ? *at : first_of(from, block, &in), out));
+        if (at) *at += block->num_rows * (in.end - in.begin);
     }
+cleanup:
+    return status;
+}
+
+static tess_status take_batch(const sample_parts *parts, const output_table *outputs,
+                              int64_t output, int64_t batch, const tess_samples *from,
+                              tess_samples *out)
+{
+    tess_status status = TESS_OK;
+    const int64_t of_batch = parts->end_output - parts->first_output + 1;
+    const int64_t *first =
+        parts->batch_vis + batch * of_batch + output - parts->first_output;
+    int64_t at = first[0];
+    for (int64_t k = parts->batch_block[batch];
+         k < parts->batch_block[batch + 1] && at < first[1]; ++k)
+        if (parts->block[k].interval == output / outputs->num_channels)
+            TESS_TRY(take_block(parts, from, &parts->block[k],
+                                output % outputs->num_channels, &at, out));
 cleanup:
     return status;
 }
@@ -310,9 +372,70 @@ tess_status sample_parts_take(const sample_parts *parts, const output_table *out
     tess_status status = TESS_OK;
     const int64_t interval = output / outputs->num_channels;
     const int64_t channel = output % outputs->num_channels;
+    for (int64_t k = 0; k < parts->num_batches; ++k)
+        TESS_TRY(take_batch(parts, outputs, output, k, from, out));
+    if (parts->batch_block) return TESS_OK;
     for (int64_t k = parts->first_block[interval]; k < parts->end_block[interval]; ++k)
         if (parts->block[k].interval == interval)
-            TESS_TRY(take_block(parts, from, &parts->block[k], channel, out));
+            TESS_TRY(take_block(parts, from, &parts->block[k], channel, NULL, out));
 cleanup:
     return status;
+}
+
+/* ---- to scratch ---- */
+
+void sample_parts_count(const sample_parts *parts, const output_table *outputs,
+                        const tess_samples *from, int64_t *first)
+{
+    memset(first, 0, (size_t)(outputs->num + 1) * sizeof *first);
+    for (int64_t k = 0; k < parts->num_blocks; ++k) {
+        const sample_block *block = &parts->block[k];
+        const int32_t *of = outputs->chan_output + from->chan_base[block->row_first];
+        int64_t *next = first + 1 + block->interval * outputs->num_channels;
+        if (block->interval < 0) continue;
+        for (int32_t c = 0; c < from->num_chan[block->row_first]; ++c)
+            if (of[c] >= 0) next[of[c]] += block->num_rows;
+    }
+    for (int64_t k = 0; k < outputs->num; ++k)
+        first[k + 1] += first[k];
+}
+
+/* Copies the first of `num` weights of each sample. */
+static void copy_first_weights(const char *from, int64_t count, int num,
+                               int64_t element, char *to)
+{
+    for (int64_t k = 0; k < count; ++k)
+        memcpy(to + k * element, from + k * num * element, (size_t)element);
+}
+
+void sample_parts_gather(const sample_parts *parts, const output_table *outputs,
+                         int64_t output, const tess_samples *from, bool one_weight,
+                         char *vis_to, char *weight_to)
+{
+    const int64_t interval = output / outputs->num_channels;
+    const int64_t channel = output % outputs->num_channels;
+    const int64_t element = element_bytes(from);
+    const int64_t vis = 2 * element * from->num_pol;
+    const int64_t weight = element * from->num_weight;
+    channel_stretch in;
+    for (int64_t b = parts->first_block[interval]; b < parts->end_block[interval];
+         ++b) {
+        const sample_block *block = &parts->block[b];
+        int64_t k = first_in(parts, from, block, channel);
+        while (block->interval == interval &&
+               next_stretch(parts, from, block, channel, &k, &in)) {
+            const int64_t first = first_of(from, block, &in);
+            const int64_t count = block->num_rows * (in.end - in.begin);
+            const char *weights = (const char *)from->weight + first * weight;
+            memcpy(vis_to, (const char *)from->vis + first * vis,
+                   (size_t)(count * vis));
+            if (one_weight)
+                copy_first_weights(weights, count, from->num_weight, element,
+                                   weight_to);
+            else
+                memcpy(weight_to, weights, (size_t)(count * weight));
+            vis_to += count * vis;
+            weight_to += count * (one_weight ? element : weight);
+        }
+    }
 }

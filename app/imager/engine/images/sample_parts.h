@@ -41,10 +41,19 @@ typedef struct sample_parts {
                                          of an interval */
     int64_t first_output, end_output; /**< outputs whose samples are parted: all, unless
                                          the caller knows better */
+    int64_t num_batches;  /**< of samples that were read from scratch (parted_spool.h),
+                             where those of an output lie next to one another in a whole
+                             batch of blocks */
+    int64_t *batch_block; /**< [num_batches + 1] the first block of each batch; NULL: of
+                             other samples */
+    int64_t *batch_vis;   /**< [num_batches][end_output − first_output + 1] the first
+                             sample of each output in a batch; they end where those of
+                             the next output begin */
 } sample_parts;
 
 /** Part samples, which are [num_vis] of a survey's rows, one row after the other, with
- * the times of the rows. TESS_ERR_ALLOC: the samples are then of no use. Local. */
+ * the times of the rows; `row_time` may be NULL if there is one interval.
+ * TESS_ERR_ALLOC: the samples are then of no use. Local. */
 tess_status sample_parts_make(const output_table *outputs, const double *row_time,
                               int threads, tess_samples *samples, sample_parts *parts);
 
@@ -53,6 +62,21 @@ tess_status sample_parts_make(const output_table *outputs, const double *row_tim
 tess_status sample_parts_take(const sample_parts *parts, const output_table *outputs,
                               int64_t output, const tess_samples *from,
                               tess_samples *out);
+
+/** Find which channels belong to the outputs, and nothing yet of any samples.
+ * TESS_ERR_ALLOC. Local. */
+tess_status sample_parts_start(const output_table *outputs, sample_parts *parts);
+
+/** Where the samples of each output begin, first[outputs->num + 1], if they lie output
+ * after output. Local. */
+void sample_parts_count(const sample_parts *parts, const output_table *outputs,
+                        const tess_samples *from, int64_t *first);
+
+/** Copy the visibilities and the weights of an output to memory that has room for them.
+ * With `one_weight`, the first weight of each sample alone. Local. */
+void sample_parts_gather(const sample_parts *parts, const output_table *outputs,
+                         int64_t output, const tess_samples *from, bool one_weight,
+                         char *vis, char *weight);
 
 /** Bytes of the parts beside the samples. Local. */
 double sample_parts_bytes(const sample_parts *parts);

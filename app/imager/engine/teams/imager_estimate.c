@@ -449,6 +449,7 @@ static void estimate_time(const imager_job *job, const imager_workload *work,
     const double outputs = images_of_samples(job, work);
     const double per_plane = tess_grid_cost_plane(plan, load->lines);
     const double batches = ceil(load->planes * job->num_images * f / ranks);
+    estimate->num_reads = work->num_reads;
     s[TESS_STAGE_READ] = work->num_reads * work->file_bytes / READ_BYTES_PER_S;
     if (work->num_densities > 0)
         s[TESS_STAGE_WEIGHT] = WEIGH_VIS_S * (double)work->num_vis / threads;

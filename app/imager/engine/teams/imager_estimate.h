@@ -41,6 +41,7 @@ typedef struct imager_estimate {
         planes;  /* bytes on a rank of file buffers, of samples and runs, of brick sums,
                     and of planes with images */
     double peak; /* largest sum of these at a time, with the program */
+    int num_reads; /* of imager_workload */
 } imager_estimate;
 
 /** Estimate a partitioned job with this rank's bricks; the largest needs of all ranks

@@ -103,8 +103,9 @@ static double seconds_of_joined(const imager_job *job, const imager_teams_need *
            USUAL_MAJORS * imager_estimate_rows(job, outputs, ranks);
 }
 
-/* Whether there is memory for the samples of a rank (those of its team's largest
- * output, sent and received), and for the images that its team makes and cleans. */
+/* Whether there is memory for the samples of a rank (of all outputs, or of those of a
+ * round; those of its team's largest output, sent and received), and for the images
+ * that its team makes and cleans. */
 static bool fits(const imager_job *job, const imager_teams_need *need, int teams)
 {
     const output_table *outputs = need->outputs;
@@ -118,7 +119,9 @@ static bool fits(const imager_job *job, const imager_teams_need *need, int teams
     /* teams keep the samples of channels that are cleaned together in all rounds */
     const double rounds =
         need->joined ? ceil((double)outputs->num_channels / teams) : 0;
-    const double samples = bytes * (2 * all / ranks + (2 + rounds) * largest / members);
+    const double held = need->dealt ? teams * largest : all;
+    const double samples =
+        bytes * (2 * held / ranks + (2 + rounds) * largest / members);
     /* the base has what cleaning takes if all ranks clean an output */
     const double cleaning = need->joined ? 0 : (teams - 1) * job->memory.clean_bytes;
     return imager_base_bytes(job) + samples + cleaning +
@@ -181,7 +184,8 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
     *num = 1;
     TESS_TRY(check_forced(job, need));
     if (forced > 0) *num = forced;
-    if (forced > 0 || need->together || !need->kept || job->backend->start)
+    if (forced > 0 || need->together || !(need->kept || need->dealt) ||
+        job->backend->start)
         return TESS_OK;
     order = tess_alloc(need->outputs->num_channels, sizeof *order);
     if (!order) TESS_FAIL(TESS_ERR_ALLOC, "channels of teams");

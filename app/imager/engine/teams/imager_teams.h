@@ -32,8 +32,8 @@ typedef struct imager_teams {
     imager_thread_teams of_threads; /**< of this rank, once they are chosen */
 } imager_teams;
 
-/** Teams write checkpoints between rounds only: with checkpoints a round takes no longer
- *  [s]. */
+/** Teams write checkpoints between rounds only: with checkpoints a round takes no
+ * longer [s]. */
 enum { IMAGER_CHECKPOINT_ROUND_S = 60 };
 
 /** What the number of teams depends on. */
@@ -44,6 +44,7 @@ typedef struct imager_teams_need {
     double vis_bytes,
         row_bytes; /**< bytes of a sample, and of a row for each of its samples */
     bool kept;     /**< samples are kept in memory */
+    bool dealt;    /**< those of the outputs of a round are, and are sent to teams */
     const char *together; /**< why all ranks work on every output, or NULL: a step of it
                                does not need all of them */
     bool joined;          /**< channels are cleaned together, by all ranks */

@@ -114,7 +114,7 @@ static tess_status take_pass(visset *set, const pass_filter *filter, bool last,
     TESS_TRY(send_pass(set, filter));
     if (last && ((set->single && !again) || !set->over || set->spool))
         tess_samples_free(&data->cached); /* all samples of the set have been sent */
-    else if (!data->in_memory && !data->spool)
+    else if (!data->in_memory && !data->spool && !data->parted)
         tess_source_rewind(
             data->source); /* the next pass is read while this one is gridded */
     double mark = tess_time_now();

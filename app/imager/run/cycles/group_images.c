@@ -13,6 +13,7 @@
 #include "imager_teams.h"
 #include "majors.h"
 #include "patch_images.h"
+#include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -49,7 +50,9 @@ tess_status group_images_deal(image_run *run, channel_group *group, int64_t firs
     team_parcel parcel = {0};
     int64_t held = 0;
     double mark = tess_time_now();
-    if (run->teams.num == 1 || run->mode != DATA_CACHED) return TESS_OK;
+    if (!image_deals_samples(run)) return TESS_OK;
+    TESS_TRY(image_hold_outputs(run, first, end));
+    mark = tess_time_now();
     for (int64_t k = first; k < end; ++k)
         held += outputs->num_held[k];
     status = team_parcel_create(&run->teams, &run->all, 0, held, &parcel);

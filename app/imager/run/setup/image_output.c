@@ -54,7 +54,8 @@ cleanup:
     return status;
 }
 
-/* Takes samples that are in memory; a team has been sent its own, `dealt`. Local. */
+/* Takes samples that are in memory; a team of ranks has been sent its own, `dealt`.
+ * Local. */
 static tess_status take_cached(image_run *run, int64_t output,
                                const tess_samples *dealt, sample_sets *data)
 {
@@ -80,7 +81,7 @@ static tess_status take_held(image_run *run, int64_t output, sample_sets *data)
     TESS_TRY(image_hold_outputs(run, output, output + 1));
     mark = tess_time_now();
     if (run->parts.end_output - run->parts.first_output == 1 &&
-        !run->teams.of_threads.is_one) {
+        !run->parts.batch_block && !run->teams.of_threads.is_one) {
         data->cached = run->all; /* moved: no other output is held */
         run->all = (tess_samples){0};
         sample_parts_free(&run->parts);
@@ -94,11 +95,30 @@ cleanup:
     return status;
 }
 
+/* Prepares the sets of samples that are parted by output on scratch. A rank that has
+ * fewer sets than others gets empty ones in the end. Collective. */
+static tess_status begin_parted(const image_run *run, int64_t output, sample_sets *data)
+{
+    const parted_spool *parted = run->holds.parted;
+    const int64_t batches = parted_spool_batches(parted);
+    data->block = tess_source_samples(run->source);
+    data->scratch = run->opts->scratch;
+    data->parted = parted;
+    data->output = output;
+    const double batch_bytes = (double)run->outputs.num_held[output] *
+                               (double)tess_samples_vis_bytes(&data->block) /
+                               fmax(1, (double)batches);
+    data->set_batches = 1 + (int64_t)((double)run->block_bytes / fmax(1, batch_bytes));
+    data->num_sets = (batches + data->set_batches - 1) / data->set_batches;
+    return tess_comm_allreduce_i64(run->comm, &data->num_sets, 1, TESS_MAX);
+}
+
 /* Prepares samples that are read set by set, again in each pass. Collective. */
 static tess_status begin_sets(image_run *run, int64_t output, sample_sets *data)
 {
     tess_status status = TESS_OK;
     int64_t num_blocks;
+    if (run->holds.parted) return begin_parted(run, output, data);
     image_want_outputs(run, output, output + 1);
     data->block = tess_source_samples(run->source);
     data->subtract = image_subtracts_early(run) ? &run->less.predictor : NULL;
@@ -127,7 +147,7 @@ tess_status image_data_for(image_run *run, int64_t output, sample_sets *data)
                           .threads = run->opts->layout.threads,
                           .profile = run->profile};
     choose_scales(run, &run->outputs.extent[output], data);
-    if (run->mode == DATA_CACHED) {
+    if (run->mode == DATA_CACHED || image_deals_samples(run)) {
         status = tess_comm_agree(run->comm, take_cached(run, output, &dealt, data));
         tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
         return status;

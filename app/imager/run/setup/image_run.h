@@ -10,6 +10,7 @@
 #include "image_checkpoint.h"
 #include "image_files.h"
 #include "image_found.h"
+#include "image_holding.h"
 #include "image_summary.h"
 #include "imager_job.h"
 #include "imager_teams.h"
@@ -20,26 +21,6 @@
 #include "tess_samples.h"
 
 typedef struct sample_sets sample_sets; /* sample_sets.h */
-
-/* Where the samples of an image come from. */
-typedef enum data_mode {
-    DATA_CACHED,     /* all samples of this rank's slice are kept */
-    DATA_PER_OUTPUT, /* the samples of as many outputs as fit, one or more; data are
-                        read again for the next ones */
-    DATA_STREAMED    /* samples are read block by block, in several passes */
-} data_mode;
-
-/* How long samples are held. */
-typedef struct image_holding {
-    bool stay; /* samples are held in host memory, for calls that may weigh them anew */
-    bool together; /* samples of all outputs are held at the same time */
-    bool again;    /* the outputs that are made now will be made once more */
-} image_holding;
-
-/* Bytes of a row beside its samples: uvw, channels, place, time. */
-#define IMAGE_ROW_BYTES 48.0
-/* Share of a rank's memory that samples may take before data are read again. */
-#define IMAGE_CACHE_SHARE 0.45
 
 /* Densities that were made before the output that they serve. */
 typedef struct image_densities {
@@ -117,6 +98,14 @@ static inline bool image_subtracts(const tess_image_opts *opts)
 static inline bool image_subtracts_early(const image_run *run)
 {
     return run->less.predictor.model.num_stokes > 0;
+}
+
+/* Whether the samples of a round's outputs are in memory, to be sent to teams of ranks.
+ */
+static inline bool image_deals_samples(const image_run *run)
+{
+    return run->teams.num > 1 && (run->mode == DATA_CACHED ||
+                                  (run->mode == DATA_PER_OUTPUT && run->holds.parts));
 }
 
 static inline bool image_is_double(const image_run *run)

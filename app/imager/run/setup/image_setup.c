@@ -327,6 +327,7 @@ void image_free_run(image_run *run)
     tess_source_close(run->source);
     tess_samples_free(&run->all);
     sample_parts_free(&run->parts);
+    parted_spool_destroy(run->holds.parted);
     tess_free(run->chan_wanted);
     tess_free(run->output.sources.text);
     tess_free(run->means.sources.text);

@@ -2,10 +2,14 @@
  * again, or taken by a device. */
 
 #include "run_samples.h"
+
+#include <math.h>
+
 #include "device_read.h"
 #include "device_share.h"
 #include "image_run.h"
 #include "residual.h"
+#include "run_parted.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -22,20 +26,6 @@ static void share_weights(tess_samples *samples)
     }
     samples->num_weight = 1;
     samples->capacity_vis = samples->num_vis;
-}
-
-static bool weights_agree(const tess_samples *samples)
-{
-    const int n = samples->num_weight;
-    for (int64_t k = 0; k < samples->num_vis * n; ++k) {
-        const int64_t first = k - k % n;
-        const bool same =
-            samples->is_double
-                ? ((double *)samples->weight)[k] == ((double *)samples->weight)[first]
-                : ((float *)samples->weight)[k] == ((float *)samples->weight)[first];
-        if (!same) return false;
-    }
-    return true;
 }
 
 tess_status image_subtract_early(image_run *run, tess_samples *samples)
@@ -186,7 +176,7 @@ static tess_status load_all(image_run *run, int64_t num_rows, int64_t num_vis)
                                   run->info->freq_hz, run->opts->layout.threads);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->profile->stage_visibilities[TESS_STAGE_READ] += num_vis;
-    int64_t shared = run->all.num_weight == 1 || weights_agree(&run->all);
+    int64_t shared = run->all.num_weight == 1 || tess_samples_one_weight(&run->all);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
     if (shared && run->all.num_weight > 1) share_weights(&run->all);
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
@@ -323,18 +313,18 @@ static void add_power(const tess_samples *block, image_power *power)
     }
 }
 
-/* Takes the next block of the survey into the outputs and the density of a single one.
- * `block` and `row_time` are memory that the next block uses again. Local. */
-static tess_status survey_block(image_run *run, tess_samples *block, double **row_time)
+/* Appends the next block of the survey, and takes all that have been appended into the
+ * outputs and the density of a single one, once a batch `ends`. Local. */
+static tess_status survey_block(image_run *run, bool ends, tess_samples *block,
+                                double **row_time)
 {
     tess_status status = TESS_OK;
     const int threads = run->opts->layout.threads;
     const bool timed = run->outputs.num_intervals > 1;
-    block->num_rows = block->num_vis = 0;
     TESS_TRY(
         tess_source_next(run->source, block, timed ? row_time : NULL, run->profile));
-    if (block->num_weight > 1 && !weights_agree(block))
-        run->survey.weights_differ = true;
+    if (!ends) return TESS_OK;
+    if (!tess_samples_one_weight(block)) run->survey.weights_differ = true;
     TESS_TRY(
         output_table_add(&run->outputs, block, *row_time, run->info->freq_hz, threads));
     if (run->densities.single)
@@ -356,38 +346,73 @@ cleanup:
     return status;
 }
 
+/* Begins a survey, which needs the blocks from `*first` on. Samples are parted as they
+ * are surveyed, unless the run that is continued had surveyed some. Collective. */
+static tess_status start_survey(image_run *run, int num_weight, int64_t *num_blocks,
+                                int64_t *first)
+{
+    tess_status status = TESS_OK;
+    image_want_all(run);
+    TESS_TRY(tess_source_num_blocks(run->source, num_blocks));
+    TESS_TRY(continue_survey(run, *num_blocks, num_weight, first));
+    TESS_TRY(image_part_start(
+        run, *num_blocks,
+        fmin(ceil(image_cached_bytes(run) /
+                  (IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes)),
+             (double)run->outputs.num)));
+    if (*first > 0 && run->holds.parted) TESS_TRY(image_part_again(run, *num_blocks));
+    tess_source_skip_to(run->source, *first);
+cleanup:
+    return status;
+}
+
+/* Reads the blocks of a survey, and parts them if none has been surveyed before. If one
+ * rank cannot read, all stop where they agree on that. Collective. */
+static tess_status survey_from(image_run *run, int64_t num_blocks, int64_t first,
+                               image_power *power)
+{
+    tess_status status = TESS_OK;
+    part_batch batch = {.samples = tess_source_samples(run->source),
+                        .since = tess_time_now()};
+    tess_progress progress;
+    tess_progress_start(&progress, "reading", " blocks", (double)(num_blocks - first));
+    for (int64_t k = first; k < num_blocks; ++k) {
+        const bool parts = first == 0 && run->holds.parted;
+        const bool ends = !parts || image_part_ends(run, k + 1, num_blocks);
+        if (status == TESS_OK)
+            status = survey_block(run, ends, &batch.samples, &batch.row_time);
+        if (ends && power && status == TESS_OK) add_power(&batch.samples, power);
+        if (ends && parts) status = image_part_batch(run, status, &batch);
+        tess_progress_add(&progress, 1);
+        if (ends) image_bookmark_at(&run->checkpoint.bookmark, BOOKMARK_SURVEY, k + 1);
+        status = image_checkpoint_look(&run->checkpoint, status);
+        if (!ends) continue;
+        if (status != TESS_OK) break;
+        batch.samples.num_rows = batch.samples.num_vis = 0;
+        batch.since = tess_time_now();
+    }
+    tess_progress_finish(&progress);
+    tess_samples_free(&batch.samples);
+    tess_free(batch.row_time);
+    return tess_comm_agree(run->comm, status);
+}
+
 /* Reads everything once to learn what the outputs are made of, and the density of a
  * single one. Collective. */
 tess_status image_survey_blocks(image_run *run, image_power *power)
 {
     tess_status status = TESS_OK;
-    image_bookmark *bookmark = &run->checkpoint.bookmark;
     int64_t num_blocks, first;
-    double *row_time = NULL, mark = tess_time_now();
-    tess_progress progress;
-    tess_samples block = tess_source_samples(run->source);
-    image_want_all(run);
-    TESS_TRY(tess_source_num_blocks(run->source, &num_blocks));
-    TESS_TRY(continue_survey(run, num_blocks, block.num_weight, &first));
-    tess_source_skip_to(run->source, first);
-    tess_progress_start(&progress, "reading", " blocks", (double)(num_blocks - first));
-    for (int64_t k = first; k < num_blocks && status == TESS_OK; ++k) {
-        status = survey_block(run, &block, &row_time);
-        if (power && status == TESS_OK) add_power(&block, power);
-        tess_progress_add(&progress, 1);
-        image_bookmark_at(bookmark, BOOKMARK_SURVEY, k + 1);
-        status = image_checkpoint_look(&run->checkpoint, status);
-    }
-    tess_progress_finish(&progress);
-    TESS_TRY(tess_comm_agree(run->comm, status));
+    double mark = tess_time_now();
+    TESS_TRY(start_survey(run, tess_source_samples(run->source).num_weight, &num_blocks,
+                          &first));
+    TESS_TRY(survey_from(run, num_blocks, first, power));
     if (run->densities.single && !tess_density_is_finished(run->densities.single))
         TESS_TRY(tess_density_finish(run->densities.single, run->comm));
     TESS_TRY(sum_outputs(run));
     TESS_TRY(share_weights_if_equal(run));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
 cleanup:
-    tess_samples_free(&block);
-    tess_free(row_time);
     return status;
 }
 
@@ -428,7 +453,7 @@ cleanup:
 
 /* Finds the end of the outputs from `first` on whose samples fit into memory together,
  * beside a copy of those of each output that is made at a time; at least `end`. Several
- * teams of ranks read one output each. Collective. */
+ * teams of ranks read one output each, or are sent the samples of one. Collective. */
 static tess_status choose_held(const image_run *run, int64_t first, int64_t *end)
 {
     const output_table *outputs = &run->outputs;
@@ -438,9 +463,11 @@ static tess_status choose_held(const image_run *run, int64_t first, int64_t *end
     const tess_samples like = tess_source_samples(run->source);
     const double room = IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;
     const int at_once = run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1;
-    double bytes = at_once * image_largest_output_bytes(run);
+    /* samples of a round that are sent to teams of ranks, and received */
+    const int copies = run->teams.num > 1 ? 2 * run->teams.num : 1;
+    double bytes = at_once * copies * image_largest_output_bytes(run);
     int64_t fits = first;
-    if (run->teams.num > 1) return TESS_OK;
+    if (run->teams.num > 1 && !run->holds.parts) return TESS_OK;
     for (int64_t k = first; k < outputs->num; ++k) {
         const bool new_rows = k == first || k % outputs->num_channels == 0;
         bytes += (double)outputs->num_held[k] *
@@ -449,7 +476,7 @@ static tess_status choose_held(const image_run *run, int64_t first, int64_t *end
         fits = k + 1;
     }
     if (fits > *end) *end = fits;
-    return tess_comm_allreduce_i64(run->comm, end, 1, TESS_MIN);
+    return tess_comm_allreduce_i64(run->teams.all, end, 1, TESS_MIN);
 }
 
 /* Reads the samples of outputs [first, end) into run->all, in the order of the file.
@@ -489,6 +516,11 @@ tess_status image_hold_outputs(image_run *run, int64_t first, int64_t end)
     tess_samples_free(&run->all);
     sample_parts_free(&run->parts);
     TESS_TRY(choose_held(run, first, &end));
+    if (run->holds.parts) {
+        status = image_part_hold(run, first, end);
+        tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
+        return tess_comm_agree(run->teams.all, status);
+    }
     TESS_TRY(tess_comm_agree(run->comm, read_outputs(run, first, end, &row_time)));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
     TESS_TRY(image_subtract_early(run, &run->all));
@@ -528,10 +560,18 @@ static tess_status survey_large(image_run *run, double bytes)
     TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &fits));
     fits = fits && run->outputs.num > 1 && !run->holds.together;
     run->mode = fits ? DATA_PER_OUTPUT : DATA_STREAMED;
+    run->holds.parts = fits && run->holds.parted;
     tess_log_info("data are %s: %s would not fit into %s per rank",
-                  fits ? "read again for every few outputs" : "streamed",
+                  !fits               ? "streamed"
+                  : run->holds.parted ? "read once, and parted by output on scratch"
+                                      : "read again for every few outputs",
                   tess_mem_text(bytes),
                   tess_mem_text((double)run->job.memory.rank_bytes));
+    if (run->holds.parted)
+        tess_log_info("%s of samples are parted by output in a scratch file of this "
+                      "rank",
+                      tess_mem_text((double)parted_spool_bytes(run->holds.parted)));
+    if (run->holds.parted) tess_source_rest(run->source);
 cleanup:
     return status;
 }

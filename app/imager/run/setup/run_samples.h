@@ -26,9 +26,9 @@ tess_status image_check_kept(const image_run *run, bool kept, const char *what);
 void image_want_all(image_run *run);
 void image_want_outputs(image_run *run, int64_t first, int64_t end);
 
-/** In DATA_PER_OUTPUT, hold the samples of outputs [first, end): read them, with those
- * of further outputs if there is memory, unless they are held. Nothing in other modes.
- * Collective. */
+/** In DATA_PER_OUTPUT, hold the samples of outputs [first, end): read them from scratch
+ * or from the observations, with those of further outputs if there is memory, unless
+ * they are held. Nothing in other modes. Collective. */
 tess_status image_hold_outputs(image_run *run, int64_t first, int64_t end);
 
 /** Whether weights have a density; tapers are factors of its cells. Local. */
