@@ -1,8 +1,7 @@
 /* Implements tess_device_fft.h by cuFFT. Both directions share their work space. */
 #include "tess_device_fft.h"
 
-#include <cufft.h>
-
+#include "device_plan.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 
@@ -14,26 +13,17 @@ struct tess_device_fft {
     void *work;
 };
 
-#define TESS_CUFFT(call)                                                               \
-    do {                                                                               \
-        const cufftResult tess_cufft_result = (call);                                  \
-        if (tess_cufft_result != CUFFT_SUCCESS)                                        \
-            TESS_FAIL(tess_cufft_result == CUFFT_ALLOC_FAILED ? TESS_ERR_ALLOC         \
-                                                              : TESS_ERR_RESOURCE,     \
-                      "cuFFT of an image: error %d", (int)tess_cufft_result);          \
-    } while (0)
-
-static tess_status make(tess_device_fft *fft, int way, long long *size, size_t *bytes)
+static tess_status make(tess_device_fft *fft, int way, int64_t lx, int64_t ly,
+                        size_t *bytes)
 {
     tess_status status = TESS_OK;
-    const cufftType type = fft->is_double ? (way == FORWARD ? CUFFT_D2Z : CUFFT_Z2D)
-                                          : (way == FORWARD ? CUFFT_R2C : CUFFT_C2R);
-    TESS_CUFFT(cufftCreate(&fft->plan[way]));
+    device_plan_shape shape = {2, {ly, lx}, 1, CUFFT_R2C};
+    if (fft->is_double)
+        shape.type = way == FORWARD ? CUFFT_D2Z : CUFFT_Z2D;
+    else
+        shape.type = way == FORWARD ? CUFFT_R2C : CUFFT_C2R;
+    TESS_TRY(device_plan_make(&shape, &fft->plan[way], bytes));
     fft->made[way] = true;
-    TESS_CUFFT(cufftSetAutoAllocation(fft->plan[way], 0));
-    TESS_CUFFT(cufftMakePlanMany64(fft->plan[way], 2, size, NULL, 1, 0, NULL, 1, 0,
-                                   type, 1, bytes));
-    TESS_CUFFT(cufftSetStream(fft->plan[way], tess_device_stream()));
 cleanup:
     return status;
 }
@@ -42,18 +32,17 @@ tess_status tess_device_fft_create(int64_t lx, int64_t ly, bool is_double,
                                    tess_device_fft **fft_out)
 {
     tess_status status = TESS_OK;
-    long long size[2] = {ly, lx};
     size_t bytes[WAYS] = {0, 0}, most = 0;
     tess_device_fft *fft = (tess_device_fft *)tess_alloc_zero(1, sizeof *fft);
     if (!fft) TESS_FAIL(TESS_ERR_ALLOC, "transforms of images");
     fft->is_double = is_double;
     for (int way = 0; way < WAYS; ++way) {
-        TESS_TRY(make(fft, way, size, &bytes[way]));
+        TESS_TRY(make(fft, way, lx, ly, &bytes[way]));
         most = bytes[way] > most ? bytes[way] : most;
     }
     TESS_TRY(tess_device_alloc((int64_t)most, "transforms of images", &fft->work));
     for (int way = 0; way < WAYS; ++way)
-        TESS_CUFFT(cufftSetWorkArea(fft->plan[way], fft->work));
+        DEVICE_CUFFT(cufftSetWorkArea(fft->plan[way], fft->work));
     *fft_out = fft;
     fft = NULL;
 cleanup:
@@ -65,7 +54,7 @@ void tess_device_fft_destroy(tess_device_fft *fft)
 {
     if (!fft) return;
     for (int way = 0; way < WAYS; ++way)
-        if (fft->made[way]) cufftDestroy(fft->plan[way]);
+        if (fft->made[way]) device_plan_free(fft->plan[way]);
     tess_device_free(fft->work);
     tess_free(fft);
 }
@@ -79,11 +68,11 @@ tess_status tess_device_fft_forward(tess_device_fft *fft, void *image, void *spe
 {
     tess_status status = TESS_OK;
     if (fft->is_double)
-        TESS_CUFFT(cufftExecD2Z(fft->plan[FORWARD], (cufftDoubleReal *)image,
-                                (cufftDoubleComplex *)spectrum));
+        DEVICE_CUFFT(cufftExecD2Z(fft->plan[FORWARD], (cufftDoubleReal *)image,
+                                  (cufftDoubleComplex *)spectrum));
     else
-        TESS_CUFFT(cufftExecR2C(fft->plan[FORWARD], (cufftReal *)image,
-                                (cufftComplex *)spectrum));
+        DEVICE_CUFFT(cufftExecR2C(fft->plan[FORWARD], (cufftReal *)image,
+                                  (cufftComplex *)spectrum));
 cleanup:
     return status;
 }
@@ -92,11 +81,11 @@ tess_status tess_device_fft_back(tess_device_fft *fft, void *spectrum, void *ima
 {
     tess_status status = TESS_OK;
     if (fft->is_double)
-        TESS_CUFFT(cufftExecZ2D(fft->plan[BACK], (cufftDoubleComplex *)spectrum,
-                                (cufftDoubleReal *)image));
+        DEVICE_CUFFT(cufftExecZ2D(fft->plan[BACK], (cufftDoubleComplex *)spectrum,
+                                  (cufftDoubleReal *)image));
     else
-        TESS_CUFFT(cufftExecC2R(fft->plan[BACK], (cufftComplex *)spectrum,
-                                (cufftReal *)image));
+        DEVICE_CUFFT(cufftExecC2R(fft->plan[BACK], (cufftComplex *)spectrum,
+                                  (cufftReal *)image));
 cleanup:
     return status;
 }

@@ -2,9 +2,9 @@
  * bound by memory bandwidth; threads take neighbouring values, so that accesses coalesce. */
 #include "planes_device.h"
 
-#include <cufft.h>
 #include <math.h>
 
+#include "device_plan.h"
 #include "tess_cuda_complex.cuh"
 #include "tess_cuda.h"
 #include "tess_device.h"
@@ -26,29 +26,17 @@ struct plane_fft {
     cufftHandle plan[FRACTIONS + 1];
 };
 
-#define TESS_CUFFT(call)                                                             \
-    do {                                                                             \
-        const cufftResult tess_cufft_result = (call);                                \
-        if (tess_cufft_result != CUFFT_SUCCESS)                                      \
-            TESS_FAIL(tess_cufft_result == CUFFT_ALLOC_FAILED ? TESS_ERR_ALLOC       \
-                                                              : TESS_ERR_RESOURCE,   \
-                      "cuFFT of %lld values: error %d", (long long)fft->length,      \
-                      (int)tess_cufft_result);                                       \
-    } while (0)
-
 static tess_status make_plan(plane_fft *fft, int k)
 {
     tess_status status = TESS_OK;
-    long long length = fft->length, count = k * fft->step;
+    const device_plan_shape shape = {1,
+                                     {fft->length, 0},
+                                     k * fft->step,
+                                     fft->is_double ? CUFFT_Z2Z : CUFFT_C2C};
     size_t bytes = 0;
     if (fft->made[k]) return TESS_OK;
-    TESS_CUFFT(cufftCreate(&fft->plan[k]));
+    TESS_TRY(device_plan_make(&shape, &fft->plan[k], &bytes));
     fft->made[k] = true;
-    TESS_CUFFT(cufftSetAutoAllocation(fft->plan[k], 0));
-    TESS_CUFFT(cufftMakePlanMany64(fft->plan[k], 1, &length, NULL, 1, length, NULL, 1,
-                                   length, fft->is_double ? CUFFT_Z2Z : CUFFT_C2C, count,
-                                   &bytes));
-    TESS_CUFFT(cufftSetStream(fft->plan[k], tess_device_stream()));
     if (bytes > fft->work_bytes) {
         tess_device_free(fft->work);
         fft->work = NULL;
@@ -82,7 +70,7 @@ void plane_fft_destroy(plane_fft *fft)
 {
     if (!fft) return;
     for (int k = 0; k <= FRACTIONS; ++k)
-        if (fft->made[k]) cufftDestroy(fft->plan[k]);
+        if (fft->made[k]) device_plan_free(fft->plan[k]);
     tess_device_free(fft->work);
     tess_free(fft);
 }
@@ -95,12 +83,12 @@ tess_status plane_fft_execute(plane_fft *fft, void *lines, int64_t count, bool f
     const int sign = forward ? CUFFT_FORWARD : CUFFT_INVERSE;
     if (count == 0) return TESS_OK;
     TESS_TRY(make_plan(fft, k));
-    TESS_CUFFT(cufftSetWorkArea(fft->plan[k], fft->work));
+    DEVICE_CUFFT(cufftSetWorkArea(fft->plan[k], fft->work));
     if (fft->is_double)
-        TESS_CUFFT(cufftExecZ2Z(fft->plan[k], (cufftDoubleComplex *)lines,
+        DEVICE_CUFFT(cufftExecZ2Z(fft->plan[k], (cufftDoubleComplex *)lines,
                                 (cufftDoubleComplex *)lines, sign));
     else
-        TESS_CUFFT(cufftExecC2C(fft->plan[k], (cufftComplex *)lines, (cufftComplex *)lines,
+        DEVICE_CUFFT(cufftExecC2C(fft->plan[k], (cufftComplex *)lines, (cufftComplex *)lines,
                                 sign));
 cleanup:
     return status;
