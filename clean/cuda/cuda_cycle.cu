@@ -485,8 +485,10 @@ tess_status cuda_cycle_run(const cuda_cycle *cycle, cuda_cycle_end *end)
     TESS_TRY(tess_device_alloc((int64_t)sizeof *end, "end of a loop", &end_there));
     with.message = (word *)message;
     with.end = (cuda_cycle_end *)end_there;
-    TESS_CUDA(cudaFuncSetAttribute(
-        function_of(cycle), cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    /* always the same, because lanes that launch side by side share what is set */
+    TESS_CUDA(cudaFuncSetAttribute(function_of(cycle),
+                                   cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)shared_bytes()));
     TESS_CUDA(
         tess_launch_together(function_of(cycle), blocks, threads, bytes, *cycle, with));
     TESS_TRY(tess_device_download(end, end_there, (int64_t)sizeof *end));

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <vector>
 
 #include "cuda_runtime.h"
@@ -108,7 +109,9 @@ struct {
     const void *scheduler_stack;
     size_t scheduler_stack_bytes;
     std::vector<unsigned char> shared;
-} block;
+} block; /* of the launch that has `one_launch` */
+
+std::mutex one_launch; /* lanes launch side by side */
 
 void give_way(state is)
 {
@@ -227,6 +230,7 @@ void run_block(void)
 void simt_launch(int64_t blocks, int threads, int64_t shared_bytes,
                  const std::function<void()> &body)
 {
+    const std::lock_guard<std::mutex> lock(one_launch);
     if (threads > MOST_THREADS || blocks < 1) abort();
     block.count = threads;
     block.body = &body;
