@@ -55,18 +55,20 @@ tess_status image_place_choose(image_run *run)
     tess_status status = TESS_OK;
     imager_job *job = &run->job;
     imager_memory *memory = &job->memory;
+    const int at_once = imager_teams_at_once(&run->teams);
     int64_t fits;
     image_place_expect(run);
     memory->device_rows = false;
     if (!may_live_there(run)) return TESS_OK;
-    fits = memory->device_bytes + other_bytes(run) < (double)job->backend->room() ||
+    fits = at_once * (memory->device_bytes + other_bytes(run)) <
+               (double)job->backend->room() ||
            job->layout->forced.device_rows == TESS_IMAGES_THERE;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
     memory->device_rows = fits != 0;
     if (!fits)
         tess_log_info("the GPU has no room for images that are cleaned, which take %s: "
                       "they stay in host memory",
-                      tess_mem_text(memory->device_bytes));
+                      tess_mem_text(at_once * memory->device_bytes));
     if (!fits) memory->device_bytes = 0;
 cleanup:
     return status;

@@ -2,6 +2,7 @@
 #include "image_teams.h"
 
 #include "image_names.h"
+#include "image_place.h"
 #include "imager_targets.h"
 #include "imager_thread_teams.h"
 #include "majors.h"
@@ -158,9 +159,6 @@ static const char *threads_held(const image_run *run, bool kept)
     if (run->outputs.num <= run->teams.num) return "each team has one output";
     if (run->job.layout->threads == 1) return "each rank has one thread";
     if (tess_comm_size(run->job.comm) > 1) return "a team has several ranks";
-    /* lanes have failed now and then on an H200, with an illegal memory access */
-    if (run->job.backend->lanes && run->job.layout->forced.thread_teams == 0)
-        return "outputs are made on a GPU";
     if (imager_job_num_targets(&run->job) > 1) return "an output has several images";
     return kept ? NULL : "data are streamed";
 }
@@ -213,6 +211,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     tess_status status = TESS_OK;
     const imager_teams_need need = teams_need(run, kept);
     int num;
+    image_place_expect(run);
     TESS_TRY(count_images(run));
     status = imager_teams_choose(&run->job, &need, &num);
     TESS_TRY(tess_comm_agree(run->comm, status));

@@ -57,7 +57,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     tess_status status = TESS_OK;
     const tess_samples like = tess_source_samples(run->source);
     const double vis_bytes = (double)tess_samples_vis_bytes(&like);
-    const int beside = run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1;
+    const int beside = imager_teams_at_once(&run->teams);
     const int64_t at_once = (int64_t)run->teams.num * beside;
     bool again;
     int64_t num_rows, num_vis;
@@ -199,7 +199,8 @@ static void print_device(const image_run *run, const imager_job *job)
     const tess_samples like = tess_source_samples(run->source);
     const double vis = (double)run->info->num_vis / tess_comm_size(run->teams.all);
     const double samples = vis * (double)tess_samples_vis_bytes(&like);
-    const double images = job->memory.device_bytes;
+    const double images =
+        imager_teams_at_once(&run->teams) * job->memory.device_bytes;
     if (!(images > 0)) return;
     tess_print(
         "GPU memory    about %.0f MiB of %s: %.0f MiB images and minor loops, %.0f MiB "

@@ -32,6 +32,12 @@ typedef struct imager_teams {
     imager_thread_teams of_threads; /**< of this rank, once they are chosen */
 } imager_teams;
 
+/** Outputs that this rank makes at a time. Local. */
+static inline int imager_teams_at_once(const imager_teams *teams)
+{
+    return teams->of_threads.num > 1 ? teams->of_threads.num : 1;
+}
+
 /** Teams write checkpoints between rounds only: with checkpoints a round takes no
  * longer [s]. */
 enum { IMAGER_CHECKPOINT_ROUND_S = 60 };

@@ -93,7 +93,8 @@ static double team_bytes(const imager_job *job, double samples, double output_by
            job->memory.clean_bytes + 2 * output_bytes;
 }
 
-/* Most teams for which the job's device has lanes and memory. */
+/* Most teams for which the job's device has lanes and memory. Images that are cleaned
+ * live there, too. */
 static double most_lanes(const imager_job *job, int64_t num_vis)
 {
     const tess_grid_plan *plan = job->plan;
@@ -101,7 +102,7 @@ static double most_lanes(const imager_job *job, int64_t num_vis)
     const double cells = (double)plan->nu * (double)plan->nv;
     if (!job->backend->lanes) return INFINITY;
     const double bytes =
-        DEVICE_VIS_BYTES * (double)num_vis +
+        job->memory.device_bytes + DEVICE_VIS_BYTES * (double)num_vis +
         value * cells *
             (DEVICE_LINES +
              job->num_images * (1 + DEVICE_SUMS_SHARE * plan->num_planes));

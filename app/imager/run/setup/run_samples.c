@@ -462,7 +462,7 @@ static tess_status choose_held(const image_run *run, int64_t first, int64_t *end
         IMAGE_ROW_BYTES * rows / vis * (double)outputs->num_channels;
     const tess_samples like = tess_source_samples(run->source);
     const double room = IMAGE_CACHE_SHARE * (double)run->job.memory.rank_bytes;
-    const int at_once = run->teams.of_threads.num > 1 ? run->teams.of_threads.num : 1;
+    const int at_once = imager_teams_at_once(&run->teams);
     /* samples of a round that are sent to teams of ranks, and received */
     const int copies = run->teams.num > 1 ? 2 * run->teams.num : 1;
     double bytes = at_once * copies * image_largest_output_bytes(run);
