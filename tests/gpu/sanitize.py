@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The program, or a test program, under one of compute-sanitizer's tools.
 
-  sanitize.py TOOL image|reproducible|predict|projection       tessera (TESS_BIN)
+  sanitize.py TOOL image|reproducible|predict|projection|lanes tessera (TESS_BIN)
   sanitize.py TOOL shared|shared_predict                       two ranks, which share planes
   sanitize.py TOOL PROGRAM                                     a test program
 
@@ -19,7 +19,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("TESS_BIN", os.path.join(ROOT, "build", "bin", "tessera"))
 SANITIZER = os.environ.get("TESS_SANITIZER", "compute-sanitizer")
 MPIEXEC = os.environ.get("TESS_MPIEXEC", "mpirun")
-SHARED = {"TESS_FORCE": "device-planes=2"}  # of the environment
+# Of the environment. The tools do not end if lanes load kernels while others work.
+MORE = {"shared": {"TESS_FORCE": "device-planes=2"},
+        "shared_predict": {"TESS_FORCE": "device-planes=2"},
+        "lanes": {"TESS_FORCE": "thread-teams=4", "CUDA_MODULE_LOADING": "EAGER"}}
 
 # Small: tools make kernels some hundred times slower.
 IMAGE = ["--size", "256", "--scale", "4asec", "--backend", "cuda", "--no-calibration"]
@@ -58,7 +61,8 @@ def command_of(what, work):
                 os.path.join(work, "predicted.uvfits")]
     options = {"image": ["--stokes", "IQUV"],
                "reproducible": ["--weight", "natural", "--reproducible"],
-               "projection": ["--w", "projection"], "shared": []}[what]
+               "projection": ["--w", "projection"], "shared": [],
+               "lanes": ["--threads", "4", "--channels-out", "8", "--cube", "--niter", "20"]}[what]
     return [BIN, "image", obs, *IMAGE, *options, "--overwrite", "-o", out]
 
 
@@ -87,8 +91,7 @@ def main():
     if ranks > 1:
         words = [MPIEXEC, "-n", str(ranks), *words]
     print("+", *words, flush=True)
-    more = SHARED if what.startswith("shared") else {}
-    status = subprocess.run(words, env={**os.environ, **more}).returncode
+    status = subprocess.run(words, env={**os.environ, **MORE.get(what, {})}).returncode
     if status == FOUND:
         print(f"{tool} has found something")
     if status == 0:
