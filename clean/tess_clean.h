@@ -124,6 +124,13 @@ typedef struct tess_clean_beam {
     double major_px, minor_px, angle_rad;
 } tess_clean_beam;
 
+/** Grids of which the residual at large scales is made: see clean_grids.h. */
+typedef enum tess_clean_grids {
+    TESS_CLEAN_OWN_GRIDS,    /**< coarser ones where that pays, in single precision */
+    TESS_CLEAN_COARSE_GRIDS, /**< coarser ones wherever they are good enough */
+    TESS_CLEAN_FINE_GRIDS    /**< that of the pixels */
+} tess_clean_grids;
+
 /** Who finds components, and how. */
 typedef struct tess_clean_method {
     const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu,
@@ -132,6 +139,7 @@ typedef struct tess_clean_method {
     int64_t most; /**< iterations of a minor loop; 0: no limit but those of all */
     bool repeats; /**< a single scale, too, has sub-minor loops until its peak is at the
                        threshold, or they have been repeated too often */
+    tess_clean_grids grids;
 } tess_clean_method;
 
 /** The noise around each pixel. A number alone behind a semicolon is a default. */

@@ -25,6 +25,7 @@ struct tess_convolve {
     tess_convolve_opts opts;
     int rank, size;
     int64_t lx, ly, half;           /* half: lx/2 + 1 columns of a spectrum */
+    int64_t columns;                /* of a spectrum of a plan that is not coarser */
     size_t real_bytes, value_bytes; /* of a real and of a complex value */
     tess_fft *fft[4];               /* row and column forward, column and row back */
     tess_outbox *box;
@@ -88,8 +89,9 @@ int64_t tess_convolve_length(int64_t least)
 
 void tess_convolve_lengths(const tess_convolve_opts *opts, int64_t *lx, int64_t *ly)
 {
-    *lx = tess_convolve_length(opts->nx + opts->nx / 2 + opts->reach);
-    *ly = tess_convolve_length(opts->ny + opts->ny / 2 + opts->reach);
+    const int64_t cell = tess_max_i64(opts->coarser, 1);
+    *lx = tess_convolve_length(opts->nx + opts->nx / 2 + opts->reach) / cell;
+    *ly = tess_convolve_length(opts->ny + opts->ny / 2 + opts->reach) / cell;
 }
 
 static int64_t aligned(int64_t bytes)
@@ -143,13 +145,14 @@ static tess_status make_transforms(tess_convolve *plan)
     const int64_t uses = opts->repeatable ? 0 : tess_max_i64(opts->uses, 1);
     const int64_t rows = uses * opts->ny, columns = uses * plan->half;
     TESS_TRY(
-        tess_fft_create_real(plan->lx, true, is_double, rows, &plan->fft[ROW_FORWARD]));
-    TESS_TRY(tess_fft_create(plan->ly, true, is_double, columns,
-                             &plan->fft[COLUMN_FORWARD]));
-    TESS_TRY(
         tess_fft_create(plan->ly, false, is_double, columns, &plan->fft[COLUMN_BACK]));
     TESS_TRY(
         tess_fft_create_real(plan->lx, false, is_double, rows, &plan->fft[ROW_BACK]));
+    if (opts->coarser > 1) return TESS_OK;
+    TESS_TRY(
+        tess_fft_create_real(plan->lx, true, is_double, rows, &plan->fft[ROW_FORWARD]));
+    TESS_TRY(tess_fft_create(plan->ly, true, is_double, columns,
+                             &plan->fft[COLUMN_FORWARD]));
 cleanup:
     return status;
 }
@@ -171,7 +174,7 @@ static tess_status allocate(tess_convolve *plan)
         TESS_FAIL(TESS_ERR_ALLOC, "transforms of %lld × %lld", (long long)plan->lx,
                   (long long)plan->ly);
     for (int64_t k = 0; k <= size; ++k)
-        plan->col_first[k] = plan->half * k / size;
+        plan->col_first[k] = tess_min_i64(plan->half, plan->columns * k / size);
     TESS_TRY(tess_outbox_create(plan->comm, &plan->box));
     TESS_TRY(make_transforms(plan));
 cleanup:
@@ -193,6 +196,7 @@ tess_status tess_convolve_create(tess_comm *comm, const tess_convolve_opts *opts
         plan->value_bytes = 2 * plan->real_bytes;
         tess_convolve_lengths(opts, &plan->lx, &plan->ly);
         plan->half = plan->lx / 2 + 1;
+        plan->columns = plan->lx * tess_max_i64(opts->coarser, 1) / 2 + 1;
     }
     TESS_TRY(tess_comm_agree(comm, plan ? allocate(plan) : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, plan->rows));

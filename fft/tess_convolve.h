@@ -12,6 +12,10 @@
  * whole, and one exchange between them in which each rank sends its part once. With
  *  `repeatable` the values do not depend on the number of ranks or threads at all.
  *
+ *  A coarser plan is for inverse transforms of the low frequencies of such a spectrum:
+ *  the plane is as large, with fewer cells. A rank owns the columns of it that it owns
+ *  of the whole spectrum, and says which cells it wants.
+ *
  *  Callbacks give and take lines, so that products and sums of spectra need no memory
  * of their own. They are called from several threads, for different lines.
  */
@@ -33,6 +37,8 @@ typedef struct tess_convolve_opts {
     int64_t nx, ny;
     int64_t row_first, num_rows; /**< of images on this rank; slabs in rank order */
     int64_t reach;  /**< pixels beyond image and PSF, at each side, see above */
+    int coarser;    /**< the plane has cells of so many pixels along both axes, and half
+                         its lengths are whole numbers; 0 means 1 */
     int64_t uses;   /**< about how many transforms, to judge FFT planning */
     bool is_double; /**< precision of lines */
     bool repeatable;
@@ -56,7 +62,7 @@ void tess_convolve_destroy(tess_convolve *plan); /**< NULL is fine. Collective. 
  * longer, or else the shortest. Local. */
 int64_t tess_convolve_length(int64_t least);
 
-/** Padded lengths of a plan with these options. Local. */
+/** Padded lengths of a plan with these options, in its cells. Local. */
 void tess_convolve_lengths(const tess_convolve_opts *opts, int64_t *lx, int64_t *ly);
 
 /** This rank's columns of spectra, and their length Ly. Local. */
@@ -77,8 +83,9 @@ typedef struct tess_convolve_part {
     int64_t x_first, num_x, y_first, num_y;
 } tess_convolve_part;
 
-/** The inverse, normalised: `give` fills columns, `take` gets rows of num_x values.
- *  `part` NULL: the image and this rank's rows of it. Collective. */
+/** The inverse, normalised for the plan's number of cells: `give` fills columns, `take`
+ *  gets rows of num_x values. `part` NULL: the image and this rank's rows of it, of a
+ *  plan that is not coarser. Collective. */
 tess_status tess_convolve_inverse(tess_convolve *plan, const tess_convolve_part *part,
                                   tess_convolve_give *give, tess_convolve_take *take,
                                   void *context);

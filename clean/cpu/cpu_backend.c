@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "clean_scales.h"
+#include "cpu_grids.h"
 #include "cpu_layers.h"
 #include "cpu_list.h"
 #include "cpu_loop.h"
@@ -95,8 +96,8 @@ static tess_status allocate(clean_work *work)
         (clean_has_mean(setup) && !work->mean.spectrum))
         TESS_FAIL(TESS_ERR_ALLOC, "spectra of images to clean");
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS) {
-        work->factor_rows = tess_alloc_zero(work->pixels, work->real_bytes);
-        if (!work->factor_rows)
+        work->factor.rows = tess_alloc_zero(work->pixels, work->real_bytes);
+        if (!work->factor.rows)
             TESS_FAIL(TESS_ERR_ALLOC, "local rms of images to clean");
     }
 cleanup:
@@ -126,13 +127,14 @@ static void cpu_destroy(clean_work *work)
     cpu_layers_free(work);
     cpu_arrays_free(work->kernel, work->setup->num_scales);
     cpu_window_free(work->window);
+    cpu_grids_free(work->grids);
     tess_convolve_destroy(work->plan);
     tess_free(work->psf_peak);
     tess_free(work->allowed);
     tess_free(work->is_nan);
     tess_free(work->room.allowed);
     tess_free(work->room.joined);
-    tess_free(work->factor_rows);
+    tess_free(work->factor.rows);
     tess_free(work);
 }
 
@@ -151,6 +153,7 @@ static tess_status cpu_create(const clean_setup *setup, clean_work **work_out)
     TESS_TRY(tess_convolve_create(setup->comm, &transforms, &work->plan));
     tess_convolve_columns(work->plan, &first, &work->columns, &work->length);
     TESS_TRY(tess_comm_agree(setup->comm, allocate(work)));
+    TESS_TRY(tess_comm_agree(setup->comm, cpu_grids_create(setup, &work->grids)));
     TESS_TRY(cpu_window_create(work, &work->window));
     for (int s = 0; s < setup->num_scales; ++s)
         TESS_TRY(cpu_make_kernel(work, s));
@@ -185,6 +188,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
     *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
+    *rank_bytes += cpu_grids_bytes(setup, &transforms);
     *node_bytes = cpu_window_bytes(setup);
 }
 
@@ -240,6 +244,7 @@ static tess_status cpu_set_psf(clean_work *work, int number, const tess_rows *ps
     for (int s = 0; s < work->setup->num_scales; ++s)
         TESS_TRY(psf_peak(work, number, s, &view));
     cpu_window_forget(work->window);
+    cpu_grids_forget(work->grids);
     work->layers.has_psf = false;
 cleanup:
     tess_rows_free(&view);
@@ -342,8 +347,10 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
                              clean_noise *noise)
 {
     tess_status status = TESS_OK;
+    const tess_convolve_opts transforms = transforms_of(work->setup);
     cpu_slot *slot = &work->slot[0];
     TESS_TRY(tess_comm_agree(work->setup->comm, take_images(work, begin)));
+    TESS_TRY(cpu_grids_choose(work, &transforms));
     cpu_layers_begin(work);
     work->found = begin->found;
     work->version = 0;
@@ -353,13 +360,13 @@ static tess_status cpu_begin(clean_work *work, const clean_begin *begin,
     work->mean.scale = work->setup->scale_px[0] > 0 ? -1 : 0;
     work->mean.version = 0;
     work->kept = num_slots(work) - 1;
-    work->factor = NULL;
+    work->factor.used = NULL;
     cpu_slot_linear(work, slot);
     TESS_TRY(cpu_deviation(work, slot->mean, noise));
     noise->median = 0;
     if (begin->local_rms) {
         TESS_TRY(cpu_local_rms(work, slot->mean, &noise->sigma));
-        work->factor = work->factor_rows;
+        work->factor.used = work->factor.rows;
     }
     cpu_slot_mean(work, slot);
     /* the median of roots or squares of noise is not 0 */
@@ -446,7 +453,11 @@ cleanup:
 
 static void cpu_spent(const clean_work *work, double *transforms, double *seconds)
 {
+    double coarser, coarser_s;
     tess_convolve_spent(work->plan, transforms, seconds);
+    cpu_grids_spent(work->grids, &coarser, &coarser_s);
+    *transforms += coarser;
+    *seconds += coarser_s;
 }
 
 /* Finds components by the algorithm of the options. Collective. */

@@ -15,6 +15,16 @@
             to[2 * k + 1] = from[2 * k + 1] * by;                                      \
         }                                                                              \
     }                                                                                  \
+    static void times_part_##SUFFIX(const void *a, const void *b, int64_t count,       \
+                                    double factor, void *line)                         \
+    {                                                                                  \
+        const REAL *restrict from = a, *restrict kernel = b, by = (REAL)factor;        \
+        REAL *restrict to = line;                                                      \
+        for (int64_t k = 0; k < count; ++k) {                                          \
+            to[2 * k] = from[2 * k] * (kernel[k] * by);                                \
+            to[2 * k + 1] = from[2 * k + 1] * (kernel[k] * by);                        \
+        }                                                                              \
+    }                                                                                  \
     static void times_psf_##SUFFIX(void *line, const void *psf, const void *b,         \
                                    int64_t length)                                     \
     {                                                                                  \
@@ -72,6 +82,17 @@ void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int 
     const char *kernel = (const char *)b + (size_t)column * cpu_line_bytes(work) / 2;
     (work->is_double ? times_kernel_double : times_kernel_single)(from, kernel, power,
                                                                   work->length, line);
+}
+
+void cpu_times_part(const clean_work *work, const void *a, const void *b,
+                    int64_t column, const int64_t part[2], double factor, void *line)
+{
+    const char *from = (const char *)a + (size_t)column * cpu_line_bytes(work);
+    const char *kernel = (const char *)b + (size_t)column * cpu_line_bytes(work) / 2;
+    from += (size_t)part[0] * 2 * work->real_bytes;
+    kernel += (size_t)part[0] * work->real_bytes;
+    (work->is_double ? times_part_double : times_part_single)(from, kernel, part[1],
+                                                              factor, line);
 }
 
 void cpu_column_times(const clean_work *work, const void *psf, const void *kernel,

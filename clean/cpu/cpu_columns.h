@@ -11,6 +11,11 @@
 void cpu_times_kernel(const clean_work *work, const void *a, const void *b, int power,
                       int64_t column, void *line);
 
+/** line[k] := factor · a[k] · b[k] for the part of a column: its first element,
+ * and how many. The first of them goes to line[0]. */
+void cpu_times_part(const clean_work *work, const void *a, const void *b,
+                    int64_t column, const int64_t part[2], double factor, void *line);
+
 /** line := line · psf · kernel, for a complex and a real column; NULL is 1. */
 void cpu_column_times(const clean_work *work, const void *psf, const void *kernel,
                       void *line);

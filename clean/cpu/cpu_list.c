@@ -79,7 +79,8 @@ static void record_row(const clean_work *work, const int64_t *rows_at, int64_t r
         const int64_t at = row * images->nx + column[c];
         double *to = record + (rows_at[row] + c) * each;
         to[0] = (double)(images->row_first * images->nx + at);
-        to[1] = work->factor ? tess_real_at(work->factor, work->is_double, at) : 1;
+        to[1] = work->factor.used ? tess_real_at(work->factor.used, work->is_double, at)
+                                  : 1;
         for (int i = 0; i < work->layers.count; ++i)
             to[2 + i] = cpu_layer_has_data(work, i)
                             ? tess_real_at(slot->image[i], work->is_double, at)
@@ -233,9 +234,9 @@ static tess_status allocate(const clean_work *work, cpu_list *list)
     list->value = tess_alloc(count * list->num_layers, sizeof *list->value);
     list->run = tess_alloc(count, sizeof *list->run);
     list->block = tess_alloc(count / BLOCK + 2, sizeof *list->block);
-    if (work->factor) list->factor = tess_alloc(count, sizeof *list->factor);
+    if (work->factor.used) list->factor = tess_alloc(count, sizeof *list->factor);
     if (!list->index || !list->value || !list->run || !list->block ||
-        (work->factor && !list->factor))
+        (work->factor.used && !list->factor))
         TESS_FAIL(TESS_ERR_ALLOC, "%lld candidates", (long long)count);
 cleanup:
     return status;

@@ -99,7 +99,7 @@ static void take_sigma(void *context, int64_t row, void *line)
     const int64_t nx = work->setup->images.nx;
     for (int64_t x = 0; x < nx; ++x) {
         const double square = tess_real_at(line, work->is_double, x);
-        tess_real_set(work->factor_rows, work->is_double, row * nx + x,
+        tess_real_set(work->factor.rows, work->is_double, row * nx + x,
                       sqrt(square > 0 ? square : 0));
     }
 }
@@ -114,8 +114,8 @@ static void take_share(void *context, int64_t row, void *line)
     for (int64_t x = 0; x < nx; ++x) {
         const double share = tess_real_at(line, work->is_double, x);
         const double sigma =
-            tess_real_at(work->factor_rows, work->is_double, row * nx + x);
-        tess_real_set(work->factor_rows, work->is_double, row * nx + x,
+            tess_real_at(work->factor.rows, work->is_double, row * nx + x);
+        tess_real_set(work->factor.rows, work->is_double, row * nx + x,
                       share > 0 ? sigma / sqrt(share) : 0);
     }
 }
@@ -204,8 +204,8 @@ static tess_status raise_to_minima(const local *job)
         minima(line, ny, half, line + ny);
         for (int64_t row = 0; row < images->num_rows; ++row) {
             const double floor = OF_MINIMUM * fabs(line[ny + images->row_first + row]);
-            if (tess_real_at(work->factor_rows, work->is_double, row * nx + x) < floor)
-                tess_real_set(work->factor_rows, work->is_double, row * nx + x, floor);
+            if (tess_real_at(work->factor.rows, work->is_double, row * nx + x) < floor)
+                tess_real_set(work->factor.rows, work->is_double, row * nx + x, floor);
         }
     }
 cleanup:
@@ -235,13 +235,13 @@ tess_status cpu_local_rms(clean_work *work, const void *rows, double *least)
     if (opts->local.kind == TESS_CLEAN_LOCAL_RMS_WITH_MIN)
         TESS_TRY(raise_to_minima(&job));
     for (int64_t k = 0; k < work->pixels; ++k) {
-        const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
+        const double sigma = tess_real_at(work->factor.rows, work->is_double, k);
         if (!work->is_nan[k] && sigma < lowest) lowest = sigma;
     }
     TESS_TRY(tess_comm_allreduce_f64(work->setup->comm, &lowest, 1, TESS_MIN));
     for (int64_t k = 0; k < work->pixels; ++k) {
-        const double sigma = tess_real_at(work->factor_rows, work->is_double, k);
-        tess_real_set(work->factor_rows, work->is_double, k,
+        const double sigma = tess_real_at(work->factor.rows, work->is_double, k);
+        tess_real_set(work->factor.rows, work->is_double, k,
                       factor_of(lowest, sigma, opts->local.strength));
     }
     *least = isfinite(lowest) ? lowest : 0;

@@ -21,7 +21,7 @@ tess_status cpu_channel_noise(const clean_work *work, const cpu_slot *slot,
 
 /* ---- cpu_local_rms.c ---- */
 
-/** Fill `factor_rows` from the rows of the mean residual; `*least` gets the smallest σ.
+/** Fill `factor.rows` from the rows of the mean residual; `*least` gets the smallest σ.
  * Collective. */
 tess_status cpu_local_rms(clean_work *work, const void *rows, double *least);
 

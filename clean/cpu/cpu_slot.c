@@ -64,7 +64,7 @@ void cpu_slot_mean(const clean_work *work, cpu_slot *slot)
     if (slot->mean == slot->image[0]) return;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row) {
-        join_row(work, &work->setup->join, slot, work->factor, false, row);
+        join_row(work, &work->setup->join, slot, work->factor.used, false, row);
         cpu_row_peak(work, slot, row);
     }
 }
@@ -76,7 +76,7 @@ void cpu_slot_magnitude(const clean_work *work, cpu_slot *slot)
     join.is_signed = false;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)
     for (int64_t row = 0; row < work->setup->images.num_rows; ++row)
-        join_row(work, &join, slot, work->factor, false, row);
+        join_row(work, &join, slot, work->factor.used, false, row);
 }
 
 void cpu_slot_linear(const clean_work *work, cpu_slot *slot)

@@ -7,6 +7,7 @@
 
 #include "clean_scales.h"
 #include "cpu_columns.h"
+#include "cpu_grids.h"
 #include "cpu_layers.h"
 #include "cpu_slot.h"
 #include "tess_mem.h"
@@ -156,14 +157,6 @@ cleanup:
     return status;
 }
 
-static bool give_scale_column(void *context, int64_t column, void *line)
-{
-    const transform *job = context;
-    cpu_times_kernel(job->work, job->work->layers.residual[job->image], kernel_of(job),
-                     1, column, line);
-    return true;
-}
-
 /* Finds the peak of a row of the mean now, while the row is in the cache. */
 static void note_row(const transform *job, int64_t row)
 {
@@ -185,9 +178,9 @@ static tess_status make_images(clean_work *work, cpu_slot *slot)
     tess_status status = TESS_OK;
     for (int k = 0; k < work->layers.count; ++k) {
         if (!cpu_layer_has_data(work, k)) continue;
-        transform job = {.work = work, .image = k, .scale = slot->scale, .slot = slot};
-        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
-                                       take_slot_row, &job));
+        transform job = {.work = work, .image = k, .slot = slot};
+        TESS_TRY(cpu_inverse(work, slot->scale, work->layers.residual[k], take_slot_row,
+                             &job));
     }
 cleanup:
     return status;
@@ -206,14 +199,6 @@ cleanup:
     return status;
 }
 
-static bool give_mean_column(void *context, int64_t column, void *line)
-{
-    const transform *job = context;
-    cpu_times_kernel(job->work, job->work->mean.spectrum, kernel_of(job), 1, column,
-                     line);
-    return true;
-}
-
 static void take_mean_row(void *context, int64_t row, void *line)
 {
     const transform *job = context;
@@ -221,34 +206,26 @@ static void take_mean_row(void *context, int64_t row, void *line)
     const int64_t nx = work->setup->images.nx;
     void *to = cpu_row(work, job->slot->mean, row);
     memcpy(to, line, (size_t)nx * work->real_bytes);
-    for (int64_t x = 0; work->factor && x < nx; ++x)
-        tess_real_set(to, work->is_double, x,
-                      tess_real_at(line, work->is_double, x) *
-                          tess_real_at(work->factor, work->is_double, row * nx + x));
+    for (int64_t x = 0; work->factor.used && x < nx; ++x)
+        tess_real_set(
+            to, work->is_double, x,
+            tess_real_at(line, work->is_double, x) *
+                tess_real_at(work->factor.used, work->is_double, row * nx + x));
     cpu_row_peak(work, job->slot, row);
 }
 
 tess_status cpu_make_scale(clean_work *work, int scale, cpu_slot *slot)
 {
     tess_status status = TESS_OK;
-    transform job = {.work = work, .scale = scale, .slot = slot};
+    transform job = {.work = work, .slot = slot};
     slot->scale = scale;
     slot->version = work->version;
     if (work->mean.spectrum)
-        return tess_convolve_inverse(work->plan, NULL, give_mean_column, take_mean_row,
-                                     &job);
+        return cpu_inverse(work, scale, work->mean.spectrum, take_mean_row, &job);
     TESS_TRY(make_images(work, slot));
     cpu_slot_mean(work, slot);
 cleanup:
     return status;
-}
-
-static bool give_plain_column(void *context, int64_t column, void *line)
-{
-    const transform *job = context;
-    cpu_times_kernel(job->work, job->work->layers.residual[job->image], NULL, 1, column,
-                     line);
-    return true;
 }
 
 tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
@@ -259,8 +236,7 @@ tess_status cpu_make_plain(clean_work *work, cpu_slot *slot)
     for (int k = 0; k < work->layers.count; ++k) {
         if (!cpu_layer_has_data(work, k)) continue;
         transform job = {.work = work, .image = k, .slot = slot};
-        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_plain_column,
-                                       take_slot_row, &job));
+        TESS_TRY(cpu_inverse(work, -1, work->layers.residual[k], take_slot_row, &job));
     }
 cleanup:
     return status;
@@ -358,8 +334,8 @@ static tess_status subtract_image(clean_work *work, transform *job)
         job->adds = true;
     }
     if (!multiscale)
-        TESS_TRY(tess_convolve_inverse(work->plan, NULL, give_scale_column,
-                                       take_less_row, job));
+        TESS_TRY(cpu_inverse(work, 0, work->layers.residual[job->image], take_less_row,
+                             job));
 cleanup:
     return status;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clean_grids.h"
 #include "clean_layers.h"
 
 /** Neighbouring pixels of a row in a list of candidates. */
@@ -50,6 +51,13 @@ typedef struct cpu_vector {
                          bool positive);
     /** The same of a list's values. */
     double (*largest_value)(const double *value, int64_t count, bool positive);
+    /** to[k] := Σ weight[c] · line[c][k] over CLEAN_GRID_CELLS lines. */
+    void (*weigh[2])(const void *const *line, const double *weight, int64_t count,
+                     void *to);
+    /** Make the `cell` pixels of each of `count` cells of a row, to[k · cell + pixel]
+     * := Σ weight[pixel][c] · from[k + c]. */
+    void (*refine[2])(const void *from, const double *weight, int cell, int64_t count,
+                      void *to);
 } cpu_vector;
 
 const cpu_vector *cpu_vector_best(void);

@@ -167,8 +167,53 @@ static double largest_value(const double *value, int64_t count, bool positive)
     return result;
 }
 
+/* So many cells are refined at a time, with their pixels in the nearest cache. */
+enum { CELLS_AT_A_TIME = 256 };
+
+#define REFINE(REAL, SUFFIX)                                                           \
+    static void weigh_##SUFFIX(const void *const *line, const double *weight,          \
+                               int64_t count, void *out)                               \
+    {                                                                                  \
+        const REAL *from[CLEAN_GRID_CELLS];                                            \
+        REAL *restrict to = out, by[CLEAN_GRID_CELLS];                                 \
+        for (int c = 0; c < CLEAN_GRID_CELLS; ++c) {                                   \
+            from[c] = line[c];                                                         \
+            by[c] = (REAL)weight[c];                                                   \
+        }                                                                              \
+        for (int64_t k = 0; k < count; ++k) {                                          \
+            REAL sum = 0;                                                              \
+            for (int c = 0; c < CLEAN_GRID_CELLS; ++c)                                 \
+                sum += by[c] * from[c][k];                                             \
+            to[k] = sum;                                                               \
+        }                                                                              \
+    }                                                                                  \
+    static void refine_##SUFFIX(const void *line, const double *weight, int cell,      \
+                                int64_t count, void *out)                              \
+    {                                                                                  \
+        REAL made[CELLS_AT_A_TIME], *restrict to = out;                                \
+        const void *cells[CLEAN_GRID_CELLS];                                           \
+        for (int64_t first = 0; first < count; first += CELLS_AT_A_TIME) {             \
+            const int64_t rest = count - first;                                        \
+            const int64_t many = rest < CELLS_AT_A_TIME ? rest : CELLS_AT_A_TIME;      \
+            const REAL *from = (const REAL *)line + first;                             \
+            for (int64_t k = 0; k < many; ++k) /* pixels that lie on their cells */    \
+                to[(first + k) * cell] = from[k + CLEAN_GRID_BEFORE];                  \
+            for (int c = 0; c < CLEAN_GRID_CELLS; ++c)                                 \
+                cells[c] = from + c;                                                   \
+            for (int pixel = 1; pixel < cell; ++pixel) {                               \
+                weigh_##SUFFIX(cells, weight + pixel * CLEAN_GRID_CELLS, many, made);  \
+                for (int64_t k = 0; k < many; ++k)                                     \
+                    to[(first + k) * cell + pixel] = made[k];                          \
+            }                                                                          \
+        }                                                                              \
+    }
+REFINE(float, single)
+REFINE(double, double)
+
 const cpu_vector CPU_VECTOR = {
     .subtract = {subtract_single, subtract_double},
     .subtract_sums = {subtract_sums_single, subtract_sums_double},
     .largest = {largest_single, largest_double},
-    .largest_value = largest_value};
+    .largest_value = largest_value,
+    .weigh = {weigh_single, weigh_double},
+    .refine = {refine_single, refine_double}};

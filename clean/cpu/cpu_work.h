@@ -8,6 +8,7 @@
  *      cpu_work      what is held
  *      cpu_columns   columns of spectra
  *      cpu_layers    images, or sums of them
+ *      cpu_grids     images of spectra, large scales by way of coarser grids
  *      cpu_slot      images at a scale, their peaks
  *      cpu_noise, cpu_local_rms           cpu_window    PSFs of a scale
  *      cpu_list      candidates           cpu_spectra   transforms
@@ -22,6 +23,7 @@
 #include "tess_convolve.h"
 
 typedef struct cpu_window cpu_window; /* cpu_window.h */
+typedef struct cpu_grids cpu_grids;   /* cpu_grids.h */
 
 /** What images and spectra are held of: see cpu_layers.h. */
 typedef struct cpu_layers {
@@ -66,9 +68,16 @@ typedef struct cpu_room {
                          taken or given back */
 } cpu_room;
 
+/** σmin/σ by rows, by which the search multiplies. */
+typedef struct cpu_factor {
+    void *rows; /**< memory, or NULL */
+    void *used; /**< the same memory if it is used, or NULL */
+} cpu_factor;
+
 struct clean_work {
     const clean_setup *setup;
     tess_convolve *plan;
+    cpu_grids *grids; /**< NULL with one scale */
     const cpu_vector *vector;
     bool is_double;
     size_t real_bytes;
@@ -87,8 +96,7 @@ struct clean_work {
     uint8_t *is_nan;       /**< rows of pixels that are NaN */
     const uint32_t *found; /**< rows of the automatic mask, or NULL */
     cpu_room room;
-    void *factor_rows; /**< memory of σmin/σ, or NULL */
-    void *factor;      /**< the same memory if σmin/σ is used, or NULL */
+    cpu_factor factor;
     cpu_window *window;
 };
 

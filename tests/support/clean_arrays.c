@@ -204,6 +204,7 @@ static void parse(clean_job *job, const char *name, const char *text)
     if (strcmp(name, "double") == 0) o->is_double = value != 0;
     if (strcmp(name, "repeatable") == 0) o->repeatable = value != 0;
     if (strcmp(name, "threads") == 0) o->threads = (int)value;
+    if (strcmp(name, "grids") == 0) o->method.grids = (tess_clean_grids)atoi(text);
     if (strcmp(name, "slabs") == 0) job->slabs = (int)value;
     if (strcmp(name, "loops") == 0) job->loops = (int)value;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; ++k)

@@ -110,6 +110,7 @@ typedef struct tess_forced {
     int nccl;            /**< 1: connect GPUs by NCCL, however small images are */
     int device_planes;   /**< tess_device_planes */
     int device_rows;     /**< tess_images_home: on the device, or in host memory */
+    int clean_grids;     /**< tess_clean_grids */
 } tess_forced;
 
 /** How work is laid out. */

@@ -62,6 +62,25 @@ def multiscale_by_text():
         assert reports[0]["scales"][1][0] == scales[1]
 
 
+def coarser_grids():
+    """The residual at large scales by way of coarser grids: the same model, and an exact residual."""
+    psf = scene.make_psf(192, 200, beam=8)
+    dirty = scene.convolve(scene.make_sky(192, 200, 9, 5), psf)
+    dirty += scene.convolve(np.random.default_rng(3).normal(0, .01, dirty.shape), psf)
+    options = {"niter": 100000, "multiscale": 1, "beam": 8, "scales": "0,24,48", "repeatable": 1}
+    exact = scene.run(WORK, dirty, psf, grids=2, **options)
+    coarse = scene.run(WORK, dirty, psf, grids=1, **options)
+    one, other = exact[0][0], coarse[0][0]
+    assert not np.array_equal(exact[1], coarse[1]), "no coarser grid was used"
+    assert len(set(coarse[3][:, 0])) > 1 and one["end"] == other["end"], (one, other)
+    assert abs(other["peak_start"] / one["peak_start"] - 1) < 1e-3, (one, other)
+    assert abs(other["iterations"] / one["iterations"] - 1) < .02, (one, other)
+    assert abs(other["flux"] / one["flux"] - 1) < 1e-3, (one, other)
+    assert abs(other["rms"] / one["rms"] - 1) < 1e-3, (one, other)
+    assert np.abs(exact[1] - coarse[1]).max() < 1e-2 * np.abs(exact[1]).max()
+    check_residual(dirty, psf, coarse[1], coarse[2], 1e-5)
+
+
 def shifts():
     """A shift of the sky shifts the model; a residual has what the model has not."""
     for ny, nx in ((96, 80), (81, 103), (128, 65)):
@@ -131,7 +150,7 @@ def same_bits():
     dirty = scene.convolve(scene.make_sky(75, 88, 12, 3), psf)
     dirty += np.random.default_rng(5).normal(0, 1e-3, dirty.shape)
     dirty[:4] = np.nan
-    for options in ({"multiscale": 1, "beam": 4}, {}):
+    for options in ({"multiscale": 1, "beam": 4, "gaussian": 1, "grids": 1}, {}):
         first = None
         for ranks, threads, slabs in ((1, 1, 0), (1, 4, 0), (2, 1, 0), (3, 2, 1), (4, 1, 2), (7, 1, 0)):
             got = scene.run(WORK, dirty, psf, ranks=ranks, threads=threads, slabs=slabs, loops=2,
@@ -148,6 +167,7 @@ def same_bits():
 if __name__ == "__main__":
     hogbom_500()
     multiscale_by_text()
+    coarser_grids()
     shifts()
     final_threshold()
     local_rms()

@@ -17,6 +17,7 @@ tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found
     minor.repeatable = opts->layout.reproducible;
     minor.threads = opts->layout.threads;
     minor.method.ops = run->job.backend->clean;
+    minor.method.grids = (tess_clean_grids)opts->layout.forced.clean_grids;
     return minor;
 }
 
