@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda_grids.h"
 #include "cuda_local_rms.h"
 #include "cuda_loop.h"
 #include "cuda_noise.h"
@@ -214,6 +215,7 @@ static tess_status begin_here(clean_work *work, bool local_rms, clean_noise *noi
     work->slot[1].scale = -1;
     work->mean.scale = work->setup->scale_px[0] > 0 ? -1 : 0;
     work->mean.version = 0;
+    TESS_TRY(cuda_grids_choose(work));
     work->kept = cuda_num_slots(work->setup) - 1;
     TESS_TRY(cuda_begin_layers(work));
     TESS_TRY(measure_noise(work, local_rms, noise));

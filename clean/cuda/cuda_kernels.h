@@ -139,6 +139,22 @@ tess_status cuda_add_product(const cuda_shape *shape, const void *from,
 tess_status cuda_pad_valid(const cuda_shape *shape, const uint8_t *is_nan, void *plane);
 
 /** plane := height · exp(−steepness · r²) around cell (0, 0), as far as an image
+/* ---- coarser grids, with cells of 2^shift pixels (cuda_grids.cu) ---- */
+
+/** to[ly'][lx'/2 + 1] := the low frequencies of from · kernel, for a plane [ly'][lx']
+ * of cells, normalised. */
+tess_status cuda_multiply_low(const cuda_shape *shape, int shift, const void *from,
+                              const void *kernel, void *to);
+
+/** rows[ny][] := rows of pixels made of such a plane, with a column for each cell.
+ *  `weight` is that of clean_grid_weights(), in device memory. */
+tess_status cuda_refine_rows(const cuda_shape *shape, int shift, const void *plane,
+                             const double *weight, void *rows);
+
+/** image := the pixels of such rows, times factor (NULL: 1). */
+tess_status cuda_refine(const cuda_shape *shape, int shift, const void *rows,
+                        const double *weight, const void *factor, void *image);
+
  * reaches. */
 tess_status cuda_pad_gaussian(const cuda_shape *shape, double height, double steepness,
                               void *plane);

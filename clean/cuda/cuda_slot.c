@@ -53,13 +53,11 @@ tess_status cuda_slot_linear(const clean_work *work, cuda_slot *slot)
 tess_status cuda_make_scale(clean_work *work, int scale, cuda_slot *slot)
 {
     tess_status status = TESS_OK;
-    const cuda_factors by = {.kernel = work->scale[scale].kernel, .scale = 1};
     slot->scale = scale;
     slot->version = work->version;
-    if (work->mean.spectrum) {
-        TESS_TRY(cuda_back(work, work->mean.spectrum, by));
-        return cuda_crop(&work->shape, work->plane, work->mask.factor, slot->mean);
-    }
+    if (work->mean.spectrum)
+        return cuda_make_image(work, scale, work->mean.spectrum, work->mask.factor,
+                               slot->mean);
     work->mean.scale = -1;
     TESS_TRY(cuda_make_images(work, slot));
     TESS_TRY(cuda_slot_mean(work, slot));

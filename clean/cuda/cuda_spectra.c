@@ -2,6 +2,7 @@
 #include "cuda_spectra.h"
 
 #include "clean_scales.h"
+#include "cuda_grids.h"
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -19,6 +20,20 @@ tess_status cuda_back(clean_work *work, const void *from, cuda_factors by)
     TESS_TRY(cuda_multiply(&work->shape, from, &by, work->product));
     work->transforms += 1;
     TESS_TRY(tess_device_fft_back(work->fft, work->product, work->plane));
+cleanup:
+    return status;
+}
+
+tess_status cuda_make_image(clean_work *work, int scale, const void *spectrum,
+                            const void *factor, void *image)
+{
+    tess_status status = TESS_OK;
+    const cuda_factors by = {.kernel = scale < 0 ? NULL : work->scale[scale].kernel,
+                             .scale = 1};
+    if (scale >= 0 && work->scale[scale].grid >= 0)
+        return cuda_grid_image(work, scale, spectrum, factor, image);
+    TESS_TRY(cuda_back(work, spectrum, by));
+    TESS_TRY(cuda_crop(&work->shape, work->plane, factor, image));
 cleanup:
     return status;
 }
@@ -88,6 +103,7 @@ tess_status cuda_make_psf(clean_work *work, int image, const cuda_pixels *psf)
     }
     cuda_forget_windows(work);
     work->layers.has_psf = false;
+    work->has_grids = false;
 cleanup:
     return status;
 }
@@ -190,16 +206,14 @@ cleanup:
     return status;
 }
 
-/* The images of a slot := the residuals times a kernel. */
-static tess_status make_layers(clean_work *work, cuda_slot *slot, const void *kernel)
+/* The images of a slot := the residuals at a scale (−1: as they are). */
+static tess_status make_layers(clean_work *work, cuda_slot *slot, int scale)
 {
     tess_status status = TESS_OK;
-    for (int k = 0; k < work->layers.count; ++k) {
-        const cuda_factors by = {.kernel = kernel, .scale = 1};
-        if (!cuda_layer_has_data(work, k)) continue;
-        TESS_TRY(cuda_back(work, work->layers.residual[k], by));
-        TESS_TRY(cuda_crop(&work->shape, work->plane, NULL, slot->image[k]));
-    }
+    for (int k = 0; k < work->layers.count; ++k)
+        if (cuda_layer_has_data(work, k))
+            TESS_TRY(cuda_make_image(work, scale, work->layers.residual[k], NULL,
+                                     slot->image[k]));
 cleanup:
     return status;
 }
@@ -209,7 +223,7 @@ tess_status cuda_make_images(clean_work *work, cuda_slot *slot)
     tess_status status = TESS_OK;
     if (work->mean.scale == slot->scale && work->mean.version == slot->version)
         return TESS_OK;
-    TESS_TRY(make_layers(work, slot, work->scale[slot->scale].kernel));
+    TESS_TRY(make_layers(work, slot, slot->scale));
     work->mean.scale = slot->scale;
     work->mean.version = slot->version;
 cleanup:
@@ -220,7 +234,7 @@ tess_status cuda_make_plain(clean_work *work, cuda_slot *slot)
 {
     slot->scale = -1;
     work->mean.scale = -1;
-    return make_layers(work, slot, NULL);
+    return make_layers(work, slot, -1);
 }
 
 /* ---- components ---- */

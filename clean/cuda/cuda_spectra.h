@@ -13,6 +13,10 @@ tess_status cuda_forward(clean_work *work, void *spectrum);
 /** plane := `from` times these factors, normalised. */
 tess_status cuda_back(clean_work *work, const void *from, cuda_factors by);
 
+/** image := `spectrum` at a scale (−1: as it is), times factor (NULL: 1). */
+tess_status cuda_make_image(clean_work *work, int scale, const void *spectrum,
+                            const void *factor, void *image);
+
 /** Make the table of a scale's kernel and, on the rank that leads, its spectrum. */
 tess_status cuda_make_kernel(clean_work *work, int scale);
 

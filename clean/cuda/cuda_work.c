@@ -55,6 +55,18 @@ static double table_bytes(const clean_setup *setup, int scale)
     return width * width * sizeof(double);
 }
 
+/* Bytes of the plans of coarser grids. */
+static double grid_bytes(const clean_setup *setup, const cuda_shape *shape)
+{
+    double bytes = 0;
+    for (int g = 0; g < CLEAN_GRIDS; ++g)
+        if (clean_grid_fits(setup, g, shape->lx, shape->ly))
+            bytes +=
+                tess_device_fft_bytes(shape->lx / clean_grid_cell(g),
+                                      shape->ly / clean_grid_cell(g), shape->is_double);
+    return bytes;
+}
+
 void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
 {
     clean_work like = {.setup = setup, .shape = shape_of(setup)};
@@ -81,6 +93,7 @@ void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
     const double pixels = (double)setup->images.nx * (double)setup->images.ny;
     const bool local = setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS;
     bytes += tess_device_fft_bytes(like.shape.lx, like.shape.ly, like.shape.is_double);
+    bytes += grid_bytes(setup, &like.shape);
     bytes += spectra * (double)like.bytes.spectrum + (double)like.bytes.plane;
     bytes += (sets * layers + means + local) * (double)like.bytes.image;
     bytes += pixels * (2 + (setup->opts.auto_mask > 0 ? 4 : 0));
@@ -326,6 +339,8 @@ tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
     work->leads = tess_comm_rank(comm) == 0;
     find_sizes(work);
     work->layers.count = clean_layers_count(setup);
+    for (int64_t s = 0; s < scales; ++s)
+        work->scale[s].grid = -1;
     work->layers.num_psf = clean_layers_psfs(setup);
     work->layers.are_sums = clean_layers_are_sums(setup);
     status = make_arrays_of_scales(work);
@@ -383,3 +398,7 @@ void cuda_work_destroy(clean_work *work)
     tess_device_fft_destroy(work->fft);
     tess_free(work);
 }
+    for (int g = 0; g < CLEAN_GRIDS; ++g) {
+        tess_device_fft_destroy(work->grid[g].fft);
+        tess_device_free(work->grid[g].weight);
+    }

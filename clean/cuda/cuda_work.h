@@ -11,6 +11,7 @@
  *      cuda_work      what is held, and what it takes
  *      cuda_rows      the caller's rows on the device
  *      cuda_noise     medians, sums of rows, local noise
+ *      cuda_grids     images of large scales by way of coarser grids
  *      cuda_spectra   transforms: residuals at scales, PSFs, components
  *      cuda_slot      images at a scale, their peaks and candidates
  *      cuda_loop      the sub-minor loop, components in models
@@ -19,6 +20,7 @@
 #ifndef TESS_CLEAN_CUDA_WORK_H
 #define TESS_CLEAN_CUDA_WORK_H
 
+#include "clean_grids.h"
 #include "clean_layers.h"
 #include "clean_ops.h"
 #include "cuda_cycle.h"
@@ -79,10 +81,17 @@ typedef struct cuda_masks {
     uint8_t *allowed, *is_nan;
     cuda_view found;   /**< the automatic mask where it holds: words */
     void *factor_rows; /**< room for σmin/σ, or NULL */
+    int grid;     /**< a coarser one for its images; −1: that of the pixels */
     void *factor;      /**< the same memory if it is used, or NULL */
 } cuda_masks;
 
 /** The join, with its arrays on the device. */
+/** A coarser grid. */
+typedef struct cuda_grid {
+    tess_device_fft *fft; /**< NULL: not needed so far */
+    double *weight;       /**< device: clean_grid_weights() */
+} cuda_grid;
+
 typedef struct cuda_joined {
     cuda_join join;
     double *share, *largest;
@@ -107,7 +116,9 @@ struct clean_work {
     void **psf;            /**< [num_images] spectra */
     cuda_layers layers;
     cuda_mean_residual mean;
-    cuda_scale *scale;  /**< [num_scales] */
+    cuda_scale *scale; /**< [num_scales] */
+    cuda_grid grid[CLEAN_GRIDS];
+    bool has_grids;     /**< they have been chosen for these PSFs */
     double *psf_peak;   /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
     cuda_slot slot[2];  /**< a single scale needs only the first */
     int kept, measured; /**< numbers of slots */
