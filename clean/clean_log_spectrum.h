@@ -4,7 +4,11 @@
 #ifndef TESS_CLEAN_LOG_SPECTRUM_H
 #define TESS_CLEAN_LOG_SPECTRUM_H
 
+#include "clean_log_fit.h"
 #include "clean_spectrum.h"
+
+/** What the fit needs of a spectrum, in its memory. Local. */
+clean_log_places clean_log_places_of(const clean_spectrum *spectrum);
 
 /** Fit the spectrum of a component. Terms are held near 0 by their prior, the more the
  *  larger the noise is, and the function is the constant mean if the logarithms do not

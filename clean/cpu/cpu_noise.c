@@ -4,8 +4,8 @@
 #include "cpu_noise.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "clean_channel_noise.h"
 #include "row_deviation.h"
 #include "tess_exact.h"
 #include "tess_mem.h"
@@ -59,87 +59,26 @@ cleanup:
 
 /* ---- of channels ---- */
 
-/* Values of a pixel's channels differ from one another by noise and sidelobes. That
- * tells slopes of components from chance. Most pixels of an image have no source. At a
- * pixel without one, Σ w (value − mean)² / (K − 1) of K channels is expected to be s²,
- * and the lower quartile over pixels is the same for any source. It is taken from a few
- * pixels at regular distances, the same on any number of ranks. */
-
-/* Pixels that are looked at, and the value of a pixel without data. */
-enum { SAMPLES = 4096, BLANK = -1 };
-
-/* The quartile of χ² over its number of degrees of freedom (Wilson & Hilferty 1931,
- * PNAS 17, 684), whose mean is 1. */
-static double quartile_of_chi2(int degrees)
-{
-    static const double QUARTILE = -0.674489750196082; /* of a Gaussian */
-    const double part = 2.0 / (9.0 * degrees), root = 1 - part + QUARTILE * sqrt(part);
-    return root * root * root;
-}
-
-static int count_channels(const clean_work *work, int pol)
-{
-    const clean_join *join = &work->setup->join;
-    int count = 0;
-    for (int c = 0; c < join->num_channels; ++c)
-        count += cpu_has_data(work, c * join->num_pol + pol);
-    return count;
-}
-
-/* Σ w (value − mean)² over the channels of a pixel. */
-static double spread_of(const clean_work *work, const cpu_slot *slot, int pol,
-                        int64_t pixel)
-{
-    const clean_join *join = &work->setup->join;
-    double sum = 0, weights = 0, squares = 0;
-    for (int c = 0; c < join->num_channels; ++c) {
-        const int k = c * join->num_pol + pol;
-        if (!cpu_has_data(work, k)) continue;
-        sum += join->weight[k] * tess_real_at(slot->image[k], work->is_double, pixel);
-        weights += join->weight[k];
-    }
-    for (int c = 0; c < join->num_channels; ++c) {
-        const int k = c * join->num_pol + pol;
-        if (!cpu_has_data(work, k)) continue;
-        const double off =
-            tess_real_at(slot->image[k], work->is_double, pixel) - sum / weights;
-        squares += join->weight[k] * off * off;
-    }
-    return squares;
-}
-
-/* Takes this rank's share of the samples; others are 0. Steps are odd, so that samples
- * lie in all columns of usual images. */
+/* Takes this rank's share of the samples; others are 0. `value` has room for the images
+ * of a pixel. */
 static void take_samples(const clean_work *work, const cpu_slot *slot, int pol,
-                         double *sample)
+                         double *value, double *sample)
 {
     const tess_clean_images *images = &work->setup->images;
-    const int64_t step = images->nx * images->ny / SAMPLES | 1;
+    const int64_t step = clean_noise_step(work->setup);
     const int64_t first = images->row_first * images->nx;
-    for (int k = 0; k < SAMPLES; ++k) {
+    for (int k = 0; k < CLEAN_NOISE_SAMPLES; ++k) {
         const int64_t at = k * step - first;
         sample[k] = 0;
-        if (at >= 0 && at < work->pixels)
-            sample[k] = work->is_nan[at] ? BLANK : spread_of(work, slot, pol, at);
-        else if (k * step >= images->nx * images->ny && images->row_first == 0)
-            sample[k] = BLANK;
+        if (at >= 0 && at < work->pixels) {
+            for (int i = 0; i < images->num_images; ++i)
+                value[i] = tess_real_at(slot->image[i], work->is_double, at);
+            sample[k] = work->is_nan[at]
+                            ? CLEAN_NOISE_BLANK
+                            : clean_noise_sample(&work->setup->join, pol, value);
+        } else if (k * step >= images->nx * images->ny && images->row_first == 0)
+            sample[k] = CLEAN_NOISE_BLANK;
     }
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
-/* The lower quartile of the samples that are not blank; 0 if there are none. */
-static double quartile(double *sample)
-{
-    int blank = 0;
-    qsort(sample, SAMPLES, sizeof *sample, by_value);
-    while (blank < SAMPLES && sample[blank] < 0)
-        ++blank;
-    return blank < SAMPLES ? sample[blank + (SAMPLES - blank) / 4] : 0;
 }
 
 tess_status cpu_channel_noise(const clean_work *work, const cpu_slot *slot,
@@ -147,20 +86,22 @@ tess_status cpu_channel_noise(const clean_work *work, const cpu_slot *slot,
 {
     tess_status status = TESS_OK;
     const clean_join *join = &work->setup->join;
-    double *sample = NULL;
+    tess_comm *comm = work->setup->comm;
+    double *sample = NULL, *value = NULL;
     for (int p = 0; p < join->num_pol; ++p)
         noise[p] = 0;
     if (join->spectrum.kind != TESS_CLEAN_LOG_POLYNOMIAL) return TESS_OK;
-    sample = tess_alloc(SAMPLES, sizeof *sample);
-    TESS_TRY(tess_comm_agree(work->setup->comm, sample ? TESS_OK : TESS_ERR_ALLOC));
+    sample = tess_alloc(CLEAN_NOISE_SAMPLES, sizeof *sample);
+    value = tess_alloc(work->setup->images.num_images, sizeof *value);
+    TESS_TRY(tess_comm_agree(comm, sample && value ? TESS_OK : TESS_ERR_ALLOC));
     for (int p = 0; p < join->num_pol; ++p) {
-        const int degrees = count_channels(work, p) - 1;
-        if (degrees < 1) continue;
-        take_samples(work, slot, p, sample);
-        TESS_TRY(tess_comm_allreduce_f64(work->setup->comm, sample, SAMPLES, TESS_SUM));
-        noise[p] = quartile(sample) / (degrees * quartile_of_chi2(degrees));
+        if (!clean_noise_matters(join, p)) continue;
+        take_samples(work, slot, p, value, sample);
+        TESS_TRY(tess_comm_allreduce_f64(comm, sample, CLEAN_NOISE_SAMPLES, TESS_SUM));
+        noise[p] = clean_noise_of(join, p, sample);
     }
 cleanup:
     tess_free(sample);
+    tess_free(value);
     return status;
 }

@@ -22,9 +22,7 @@ static bool cuda_lacks(const clean_setup *setup, char *text, int size)
     const double room = (double)tess_device_room();
     const int layers = clean_layers_count(setup);
     double least, all;
-    if (setup->join.spectrum.kind == TESS_CLEAN_LOG_POLYNOMIAL)
-        snprintf(text, (size_t)size, "logarithmic spectra are fitted there");
-    else if (layers > CUDA_MOST_LAYERS)
+    if (layers > CUDA_MOST_LAYERS)
         snprintf(text, (size_t)size,
                  "%d images are cleaned together, and a device takes %d", layers,
                  CUDA_MOST_LAYERS);
@@ -215,9 +213,9 @@ static tess_status begin_here(clean_work *work, bool local_rms, clean_noise *noi
     work->slot[1].scale = -1;
     work->mean.scale = work->setup->scale_px[0] > 0 ? -1 : 0;
     work->mean.version = 0;
-    TESS_TRY(cuda_grids_choose(work));
     work->kept = cuda_num_slots(work->setup) - 1;
     TESS_TRY(cuda_begin_layers(work));
+    TESS_TRY(cuda_grids_choose(work));
     TESS_TRY(measure_noise(work, local_rms, noise));
     if (clean_is_multiscale(work->setup)) TESS_TRY(cuda_make_residual(work, slot));
     if (work->setup->scale_px[0] > 0) slot->scale = -1; /* the scale 0 is not cleaned */

@@ -14,8 +14,9 @@
  *
  * Expected limit: the latency of memory, about 1 µs for a PSF's value and 1 µs for the
  * messages. */
-#include "cuda_cycle.h"
+#include "tess_cuda.h"
 
+#include "cuda_cycle.h"
 #include "cuda_metric.cuh"
 #include "tess_cuda_launch.cuh"
 
@@ -46,6 +47,7 @@ struct launch {
     bool in_shared;
     word *message; /* [2][blocks][words] */
     int words;
+    int64_t head; /* bytes of shared memory before the candidates */
     cuda_cycle_end *end;
 };
 
@@ -72,7 +74,9 @@ struct heard {
 struct component {
     best of_warp[MOST_WARPS];
     heard of_block[MOST_BLOCKS];
-    double found[CUDA_MOST_LAYERS], value[CUDA_MOST_LAYERS];
+    double *found, *value; /* of layers, in shared memory, too */
+    clean_log_fit *fit;    /* likewise, of logarithms */
+    double term[CLEAN_SMALL_MOST];
 };
 
 __device__ double size_of(const cuda_cycle &c, double metric)
@@ -333,6 +337,23 @@ __device__ bool ends_at(const cuda_cycle &c, const best &chosen)
     return chosen.metric < 0 && c.stop_negative;
 }
 
+/* Replaces the values of a component by those of the function of logarithms that is
+ * fitted to them, as clean_spectrum_fit() does. */
+__device__ void fit_logs(const cuda_cycle &c, component *of)
+{
+    const clean_log_places &places = c.logs;
+    for (int p = 0; p < places.num_pol; ++p) {
+        if (threadIdx.x == 0)
+            clean_log_fit_component(of->fit, &places, of->value, p, c.noise[p],
+                                    of->term);
+        __syncthreads();
+        for (int k = threadIdx.x; k < places.num_channels; k += blockDim.x)
+            of->value[k * places.num_pol + p] =
+                clean_log_value(of->term, places.num_terms, places.at[k]);
+        __syncthreads();
+    }
+}
+
 /* The component of the chosen candidate: its values are multiplied by the gain, and its
  * spectrum is fitted to them. The first block writes it down. Returns the value of a
  * single layer; of->value has those of many. */
@@ -350,9 +371,11 @@ __device__ double make_component(const cuda_cycle &c, int64_t iteration,
         for (int k = 0; c.fit && k < layers; ++k)
             value += c.fit[l * layers + k] * __dmul_rn(of->found[k], c.gain);
         of->value[l] = value;
-        if (blockIdx.x == 0) c.value[iteration * layers + l] = value;
     }
     if (MANY) __syncthreads();
+    if (MANY && c.noise) fit_logs(c, of);
+    for (int l = threadIdx.x; MANY && blockIdx.x == 0 && l < layers; l += blockDim.x)
+        c.value[iteration * layers + l] = of->value[l];
     return single;
 }
 
@@ -382,7 +405,7 @@ __device__ share share_of(const cuda_cycle &c, const launch &with)
     own.y = c.list.y + own.first;
     own.factor = c.list.factor ? c.list.factor + own.first : nullptr;
     if (!with.in_shared) return own;
-    double *memory = (double *)tess_shared();
+    double *memory = (double *)((char *)tess_shared() + with.head);
     int32_t *x = (int32_t *)(memory + with.share * c.list.num_layers);
     for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
         x[k] = own.x[k];
@@ -400,6 +423,11 @@ template <typename R, bool MANY>
 __global__ void __launch_bounds__(MOST_THREADS) cycle_kernel(cuda_cycle c, launch with)
 {
     __shared__ component of;
+    if (threadIdx.x == 0) {
+        of.found = (double *)tess_shared();
+        of.value = of.found + c.list.num_layers;
+        of.fit = (clean_log_fit *)(of.value + c.list.num_layers);
+    }
     const share own = share_of(c, with);
     const bool has_factor = own.factor != nullptr;
     heard chosen;
@@ -458,9 +486,11 @@ launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t
     with.share = (count + *blocks - 1) / *blocks;
     *blocks = (count + with.share - 1) / with.share;
     with.words = HEAD_WORDS + 2 * cycle->list.num_layers;
-    *bytes = with.share * (8 * cycle->list.num_layers + 8);
+    with.head = 2 * cycle->list.num_layers * (int64_t)sizeof(double);
+    if (cycle->noise) with.head += (int64_t)sizeof(clean_log_fit);
+    *bytes = with.head + with.share * (8 * cycle->list.num_layers + 8);
     with.in_shared = *bytes <= shared_bytes();
-    if (!with.in_shared) *bytes = 0;
+    if (!with.in_shared) *bytes = with.head;
     return with;
 }
 

@@ -5,14 +5,15 @@
 #ifndef TESS_CLEAN_CUDA_CYCLE_H
 #define TESS_CLEAN_CUDA_CYCLE_H
 
+#include "clean_log_fit.h"
 #include "cuda_search.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Most layers of a loop. */
-enum { CUDA_MOST_LAYERS = 64 };
+/** Most layers of a loop: their values are in the shared memory of a block, twice. */
+enum { CUDA_MOST_LAYERS = 4096 };
 
 /** The loop, its candidates and PSFs. Arrays are in device memory. */
 typedef struct cuda_cycle {
@@ -23,6 +24,9 @@ typedef struct cuda_cycle {
     cuda_join join;
     const double *fit; /**< [num_layers][num_layers] values of a component times this
                           are its spectrum; NULL: 1 */
+    clean_log_places logs;   /**< the function of logarithms that is fitted instead */
+    const double *noise;     /**< [num_pol] of a component's values; NULL: there is none
+                              */
     const uint8_t *has_data; /**< [num_layers] other layers stay 0 */
     bool positive, stop_negative;
     double gain, until, diverged;

@@ -54,6 +54,12 @@ tess_status cuda_put_less(const cuda_shape *shape, const void *plane,
 tess_status cuda_add_pixels(const cuda_shape *shape, const cuda_pixels *from,
                             double share, double *mean);
 
+/** to[count][num_images] (double) := the images' values at pixels 0, step, 2 step …;
+ * NaN at those that have is_nan, or are none. `image` is in device memory. */
+tess_status cuda_take_samples(const cuda_shape *shape, int64_t count, int64_t step,
+                              int num_images, void *const *image, const uint8_t *is_nan,
+                              double *to);
+
 /** plane := the image, 0 beyond it; or its squares. */
 tess_status cuda_pad(const cuda_shape *shape, const void *image, bool squares,
                      void *plane);
@@ -133,12 +139,6 @@ tess_status cuda_multiply(const cuda_shape *shape, const void *from,
 tess_status cuda_add_product(const cuda_shape *shape, const void *from,
                              const cuda_factors *by, void *sum);
 
-/* ---- local rms (cuda_sigma.cu) ---- */
-
-/** plane := 1 at pixels that are not NaN, 0 elsewhere. */
-tess_status cuda_pad_valid(const cuda_shape *shape, const uint8_t *is_nan, void *plane);
-
-/** plane := height · exp(−steepness · r²) around cell (0, 0), as far as an image
 /* ---- coarser grids, with cells of 2^shift pixels (cuda_grids.cu) ---- */
 
 /** to[ly'][lx'/2 + 1] := the low frequencies of from · kernel, for a plane [ly'][lx']
@@ -155,6 +155,12 @@ tess_status cuda_refine_rows(const cuda_shape *shape, int shift, const void *pla
 tess_status cuda_refine(const cuda_shape *shape, int shift, const void *rows,
                         const double *weight, const void *factor, void *image);
 
+/* ---- local rms (cuda_sigma.cu) ---- */
+
+/** plane := 1 at pixels that are not NaN, 0 elsewhere. */
+tess_status cuda_pad_valid(const cuda_shape *shape, const uint8_t *is_nan, void *plane);
+
+/** plane := height · exp(−steepness · r²) around cell (0, 0), as far as an image
  * reaches. */
 tess_status cuda_pad_gaussian(const cuda_shape *shape, double height, double steepness,
                               void *plane);

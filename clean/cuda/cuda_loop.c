@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cuda_noise.h"
 #include "cuda_rows.h"
 #include "cuda_slot.h"
 #include "cuda_spectra.h"
@@ -99,6 +100,8 @@ static cuda_cycle cycle_of(const clean_work *work, const clean_loop *loop,
                         .sums = work->layers.are_sums,
                         .join = work->joined.join,
                         .fit = work->layers.fit,
+                        .logs = work->layers.logs.places,
+                        .noise = work->layers.logs.noise,
                         .has_data = work->layers.has_data,
                         .positive = opts->no_negative,
                         .stop_negative = opts->stop_negative,
@@ -133,6 +136,28 @@ cleanup:
     return status;
 }
 
+/* Measures the noise of values that are multiplied by the gain, for the fit of
+ * logarithms. */
+static tess_status find_noise(const clean_work *work, const cuda_slot *slot,
+                              double gain)
+{
+    tess_status status = TESS_OK;
+    const int pols = work->setup->join.num_pol;
+    double *noise = NULL;
+    if (!work->layers.logs.noise) return TESS_OK;
+    noise = tess_alloc(pols, sizeof *noise);
+    if (!noise) TESS_FAIL(TESS_ERR_ALLOC, "noise of channels");
+    TESS_TRY(cuda_channel_noise(work, slot, noise));
+    for (int p = 0; p < pols; ++p)
+        noise[p] *= gain * gain;
+    TESS_TRY(tess_device_upload(work->layers.logs.noise, noise,
+                                pols * (int64_t)sizeof *noise));
+    TESS_TRY(tess_device_wait());
+cleanup:
+    tess_free(noise);
+    return status;
+}
+
 tess_status cuda_loop(clean_work *work, clean_loop *loop, clean_components *found)
 {
     tess_status status = TESS_OK;
@@ -140,6 +165,7 @@ tess_status cuda_loop(clean_work *work, clean_loop *loop, clean_components *foun
     cuda_list list = {0};
     taken made = {0};
     if (work->mean.spectrum) TESS_TRY(cuda_make_images(work, slot));
+    TESS_TRY(find_noise(work, slot, loop->gain));
     TESS_TRY(cuda_make_window(work, loop->scale));
     TESS_TRY(tess_device_wait());
     const double start = tess_time_now();

@@ -3,8 +3,10 @@
 
 #include <math.h>
 
+#include "clean_channel_noise.h"
 #include "row_deviation.h"
 #include "tess_device.h"
+#include "tess_mem.h"
 
 tess_status cuda_sums(const clean_work *work, const cuda_pixels *image,
                       cuda_row_sum *sum)
@@ -70,5 +72,50 @@ tess_status cuda_deviation(const clean_work *work, const void *image,
     *noise = (clean_noise){ROW_SIGMA_PER_DEVIATION * deviation, middle};
 cleanup:
     tess_device_free(all.bins);
+    return status;
+}
+
+/* ---- of channels ---- */
+
+/* value[CLEAN_NOISE_SAMPLES][num_images] := those of the samples' pixels. */
+static tess_status take_samples(const clean_work *work, const cuda_slot *slot,
+                                double *value)
+{
+    tess_status status = TESS_OK;
+    const int images = work->setup->images.num_images;
+    const int64_t bytes = CLEAN_NOISE_SAMPLES * images * (int64_t)sizeof *value;
+    void *there = NULL;
+    TESS_TRY(tess_device_alloc(bytes, "noise of channels", &there));
+    TESS_TRY(cuda_take_samples(&work->shape, CLEAN_NOISE_SAMPLES,
+                               clean_noise_step(work->setup), images, slot->there,
+                               work->mask.is_nan, there));
+    TESS_TRY(tess_device_download(value, there, bytes));
+cleanup:
+    tess_device_free(there);
+    return status;
+}
+
+tess_status cuda_channel_noise(const clean_work *work, const cuda_slot *slot,
+                               double *noise)
+{
+    tess_status status = TESS_OK;
+    const clean_join *join = &work->setup->join;
+    const int images = work->setup->images.num_images;
+    double *sample = tess_alloc(CLEAN_NOISE_SAMPLES, sizeof *sample);
+    double *value = tess_alloc((int64_t)CLEAN_NOISE_SAMPLES * images, sizeof *value);
+    if (!sample || !value) TESS_FAIL(TESS_ERR_ALLOC, "noise of channels");
+    TESS_TRY(take_samples(work, slot, value));
+    for (int p = 0; p < join->num_pol; ++p) {
+        noise[p] = 0;
+        if (!clean_noise_matters(join, p)) continue;
+        for (int64_t k = 0; k < CLEAN_NOISE_SAMPLES; ++k)
+            sample[k] = isnan(value[k * images])
+                            ? CLEAN_NOISE_BLANK
+                            : clean_noise_sample(join, p, value + k * images);
+        noise[p] = clean_noise_of(join, p, sample);
+    }
+cleanup:
+    tess_free(sample);
+    tess_free(value);
     return status;
 }

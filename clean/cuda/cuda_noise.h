@@ -16,4 +16,9 @@ tess_status cuda_sums(const clean_work *work, const cuda_pixels *image,
 tess_status cuda_deviation(const clean_work *work, const void *image,
                            clean_noise *noise);
 
+/** What is expected of weight · noise² of a channel in a slot's images, for each
+ *  polarisation, noise[num_pol]. Waits. Local. */
+tess_status cuda_channel_noise(const clean_work *work, const cuda_slot *slot,
+                               double *noise);
+
 #endif

@@ -1,6 +1,8 @@
 /* Pixels of the caller to images of the device, images to padded planes, and back. */
 #include "cuda_each.cuh"
 
+#include <math.h>
+
 namespace
 {
 
@@ -58,6 +60,20 @@ struct add_pixel {
     __device__ void operator()(int64_t k) const
     {
         mean[k] += share * cuda_pixel(from, k);
+    }
+};
+
+template <typename R> struct take_sample {
+    int64_t pixels, step;
+    int num_images;
+    void *const *image;
+    const uint8_t *is_nan;
+    double *to;
+    __device__ void operator()(int64_t k) const
+    {
+        const int64_t at = k / num_images * step;
+        const bool is_there = at < pixels && !is_nan[at];
+        to[k] = is_there ? (double)((const R *)image[k % num_images])[at] : NAN;
     }
 };
 
@@ -175,6 +191,14 @@ tess_status cuda_add_pixels(const cuda_shape *shape, const cuda_pixels *from,
                             double share, double *mean)
 {
     return cuda_each(pixels_of(shape), add_pixel{*from, share, mean});
+}
+
+tess_status cuda_take_samples(const cuda_shape *shape, int64_t count, int64_t step,
+                              int num_images, void *const *image, const uint8_t *is_nan,
+                              double *to)
+{
+    return CUDA_EACH(count * num_images, take_sample,
+                     {pixels_of(shape), step, num_images, image, is_nan, to});
 }
 
 tess_status cuda_pad(const cuda_shape *shape, const void *image, bool squares,

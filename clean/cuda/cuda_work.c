@@ -178,7 +178,7 @@ static tess_status make_fit(clean_work *work)
     const int layers = work->layers.count;
     void *there = NULL;
     double *fit = NULL, *value = NULL;
-    if (work->layers.are_sums || spectrum->kind == TESS_CLEAN_EACH_CHANNEL)
+    if (work->layers.are_sums || spectrum->kind != TESS_CLEAN_POLYNOMIAL)
         return TESS_OK;
     fit = tess_alloc_zero((int64_t)layers * layers, sizeof *fit);
     value = tess_alloc_zero(layers, sizeof *value);
@@ -198,6 +198,62 @@ cleanup:
     return status;
 }
 
+/* Brings what the fit of logarithms needs to the device: numbers, and then counts. */
+static tess_status make_logs(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_spectrum *spectrum = &work->setup->join.spectrum;
+    cuda_logs *logs = &work->layers.logs;
+    clean_log_places *places = &logs->places;
+    *places = clean_log_places_of(spectrum);
+    const int64_t channels = places->num_channels, pols = places->num_pol;
+    const int64_t numbers[] = {channels, places->num_out, channels * pols, pols};
+    const double *const from[] = {places->at, places->at_out, places->weight, NULL};
+    const int64_t counts = pols * (int64_t)sizeof *places->own_terms;
+    int64_t all = 0;
+    double *there[4];
+    if (spectrum->kind != TESS_CLEAN_LOG_POLYNOMIAL) return TESS_OK;
+    for (int k = 0; k < 4; ++k)
+        all += numbers[k] * (int64_t)sizeof(double);
+    TESS_TRY(
+        tess_device_alloc(all + 2 * counts, "spectra of components", &logs->memory));
+    there[0] = logs->memory;
+    for (int k = 0; k < 4; ++k) {
+        if (k > 0) there[k] = there[k - 1] + numbers[k - 1];
+        if (from[k])
+            TESS_TRY(tess_device_upload(there[k], from[k],
+                                        numbers[k] * (int64_t)sizeof(double)));
+    }
+    int *const own_terms = (int *)(there[3] + pols), *const known = own_terms + pols;
+    TESS_TRY(tess_device_upload(own_terms, places->own_terms, counts));
+    TESS_TRY(tess_device_upload(known, places->num_known, counts));
+    places->at = there[0];
+    places->at_out = there[1];
+    places->weight = there[2];
+    logs->noise = there[3];
+    places->own_terms = own_terms;
+    places->num_known = known;
+cleanup:
+    return status;
+}
+
+/* Tells the device which layers have data. */
+static tess_status make_has_data(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    cuda_layers *layers = &work->layers;
+    void *there = NULL;
+    uint8_t *has_data = tess_alloc(layers->count, 1);
+    if (!has_data) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
+    for (int l = 0; l < layers->count; ++l)
+        has_data[l] = cuda_layer_has_data(work, l);
+    TESS_TRY(upload(has_data, layers->count, &there));
+    layers->has_data = there;
+cleanup:
+    tess_free(has_data);
+    return status;
+}
+
 static tess_status make_layers(clean_work *work)
 {
     tess_status status = TESS_OK;
@@ -205,15 +261,11 @@ static tess_status make_layers(clean_work *work)
     cuda_layers *layers = &work->layers;
     const int64_t bytes = work->bytes.spectrum;
     const int64_t values = (int64_t)layers->count * setup->images.num_images;
-    uint8_t has_data[CUDA_MOST_LAYERS];
-    void *there = NULL;
     TESS_TRY(make_arrays(layers->count, bytes, "spectra of images to clean",
                          &layers->residual));
-    for (int l = 0; l < layers->count; ++l)
-        has_data[l] = cuda_layer_has_data(work, l);
-    TESS_TRY(upload(has_data, layers->count, &there));
-    layers->has_data = there;
+    TESS_TRY(make_has_data(work));
     TESS_TRY(make_fit(work));
+    TESS_TRY(make_logs(work));
     if (!layers->are_sums) return TESS_OK;
     TESS_TRY(make_arrays(layers->num_psf, bytes, "spectra of PSFs", &layers->psf));
     TESS_TRY(make_arrays(layers->count, bytes, "spectra of models", &layers->sum));
@@ -287,6 +339,8 @@ static tess_status make_arrays_of_scales(clean_work *work)
     work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
     if (!work->rows_of || !work->scale || !work->psf_peak || !work->rows.here)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
+    for (int64_t s = 0; s < scales; ++s)
+        work->scale[s].grid = -1;
 cleanup:
     return status;
 }
@@ -339,8 +393,6 @@ tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
     work->leads = tess_comm_rank(comm) == 0;
     find_sizes(work);
     work->layers.count = clean_layers_count(setup);
-    for (int64_t s = 0; s < scales; ++s)
-        work->scale[s].grid = -1;
     work->layers.num_psf = clean_layers_psfs(setup);
     work->layers.are_sums = clean_layers_are_sums(setup);
     status = make_arrays_of_scales(work);
@@ -364,6 +416,7 @@ static void free_layers(clean_work *work)
     tess_free(layers->basis);
     tess_free(layers->weights);
     tess_device_free(layers->fit);
+    tess_device_free(layers->logs.memory);
     tess_device_free(layers->has_data);
 }
 
@@ -380,6 +433,10 @@ void cuda_work_destroy(clean_work *work)
         tess_device_free(work->scale[s].kernel);
         tess_device_free(work->scale[s].table.value);
         tess_device_free(work->scale[s].window.value);
+    }
+    for (int g = 0; g < CLEAN_GRIDS; ++g) {
+        tess_device_fft_destroy(work->grid[g].fft);
+        tess_device_free(work->grid[g].weight);
     }
     tess_free(work->scale);
     tess_free(work->psf_peak);
@@ -398,7 +455,3 @@ void cuda_work_destroy(clean_work *work)
     tess_device_fft_destroy(work->fft);
     tess_free(work);
 }
-    for (int g = 0; g < CLEAN_GRIDS; ++g) {
-        tess_device_fft_destroy(work->grid[g].fft);
-        tess_device_free(work->grid[g].weight);
-    }

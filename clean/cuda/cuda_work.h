@@ -22,6 +22,7 @@
 
 #include "clean_grids.h"
 #include "clean_layers.h"
+#include "clean_log_spectrum.h"
 #include "clean_ops.h"
 #include "cuda_cycle.h"
 #include "cuda_kernels.h"
@@ -44,6 +45,13 @@ typedef struct cuda_slot {
     int64_t version; /**< of the residual */
 } cuda_slot;
 
+/** Logarithmic spectra of components, with arrays on the device. */
+typedef struct cuda_logs {
+    void *memory; /**< NULL: there are none */
+    clean_log_places places;
+    double *noise; /**< [num_pol] of a component's values */
+} cuda_logs;
+
 /** Layers (clean_layers.h) and the spectra that change in a minor loop. */
 typedef struct cuda_layers {
     int count, num_psf;
@@ -53,7 +61,8 @@ typedef struct cuda_layers {
     void **psf; /**< [num_psf] spectra of PSFs between layers, if they are sums */
     void **sum; /**< [count] spectra of the components so far, if they are sums */
     bool has_psf;
-    double *fit;       /**< device, see cuda_cycle::fit, or NULL */
+    double *fit; /**< device, see cuda_cycle::fit, or NULL */
+    cuda_logs logs;
     uint8_t *has_data; /**< device, [count] */
 } cuda_layers;
 
@@ -72,26 +81,26 @@ typedef struct cuda_mean_residual {
 /** What belongs to a scale. */
 typedef struct cuda_scale {
     void *kernel; /**< real spectrum; NULL for scale 0 */
+    int grid;     /**< a coarser one for its images; −1: that of the pixels */
     cuda_table table;
     cuda_window window; /**< value NULL: not made */
 } cuda_scale;
 
-/** Pixels that may have components, and factors of the search. */
-typedef struct cuda_masks {
-    uint8_t *allowed, *is_nan;
-    cuda_view found;   /**< the automatic mask where it holds: words */
-    void *factor_rows; /**< room for σmin/σ, or NULL */
-    int grid;     /**< a coarser one for its images; −1: that of the pixels */
-    void *factor;      /**< the same memory if it is used, or NULL */
-} cuda_masks;
-
-/** The join, with its arrays on the device. */
 /** A coarser grid. */
 typedef struct cuda_grid {
     tess_device_fft *fft; /**< NULL: not needed so far */
     double *weight;       /**< device: clean_grid_weights() */
 } cuda_grid;
 
+/** Pixels that may have components, and factors of the search. */
+typedef struct cuda_masks {
+    uint8_t *allowed, *is_nan;
+    cuda_view found;   /**< the automatic mask where it holds: words */
+    void *factor_rows; /**< room for σmin/σ, or NULL */
+    void *factor;      /**< the same memory if it is used, or NULL */
+} cuda_masks;
+
+/** The join, with its arrays on the device. */
 typedef struct cuda_joined {
     cuda_join join;
     double *share, *largest;

@@ -69,6 +69,7 @@ def run(folder, dirty, psf, mask=None, model=None, ranks=1, **options):
         command = [MPIEXEC, "-n", str(ranks)] + command
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr + done.stdout
+    assert "on processors" not in done.stderr, done.stderr  # a device lacks nothing of these
     reports = []
     for line in done.stdout.splitlines():
         words = line.split()

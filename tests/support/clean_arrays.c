@@ -18,7 +18,7 @@
 #include "tess_comm.h"
 #include "tess_mem.h"
 
-enum { MOST = 32 }; /* images, and ranks */
+enum { MOST = 128 }; /* images, and ranks */
 
 typedef struct clean_job {
     tess_comm *comm;

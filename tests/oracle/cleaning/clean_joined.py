@@ -192,6 +192,18 @@ def log_bounds():
             assert abs(found - alpha) < (.1 if more else .05), (terms, alpha, found)
 
 
+def many():
+    """More images than a warp or a block has threads: each gets its share of what one image gets."""
+    psf = scene.make_psf(40, 44, 3, BEAM)
+    dirty = scene.convolve(scene.make_sky(40, 44, 5, 1), psf)
+    share = np.linspace(.5, 1.5, 70)
+    options = dict(niter=40, mgain=1, double=1)
+    _, _, _, expected = scene.run(WORK, dirty, psf, **options)
+    _, _, _, found = scene.run(WORK, share[:, None, None] * dirty, np.array([psf] * 70), **options)
+    assert np.array_equal(found[:, 1], expected[:, 1])
+    assert np.abs(found[:, 2:] - expected[:, 2:] * share).max() < 1e-9 * np.abs(expected[:, 2]).max()
+
+
 def averaged():
     """Two channels are cleaned for four: of averages by weight, and spread by the fit. Channels without
     data take the fitted values."""
@@ -289,6 +301,7 @@ if __name__ == "__main__":
     multiscale()
     log_polynomial()
     log_bounds()
+    many()
     averaged()
     no_data()
     noise()
