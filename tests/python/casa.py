@@ -118,7 +118,7 @@ def check_continuum_image(suite, obs):
                                  "sky.residual.fits"])
     own = tessera.image(obs, size=64, scale="20asec", weight="briggs:0.5", niter=40, gain=.1,
                         threshold="1mJy", nmiter=2, cyclefactor=1, min_psf_fraction=.05,
-                        max_psf_fraction=.8)
+                        max_psf_fraction=.8, padding=1, hand_weight="mean")
     suite.true("the pixels of tessera.image", np.array_equal(
         data("sky.image.fits"), own.image.data.astype(float)))
     minor = found["summaryminor"][0][0]["I"]
@@ -157,7 +157,7 @@ def check_cube(suite, obs):
                 cell="20arcsec", niter=5)
     own = tessera.image(obs, size=64, scale="20asec", weight="natural", niter=5, gain=.1, cube=True,
                         frame="topo", interpolation="linear", uvcontsub=1, line_channels="3~4",
-                        nmiter=0)
+                        nmiter=0, padding=1, hand_weight="mean")
     image = data("line.image.fits")
     suite.true("channels of a cube without the continuum", image.shape == (8, 64, 64) and
                np.array_equal(image[3], own.select(kind="image", channel=3)[0].data.astype(float)))

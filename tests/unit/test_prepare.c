@@ -153,6 +153,40 @@ static void test_plain_rows(void **state)
         }
 }
 
+/* With --hand-weight mean, XX, I and a cross-hand all have the mean weight of XX and
+ * YY; without, each the smallest weight of what it is made of. Both ways of making them
+ * agree. A hand that is no part of XX and has no good weight does not count. */
+static void test_hand_weights(void **state)
+{
+    static const tess_corr pols[] = {-5, 1, -8}, missing[] = {2};
+    scene s;
+    tess_profile profile;
+    make_scene(pols, 3, &s);
+    for (int mean = 0; mean < 2; ++mean) {
+        for (int p = 0; mean && p < 3; ++p)
+            tess_pol_weigh_by_hands(&s.recipe.mix[p], LINEAR, CORRS);
+        for (int mode = 0; mode < 4; ++mode)
+            compare(&s, mode % 2, mode / 2, 0);
+        tess_samples samples = prepare(&s, false, true, false, &profile);
+        const double *weight = samples.weight;
+        const double xx = (double)s.weight[4 * CORRS],
+                     yx = (double)s.weight[4 * CORRS + 2];
+        const double yy = (double)s.weight[4 * CORRS + 3], half = (xx + yy) / 2;
+        assert_float_equal(weight[3 * 4], mean ? half : xx, 1e-6);
+        assert_float_equal(weight[3 * 4 + 1], mean ? half : fmin(xx, yy), 1e-6);
+        assert_float_equal(weight[3 * 4 + 2], mean ? half : yx, 1e-6);
+        tess_samples_free(&samples);
+    }
+    s.weight[4 * CORRS + 3] = TESS_WEIGHT_FLAGGED;
+    tess_samples samples = prepare(&s, false, true, false, &profile);
+    const double *weight = samples.weight;
+    assert_float_equal(weight[3 * 4], (double)s.weight[4 * CORRS], 1e-6);
+    assert_true(weight[3 * 4 + 1] <= 0);
+    tess_samples_free(&samples);
+    tess_pol_weigh_by_hands(&s.recipe.mix[0], missing, 1);
+    assert_int_equal(s.recipe.mix[0].num_hands, 0);
+}
+
 /* Every second row is spoilt, each in its way: Stokes I needs XX and YY. */
 static void test_other_rows(void **state)
 {
@@ -210,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_rows),
+        cmocka_unit_test(test_hand_weights),
         cmocka_unit_test(test_other_rows),
         cmocka_unit_test(test_rotation),
     };

@@ -29,6 +29,7 @@ enum {
     OPT_RANK_FILTER,
     OPT_RANK_CELLS,
     OPT_DENSITY,
+    OPT_HAND_WEIGHT,
     OPT_TAPER,
     OPT_TUKEY,
     OPT_INNER_TUKEY,
@@ -127,6 +128,11 @@ static const struct argp_option image_options[] = {
     {"density", OPT_DENSITY, "own|first", 0,
      "Weigh each of several Stokes parameters by the density of its own visibilities, "
      "or all by that of the first listed, as WSClean does (default own)",
+     2},
+    {"hand-weight", OPT_HAND_WEIGHT, "smallest|mean", OPTION_HIDDEN,
+     "Weigh a Stokes parameter by the smallest weight of the correlations that it is "
+     "made of, as WSClean does, or all by the mean weight of the parallel hands, as "
+     "CASA does (default smallest)",
      2},
     {"taper-gaussian", OPT_TAPER, "FWHM", 0,
      "Multiply weights by the transform of a Gaussian, like 10asec: for a PSF that is "
@@ -441,6 +447,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);
+        break;
+    case OPT_HAND_WEIGHT:
+        status = tess_parse_hand_weight(arg, &opts->selection.mean_weight);
         break;
     case OPT_PRIMARY_BEAM:
         opts->beside.primary_beam.model = arg;

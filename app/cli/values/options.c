@@ -112,6 +112,16 @@ cleanup:
     return status;
 }
 
+tess_status tess_parse_hand_weight(const char *text, bool *mean)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "smallest") != 0 && strcmp(text, "mean") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a weight; write smallest or mean", text);
+    *mean = text[0] == 'm';
+cleanup:
+    return status;
+}
+
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode)
 {
     tess_status status = TESS_OK;

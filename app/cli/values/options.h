@@ -23,6 +23,9 @@ tess_status tess_parse_stokes(const char *text, tess_corr pol[TESS_MAX_POL],
 /** "own" or "first": the Stokes parameter whose density gives the weights. */
 tess_status tess_parse_density(const char *text, bool *first);
 
+/** "smallest" or "mean": the weight of a Stokes parameter from those of its hands. */
+tess_status tess_parse_hand_weight(const char *text, bool *mean);
+
 /** "auto", "stacking", "projection" or "none". */
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode);
 

@@ -137,6 +137,15 @@ tess_pol_mix tess_pol_hand_of(const tess_pol *pol, const tess_corr *corr, int nu
     return (tess_pol_mix){0};
 }
 
+void tess_pol_weigh_by_hands(tess_pol_mix *mix, const tess_corr *corr, int num_corr)
+{
+    mix->num_hands = 0;
+    for (int k = 0; k < num_corr; ++k)
+        if ((corr[k] == XX || corr[k] == YY || corr[k] == RR || corr[k] == LL) &&
+            mix->num_hands < 2)
+            mix->hand[mix->num_hands++] = k;
+}
+
 /* ---- what cannot be made ---- */
 
 /* Distinct codes in the order in which they were found. */

@@ -43,8 +43,24 @@ typedef struct mixed {
     int ignored; /* -1 when good */
 } mixed;
 
+/* Returns the mean of the weights of the hands that are good, in the precision of
+ * weigh_plain(). */
+static float mean_of_hands(const tess_pol_mix *mix, const float *weight)
+{
+    double sum = 0;
+    int count = 0;
+    for (int k = 0; k < mix->num_hands; ++k) {
+        const float w = weight[mix->hand[k]];
+        if (!(w > 0) || !isfinite(w)) continue;
+        sum += (double)w;
+        ++count;
+    }
+    return count > 0 ? (float)(sum / count) : 0;
+}
+
 /* Value and weight of one polarisation from the correlations; a sample is good when all
- * correlations it needs are, and its weight is the smallest of theirs. */
+ * correlations it needs are, and its weight is the smallest of theirs, or the mean of
+ * the parallel hands'. */
 static mixed mix_sample(const tess_pol_mix *mix, const float *vis, const float *weight)
 {
     mixed out = {.weight = INFINITY, .ignored = mix->num ? -1 : TESS_IGNORED_FLAGGED};
@@ -65,6 +81,9 @@ static mixed mix_sample(const tess_pol_mix *mix, const float *vis, const float *
         out.im += a * im + b * re;
         out.weight = fmin(out.weight, w);
     }
+    if (mix->num_hands == 0) return out;
+    out.weight = (double)mean_of_hands(mix, weight);
+    if (out.ignored < 0 && !(out.weight > 0)) out.ignored = TESS_IGNORED_WEIGHT;
     return out;
 }
 
@@ -235,8 +254,8 @@ static inline void mix_plain(const tess_recipe *recipe, const tess_vis_block *bl
     }
 }
 
-/* Its weight: the smallest of the correlations, and, where polarisations share it, of
- * theirs. */
+/* Its weight: the smallest of the correlations, or the mean of the parallel hands, and,
+ * where polarisations share it, the smallest of theirs. */
 static inline void weigh_plain(const tess_recipe *recipe, const tess_vis_block *block,
                                int64_t row, int p, tess_samples *samples, int64_t first,
                                bool is_double)
@@ -244,14 +263,16 @@ static inline void weigh_plain(const tess_recipe *recipe, const tess_vis_block *
     const tess_pol_mix *mix = &recipe->mix[p];
     const int64_t corrs = block->num_corr;
     const float *w = block->weight + row * block->num_chan * corrs;
-    const int one = mix->index[0], other = mix->index[mix->num - 1];
+    const int hands = mix->num_hands;
+    const int one = hands ? mix->hand[0] : mix->index[0];
+    const int other = hands ? mix->hand[hands - 1] : mix->index[mix->num - 1];
     const int step = samples->num_weight;
     const int64_t to = first * step + (recipe->shared_weight ? 0 : p);
     double *out = (double *)samples->weight + to;
     float *out_single = (float *)samples->weight + to;
     for (int64_t c = 0; c < block->num_chan; ++c) {
         const float v = w[corrs * c + one], u = w[corrs * c + other];
-        float least = u < v ? u : v;
+        float least = hands ? 0.5f * v + 0.5f * u : u < v ? u : v;
         if (recipe->shared_weight && p > 0) {
             const float so_far =
                 is_double ? (float)out[step * c] : out_single[step * c];

@@ -26,6 +26,8 @@ typedef struct raw_mix {
     int num;
     int index[RAW_MAX_MIX];
     double re[RAW_MAX_MIX], im[RAW_MAX_MIX];
+    int num_hands; /**< whose mean weight counts; 0: the smallest of index[num] */
+    int hand[RAW_MAX_MIX];
 } raw_mix;
 
 /** How rows lie (tess_vis_raw) and what is made of them (tess_recipe). Pointers are

@@ -20,6 +20,21 @@ typedef struct raw_sample {
     int reason;    /**< why, −1: it is not */
 } raw_sample;
 
+/* prepare.c, mean_of_hands. */
+TESS_SHARED_FUNCTION float raw_mean_of_hands(const raw_mix *mix,
+                                             const unsigned char *row, int64_t first)
+{
+    double sum = 0;
+    int count = 0;
+    for (int k = 0; k < mix->num_hands; ++k) {
+        const double weight = (double)raw_value(row, first + 3 * mix->hand[k] + 2);
+        if (!(weight > 0) || !isfinite(weight)) continue;
+        sum += weight;
+        ++count;
+    }
+    return count > 0 ? (float)(sum / count) : 0;
+}
+
 /* prepare.c, mix_sample: a weight <= 0 of a file of this kind is a flag. */
 TESS_SHARED_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned char *row,
                                           int64_t first)
@@ -39,6 +54,9 @@ TESS_SHARED_FUNCTION raw_sample raw_mixed(const raw_mix *mix, const unsigned cha
         out.im += mix->re[k] * im + mix->im[k] * re;
         out.weight = fmin(out.weight, weight);
     }
+    if (mix->num_hands == 0) return out;
+    out.weight = (double)raw_mean_of_hands(mix, row, first);
+    if (out.reason < 0 && !(out.weight > 0)) out.reason = TESS_IGNORED_WEIGHT;
     return out;
 }
 

@@ -96,6 +96,7 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
                         double uv_limit)
 {
     const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[p->obs]);
+    const tess_vis_segment *segment = segment_of(source, p);
     const tess_selection *s = &source->selection;
     bool makes_any = false;
     tess_recipe *recipe = &p->recipe;
@@ -117,6 +118,8 @@ static bool make_recipe(tess_source *source, part *p, const tess_pol *pol, int n
     if (s->shift.given) turn_recipe(source, recipe);
     for (int k = 0; k < num_pol; ++k) {
         recipe->mix[k] = mix_of_part(source, p, &pol[k]);
+        if (s->mean_weight)
+            tess_pol_weigh_by_hands(&recipe->mix[k], segment->corr, segment->num_corr);
         makes_any = makes_any || recipe->mix[k].num > 0;
     }
     return makes_any;

@@ -66,6 +66,7 @@ typedef struct tess_selection {
     bool has_center;      /**< --center RA,DEC */
     double center_ra_rad, center_dec_rad;
     tess_shift shift;
+    bool mean_weight;    /**< --hand-weight mean: that of both parallel hands */
     bool positions_only; /**< set by predict: the data column need not be there */
     bool wants_lines; /**< set by image: rest frequencies, and the frame of frequencies
                            of files */

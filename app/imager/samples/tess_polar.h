@@ -37,14 +37,22 @@ bool tess_pol_has(const tess_pol *pol, int num_pol, tess_corr code);
 void tess_pol_name(const tess_pol *pol, char name[8]);
 
 /** V_pol = coefficient[0]·V[index[0]] + coefficient[1]·V[index[1]] over the
- *  correlations of a segment; num is 1 or 2, 0 when the segment cannot make it. */
+ *  correlations of a segment; num is 1 or 2, 0 when the segment cannot make it. Its
+ *  weight is the mean of those of correlations hand[num_hands] as far as they are good,
+ *  or with num_hands = 0 the smallest of those that it is made of. */
 typedef struct tess_pol_mix {
     int num;
     int index[2];
     double complex coefficient[2];
+    int num_hands;
+    int hand[2];
 } tess_pol_mix;
 
 tess_pol_mix tess_pol_mix_of(const tess_pol *pol, const tess_corr *corr, int num_corr);
+
+/** Give the mix the mean weight of the parallel hands among the correlations of its
+ *  segment; where there are none, it keeps its own. Local. */
+void tess_pol_weigh_by_hands(tess_pol_mix *mix, const tess_corr *corr, int num_corr);
 
 /** Stokes I of correlations that hold one parallel hand of XX and YY, or of RR and LL:
  *  it stands for I, as of sources without polarisation. num is 0 for all others. Local.

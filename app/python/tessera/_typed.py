@@ -81,6 +81,7 @@ class ImageOptions(TypedDict, total=False):
     gcf: Option
     grow_iterations: Optional[Union[int, str]]
     grow_prune: Option
+    hand_weight: Option
     horizon_mask: Option
     interpolation: Option
     intervals: Option
@@ -249,6 +250,7 @@ class PlanOptions(TypedDict, total=False):
     gcf: Option
     grow_iterations: Optional[Union[int, str]]
     grow_prune: Option
+    hand_weight: Option
     horizon_mask: Option
     interpolation: Option
     intervals: Option

@@ -261,6 +261,9 @@ static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
             to->mix[p].re[k] = creal(mix->coefficient[k]);
             to->mix[p].im[k] = cimag(mix->coefficient[k]);
         }
+        to->mix[p].num_hands = mix->num_hands;
+        for (int k = 0; k < mix->num_hands; ++k)
+            to->mix[p].hand[k] = mix->hand[k];
     }
 }
 

@@ -347,7 +347,8 @@ bool image_knows_noise(const image_files *output)
 
 /* The formula is that of Briggs (1995, chapter 3) and of Thompson, Moran and Swenson
  * (2017, chapter 6). Of two weights the smaller one counts (prepare.h), so that this is
- * what the noise is at most. */
+ * what the noise is at most. With --hand-weight mean, it is what the noise is at least.
+ */
 double image_expected_noise(const image_files *output, int k,
                             const imager_product *product)
 {

@@ -330,10 +330,10 @@ _LAMBDA = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6}
 
 
 def _taper_radians(value: Any) -> float:
-    """FWHM on the sky; that of a Gaussian of baselines becomes 4 ln 2/π over its own."""
+    """FWHM on the sky. CASA halves weights at the baseline that is given in wavelengths."""
     number, unit = split_number(value, "uvtaper")
     if unit in _LAMBDA:
-        return 4 * math.log(2) / math.pi / (float(number) * _LAMBDA[unit])
+        return 2 * math.log(2) / math.pi / (float(number) * _LAMBDA[unit])
     return radians(value, "uvtaper")
 
 
@@ -347,6 +347,17 @@ def _taper(given: _Given) -> None:
         given.options["taper_gaussian"] = f"{round(mean, 9)!r}asec"
 
 
+def _density(given: _Given) -> None:
+    """CASA's cells of the density, as many as pixels, and its weights of Stokes parameters.
+    tessera's number of cells of a side is a multiple of four, or where super_weight divides
+    it, of two."""
+    sides = [int(n) for n in given.options["size"].split(",")]
+    wider = {-(-n // 4) * 4 / n for n in sides}
+    given.options.update(padding=1.0, hand_weight="mean")
+    if wider != {1.0} and len(wider) == 1 and sides[0] % 2 == 0:
+        given.options["super_weight"] = wider.pop()
+
+
 def _weights(given: _Given) -> None:
     weighting = given.one_of("weighting", ("natural", "uniform", "briggs", "superuniform",
                                            "briggsbwtaper", "briggsabs", "radial"))
@@ -357,10 +368,11 @@ def _weights(given: _Given) -> None:
         given.options["weight"] = f"briggs:{float(given['robust'])!r}"
     else:
         given.options["weight"] = "natural" if weighting == "natural" else "uniform"
-    if weighting == "superuniform" and cells == 0:
-        cells = 3
-    if cells > 0 and weighting != "natural":
-        given.options["super_weight"] = 2 * cells + 1
+    if cells > 0 and weighting in ("uniform", "briggs", "briggsbwtaper"):
+        given.refuse("npixels")
+    _density(given)
+    if weighting == "superuniform":
+        given.options["super_weight"] = 2 * (cells or 3) + 1
     _taper(given)
 
 
