@@ -111,6 +111,20 @@ def check_processing_set(suite, found, wanted):
     suite.equal("an image as xarray", image.dirty.to_xarray().dims, ("m", "l"))
 
 
+def predict_later(window, place):
+    """A session whose rows are read once, and are gone when prediction reads them once more."""
+    gone = []
+
+    def read(rows, channels):
+        if gone:
+            raise KeyError("gone")
+        return window.read(rows, channels)
+    data = tessera.Data([window._replace(read=read)], **place)
+    with tessera.Session(data, **OPTIONS) as session:
+        gone.append(True)
+        session.predict(np.zeros(session.shape))
+
+
 def check_errors(suite, found):
     def fails(rows, channels):
         raise KeyError("gone")
@@ -119,6 +133,7 @@ def check_errors(suite, found):
     for what, kind, call in (
             ("what reading raises", KeyError,
              lambda: tessera.image(tessera.Data([window._replace(read=fails)], **place), **OPTIONS)),
+            ("what prediction's reading raises", KeyError, lambda: predict_later(window, place)),
             ("a correlation that is none", tessera.UsageError, lambda: tessera.image(
                 tessera.Data([window._replace(correlations=("XX", "ZZ"))], **place), **OPTIONS)),
             ("a frequency of 0", tessera.UsageError, lambda: tessera.image(

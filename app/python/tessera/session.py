@@ -248,16 +248,20 @@ class Session:
         models that are arrays, the plan and the planes of prediction.
         """
         predicted, output = _Predicted(), _output_of(interval, channel)
-        if is_path(model):
-            file = _file_of(model, fit_spectral_pol)
-            with self._turn() as handle:
-                lib.check(lib.library.tess_session_predict_file(
-                    handle, *output, ctypes.byref(file), ctypes.byref(predicted.handle)))
-        else:
-            pixels = self._array(model, fit_spectral_pol)
-            with self._turn() as handle:
-                lib.check(lib.library.tess_session_predict(
-                    handle, *output, pixels.ctypes.data, ctypes.byref(predicted.handle)))
+        try:
+            if is_path(model):
+                file = _file_of(model, fit_spectral_pol)
+                with self._turn() as handle:
+                    lib.check(lib.library.tess_session_predict_file(
+                        handle, *output, ctypes.byref(file), ctypes.byref(predicted.handle)))
+            else:
+                pixels = self._array(model, fit_spectral_pol)
+                with self._turn() as handle:
+                    lib.check(lib.library.tess_session_predict(
+                        handle, *output, pixels.ctypes.data, ctypes.byref(predicted.handle)))
+        except lib.InputError:
+            self._named.raise_error()  # of a function that fills in the rows, read once more
+            raise
         count = lib.library.tess_predictions_count(predicted.handle)
         return Predictions(
             Prediction(predicted,

@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 from types import TracebackType
-from typing import Any, Optional
+from typing import Optional
 
 from .. import _library as lib
 
@@ -64,25 +64,21 @@ class Folder:
         name = "-cube-model.fits" if is_cube else "-model.fits"
         os.symlink(os.path.abspath(model), self.output + name)
 
-    def _place(self, source: str, end: str) -> str:
-        target = f"{self.imagename}.{end}"
-        os.replace(source, target)
-        return target
+    def _place(self, source: str, end: str) -> None:
+        os.replace(source, f"{self.imagename}.{end}")
 
-    def finish(self, fits_spectra: bool, leave_out: set[str], dirty_as: list[str]) -> list[str]:
-        """Give the images their names, and return these."""
-        placed = []
+    def finish(self, fits_spectra: bool, leave_out: set[str], dirty_as: list[str]) -> None:
+        """Give the images their names."""
         for name in sorted(os.listdir(self.path)):
             source = os.path.join(self.path, name)
             end = ending(name, fits_spectra)
             if end and end not in leave_out and not os.path.islink(source):
-                placed.append(self._place(source, end + ".fits"))
+                self._place(source, end + ".fits")
             elif _NAME.match(name) and name.endswith("dirty.fits"):
                 for other in dirty_as:
                     copy = source + "." + other
                     shutil.copyfile(source, copy)
-                    placed.append(self._place(copy, other + ".fits"))
-        return placed
+                    self._place(copy, other + ".fits")
 
     def __enter__(self) -> Folder:
         return self
@@ -97,11 +93,15 @@ def check_replaced(imagename: str) -> None:
 
     Raises
     ------
-    FileError : such a file is there, and would be replaced
+    FileError : such a file is there, and would be replaced; or the folder cannot be listed
     """
     parent, base = os.path.split(imagename)
     ends = {end for end in (*_KINDS.values(), *_TERMS.values(), "model.cube") if end}
-    for name in os.listdir(parent or "."):
+    try:
+        names = os.listdir(parent or ".")
+    except OSError as error:
+        raise lib.FileError(f"imagename={imagename!r}: {error.strerror}: {parent}") from None
+    for name in names:
         end = name[len(base) + 1:]
         is_one = name.startswith(base + ".") and end.endswith(".fits") and (
             end[:-5] in ends or re.match(r"image\.tt\d+\.fits$", end))
@@ -119,15 +119,3 @@ def free_name(imagename: str) -> str:
         number += 1
         name = f"{imagename}_{number}"
     return name
-
-
-def header_of(path: str) -> dict[str, Any]:
-    """The cards of a FITS file's first header."""
-    from ..imager import cards_of
-    with open(path, "rb") as file:
-        text = ""
-        while True:
-            block = file.read(2880).decode("ascii", errors="replace")
-            text += block
-            if not block or re.search(r"END {77}", block):
-                return cards_of(text)

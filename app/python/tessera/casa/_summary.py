@@ -37,9 +37,8 @@ def _minor(majors: list[Any]) -> dict[int, Any]:
     return {0: found}
 
 
-def summary_of(values: dict[str, Any], imagename: str, headers: list[dict[str, Any]],
-               majors: list[Any]) -> dict[str, Any]:
-    """`headers` are those of the models, `majors` what each_major was called with."""
+def summary_of(values: dict[str, Any], imagename: str, majors: list[Any]) -> dict[str, Any]:
+    """`majors` are what each_major was called with."""
     code, words = _stop(values, majors)
     last = {(m.interval, m.channel, m.polarisation): m.iterations for m in majors}
     return dict(iterdone=sum(last.values()),

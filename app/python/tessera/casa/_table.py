@@ -11,32 +11,22 @@ from typing import Any, NamedTuple
 
 DONE, APPROXIMATED, IGNORED, REFUSED = "done", "approximated", "ignored", "refused"
 
-# Options that this table counts on and `tessera image` does not have yet. Rows that need one of
-# them are refused until then. A test fails when an option of this list is there: take it out.
-AWAITED: frozenset[str] = frozenset()
-
 
 class Row(NamedTuple):
     """A parameter with one of its values, or with a kind of values."""
     name: str
     values: str
-    meant: str  # DONE ... REFUSED, once the options that it needs are there
+    status: str  # DONE ... REFUSED
     how: str
     # A call that has this value, beside vis, imagename, imsize and cell, and the options of
     # tessera image that come of it. A value of None: the option is not given.
     example: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    needs: tuple[str, ...] = ()
-    lacking: str = ""  # what is refused as long as AWAITED has one of `needs`
-
-    @property
-    def status(self) -> str:
-        return REFUSED if AWAITED.intersection(self.needs) else self.meant
 
 
-def _select(name: str, option: str, values: str, value: str, nearest: str) -> Row:
+def _select(name: str, option: str, values: str, value: str) -> Row:
     return Row(name, values, DONE, f"`--{option}`, in the syntax of MSSelection", {name: value},
-               {option.replace("-", "_"): value}, (option,), nearest)
+               {option.replace("-", "_"): value})
 
 
 _SPLIT = "split the rows off first, with CASA's mstransform or split"
@@ -52,22 +42,19 @@ TCLEAN: tuple[Row, ...] = (
         dict(field=""), dict(field=None)),
     Row("field", "names and numbers, like '3C273' or '0,3'", DONE, "`--field`",
         dict(field="0,3"), dict(field="0,3")),
-    _select("field", "select-field", "patterns and ranges, like 'M*' or '2~5'", "2~5",
-            "name the fields or their numbers, as in field='2,3,4,5'"),
+    _select("field", "select-field", "patterns and ranges, like 'M*' or '2~5'", "2~5"),
     Row("spw", "windows, and the same channels of all, like '0~2' or '0:10~20'", DONE,
         "`--spw` and `--channels`", dict(spw="0~2:10~20"), dict(spw="0-2", channels="10:21")),
-    _select("spw", "select-spw", "other channels in each, frequencies, names", "0:1~2,1:5~9",
-            "choose windows, or the same channels of all, as in spw='0~2:10~20'"),
-    _select("timerange", "select-time", "times", "10:00:00~10:30:00", _SPLIT),
+    _select("spw", "select-spw", "other channels in each, frequencies, names", "0:1~2,1:5~9"),
+    _select("timerange", "select-time", "times", "10:00:00~10:30:00"),
     Row("uvrange", "one range in metres or wavelengths, like '>1klambda' or '10~200m'", DONE,
         "`--uvrange` in wavelengths, `--minuvw-m` and `--maxuvw-m` in metres",
         dict(uvrange="1~20klambda"), dict(uvrange="1000.0:20000.0")),
-    _select("uvrange", "select-uvrange", "several ranges", "0~100m,300~400m",
-            "give one range, as in uvrange='>1klambda'"),
-    _select("antenna", "select-antenna", "antennas and baselines", "0~9&", _SPLIT),
-    _select("scan", "select-scan", "scans", "3~5", _SPLIT),
+    _select("uvrange", "select-uvrange", "several ranges", "0~100m,300~400m"),
+    _select("antenna", "select-antenna", "antennas and baselines", "0~9&"),
+    _select("scan", "select-scan", "scans", "3~5"),
     Row("observation", "numbers", REFUSED, _SPLIT, dict(observation="1")),
-    _select("intent", "select-intent", "intents", "*TARGET*", "select the field instead"),
+    _select("intent", "select-intent", "intents", "*TARGET*"),
     Row("datacolumn", "'corrected'", DONE, "CORRECTED_DATA if it is there, else DATA",
         dict(datacolumn="corrected"), dict(datacolumn=None)),
     Row("datacolumn", "'data', 'model'", DONE, "`--datacolumn DATA`, `MODEL_DATA`",
@@ -279,16 +266,13 @@ TCLEAN: tuple[Row, ...] = (
         dict(niter=9, nsigma=3.0), dict(auto_threshold=3.0)),
     Row("cycleniter", "-1", DONE, "no limit", dict(niter=9, cycleniter=-1)),
     Row("cycleniter", "n", DONE, "`--cycleniter`", dict(niter=9, cycleniter=5),
-        dict(cycleniter=5), ("cycleniter",), "leave it out: a minor cycle ends at its threshold"),
+        dict(cycleniter=5)),
     Row("cyclefactor", "f", DONE, "`--cyclefactor`", dict(niter=9, cyclefactor=1.5),
-        dict(cyclefactor=1.5), ("cyclefactor",),
-        "leave it out: a minor cycle ends when the peak has fallen to .2"),
+        dict(cyclefactor=1.5)),
     Row("minpsffraction", "f", DONE, "`--min-psf-fraction`",
-        dict(niter=9, minpsffraction=.1), dict(min_psf_fraction=.1), ("min-psf-fraction",),
-        "leave it out: a minor cycle ends when the peak has fallen to .2"),
+        dict(niter=9, minpsffraction=.1), dict(min_psf_fraction=.1)),
     Row("maxpsffraction", "f", DONE, "`--max-psf-fraction`",
-        dict(niter=9, maxpsffraction=.5), dict(max_psf_fraction=.5), ("max-psf-fraction",),
-        "leave it out: a minor cycle ends when the peak has fallen to .2"),
+        dict(niter=9, maxpsffraction=.5), dict(max_psf_fraction=.5)),
     Row("interactive", "False", DONE, "no window opens", dict(interactive=False)),
     Row("interactive", "True", REFUSED,
         "a script has no window: draw a mask in CARTA or ds9, and pass it as mask; "
@@ -300,25 +284,22 @@ TCLEAN: tuple[Row, ...] = (
         "summaryminor has what each minor cycle ended with", dict(fullsummary=True)),
     Row("usemask", "'user'", DONE, "`mask`", dict(usemask="user")),
     Row("usemask", "'pb'", DONE, "`--pb-mask`", dict(niter=9, usemask="pb", pbmask=.3),
-        dict(pb_mask=.3), ("pb-mask",), "make a mask of tessera's -pb.fits, and pass it as mask"),
+        dict(pb_mask=.3)),
     Row("usemask", "'auto-multithresh'", DONE, "`--auto-multithresh`",
-        dict(niter=9, usemask="auto-multithresh"), dict(auto_multithresh=True),
-        ("auto-multithresh",), "call tessera.image with auto_mask=5, auto_threshold=2"),
+        dict(niter=9, usemask="auto-multithresh"), dict(auto_multithresh=True)),
     Row("mask", "''", DONE, "components anywhere", dict(mask="")),
     Row("mask", "a FITS image", DONE, "`--fits-mask`", dict(niter=9, mask="m.fits"),
         dict(fits_mask="m.fits")),
     Row("mask", "an image of CASA", DONE, "`--casa-mask`", dict(niter=9, mask="FOLDER"),
         dict(casa_mask="FOLDER")),
     Row("mask", "a file of regions (CRTF, ds9), or a region as text", DONE, "`--mask`",
-        dict(niter=9, mask="m.crtf"), dict(mask="m.crtf"), ("mask",),
-        "write the regions as a FITS mask, with CASA's makemask and exportfits"),
+        dict(niter=9, mask="m.crtf"), dict(mask="m.crtf")),
     Row("mask", "a list", REFUSED, "join the masks into one", dict(niter=9, mask=["a", "b"])),
     Row("pbmask", "a level", DONE, "`--pb-mask`", dict(niter=9, usemask="pb", pbmask=.4),
-        dict(pb_mask=.4), ("pb-mask",), "make a mask of tessera's -pb.fits, and pass it as mask"),
+        dict(pb_mask=.4)),
     *(Row(name, "any", DONE, f"`--{option}`",
           {"niter": 9, "usemask": "auto-multithresh", name: value},
-          {option.replace("-", "_"): "no" if value is False else value},
-          ("auto-multithresh",), "call tessera.image with auto_mask=5, auto_threshold=2")
+          {option.replace("-", "_"): "no" if value is False else value})
       for name, option, value in (
           ("sidelobethreshold", "sidelobe-threshold", 2.0),
           ("noisethreshold", "noise-threshold", 4.25),
@@ -330,8 +311,8 @@ TCLEAN: tuple[Row, ...] = (
           ("minpercentchange", "min-percent-change", 1.0))),
     Row("verbose", "False, True", DONE, "with True the log is shown on stderr",
         dict(verbose=True), dict(log="info")),
-    Row("fastnoise", "any", IGNORED, "the noise is 1.4826 MAD of the residual in any case",
-        dict(fastnoise=False)),
+    Row("fastnoise", "True, False", DONE, "`--fast-noise`, of 'auto-multithresh'",
+        dict(niter=9, usemask="auto-multithresh", fastnoise=False), dict(fast_noise="no")),
     Row("restart", "True", DONE,
         "goes on from imagename.model.fits if it is there; replaces the other images"),
     Row("restart", "False", DONE, "takes the next free name, imagename_1 ..."),
@@ -465,8 +446,7 @@ iterations, 2 threshold, 4 no change of the peak, 5 divergence, 7 nothing to cle
 def _rows(table: tuple[Row, ...]) -> str:
     lines = ["| parameter | value | | |", "|---|---|---|---|"]
     for row in table:
-        how = row.lacking if row.status == REFUSED and row.lacking else row.how
-        lines.append(f"| `{row.name}` | {row.values} | {row.status} | {how} |")
+        lines.append(f"| `{row.name}` | {row.values} | {row.status} | {row.how} |")
     return "\n".join(lines)
 
 

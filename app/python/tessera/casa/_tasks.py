@@ -12,7 +12,7 @@ from ..commands import info, predict
 from ..imager import Images, image
 from . import _table as table
 from . import _translate as words
-from ._files import Folder, check_replaced, free_name, header_of
+from ._files import Folder, check_replaced, free_name
 from ._summary import summary_of
 
 __all__ = ["tclean", "predict_model", "ft", "uvcontsub", "exportfits", "importfits"]
@@ -143,10 +143,10 @@ def tclean(vis: Any = "", selectdata: bool = True, field: Any = "", spw: Any = "
     return _tclean(values)
 
 
-def _prepare(values: dict[str, Any]) -> tuple[list[str], dict[str, Any], bool]:
+def _prepare(values: dict[str, Any], begins: bool) -> tuple[list[str], dict[str, Any], bool]:
     """The observations, the options, and whether spectra are fitted."""
     try:
-        made = words.translate(values)
+        made = words.translate(values, begins)
     except words.Refused as error:
         _refused(error)
     obs, continuum = _observations(values["vis"])
@@ -158,24 +158,30 @@ def _prepare(values: dict[str, Any]) -> tuple[list[str], dict[str, Any], bool]:
     return obs, options, "fit_spectral_pol" in options
 
 
-def _tclean(values: dict[str, Any]) -> dict[str, Any]:
-    obs, options, fits_spectra = _prepare(values)
-    imagename = os.fspath(values["imagename"])
-    if not imagename:
+def _names(values: dict[str, Any]) -> tuple[str, Optional[str]]:
+    """The name that the images begin with, and the model that cleaning begins with."""
+    given = values["imagename"]
+    if isinstance(given, (list, tuple)) or not os.fspath(given):
+        if given:
+            _refused(words.Refused(f"imagename={given!r}: call tclean once for each"))
         raise lib.UsageError("imagename: a name is needed, which the images begin with")
+    name = os.fspath(given)
     if not values["restart"]:
-        imagename = free_name(imagename)
+        name = free_name(name)
+    return name, _start(values, name, str(values["deconvolver"]).lower() == "mtmfs")
+
+
+def _tclean(values: dict[str, Any]) -> dict[str, Any]:
+    imagename, model = _names(values)
+    obs, options, fits_spectra = _prepare(values, bool(model))
     check_replaced(imagename)
-    model = _start(values, imagename, fits_spectra)
     cleans = bool(model) or options.get("niter", 0) > 0
     leave_out = set() if values["restoration"] else {"image", "image.pbcor", "image.tt0"}
     dirty_as = [] if cleans else ["residual"] + ["image"] * bool(values["restoration"])
     with Folder(imagename) as folder:
         _, majors = _run(obs, folder, options, model)
-        placed = folder.finish(fits_spectra, leave_out, dirty_as)
-    headers = [header_of(path) for path in placed if path.endswith(
-        (".model.fits", ".model.tt0.fits"))]
-    return summary_of(values, imagename, headers, majors)
+        folder.finish(fits_spectra, leave_out, dirty_as)
+    return summary_of(values, imagename, majors)
 
 
 # ---- the other tasks ----
@@ -310,6 +316,8 @@ def uvcontsub(vis: Any = "", outputvis: Any = "", field: str = "", spw: str = ""
 def _copy(source: str, target: str, overwrite: bool) -> None:
     if os.path.isdir(source):
         raise lib.UsageError(f"{source}: is an image of CASA; write it with CASA's exportfits")
+    if os.path.isfile(source) and os.path.exists(target) and os.path.samefile(source, target):
+        return  # its images are FITS files of that name already
     try:
         if overwrite and (os.path.islink(target) or not os.path.isfile(target)) and \
                 os.path.lexists(target):

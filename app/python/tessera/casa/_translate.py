@@ -34,7 +34,7 @@ _SELECTIONS = ("field", "spw", "timerange", "uvrange", "antenna", "scan", "obser
                "intent")
 _AUTOMASK = ("sidelobethreshold", "noisethreshold", "lownoisethreshold", "negativethreshold",
              "smoothfactor", "minbeamfrac", "cutthreshold", "growiterations", "dogrowprune",
-             "minpercentchange")
+             "minpercentchange", "fastnoise")
 
 
 class Refused(ValueError):
@@ -49,10 +49,11 @@ class Translation(NamedTuple):
 class _Given:
     """All parameters of a call, and what has been made of them."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, values: dict[str, Any], begins: bool) -> None:
         self.values = {**DEFAULTS, **values}
         if not self.values["selectdata"]:
             self.values.update({name: DEFAULTS[name] for name in _SELECTIONS})
+        self.begins = begins
         self.options: dict[str, Any] = {}
         self.notes: list[str] = []
 
@@ -77,14 +78,8 @@ class _Given:
         for row in table.TCLEAN:
             if row.name == name and row.status == table.REFUSED and \
                     row.values.startswith(values):
-                raise Refused(f"{name}={self.values[name]!r}: {row.lacking or row.how}")
+                raise Refused(f"{name}={self.values[name]!r}: {row.how}")
         raise AssertionError(name)
-
-    def use(self, name: str, option: str, value: Any, values: str = "") -> None:
-        """An option that may be awaited."""
-        if option in table.AWAITED:
-            self.refuse(name, values)
-        self.options[option.replace("-", "_")] = value
 
     def one_of(self, name: str, words: tuple[str, ...]) -> str:
         """A word that CASA allows, in its own case."""
@@ -169,7 +164,7 @@ _UVRANGE = re.compile(r"(?:(>|<)\s*)?([\d.eE+]+)(?:~([\d.eE+]+))?\s*(m|km|lambda
 def _field(given: _Given) -> None:
     word = given.word("field")
     if re.search(r"[*~<>?&]", word):
-        given.use("field", "select-field", word)
+        given.options["select_field"] = word
     elif word:
         given.options["field"] = word
 
@@ -186,7 +181,7 @@ def _spw(given: _Given) -> None:
             given.options["spw"] = channels.group(1).replace("~", "-")
         given.options["channels"] = f"{channels.group(2)}:{int(channels.group(3)) + 1}"
     else:
-        given.use("spw", "select-spw", word)
+        given.options["select_spw"] = word
 
 
 def _uvrange(given: _Given) -> None:
@@ -195,7 +190,7 @@ def _uvrange(given: _Given) -> None:
         return
     match = _UVRANGE.match(word)
     if not match or (match.group(1) is None) == (match.group(3) is None):
-        given.use("uvrange", "select-uvrange", word)
+        given.options["select_uvrange"] = word
         return
     sign, first, last, unit = match.groups()
     factor = {"km": 1e3, "klambda": 1e3, "Mlambda": 1e6}.get(unit or "m", 1.0)
@@ -214,10 +209,10 @@ def _selection(given: _Given) -> None:
     _field(given)
     _spw(given)
     _uvrange(given)
-    for name, option in (("timerange", "select-time"), ("antenna", "select-antenna"),
-                         ("scan", "select-scan"), ("intent", "select-intent")):
+    for name, option in (("timerange", "select_time"), ("antenna", "select_antenna"),
+                         ("scan", "select_scan"), ("intent", "select_intent")):
         if given.word(name):
-            given.use(name, option, given.word(name))
+            given.options[option] = given.word(name)
     if given.word("observation"):
         given.refuse("observation")
     column = given.one_of("datacolumn", ("corrected", "data", "model", "residual"))
@@ -456,17 +451,11 @@ def _cycles(given: _Given) -> None:
     majors = int(given["nmajor"])
     given.options["nmiter"] = 0 if majors < 0 else max(majors, 1)
     if int(given["cycleniter"]) > 0:
-        given.use("cycleniter", "cycleniter", int(given["cycleniter"]))
+        given.options["cycleniter"] = int(given["cycleniter"])
     for name, option in (("cyclefactor", "cyclefactor"),
-                         ("minpsffraction", "min-psf-fraction"),
-                         ("maxpsffraction", "max-psf-fraction")):
-        if option not in table.AWAITED or given.is_given(name):
-            given.use(name, option, float(given[name]))
-
-
-def _region(given: _Given, mask: str) -> None:
-    """A mask that is no image."""
-    given.use("mask", "mask", mask, "a file of regions")
+                         ("minpsffraction", "min_psf_fraction"),
+                         ("maxpsffraction", "max_psf_fraction")):
+        given.options[option] = float(given[name])
 
 
 def _mask(given: _Given) -> None:
@@ -484,7 +473,7 @@ def _mask(given: _Given) -> None:
     elif path.lower().endswith((".fits", ".fits.gz", ".fit")):
         given.options["fits_mask"] = path
     else:
-        _region(given, path)
+        given.options["mask"] = path
 
 
 def _masks(given: _Given) -> None:
@@ -492,10 +481,9 @@ def _masks(given: _Given) -> None:
     if use == "user":
         _mask(given)
     if use == "pb" or float(given["pbmask"]) > 0:
-        given.use("pbmask" if given.is_given("pbmask") else "usemask", "pb-mask",
-                  float(given["pbmask"]) or .2, "a level" if given.is_given("pbmask") else "'pb'")
+        given.options["pb_mask"] = float(given["pbmask"]) or .2
     if use == "auto-multithresh":
-        given.use("usemask", "auto-multithresh", True, "'auto-multithresh'")
+        given.options["auto_multithresh"] = True
         for row in table.TCLEAN:
             if row.name in _AUTOMASK and given.is_given(row.name):
                 value = given[row.name]
@@ -507,7 +495,7 @@ def _cleaning(given: _Given) -> None:
     if given["niter"] and int(given["niter"]) < 0:
         raise Refused("niter: it is 0 or more")
     _deconvolver(given)
-    if int(given["niter"]) == 0 and not given.word("startmodel"):
+    if int(given["niter"]) == 0 and not given.begins:
         for option in ("multiscale", "multiscale_scales", "multiscale_scale_bias",
                        "join_polarizations"):
             given.options.pop(option, None)
@@ -542,15 +530,16 @@ _STEPS: tuple[Callable[[_Given], None], ...] = (_rest, _selection, _pixels, _cha
                                                 _gridder, _cleaning, _note)
 
 
-def translate(values: dict[str, Any]) -> Translation:
-    """The options of `tessera image` for these parameters of tclean.
+def translate(values: dict[str, Any], begins: bool = False) -> Translation:
+    """The options of `tessera image` for these parameters of tclean. `begins`: there is a model
+    to begin with, which is imaged and restored even without cleaning.
 
     Raises
     ------
     Refused : a name that tclean does not have, or a value that the table refuses
     """
     check_names(values, DEFAULTS, "tclean")
-    given = _Given(values)
+    given = _Given(values, begins)
     for step in _STEPS:
         step(given)
     options = {name: value for name, value in given.options.items() if value is not None}
