@@ -293,6 +293,9 @@ static void test_stokes(void **state)
         }
         opts.weights.first_density = true;
         compare_all(opts, true, even ? 5 : 8, ROUNDING);
+        opts.selection.mean_weight = true;
+        compare_all(opts, true, even ? 5 : 8, ROUNDING);
+        opts.selection.mean_weight = false;
         opts.gridding.accuracy = 1e-7;
         compare_all(opts, true, even ? 5 : 8, 1e-12);
     }
