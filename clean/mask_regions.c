@@ -10,10 +10,16 @@
 
 #include "tess_mem.h"
 
-/* Pixels [begin, end) of a row. `parent` is another run of the same region, or the run
- * itself, which has the region's number of pixels. */
+/* A part of a region. `parent` is the number of another part of the same region, or of
+ * the part itself, which has the region's number of pixels then. */
+typedef struct part {
+    int64_t parent, pixels;
+} part;
+
+/* Pixels [begin, end) of a row. */
 typedef struct run {
-    int64_t row, begin, end, parent, pixels;
+    part part; /* the first member, as parts_of() expects */
+    int64_t row, begin, end;
     bool crosses; /* of the region's first run: it touches a border */
 } run;
 
@@ -29,7 +35,9 @@ typedef struct edge_head {
 
 /* The same run among those of all ranks. */
 typedef struct edge {
-    int64_t rank, parent, pixels; /* of its part of the region, then of all of it */
+    part part; /* the first member; pixels of the rank's part of the region, then of all
+                  of it */
+    int64_t rank;
     edge_run run;
 } edge;
 
@@ -45,24 +53,47 @@ typedef struct regions {
     int64_t num_small;
 } regions;
 
-/* ---- this rank's rows ---- */
+/* ---- parts that join ---- */
 
-static int64_t root_of(run *runs, int64_t k)
+/* An array of structures that begin with a part. */
+typedef struct parts {
+    void *first;
+    size_t stride; /* bytes */
+} parts;
+
+static part *part_at(parts of, int64_t k)
 {
-    while (runs[k].parent != k)
-        k = runs[k].parent = runs[runs[k].parent].parent;
+    return (part *)(void *)((char *)of.first + (size_t)k * of.stride);
+}
+
+static int64_t root_of(parts of, int64_t k)
+{
+    while (part_at(of, k)->parent != k)
+        k = part_at(of, k)->parent = part_at(of, part_at(of, k)->parent)->parent;
     return k;
 }
 
-static void join_runs(run *runs, int64_t a, int64_t b)
+static void join(parts of, int64_t a, int64_t b)
 {
-    a = root_of(runs, a);
-    b = root_of(runs, b);
+    a = root_of(of, a);
+    b = root_of(of, b);
     if (a == b) return;
     const int64_t low = a < b ? a : b, high = a < b ? b : a;
-    runs[high].parent = low;
-    runs[low].pixels += runs[high].pixels;
+    part_at(of, high)->parent = low;
+    part_at(of, low)->pixels += part_at(of, high)->pixels;
 }
+
+static parts runs_of(const regions *all)
+{
+    return (parts){all->runs, sizeof *all->runs};
+}
+
+static parts edges_of(const regions *all)
+{
+    return (parts){all->edges, sizeof *all->edges};
+}
+
+/* ---- this rank's rows ---- */
 
 static tess_status add_run(regions *all, int64_t row, int64_t begin, int64_t end)
 {
@@ -72,7 +103,7 @@ static tess_status add_run(regions *all, int64_t row, int64_t begin, int64_t end
     if (tess_grow(&array, &all->capacity, k + 1, sizeof *all->runs))
         TESS_FAIL(TESS_ERR_ALLOC, "regions of a mask");
     all->runs = array;
-    all->runs[all->num_runs++] = (run){row, begin, end, k, end - begin, false};
+    all->runs[all->num_runs++] = (run){{k, end - begin}, row, begin, end, false};
 cleanup:
     return status;
 }
@@ -105,7 +136,7 @@ static void join_rows(regions *all)
             ++above;
         for (int64_t a = above;
              runs[a].row == runs[k].row - 1 && runs[a].begin < runs[k].end; ++a)
-            join_runs(runs, a, k);
+            join(runs_of(all), a, k);
     }
 }
 
@@ -118,8 +149,9 @@ static int64_t copy_row(regions *all, int64_t row, edge_run *to)
     for (int64_t k = 0; k < all->num_runs; ++k) {
         const run *r = &all->runs[k];
         if (r->row != row) continue;
-        const int64_t root = root_of(all->runs, k);
-        if (to) to[count] = (edge_run){r->begin, r->end, root, all->runs[root].pixels};
+        const int64_t root = root_of(runs_of(all), k);
+        if (to)
+            to[count] = (edge_run){r->begin, r->end, root, all->runs[root].part.pixels};
         ++count;
     }
     return count;
@@ -144,30 +176,13 @@ cleanup:
     return status;
 }
 
-static int64_t edge_root(edge *edges, int64_t k)
-{
-    while (edges[k].parent != k)
-        k = edges[k].parent = edges[edges[k].parent].parent;
-    return k;
-}
-
-static void join_edges(edge *edges, int64_t a, int64_t b)
-{
-    a = edge_root(edges, a);
-    b = edge_root(edges, b);
-    if (a == b) return;
-    const int64_t low = a < b ? a : b, high = a < b ? b : a;
-    edges[high].parent = low;
-    edges[low].pixels += edges[high].pixels;
-}
-
 /* Joins runs [a, a_end) of a row with those [b, b_end) of the row below. */
-static void join_neighbours(edge *edges, int64_t a, int64_t a_end, int64_t b,
+static void join_neighbours(const regions *all, int64_t a, int64_t a_end, int64_t b,
                             int64_t b_end)
 {
     while (a < a_end && b < b_end) {
-        const edge_run *x = &edges[a].run, *y = &edges[b].run;
-        if (x->begin < y->end && y->begin < x->end) join_edges(edges, a, b);
+        const edge_run *x = &all->edges[a].run, *y = &all->edges[b].run;
+        if (x->begin < y->end && y->begin < x->end) join(edges_of(all), a, b);
         if (x->end < y->end)
             ++a;
         else
@@ -198,12 +213,12 @@ static tess_status join_own(regions *all)
         edge *now = sorted[k];
         const bool same = before && before->rank == now->rank &&
                           before->run.region == now->run.region;
-        now->pixels = same ? 0 : now->run.pixels;
+        now->part.pixels = same ? 0 : now->run.pixels;
     }
     for (int64_t k = 1; k < all->num_edges; ++k)
         if (sorted[k - 1]->rank == sorted[k]->rank &&
             sorted[k - 1]->run.region == sorted[k]->run.region)
-            join_edges(all->edges, sorted[k - 1] - all->edges, sorted[k] - all->edges);
+            join(edges_of(all), sorted[k - 1] - all->edges, sorted[k] - all->edges);
 cleanup:
     tess_free((void *)sorted);
     return status;
@@ -228,7 +243,7 @@ static tess_status unpack_edges(regions *all, const char *from, const int64_t *b
         for (int64_t k = 0; k < heads[r].num_first + heads[r].num_last; ++k) {
             edge *to = &all->edges[all->num_edges];
             to->rank = r;
-            to->parent = all->num_edges++;
+            to->part.parent = all->num_edges++;
             memcpy(&to->run, runs + k * (int64_t)sizeof to->run, sizeof to->run);
         }
     }
@@ -242,7 +257,7 @@ static void join_ranks(regions *all, const edge_head *heads)
     int64_t at = 0, last = 0, num_last = 0;
     for (int r = 0; r < tess_comm_size(all->comm); ++r) {
         if (heads[r].num_rows == 0) continue;
-        join_neighbours(all->edges, last, last + num_last, at, at + heads[r].num_first);
+        join_neighbours(all, last, last + num_last, at, at + heads[r].num_first);
         last = at + heads[r].num_first;
         num_last = heads[r].num_last;
         at = last + num_last;
@@ -253,9 +268,9 @@ static void join_ranks(regions *all, const edge_head *heads)
 static void count_crossed(regions *all, double least)
 {
     for (int64_t k = 0; k < all->num_edges; ++k)
-        if (all->edges[k].parent == k) {
+        if (all->edges[k].part.parent == k) {
             ++all->num_crossed;
-            all->num_small += (double)all->edges[k].pixels < least;
+            all->num_small += (double)all->edges[k].part.pixels < least;
         }
 }
 
@@ -293,7 +308,7 @@ static void take_crossed(regions *all, int64_t num_own)
 {
     for (int64_t k = all->own_edge; k < all->own_edge + num_own; ++k) {
         run *root = &all->runs[all->edges[k].run.region];
-        root->pixels = all->edges[edge_root(all->edges, k)].pixels;
+        root->part.pixels = all->edges[root_of(edges_of(all), k)].part.pixels;
         root->crosses = true;
     }
 }
@@ -304,8 +319,8 @@ static void clear_small(regions *all, double least, int64_t counts[2])
 {
     const mask_rows *mask = all->mask;
     for (int64_t k = 0; k < all->num_runs; ++k) {
-        const run *r = &all->runs[k], *root = &all->runs[root_of(all->runs, k)];
-        const bool is_small = (double)root->pixels < least;
+        const run *r = &all->runs[k], *root = &all->runs[root_of(runs_of(all), k)];
+        const bool is_small = (double)root->part.pixels < least;
         if (is_small)
             memset(mask->pixel + r->row * mask->nx + r->begin, 0,
                    (size_t)(r->end - r->begin));
