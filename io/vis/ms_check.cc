@@ -3,7 +3,7 @@
  * not the ranks of a run (vis_ms_check.c starts it and listens).
  *
  *   tessera-ms-check COLUMN SET...     COLUMN: visibilities; "": the usual one; "-":
- * none
+ * none. A "+" before it: what expressions select rows by, too
  *
  * It writes "SET-NUMBER WHAT" before each step, and "done" at the end. What casacore
  * itself throws is no matter here: the ranks meet the same and say it better. */
@@ -173,13 +173,16 @@ class Set
     {
     }
 
-    void check(const std::string &data_column)
+    void check(const std::string &columns)
     {
+        const bool selects = columns[0] == '+';
+        const std::string data_column = columns.substr(selects ? 1 : 0);
         attempt(prefix_ + "the main table", [&] {
             main_ = Table(path_, TableLock(TableLock::NoLocking), Table::Old);
         });
         if (main_.isNull()) return;
         check_main(data_column);
+        if (selects) check_selected();
         sub("OBSERVATION");
         scalars<String>("TELESCOPE_NAME"), scalars<String>("OBSERVER");
         scalars<String>("PROJECT");
@@ -220,6 +223,15 @@ class Set
             return;
         }
         arrays<casacore::Complex>("DATA"), arrays<casacore::Complex>("CORRECTED_DATA");
+    }
+
+    /* What casacore's MSSelection reads beside the rest. */
+    void check_selected()
+    {
+        scalars<int>("SCAN_NUMBER"), scalars<int>("STATE_ID");
+        scalars<int>("ARRAY_ID"), scalars<int>("OBSERVATION_ID");
+        sub("STATE");
+        scalars<String>("OBS_MODE");
     }
 
     void sub(const char *name)

@@ -241,14 +241,15 @@ tess_status vis_ms_check(const char *const *paths, int num_paths,
     child process;
     report heard = {.line = ""};
     char column[2 * COLUMN_NAME];
+    const char *selects = tess_vis_expresses(&select->by) ? "+" : "";
     for (int k = 0; k < num_paths; ++k) {
         const tess_status status = vis_ms_await(paths[k]);
         if (status != TESS_OK) return status;
     }
     if (select->model_only || select->uvw_only)
-        snprintf(column, sizeof column, "-");
+        snprintf(column, sizeof column, "%s-", selects);
     else /* the first may be empty: that is one by default */
-        snprintf(column, sizeof column, "%s%s%s",
+        snprintf(column, sizeof column, "%s%s%s%s", selects,
                  select->data_column ? select->data_column : "",
                  select->subtract_column ? "," : "",
                  select->subtract_column ? select->subtract_column : "");

@@ -87,6 +87,11 @@ def check_structure(sets):
                 os.truncate(path, length)
             bad(f"MS with {name} {what}", 3, "image", broken, *IMAGE, says=broken)
     suite.equal("the first set still works", tessera("info", sets.good).status, 0)
+    checker = os.path.join(os.path.dirname(BIN), "tessera-ms-check")
+    read = [{"SCAN_NUMBER", "STATE_ID", "STATE"} & set(run([checker, column, sets.good], 60)
+                                                       .out.replace("/", " ").split())
+            for column in ("", "+")]
+    suite.equal("what expressions select by is read first, too", [len(r) for r in read], [0, 3])
 
 
 def check_contents(sets):
