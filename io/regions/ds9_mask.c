@@ -91,11 +91,15 @@ static tess_status read_length(const mask_reader *reader, char *text,
     tess_status status = TESS_OK;
     const size_t length = strlen(text);
     const char last = length > 0 ? text[length - 1] : (char)0;
+    const bool in_pixels = last == 'p' || (reader->system == MASK_PIXELS &&
+                                           last != 'd' && !strchr("\"'", last));
     double value;
+    if (k > 0 && in_pixels != region->half_in_pixels)
+        TESS_TRY(mask_refuse(reader, "has the length", text,
+                             ", which mixes pixels and angles"));
     if (last && strchr("dp", last) && length > 1) text[length - 1] = '\0';
-    region->half_in_pixels = last == 'p' || (reader->system == MASK_PIXELS &&
-                                             last != 'd' && !strchr("\"'", last));
-    status = region->half_in_pixels
+    region->half_in_pixels = in_pixels;
+    status = in_pixels
                  ? tess_parse_number(text, 0, 1e9, &value)
                  : (mask_angle(text, &value) && value >= 0 ? TESS_OK : TESS_ERR_INPUT);
     if (status != TESS_OK) {

@@ -114,6 +114,8 @@ static void test_mistakes(void **state)
         {"polygon(1,2,3)", "without a second"},
         {"box(1,2,3,4,x)", "the angle 'x'"},
         {"circle(1e300,2,3)", "the coordinate"},
+        {"fk5;ellipse(1,2,8\",4p,0)", "mixes pixels"},
+        {"box(1,2,8,4\",0)", "mixes pixels"},
         {"#CRTFv0\n", "has no region"},
         {"#CRTFv0\ncircle[[1deg, 2deg], 3]", "the length '3'"},
         {"#CRTFv0\ncircle[[1deg, 2deg], 3deg", "not closed"},

@@ -553,10 +553,13 @@ static void keep_reached(const majors *all, double reached, tess_clean_report *r
         report->final_threshold = fmin(reached, report->final_threshold);
 }
 
-/* Ends cleaning of a group whose automatic mask is empty. */
-static void leave_unmasked(const majors *all, cleaned *group)
+/* Ends cleaning of a group whose automatic mask is empty: without iterations, of which
+ * the watcher is told, too. Collective. */
+static tess_status leave_unmasked(const majors *all, cleaned *group)
 {
     char of[64];
+    group->report.iterations = 0;
+    group->report.peak_start = group->report.peak_end;
     ++group->num_majors;
     group->is_done = true;
     group->goes_on = false;
@@ -565,6 +568,7 @@ static void leave_unmasked(const majors *all, cleaned *group)
     if (tess_comm_rank(all->run->comm) == 0)
         tess_log_info("major %lld%s: the mask is empty", (long long)group->num_majors,
                       of_group(all, group, of, sizeof of));
+    return majors_tell_watcher(all, group);
 }
 
 /* Runs a minor loop of a group. Collective. */
@@ -578,10 +582,7 @@ static tess_status clean_one(majors *all, cleaned *group)
     char of[64];
     bool is_empty;
     TESS_TRY(majors_mask_update(all, group, &is_empty));
-    if (is_empty) {
-        leave_unmasked(all, group);
-        return TESS_OK;
-    }
+    if (is_empty) return leave_unmasked(all, group);
     gather_rows(all, group);
     tess_progress_start(&all->progress, "cleaning", " iterations", 0);
     status = tess_clean_minor(group->clean, all->residual, all->model, &group->report);

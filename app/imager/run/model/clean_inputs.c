@@ -299,7 +299,7 @@ tess_status clean_inputs_mask(const image_run *run, int64_t output, int pol,
     if (!clean_inputs_have_mask(run)) return TESS_OK;
     TESS_TRY(tess_comm_bcast(run->comm, &has_regions, sizeof has_regions, 0));
     if (has_regions) TESS_TRY(tess_mask_regions_read(run->comm, path, &regions));
-    /* libraries read files for one thread at a time */
+        /* libraries read files for one thread at a time */
 #pragma omp critical(clean_inputs)
     status = make_mask(run, &regions, output, pol, mask);
     TESS_TRY(tess_comm_agree(run->comm, status));
@@ -387,13 +387,14 @@ tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval
 /* ---- before data are read ---- */
 
 /* Local. */
-static tess_status check_regions(const char *path)
+static tess_status check_regions(const image_run *run, const char *path)
 {
     tess_status status = TESS_OK;
     tess_comm *alone = NULL;
     tess_mask_regions regions = {0};
     TESS_TRY(tess_comm_self(&alone));
     TESS_TRY(tess_mask_regions_read(alone, path, &regions));
+    TESS_TRY(mask_shapes_check(run, &regions, path));
 cleanup:
     tess_mask_regions_free(&regions);
     tess_comm_free(alone);
@@ -406,7 +407,7 @@ static tess_status check_all(image_run *run)
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
     if (kind_of(choice) == REGIONS_MASK)
-        TESS_TRY(check_regions(choice->mask));
+        TESS_TRY(check_regions(run, choice->mask));
     else if (has_mask(run))
         TESS_TRY(open_mask(run, true, &mask));
     if (!choice->continues && !choice->only_model) goto cleanup;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tess_geom.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 /* A region in pixels of the image. */
@@ -116,6 +117,27 @@ static bool to_pixels(const image_run *run, const tess_mask_regions *regions, dr
     d->low = d->centre[1] - hypot(d->half[0], d->half[1]);
     d->high = d->centre[1] + hypot(d->half[0], d->half[1]);
     return true;
+}
+
+tess_status mask_shapes_check(const image_run *run, const tess_mask_regions *regions,
+                              const char *path)
+{
+    tess_status status = TESS_OK;
+    int64_t beyond = 0;
+    double(*vertex)[2] = tess_alloc_zero(regions->num_vertices, sizeof *vertex);
+    if (!vertex) TESS_FAIL(TESS_ERR_ALLOC, "regions of a mask");
+    for (int64_t k = 0; k < regions->num; ++k) {
+        drawn d = {.region = &regions->region[k],
+                   .vertex = vertex + regions->region[k].first_vertex};
+        beyond += !to_pixels(run, regions, &d);
+    }
+    if (beyond > 0)
+        tess_log_warn("%s: %lld of %lld regions are left out, which reach beyond the "
+                      "horizon of the image",
+                      path, (long long)beyond, (long long)regions->num);
+cleanup:
+    tess_free(vertex);
+    return status;
 }
 
 tess_status mask_shapes_draw(const image_run *run, const tess_mask_regions *regions,

@@ -13,4 +13,9 @@
 tess_status mask_shapes_draw(const image_run *run, const tess_mask_regions *regions,
                              int64_t channel, const tess_rows *mask);
 
+/** Warn of regions that reach beyond the horizon of the image: they are not drawn.
+ * `path` is their file. TESS_ERR_ALLOC. Local. */
+tess_status mask_shapes_check(const image_run *run, const tess_mask_regions *regions,
+                              const char *path);
+
 #endif
