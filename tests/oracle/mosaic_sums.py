@@ -5,7 +5,7 @@
     dishes = Dishes([Airy(10.7, .75), Airy(6.25, .75)], obs.diameter < 9.5)
     vis = received(obs, [(ra, dec, flux)], dishes)            # [row][channel], sources in degrees and Jy
     joint = Mosaic(obs, dishes, weight, ra, dec)              # at these directions
-    joint.beam, joint.flat_noise(vis), joint.flat_sky(vis), joint.mean_square_beam
+    joint.beam, joint.flat_sky(vis), joint.mean_square_beam
 
 A group is the rows of a field and of a pair of kinds of dishes. With the weight W_g, the dirty image D_g and the power
 beam B_g of each, P = sum W_g B_g^2, the image of even noise is sum W_g B_g D_g / sqrt(P max P), that of fluxes
@@ -207,15 +207,16 @@ def briggs(obs, robust, size, scale_asec, centre):
 # ---- images ----
 
 class Mosaic:
-    """Sums over groups at directions (degrees, of any shape). A group counts where its beam is at least `limit`."""
+    """Sums over groups at directions (degrees, of any shape). The beam of a group is the mean over its channels, by
+    weight, and over the times of its field; it counts where that is at least `limit`."""
 
     def __init__(self, obs, dishes, weight, ra, dec, limit=0.02):
         self.obs, self.weight, self.ra, self.dec = obs, weight, ra, dec
         self.groups = []
-        channel = weight.sum(0)
         for field, pair, rows in groups(obs, dishes):
             l, m, _ = cosines(ra, dec, obs.pointing[field])
             turned = [angle(obs, field, t) for t in np.unique(obs.time[obs.field == field])] if dishes.turn() else [0.0]
+            channel = weight[rows].sum(0)
             beam = sum(w * np.mean([dishes.power(pair, l, m, f, q) for q in turned], 0)
                        for w, f in zip(channel, obs.freq)) / channel.sum()
             self.groups.append((field, rows, weight[rows].sum(), np.where(beam >= limit, beam, 0)))
@@ -235,13 +236,10 @@ class Mosaic:
         return image.reshape(self.ra.shape) / weight.sum()
 
     def flat_sky(self, vis):
-        """The image of fluxes; NaN where no group counts."""
+        """The image of fluxes; NaN where no group counts. Times the beam of the mosaic, its noise is even."""
         total = sum(w * beam * self.dirty(vis, field, rows) for field, rows, w, beam in self.groups)
         with np.errstate(all="ignore"):
             return total / np.where(self.square > 0, self.square, np.nan)
-
-    def flat_noise(self, vis):
-        return self.flat_sky(vis) * self.beam
 
     def predicted(self, model):
         """Visibilities [row][channel] of an image of fluxes: each group sees it through its beam."""

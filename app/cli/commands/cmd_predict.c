@@ -18,6 +18,7 @@
 #include "tess_mem.h"
 #include "tess_out_file.h"
 #include "tess_parse.h"
+#include "tess_primary_beam.h"
 #include "tess_profile_report.h"
 #include "tess_source_list.h"
 #include "tess_subcommands.h"
@@ -53,6 +54,9 @@ enum {
     OPT_FIT_POL,
     OPT_COLUMN,
     OPT_PER_FACET,
+    OPT_MOSAIC,
+    OPT_PRIMARY_BEAM,
+    OPT_POINTING_LIMIT,
     OPT_OVERWRITE,
     OPT_PROFILE,
     OPT_TRACE,
@@ -68,6 +72,17 @@ static const struct argp_option options[] = {
      "Predict a polynomial of N terms through the channels of the model (default: for "
      "each channel of the data the nearest)",
      0},
+    {"mosaic", OPT_MOSAIC, NULL, 0,
+     "Predict what each pointing sees of a model in true flux, as NAME-model-pb.fits, "
+     "through its primary beam (that of the telescope unless --primary-beam names "
+     "another), into the rows of its own field",
+     0},
+    {"primary-beam", OPT_PRIMARY_BEAM, "MODEL", 0,
+     "Multiply a model in true flux by the primary beam: a MODEL of tessera image "
+     "--primary-beam",
+     0},
+    {"pointing-limit", OPT_POINTING_LIMIT, "LEVEL", 0,
+     "Where the primary beam is below this, nothing is seen (default 0.02)", 0},
     {"output", 'o', "OUT.uvfits", 0, "Write the visibilities to this file", 0},
     {"column", OPT_COLUMN, "NAME", 0,
      "Write them to this column of the MeasurementSet, like MODEL_DATA", 0},
@@ -100,6 +115,16 @@ typedef struct predict_args {
     const char *obs, *config_obs, *profile, *trace;
 } predict_args;
 
+static tess_status take_pointings(int key, const char *arg, tess_predict_opts *opts)
+{
+    if (key == OPT_MOSAIC) opts->selection.joins_pointings = true;
+    if (key == OPT_POINTING_LIMIT)
+        return tess_parse_number(arg, 1e-6, 0.9, &opts->beam.limit);
+    if (key != OPT_PRIMARY_BEAM) return TESS_OK;
+    opts->beam.model = arg;
+    return tess_primary_beam_check_model(arg);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     predict_args *args = state->input;
@@ -126,6 +151,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_FIT_POL:
         status = tess_parse_integer(arg, 1, 16, &terms);
         opts->model_terms = (int)terms;
+        break;
+    case OPT_MOSAIC:
+    case OPT_PRIMARY_BEAM:
+    case OPT_POINTING_LIMIT:
+        status = take_pointings(key, arg, opts);
         break;
     case 'o':
         opts->output = arg;
@@ -176,9 +206,12 @@ static tess_status check(predict_args *args)
     if (!opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
-    if (opts->selection.field && (strchr(opts->selection.field, ',') ||
-                                  strcasecmp(opts->selection.field, "all") == 0))
-        TESS_FAIL(TESS_ERR_USAGE, "--field %s: one field at a time is predicted",
+    if (opts->selection.joins_pointings && !opts->beam.model) opts->beam.model = "auto";
+    if (!opts->selection.joins_pointings && opts->selection.field &&
+        (strchr(opts->selection.field, ',') ||
+         strcasecmp(opts->selection.field, "all") == 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--field %s: one field at a time is predicted without --mosaic",
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
@@ -223,6 +256,8 @@ static tess_status check_outputs(const predict_args *args)
         TESS_TRY(tess_out_check_other(made[k], opts->model));
         TESS_TRY(tess_out_check_other(made[k], gridding->gcf));
         if (made[k]) TESS_TRY(tess_image_check_facet_files(&gridding->facets, made[k]));
+        TESS_TRY(
+            tess_out_check_other(made[k], tess_primary_beam_file(opts->beam.model)));
         for (size_t j = 0; j < k; ++j)
             TESS_TRY(tess_out_check_distinct(made[k], made[j]));
     }
@@ -276,8 +311,12 @@ static tess_status predict(tess_comm *comm, const tess_predict_opts *opts,
     bool is_list = false;
     tess_progress_run(true);
     if (opts->model) TESS_TRY(tess_source_list_is(comm, opts->model, &is_list));
-    TESS_TRY(is_list ? predict_list(comm, opts, profile)
-                     : tess_imager_predict(comm, opts, profile));
+    if (is_list)
+        TESS_TRY(predict_list(comm, opts, profile));
+    else if (opts->selection.joins_pointings)
+        TESS_TRY(tess_imager_predict_mosaic(comm, opts, profile));
+    else
+        TESS_TRY(tess_imager_predict(comm, opts, profile));
 cleanup:
     tess_progress_run(false);
     return status;
@@ -323,7 +362,8 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
 {
     tess_status status = TESS_OK;
     tess_profile profile;
-    predict_args args = {.opts = {.pixels = memory->pixels,
+    predict_args args = {.opts = {.beam.limit = 0.02,
+                                  .pixels = memory->pixels,
                                   .take = memory->take,
                                   .take_context = memory->take_context}};
     tess_cli cli = {0};

@@ -29,6 +29,12 @@ typedef struct tess_block_predictor {
                         tess_vis_block *block);
 } tess_block_predictor;
 
+/** The primary beam through which antennas see a model in true flux. */
+typedef struct tess_predict_beam {
+    const char *model; /**< --primary-beam; NULL: none */
+    double limit;      /**< --pointing-limit: where the beam is below this, it is 0 */
+} tess_predict_beam;
+
 typedef struct tess_predict_opts {
     const char *obs;
     const char *model; /**< --model FITS (Stokes I, or a STOKES axis of I,Q,U,V), or
@@ -45,6 +51,7 @@ typedef struct tess_predict_opts {
     tess_predict_taker *take; /**< gets all where there is neither of them */
     void *take_context;
     tess_selection selection;
+    tess_predict_beam beam;
     tess_gridding gridding;
     tess_layout layout;
     bool overwrite;
@@ -58,5 +65,12 @@ tess_status tess_image_check_facet_files(const tess_facet_choice *facets,
 /** Predict visibilities, block after block of rows. Collective. */
 tess_status tess_imager_predict(tess_comm *comm, const tess_predict_opts *opts,
                                 tess_profile *profile);
+
+/** The same for each pointing of the observation, which sees the model through its
+ * beam. The model's middle is that of the prediction. A column is written field after
+ * field: a run that is stopped leaves it with fields that are 0. TESS_ERR_USAGE for an
+ * output file. Collective. */
+tess_status tess_imager_predict_mosaic(tess_comm *comm, const tess_predict_opts *opts,
+                                       tess_profile *profile);
 
 #endif

@@ -109,6 +109,7 @@ class ImageOptions(TypedDict, total=False):
     minor_cycle: Optional[Path]
     minuvw_m: Option
     model_column: Optional[Path]
+    mosaic: Optional[bool]
     multiscale: Optional[bool]
     multiscale_gain: Optional[Union[float, str]]
     multiscale_max_scales: Optional[Union[int, str]]
@@ -135,6 +136,7 @@ class ImageOptions(TypedDict, total=False):
     pb_limit: Option
     pb_mask: Option
     pbcor: Optional[bool]
+    pointing_limit: Option
     predict_models: Optional[bool]
     preview: Optional[bool]
     primary_beam: Option
@@ -278,6 +280,7 @@ class PlanOptions(TypedDict, total=False):
     minor_cycle: Optional[Path]
     minuvw_m: Option
     model_column: Optional[Path]
+    mosaic: Optional[bool]
     multiscale: Optional[bool]
     multiscale_gain: Optional[Union[float, str]]
     multiscale_max_scales: Optional[Union[int, str]]
@@ -304,6 +307,7 @@ class PlanOptions(TypedDict, total=False):
     pb_limit: Option
     pb_mask: Option
     pbcor: Optional[bool]
+    pointing_limit: Option
     predict_models: Optional[bool]
     preview: Optional[bool]
     primary_beam: Option
@@ -390,12 +394,15 @@ class PredictOptions(TypedDict, total=False):
     maxuvw_m: Option
     memory: Option
     minuvw_m: Option
+    mosaic: Optional[bool]
     no_calibration: Optional[bool]
     no_kernel_cache: Optional[bool]
     no_sync: Optional[bool]
     odd_timesteps: Optional[bool]
     oversampling: Option
     overwrite: Optional[bool]
+    pointing_limit: Option
+    primary_beam: Option
     profile: Optional[Path]
     scalar_visibilities: Optional[bool]
     scan: Option

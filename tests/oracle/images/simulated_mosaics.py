@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Joint mosaics: sets of several pointings that tessera simulates, with the beams of their dishes, against direct sums
-(mosaic_sums.py): round beams, unlike dishes, and a beam that turns on the sky."""
+(mosaic_sums.py): round beams, unlike dishes, and a beam that turns on the sky; the images that it makes of them, and
+what their pointings are predicted to see of a model."""
 import os
 import sys
 
@@ -8,10 +9,12 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import mosaic_sums  # noqa: E402
-from e2e import Suite, casacore_python, have_ms, l2_error, mpiexec, offset_radec, simulate, skip, tessera  # noqa: E402
+import uvfits  # noqa: E402
+from e2e import (ASEC, Suite, casacore_python, have_ms, l2_error, mpiexec, offset_radec, read_image,  # noqa: E402
+                 simulate, skip, tessera)
 from primary_beams import pattern, write_cube  # noqa: E402
 
-RA, DEC = 60.0, -30.0  # degrees
+RA, DEC, N = 60.0, -30.0, 64  # degrees, pixels
 
 
 class Pattern:
@@ -78,10 +81,10 @@ def unlike(suite):
 
 
 def turning(suite):
-    sources = write_sources(suite, "turning", 900)
+    sources = write_sources(suite, "turning", 700)
     cube = write_cube(suite.path("beam.fits"), [1.1e9, 1.2e9, 1.3e9], False, False)
     words = (dict(layout="meerkat", duration="3h", integration="900s", freq="1.2GHz", channels=1),
-             ("--antennas", "6", "--max-radius", "500m", "--pointings", "hex:2,0.3deg", "--primary-beam", cube))
+             ("--antennas", "6", "--max-radius", "250m", "--pointings", "hex:2,0.3deg", "--primary-beam", cube))
     path, obs = simulated(suite, "turning", sources, words)
     return path, obs, mosaic_sums.Dishes([Pattern()], [0] * 6), sources[0]
 
@@ -131,6 +134,72 @@ def check_refused(suite, sky):
     suite.true("nothing is left", not os.path.exists(suite.path("no.ms")))
 
 
+# ---- images and predictions ----
+
+def pixels(scale):
+    """Directions of the pixels, in degrees."""
+    x = np.arange(N) - N // 2
+    return offset_radec(RA, DEC, -x[None, :] * scale * ASEC, x[:, None] * scale * ASEC)
+
+
+def difference(image, wanted, inside):
+    return np.abs(image - wanted)[inside].max() / np.abs(wanted[inside]).max()
+
+
+def check_image(suite, name, made, scale, beam, weight):
+    """Images of even noise and of fluxes, the beam of the mosaic and the mean square of its beams. Beams are tabulated
+    to some 1e-6; `beam` has the limits of those of files, which are interpolated."""
+    path, obs, dishes, _ = made
+    words, limit = beam
+    weights = obs.weight if weight == "natural" else mosaic_sums.briggs(obs, 0, N, scale, np.deg2rad([RA, DEC]))
+    good, prefix = suite.image(f"{name}-{weight[:3]}", path, "--mosaic", "--size", N, "--scale", f"{scale}asec",
+                               "--center", f"{RA}deg,{DEC}deg", "--weight", weight, "--pb-limit", "0.1", "--accuracy",
+                               "1e-6", "--threads", "1", *words)
+    if not good:
+        return
+    joint = mosaic_sums.Mosaic(obs, dishes, weights, *pixels(scale))
+    flux = joint.flat_sky(obs.vis)
+    read = {kind: read_image(f"{prefix}-{kind}.fits")[0] for kind in ("dirty", "dirty-pb", "pb", "weight")}
+    inside, clear = np.isfinite(read["pb"]), np.abs(joint.beam - 0.1) > limit
+    label = f"{name}, {weight}"
+    suite.true(f"{label}: cut at the limit", (inside == (joint.beam >= 0.1))[clear].all() and 0 < inside.sum() < N * N)
+    inside &= joint.beam > 0.1
+    for kind, wanted in (("pb", joint.beam), ("dirty", flux * joint.beam), ("dirty-pb", flux)):
+        suite.below(f"{label}: -{kind} against direct sums", difference(read[kind], wanted, inside), limit)
+    # a pixel near --pointing-limit may be on either side of it
+    suite.below(f"{label}: -weight against direct sums",
+                difference(read["weight"], joint.mean_square_beam, np.ones((N, N), bool)), max(limit, 5e-4))
+
+
+def check_predicted(suite, name, made, scale, beam):
+    """Each pointing sees the pixels of a model times its beam."""
+    path, obs, dishes, _ = made
+    words, limit = beam
+    model = np.zeros((N, N))
+    for y, x, flux in ((30, 33, 2.0), (12, 40, 1.0), (41, 14, 0.7), (3, 3, 1.5)):
+        model[y, x] = flux
+    file = suite.path(f"{name}-model.fits")
+    uvfits.write_model(file, model, scale * ASEC, RA, DEC)
+    result = tessera("predict", path, "--model", file, "--mosaic", "--column", "SEEN", "--accuracy", "1e-6", *words)
+    if not suite.ran(f"predict --mosaic of {name}", result):
+        return
+    seen = mosaic_sums.read_pointings(suite, path, "SEEN")
+    # channels count alike
+    joint = mosaic_sums.Mosaic(obs, dishes, np.ones_like(obs.weight), *pixels(scale))
+    suite.below(f"{name}: predicted visibilities, L2 error", l2_error(seen.vis, joint.predicted(model)), limit)
+
+
+def check_predictions_refused(suite, path, model):
+    for what, status, text, args in (
+            ("an output", 2, "--column", ("--mosaic", "--primary-beam", "airy:25", "-o", "no.uvfits")),
+            ("several fields", 2, "fields", ("--primary-beam", "airy:25", "--column", "NO")),
+            ("no beam", 2, "'parkes'", ("--mosaic", "--primary-beam", "parkes", "--column", "NO"))):
+        result = tessera("predict", path, "--model", model, *args, cwd=suite.work)
+        suite.ran(f"predict: {what}", result, status)
+        suite.true(f"predict: {what}: one line with '{text}'",
+                   len(result.errors()) == 1 and text in result.errors()[0])
+
+
 def check_ranks(suite, obs, words):
     path = suite.path("ranks.ms")
     result = tessera(*words, "-o", path, ranks=2)
@@ -149,6 +218,14 @@ def main():
     for name, limit in (("hexagon", 1e-7), ("unlike", 1e-7), ("turning", 2e-3)):
         _, obs, dishes, sources = made[name]
         check_simulated(suite, name, obs, dishes, sources, limit)
+    round_beam = ("--primary-beam", "airy:25,2"), 1e-5
+    cube = ("--primary-beam", suite.path("beam.fits")), 1e-2
+    for weight in ("natural", "briggs:0"):
+        check_image(suite, "hexagon", made["hexagon"], 50, round_beam, weight)
+    check_image(suite, "turning", made["turning"], 40, cube, "natural")
+    check_predicted(suite, "hexagon", made["hexagon"], 50, round_beam)
+    check_predicted(suite, "turning", made["turning"], 40, cube)
+    check_predictions_refused(suite, made["hexagon"][0], suite.path("hexagon-model.fits"))
     check_fields(suite, made["hexagon"][1], made["unlike"][1])
     check_refused(suite, suite.path("hexagon.csv"))
     if mpiexec():

@@ -8,6 +8,7 @@
 #include "image_facets.h"
 #include "imager_resources.h"
 #include "predict_models.h"
+#include "predicted_pointing.h"
 #include "predicted_rows.h"
 #include "predictor.h"
 #include "tess_backend_choice.h"
@@ -54,7 +55,8 @@ typedef struct predict_run {
     int64_t num_blocks, blocks_per_batch;
     output_table outputs; /* with several models: of this observation's channels */
     image_facets *facets; /* parts of the model, or NULL */
-    int64_t row_first, num_rows; /* of models on this rank */
+    predicted_pointing *pointing; /* its part of the model, or NULL */
+    int64_t row_first, num_rows;  /* of models on this rank */
     bool makes_rows; /* rows are described here, not copied: of a new file, or for the
                         caller's taker */
     bool by_rows; /* rows are predicted where they are, on the device: device_predict.h
@@ -274,6 +276,9 @@ static tess_status predict_output(predict_run *run, int64_t output,
     if (status == TESS_OK)
         status = output_table_choose_rows(&run->outputs, output, &batch->rows.samples,
                                           batch->row_time, &chosen);
+    if (status == TESS_OK && run->pointing)
+        status = predicted_pointing_choose(run->pointing, run->outputs.chan_output,
+                                           output % run->outputs.num_channels);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(models->load(models->context, output, rows));
     predictor->rows = rows;
@@ -457,6 +462,22 @@ cleanup:
     return status;
 }
 
+/* The pixels of the model that antennas see, times the primary beam. Collective. */
+static tess_status take_pointing(predict_run *run, imager_model *model)
+{
+    tess_status status = TESS_OK;
+    if (!run->opts->beam.model) return TESS_OK;
+    if (run->facets)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--primary-beam cannot be combined with --facets; their beams are "
+                  "--facet-beam");
+    TESS_TRY(predicted_pointing_create(run->comm, run->opts, run->source, &model->geom,
+                                       &run->pointing));
+    model->parts = predicted_pointing_parts(run->pointing);
+cleanup:
+    return status;
+}
+
 /* Prepares reading. Local. */
 static tess_status set_up_source(predict_run *run)
 {
@@ -475,8 +496,8 @@ static tess_status open_source(predict_run *run)
     tess_selection selection = opts->selection;
     selection.positions_only = true;
     /* the other columns stay as they are; times tell which model it is */
-    selection.uvw_only =
-        opts->column && !opts->models && !opts->gridding.facets.regions;
+    selection.uvw_only = opts->column && !opts->models && !opts->beam.model &&
+                         !opts->gridding.facets.regions;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);
@@ -525,6 +546,7 @@ static tess_status set_up_images(predict_run *run)
     status = tess_comm_agree(run->comm, status);
     if (status == TESS_OK) status = take_facets(run, &model);
     if (status == TESS_OK) status = tess_comm_agree(run->comm, set_up_source(run));
+    if (status == TESS_OK) status = take_pointing(run, &model);
     if (status != TESS_OK) imager_model_close(&model);
     TESS_TRY(status);
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
@@ -532,7 +554,7 @@ static tess_status set_up_images(predict_run *run)
     if (run->facets) run->predictor.job.view = image_facets_view(run->facets);
     run->predictor.job.view.is_apart = run->columns.num > 0;
     TESS_TRY(divide_blocks(run));
-    int64_t by_rows = opts->output && !model.cube && !run->facets &&
+    int64_t by_rows = opts->output && !model.cube && !model.parts.num &&
                       device_predict_possible(&run->predictor, run->source);
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &by_rows, 1, TESS_MIN));
     run->by_rows = by_rows != 0;
@@ -545,9 +567,10 @@ static tess_status set_up_blocks(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_block_predictor *blocks = run->opts->blocks;
-    if (run->opts->gridding.facets.regions)
+    if (run->opts->gridding.facets.regions || run->opts->beam.model)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--facets are parts of a model image; tessera draw makes one of %s",
+                  "--facets and --primary-beam are of model images; tessera draw makes "
+                  "one of %s",
                   blocks->kind);
     TESS_TRY(open_source(run));
     TESS_TRY(tess_comm_agree(run->comm, set_up_source(run)));
@@ -597,6 +620,7 @@ cleanup:
     if (opts->models) tess_free(run.outputs.chan_output); /* the rest is borrowed */
     imager_predictor_free(&run.predictor);
     image_facets_free(run.facets);
+    predicted_pointing_free(run.pointing);
     tess_source_close(run.source);
     return status;
 }

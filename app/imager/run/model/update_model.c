@@ -48,8 +48,8 @@ cleanup:
     return status;
 }
 
-/* The rows of NAME-model-pb.fits: with solutions of facets, a model is predicted from
- * true flux. Local. */
+/* The rows of NAME-model-pb.fits: with solutions of facets, and of mosaics, a model is
+ * predicted from true flux. Local. */
 static tess_status read_true(const image_run *run, int64_t output, int pol,
                              const tess_rows *rows)
 {
@@ -84,7 +84,8 @@ static tess_status load(void *context, int64_t output, tess_rows *rows)
     tess_status status = TESS_OK;
     image_run *run = context;
     const int64_t channels = run->outputs.num_channels;
-    if (image_has_solutions(run->opts)) return load_true(run, output, rows);
+    if (image_has_solutions(run->opts) || run->opts->selection.joins_pointings)
+        return load_true(run, output, rows);
     for (int p = 0; p < run->num_pol; ++p)
         TESS_TRY(clean_inputs_model(run, run->teams.all, output / channels,
                                     output % channels, p, &rows[p]));
@@ -126,6 +127,19 @@ cleanup:
     return status;
 }
 
+/* Has each field of a mosaic see the model through the beam of its pointing. */
+static void take_pointings(const image_run *run, tess_predict_opts *predict)
+{
+    const tess_beam_correction *beam = &run->opts->beside.primary_beam;
+    if (!run->opts->selection.joins_pointings) return;
+    predict->beam =
+        (tess_predict_beam){.model = beam->model, .limit = beam->pointing_limit};
+    predict->selection.joins_pointings = false; /* a field at a time is predicted */
+    predict->selection.has_center = true;
+    predict->selection.center_ra_rad = run->info->ra_rad;
+    predict->selection.center_dec_rad = run->info->dec_rad;
+}
+
 /* How many ranks share a plane of the predictor: where the model's rows lie is known
  * before the predictor has a plan. With --reproducible, all ranks do (imager_job.c). */
 static int model_sharers(const image_run *run)
@@ -153,6 +167,7 @@ tess_status update_model(image_run *run)
                                  .overwrite = true,
                                  .command_line = opts->beside.command_line};
     predict.layout.forced.fft_ranks = model_sharers(run);
+    take_pointings(run, &predict);
     const int num = tess_source_num_readers(run->source);
     for (int k = 0; k < num; ++k) {
         TESS_TRY(update_rows(run, k, &predict));

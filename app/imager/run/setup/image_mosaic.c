@@ -25,7 +25,6 @@ tess_status image_mosaic_check(const tess_image_opts *opts)
     if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
-    if (opts->clean.update_model) other = "--update-model";
     if (opts->clean.only_model) other = "--predict-models";
     if (opts->clean.pb_mask > 0) other = "--pb-mask";
     if (opts->beside.dump_stages) other = "--dump-stages";

@@ -1,0 +1,33 @@
+/** @file predicted_pointing.h  (private to app/imager/run/)
+ *  What a pointing sees of a model in true flux: the model times the primary beam.
+ */
+#ifndef PREDICTED_POINTING_H
+#define PREDICTED_POINTING_H
+
+#include "imager_model.h"
+#include "source.h"
+#include "tess_comm.h"
+#include "tess_geom.h"
+#include "tess_imager_predict.h"
+
+typedef struct predicted_pointing predicted_pointing;
+
+/** Open the beam and find the pixels of a model with this geometry that it reaches from
+ *  the pointing of the source's field. The source is set up. Times are read for a beam
+ *  that turns, which is the mean over them. All channels count the same. Errors of
+ *  tess_primary_beam_open(); TESS_ERR_USAGE: the source has several fields. Collective.
+ */
+tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *opts,
+                                      tess_source *source, const tess_geom *geom,
+                                      predicted_pointing **pointing);
+void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. Local. */
+
+/** Take the beam of those channels of the source whose entry in chan_output is
+ * `output`, in place of that of all channels. TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
+tess_status predicted_pointing_choose(predicted_pointing *pointing,
+                                      const int32_t *chan_output, int64_t output);
+
+/** These pixels, as the only part of the model. Borrows the pointing. Local. */
+imager_parts predicted_pointing_parts(const predicted_pointing *pointing);
+
+#endif
