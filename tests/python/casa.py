@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from module import SOURCE
-from e2e import BIN, ROOT, Suite, fits_module, have_ms, run, simulate, write_sky
+from e2e import ASEC, BIN, ROOT, Suite, fits_module, have_ms, offset_radec, run, simulate, write_sky
 import tessera
 from tessera import casa
 from tessera.casa import _table as table, _translate as translate
@@ -192,6 +192,31 @@ def check_ft(suite, obs):
                 abs(fits.getheader("sky.image.fits")["BMAJ"] * 3600 - 90), 1e-3)
 
 
+def check_mosaic(suite):
+    """Two pointings, in one image; their model columns see the model through their beams."""
+    if not have_ms():
+        suite.skipped("mosaics: built without MeasurementSets")
+        return
+    ra, dec = offset_radec(60, -30, 1000 * ASEC, 350 * ASEC)  # the middle of a pixel
+    write_sky("apart.csv", [dict(ra="60deg", dec="-30deg", flux_jy=1),
+                            dict(ra=f"{ra:.10f}deg", dec=f"{dec:.10f}deg", flux_jy=2)])
+    simulate("two.ms", "apart.csv", duration="8min", integration="60s", layout="vla-d", channels=1,
+             extra=("--pointings", "hex:2,20amin", "--primary-beam", "auto"))
+    casa.tclean(vis="two.ms", imagename="two", imsize=128, cell="25arcsec", gridder="mosaic", niter=200, pbcor=True,
+                threshold="5mJy", savemodel="modelcolumn", datacolumn="data", phasecenter="J2000 60deg -30deg")
+    suite.equal("files of a mosaic", sorted(n[4:-5] for n in os.listdir() if n.startswith("two.") and
+                                            n.endswith(".fits")),
+                ["image", "image.pbcor", "model", "pb", "psf", "residual", "weight"])
+    found = np.nanmax(data("two.image.pbcor.fits"))
+    suite.true(f"the flux of the brighter source, 2 Jy: {found:.3f}", abs(found - 2) < .04)
+    peaks = {}
+    for column in ("DATA", "MODEL_DATA"):
+        peaks[column] = [np.abs(tessera.image("two.ms", size=128, scale="25asec", field=str(k), datacolumn=column,
+                                              no_psf=True).dirty.data).max() for k in (0, 1)]
+    suite.true(f"each field's model is near its data: {peaks}",
+               np.allclose(peaks["DATA"], peaks["MODEL_DATA"], rtol=.03))
+
+
 def main():
     suite = Suite("python_casa")
     warnings.simplefilter("ignore", tessera.TesseraWarning)
@@ -209,6 +234,7 @@ def main():
     check_spectra(suite, obs)
     check_cube(suite, obs)
     check_ft(suite, obs)
+    check_mosaic(suite)
     suite.finish()
 
 

@@ -14,11 +14,11 @@ from .. import _library as lib
 # CASA's ending for a kind of tessera; "" leaves the file out.
 _KINDS = {"image": "image", "residual": "residual", "model": "model", "psf": "psf",
           "mask": "mask", "pb": "pb", "image-pb": "image.pbcor", "dirty": "", "weight-pb": "",
-          "residual-pb": "", "model-pb": "", "dirty-pb": "", "psf-pb": ""}
+          "residual-pb": "", "model-pb": "", "dirty-pb": "", "psf-pb": "", "weight": "weight"}
 # The same for the mean of channels whose spectra were fitted.
 _TERMS = {"image": "", "residual": "residual.tt0", "psf": "psf.tt0", "model": "model.tt0",
           "spectral-index": "alpha", "spectral-index-error": "alpha.error", "pb": "pb.tt0",
-          "image-pb": "image.tt0.pbcor"}
+          "image-pb": "image.tt0.pbcor", "weight": "weight.tt0"}
 _NAME = re.compile(r"work(-cube|-MFS)?-([a-z0-9-]+)\.fits$")
 _TERM = re.compile(r"terms-(\d+)$")
 

@@ -30,7 +30,8 @@ def _select(name: str, option: str, values: str, value: str) -> Row:
 
 
 _SPLIT = "split the rows off first, with CASA's mstransform or split"
-_OF_MOSAICS = "CASA reads it with `gridder` mosaic and awproject only, which are refused"
+_OF_AWPROJECT = "CASA reads it with `gridder` awproject only, which is refused"
+_NO_MOSAICS = "image each field, and join the images with `tessera mosaic`"
 
 TCLEAN: tuple[Row, ...] = (
     Row("vis", "a name, or a list of names", DONE,
@@ -38,8 +39,10 @@ TCLEAN: tuple[Row, ...] = (
     Row("selectdata", "True, False", DONE, "with False, the selections below are not read",
         dict(selectdata=False, scan="3"), dict(select_scan=None)),
     Row("field", "''", APPROXIMATED,
-        "the only field; a set with several needs the name of one",
+        "the only field; a set with several needs the name of one, but for a mosaic",
         dict(field=""), dict(field=None)),
+    Row("field", "'', with gridder='mosaic'", DONE, "all fields",
+        dict(field="", gridder="mosaic"), dict(field=None, mosaic=True), ("mosaic",), _NO_MOSAICS),
     Row("field", "names and numbers, like '3C273' or '0,3'", DONE, "`--field`",
         dict(field="0,3"), dict(field="0,3")),
     _select("field", "select-field", "patterns and ranges, like 'M*' or '2~5'", "2~5"),
@@ -72,6 +75,9 @@ TCLEAN: tuple[Row, ...] = (
     Row("cell", "two different sizes", REFUSED, "pixels are square: take the smaller size",
         dict(cell=["2arcsec", "3arcsec"])),
     Row("phasecenter", "''", DONE, "that of the field", dict(phasecenter="")),
+    Row("phasecenter", "'', with gridder='mosaic'", APPROXIMATED,
+        "the middle of the pointings; CASA takes the first one", dict(gridder="mosaic"),
+        dict(center=None), ("mosaic",), _NO_MOSAICS),
     Row("phasecenter", "'J2000 12h30m49 +12d23m28', 'ICRS ...'", DONE,
         "`--center`; ICRS is taken as J2000, which differs by .02 arcseconds; a SkyCoord, too",
         dict(phasecenter="J2000 12h30m49.4 12d23m28"), dict(center="12:30:49.4,12:23:28")),
@@ -148,15 +154,17 @@ TCLEAN: tuple[Row, ...] = (
     Row("gridder", "'wproject', 'wprojectft', 'widefield'", DONE,
         "w is corrected to the accuracy of gridding, 1e-4", dict(gridder="wproject"),
         dict(w=None)),
-    Row("gridder", "'mosaic', 'mosaicft', 'ftmosaic', 'imagemosaic'", REFUSED,
-        "tessera images no pointings together: image each field, and join the images with `tessera mosaic`",
-        dict(gridder="mosaic")),
+    Row("gridder", "'mosaic', 'mosaicft', 'ftmosaic', 'imagemosaic'", DONE,
+        "`--mosaic --primary-beam auto --pb-limit`; w is corrected, too",
+        dict(gridder="mosaic", pblimit=0.1), dict(mosaic=True, primary_beam="auto", pb_limit=0.1),
+        ("mosaic",), _NO_MOSAICS),
     Row("gridder", "'awproject', 'awprojectft', 'awp2', 'awphpg'", REFUSED,
         "take gridder='wproject' and pbcor=True", dict(gridder="awproject")),
     Row("facets", "1", DONE, "one image", dict(facets=1)),
     Row("facets", "more", APPROXIMATED, "one image, in which w is corrected everywhere",
         dict(gridder="widefield", facets=3)),
-    Row("psfphasecenter", "any", IGNORED, _OF_MOSAICS, dict(psfphasecenter="1")),
+    Row("psfphasecenter", "any", IGNORED, "the PSF of a mosaic is the mean of those of its pointings",
+        dict(psfphasecenter="1")),
     Row("wprojplanes", "any", APPROXIMATED,
         "tessera chooses the planes so that images are right to 1e-4",
         dict(gridder="wproject", wprojplanes=128)),
@@ -165,17 +173,27 @@ TCLEAN: tuple[Row, ...] = (
     Row("vptable", "a table", REFUSED,
         "call tessera.image with primary_beam='poly:FILE' or a FITS image of the beam",
         dict(pbcor=True, vptable="vp.tab")),
-    *(Row(name, "any", IGNORED, _OF_MOSAICS, {name: value}) for name, value in (
-        ("mosweight", False), ("aterm", False), ("psterm", True), ("wbawp", False),
-        ("conjbeams", True), ("cfcache", "x.cf"), ("usepointing", True),
+    Row("mosweight", "False", DONE, "one density for the samples of all pointings",
+        dict(mosweight=False), {}),
+    Row("mosweight", "True", APPROXIMATED,
+        "one density for the samples of all pointings, as with False", dict(mosweight=True), {}),
+    *(Row(name, "any", IGNORED, _OF_AWPROJECT, {name: value}) for name, value in (
+        ("aterm", False), ("psterm", True), ("wbawp", False))),
+    Row("conjbeams", "any", IGNORED,
+        "the beam of an image is the mean of those of its channels", dict(conjbeams=True)),
+    Row("cfcache", "any", IGNORED, _OF_AWPROJECT, dict(cfcache="x.cf")),
+    Row("usepointing", "any", IGNORED, "antennas point to REFERENCE_DIR of the field",
+        dict(usepointing=True)),
+    *(Row(name, "any", IGNORED, _OF_AWPROJECT, {name: value}) for name, value in (
         ("computepastep", 5.0), ("rotatepastep", 5.0), ("pointingoffsetsigdev", [1.0]))),
     Row("pblimit", "a level", APPROXIMATED,
-        "`--pb-limit`: .image.pbcor is blank below it; other images are not",
+        "`--pb-limit`: .image.pbcor is blank below it; other images are not, but those of mosaics",
         dict(pbcor=True, pblimit=0.1), dict(pb_limit=0.1)),
     Row("pblimit", "below 0", DONE, "nothing is blank but where the beam is 0",
         dict(pbcor=True, pblimit=-0.1), dict(pb_limit=1e-6)),
-    Row("normtype", "'flatnoise'", DONE, "what images of one field are", {}),
-    Row("normtype", "others", IGNORED, _OF_MOSAICS, dict(normtype="flatsky")),
+    Row("normtype", "'flatnoise'", DONE, "what images of one field and of mosaics are", {}),
+    Row("normtype", "others", IGNORED, "minor cycles work on the image of even noise; .image.pbcor "
+        "is that of fluxes", dict(normtype="flatsky")),
     Row("deconvolver", "'hogbom'", DONE, "minor loops subtract the whole PSF",
         dict(deconvolver="hogbom", niter=9), dict(niter=9)),
     Row("deconvolver", "'clark', 'clarkstokes', 'clark_exp', 'clarkstokes_exp'", APPROXIMATED,
@@ -222,7 +240,7 @@ TCLEAN: tuple[Row, ...] = (
     Row("restoringbeam", "'common'", DONE, "`--common-beam`",
         dict(specmode="cube", restoringbeam="common", niter=9), dict(common_beam=True)),
     Row("pbcor", "True, False", DONE,
-        "`--primary-beam auto --pbcor`; .pb is made with pbcor=True only", dict(pbcor=True),
+        "`--primary-beam auto --pbcor`; .pb is made with pbcor=True, and of mosaics", dict(pbcor=True),
         dict(pbcor=True, primary_beam="auto")),
     Row("outlierfile", "a file", REFUSED,
         "make imsize larger, or subtract a model of the outliers: tessera.image(subtract=...)",
@@ -425,6 +443,7 @@ Files have CASA's names with `.fits`:
 | `imagename.image.fits` | the restored image; without `niter` the dirty image |
 | `imagename.residual.fits`, `.psf.fits`, `.model.fits` | the residual, the point spread function, the model |
 | `imagename.pb.fits`, `.image.pbcor.fits` | with `pbcor=True`: the primary beam, and the image divided by it |
+| `imagename.weight.fits`, `.pb.fits` | of mosaics: the mean square of the beams of the pointings by their weights, and the root of this over its largest value |
 | `imagename.mask.fits` | the mask, if tessera has made one |
 | `imagename.image.tt0.fits`, `.tt1.fits` ... | with mtmfs: the Taylor terms of the restored image |
 | `imagename.residual.tt0.fits`, `.psf.tt0.fits`, `.model.tt0.fits` | with mtmfs: those of the mean over the channels |

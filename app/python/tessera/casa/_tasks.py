@@ -177,6 +177,8 @@ def _tclean(values: dict[str, Any]) -> dict[str, Any]:
     check_replaced(imagename)
     cleans = bool(model) or options.get("niter", 0) > 0
     leave_out = set() if values["restoration"] else {"image", "image.pbcor", "image.tt0"}
+    if not values["pbcor"]:
+        leave_out |= {"image.pbcor", "image.tt0.pbcor"}
     dirty_as = [] if cleans else ["residual"] + ["image"] * bool(values["restoration"])
     with Folder(imagename) as folder:
         _, majors = _run(obs, folder, options, model)

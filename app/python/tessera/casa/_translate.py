@@ -371,19 +371,23 @@ def _weights(given: _Given) -> None:
     _taper(given)
 
 
+_GRIDDERS = ("standard", "gridft", "ft", "wproject", "wprojectft", "widefield", "mosaic",
+             "mosaicft", "ftmosaic", "imagemosaic")
+
+
 def _gridder(given: _Given) -> None:
-    gridder = given.word("gridder").lower()
-    if "mosaic" in gridder:
-        given.refuse("gridder", "'mosaic'")
-    if gridder.startswith("aw"):
+    if given.word("gridder").lower().startswith("aw"):
         given.refuse("gridder", "'awproject'")
-    given.one_of("gridder", ("standard", "gridft", "ft", "wproject", "wprojectft", "widefield"))
-    if given["pbcor"] or (given.word("usemask") == "pb" or float(given["pbmask"]) > 0):
+    is_mosaic = "mosaic" in given.one_of("gridder", _GRIDDERS)
+    if is_mosaic:
+        given.use("gridder", "mosaic", True, "'mosaic'")
+    if is_mosaic or given["pbcor"] or given.word("usemask") == "pb" or float(given["pbmask"]) > 0:
         if given.word("vptable"):
             given.refuse("vptable")
         given.options["primary_beam"] = "auto"
     if given["pbcor"]:
         given.options["pbcor"] = True
+    if is_mosaic or given["pbcor"]:
         limit = float(given["pblimit"])
         given.options["pb_limit"] = limit if limit > 0 else 1e-6
     if given.word("outlierfile"):
