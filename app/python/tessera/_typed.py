@@ -67,7 +67,9 @@ class ImageOptions(TypedDict, total=False):
     facet_beam: Option
     facet_beam_update: Option
     facet_feather: Option
+    facet_separation: Option
     facet_solutions: Option
+    facet_sources: Option
     facets: Option
     fast_noise: Option
     field: Optional[Union[float, int, str]]
@@ -141,6 +143,7 @@ class ImageOptions(TypedDict, total=False):
     preview: Optional[bool]
     primary_beam: Option
     profile: Optional[Path]
+    psf_per_facet: Optional[bool]
     reproducible: Optional[bool]
     restfreq: Option
     resume: Optional[bool]
@@ -238,7 +241,9 @@ class PlanOptions(TypedDict, total=False):
     facet_beam: Option
     facet_beam_update: Option
     facet_feather: Option
+    facet_separation: Option
     facet_solutions: Option
+    facet_sources: Option
     facets: Option
     fast_noise: Option
     field: Optional[Union[float, int, str]]
@@ -312,6 +317,7 @@ class PlanOptions(TypedDict, total=False):
     preview: Optional[bool]
     primary_beam: Option
     profile: Optional[Path]
+    psf_per_facet: Optional[bool]
     reproducible: Optional[bool]
     restfreq: Option
     resume: Optional[bool]
@@ -378,13 +384,16 @@ class PredictOptions(TypedDict, total=False):
     backend: Option
     center: Option
     channels: Option
+    column_per_facet: Optional[bool]
     datacolumn: Optional[Path]
     even_timesteps: Optional[bool]
     facet_aterms: Optional[Path]
     facet_beam: Option
     facet_beam_update: Option
     facet_feather: Option
+    facet_separation: Option
     facet_solutions: Option
+    facet_sources: Option
     facets: Option
     field: Optional[Union[float, int, str]]
     fit_spectral_pol: Optional[Union[int, str]]
@@ -404,6 +413,7 @@ class PredictOptions(TypedDict, total=False):
     pointing_limit: Option
     primary_beam: Option
     profile: Optional[Path]
+    psf_per_facet: Optional[bool]
     scalar_visibilities: Optional[bool]
     scan: Option
     select_antenna: Option

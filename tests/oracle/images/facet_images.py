@@ -357,7 +357,7 @@ def check_peaks(suite, truth, ask):
     # without solutions, sources are not where they should be
     suite.below("the first lies near a source [pixels]", min(brightest) * 240, 10)
     if suite.ran("PSFs of facets", tessera(*ask, "-o", suite.path("psfs"), "--niter", 20000, "--mgain", .7,
-                                           "--auto-threshold", 3, "--auto-mask", 5, "--psf-per-facet", ranks=ranks)):
+                                           "--auto-threshold", 3, "--auto-mask", 5, "--psf-per-facet")):
         found = list(fluxes(suite.path("psfs-image-pb.fits"), truth))
         suite.below(f"true fluxes with PSFs of facets: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
         # 295 uJy/beam, and 335 with one PSF
