@@ -135,7 +135,9 @@ typedef enum tess_clean_grids {
 typedef struct tess_clean_method {
     const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu,
                                     which runs what another backend can't */
-    tess_clean_cycle cycle;    /**< zero is the first one of the list */
+    struct tess_device_comm *links; /**< connects the devices of the ranks, in the same
+                                       order; or NULL. Borrowed */
+    tess_clean_cycle cycle;         /**< zero is the first one of the list */
     int64_t most; /**< iterations of a minor loop; 0: no limit but those of all */
     bool repeats; /**< a single scale, too, has sub-minor loops until its peak is at the
                        threshold, or they have been repeated too often */

@@ -8,7 +8,7 @@
 #include "tess_mem.h"
 
 typedef struct restoring {
-    clean_setup setup; /* its communicator alone */
+    clean_setup setup; /* its communicator and links alone */
     clean_work work;   /* of that setup: ranks and sizes alone */
     clean_exponent beam;
     cuda_view model, residual, image;
@@ -120,7 +120,7 @@ tess_status cuda_restore(tess_comm *comm, const tess_clean_opts *opts,
                          const tess_rows *residual, const tess_rows *image, bool *done)
 {
     tess_status status = TESS_OK;
-    restoring job = {.beam = *beam};
+    restoring job = {.beam = *beam, .setup.opts.method.links = opts->method.links};
     TESS_TRY(begin(comm, image, &job));
     find_sizes(image, opts, &job.work.shape);
     TESS_TRY(find_room(&job.work, image, done));

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "tess_device.h"
+#include "tess_device_comm.h"
 #include "tess_mem.h"
+
+/* Parts of a buffer begin at multiples of this number of bytes. */
+enum { ALIGNMENT = 256 };
 
 tess_status cuda_rows_view(const tess_rows *rows, cuda_view *view)
 {
@@ -32,6 +36,125 @@ void cuda_rows_free(cuda_view *view)
     *view = (cuda_view){0};
 }
 
+/* ---- of several ranks, from device to device ---- */
+
+/* What a rank sends in a round, and where it puts what it gets: [P]. */
+typedef struct parts {
+    tess_device_part *send;
+    tess_device_rows *take;
+} parts;
+
+/* The rounds in which rows go to the rank that leads or come from it. A part of a round
+ * has `each` bytes at most. */
+typedef struct rounds {
+    const clean_work *work;
+    char *own, *whole; /* this rank's rows; the image, on the rank that leads */
+    int64_t line, each, done;
+} rounds;
+
+/* Bytes of a rank's rows that are moved in this round. */
+static int64_t part_of(const rounds *all, int rank)
+{
+    const int64_t left = all->work->rows_of[rank] * all->line - all->done;
+    return left < 0 ? 0 : left < all->each ? left : all->each;
+}
+
+static tess_status copy(void *to, const void *from, int64_t bytes)
+{
+    return tess_device_copy_rows(to, bytes, from, bytes, bytes, 1);
+}
+
+/* Every rank sends a part of its rows to the first one. */
+static tess_status fill_gathered(const rounds *all, char *buffer, const parts *set)
+{
+    const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
+    char *to = all->whole;
+    for (int k = 0; k < all->work->num_ranks; ++k) {
+        const int64_t bytes = part_of(all, k);
+        set->send[k] = (tess_device_part){0, k == 0 ? mine : 0};
+        set->take[k] = (tess_device_rows){0};
+        if (!all->work->leads) continue;
+        set->take[k] = (tess_device_rows){to + all->done, bytes, bytes, 1};
+        to += all->work->rows_of[k] * all->line;
+    }
+    return copy(buffer, all->own + all->done, mine);
+}
+
+/* The first rank sends each one a part of its rows. */
+static tess_status fill_scattered(const rounds *all, char *buffer, const parts *set)
+{
+    tess_status status = TESS_OK;
+    const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
+    const char *from = all->whole;
+    for (int k = 0; k < all->work->num_ranks; ++k) {
+        const int64_t bytes = part_of(all, k), at = k * all->each;
+        set->take[k] = (tess_device_rows){0};
+        set->send[k] = (tess_device_part){0};
+        if (!all->work->leads) continue;
+        set->send[k] = (tess_device_part){at, bytes};
+        TESS_TRY(copy(buffer + at, from + all->done, bytes));
+        from += all->work->rows_of[k] * all->line;
+    }
+    set->take[0] = (tess_device_rows){all->own + all->done, mine, mine, 1};
+cleanup:
+    return status;
+}
+
+/* Whether the rows of an image, which live in the same place on all ranks, need not
+ * pass through host memory. */
+static bool are_linked(const clean_work *work, const tess_rows *rows)
+{
+    const tess_device_comm *links = work->setup->opts.method.links;
+    return links && rows->place &&
+           tess_device_comm_room(links) >= (int64_t)work->num_ranks * ALIGNMENT;
+}
+
+/* Moves rows of all ranks to `whole`, or from there. Collective. */
+static tess_status move_linked(const clean_work *work, const tess_rows *rows,
+                               void *whole, bool gathers)
+{
+    tess_status status = TESS_OK;
+    tess_device_comm *links = work->setup->opts.method.links;
+    rounds all = {.work = work,
+                  .own = rows->value,
+                  .whole = whole,
+                  .line = rows->nx * tess_pixel_bytes(rows->type)};
+    parts set = {tess_alloc_zero(work->num_ranks, sizeof *set.send),
+                 tess_alloc_zero(work->num_ranks, sizeof *set.take)};
+    int64_t most = 0;
+    all.each = tess_device_comm_room(links) / work->num_ranks / ALIGNMENT * ALIGNMENT;
+    for (int k = 0; k < work->num_ranks; ++k)
+        if (work->rows_of[k] * all.line > most) most = work->rows_of[k] * all.line;
+    if (!set.send || !set.take) status = TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    for (; all.done < most; all.done += all.each) {
+        void *buffer = NULL;
+        status = tess_device_comm_buffer(links, &buffer);
+        if (status == TESS_OK)
+            status = (gathers ? fill_gathered : fill_scattered)(&all, buffer, &set);
+        TESS_TRY(tess_device_comm_exchange(links, status, set.send, set.take));
+    }
+    TESS_TRY(tess_comm_agree(work->setup->comm, tess_device_comm_arrive(links)));
+cleanup:
+    tess_free(set.send);
+    tess_free(set.take);
+    return status;
+}
+
+static tess_status gather_linked(const clean_work *work, const tess_rows *rows,
+                                 cuda_view *view)
+{
+    tess_status status = TESS_OK;
+    const int64_t bytes = rows->nx * rows->ny * tess_pixel_bytes(rows->type);
+    *view = (cuda_view){.pixels.bytes = (int)tess_pixel_bytes(rows->type)};
+    if (work->leads) status = tess_device_alloc(bytes, "rows of an image", &view->copy);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    view->pixels.value = view->copy;
+    TESS_TRY(move_linked(work, rows, view->copy, true));
+cleanup:
+    return status;
+}
+
 /* ---- of several ranks ---- */
 
 /* The whole image in host memory of the rank that leads. */
@@ -52,6 +175,7 @@ tess_status cuda_rows_gather(const clean_work *work, const tess_rows *rows,
     int64_t *bytes = NULL;
     *view = (cuda_view){0};
     if (work->num_ranks == 1) return cuda_rows_view(rows, view);
+    if (are_linked(work, rows)) return gather_linked(work, rows, view);
     bytes = tess_alloc_zero(work->num_ranks, sizeof *bytes);
     status = bytes ? tess_rows_view(rows, &own) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(comm, status));
@@ -77,6 +201,7 @@ tess_status cuda_rows_scatter(const clean_work *work, const cuda_view *view,
     void *recv = NULL;
     int64_t *bytes = NULL;
     if (size == 1) return cuda_rows_put_back(rows, view);
+    if (are_linked(work, rows)) return move_linked(work, rows, view->copy, false);
     bytes = tess_alloc_zero(2 * (int64_t)size, sizeof *bytes);
     if (!bytes) status = TESS_ERR_ALLOC;
     if (status == TESS_OK && work->leads) {

@@ -17,6 +17,7 @@
 #include "tess_backend.h"
 #include "tess_clean.h"
 #include "tess_comm.h"
+#include "tess_device_comm.h"
 #include "tess_mem.h"
 #include "tess_row_stats.h"
 
@@ -26,6 +27,7 @@ static tess_comm *world;
 static int rank, size;
 static const tess_place *place;   /* of the images; NULL: host memory */
 static const tess_clean_ops *ops; /* of the tested backend; NULL: the cpu's */
+static tess_device_comm *links;   /* of an even number of ranks with devices */
 
 typedef struct field {
     tess_clean_images images;
@@ -117,6 +119,7 @@ static void make(field *f, int slabs, bool multiscale)
     slab_of(slabs, NY, rank, size, &f->images.row_first, &f->images.num_rows);
     tess_clean_opts_default(&f->opts);
     f->opts.method.ops = ops;
+    f->opts.method.links = links;
     f->opts.niter = 2000;
     f->opts.multiscale = multiscale;
     f->opts.beam = (tess_clean_beam){.major_px = 3, .minor_px = 3};
@@ -651,12 +654,22 @@ static bool find_place(void)
     return true;
 }
 
+/* Images of two and four ranks go from device to device, in several rounds. Those of
+ * three pass through host memory. */
+static tess_status link_devices(void)
+{
+    const tess_device_comm_opts few = {.exchange_bytes = 5000 * size,
+                                       .allowed = TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL};
+    return place && size % 2 == 0 ? tess_device_comm_create(world, &few, &links)
+                                  : TESS_OK;
+}
+
 int main(int argc, char **argv)
 {
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     rank = tess_comm_rank(world);
     size = tess_comm_size(world);
-    if (!find_place()) return 1;
+    if (!find_place() || link_devices() != TESS_OK) return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
         cmocka_unit_test(test_most),       cmocka_unit_test(test_components),
@@ -666,6 +679,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_places)};
     TEST_ON_RANKS(world, tests);
+    tess_device_comm_destroy(links);
     tess_comm_finish(world);
     return 0;
 }

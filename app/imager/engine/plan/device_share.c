@@ -86,14 +86,17 @@ static int64_t exchange_bytes(const imager_job *job)
     return wanted > least ? wanted : least;
 }
 
+/* Images that are cleaned on devices go from one to another in the memory in which they
+ * are summed. */
 static tess_status connect(imager_job *job, bool exchanges)
 {
     const double image =
         (double)job->geom.nx * (double)job->geom.ny * value_bytes_of(job) / 2;
     const bool large = exchanges || image * job->num_images >= NCCL_BYTES;
+    const double moved = job->memory.device_bytes > 0 ? image / 2 : 0;
     const tess_device_comm_opts opts = {
         .sum_bytes = exchanges ? 0 : (int64_t)image,
-        .exchange_bytes = exchanges ? exchange_bytes(job) : 0,
+        .exchange_bytes = exchanges ? exchange_bytes(job) : (int64_t)moved,
         .allowed = job->layout->forced.nccl ? TESS_SUM_BY_NCCL
                    : large                  ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
                                             : TESS_SUM_BY_PEERS};

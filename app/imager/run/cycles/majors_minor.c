@@ -15,6 +15,8 @@ tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found
                                    .angle_rad = beam->beam.pa_rad};
     minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     minor.repeatable = opts->layout.reproducible;
+    if (run->teams.num <= 1 && run->comm == run->job.comm)
+        minor.method.links = run->job.ranks.devices;
     minor.threads = opts->layout.threads;
     minor.method.ops = run->job.backend->clean;
     minor.method.grids = (tess_clean_grids)opts->layout.forced.clean_grids;
