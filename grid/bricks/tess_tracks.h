@@ -1,0 +1,76 @@
+/** @file tess_tracks.h
+ *  Fewer samples for a small image.
+ *
+ *  Seen from a small image, the samples of a baseline lie close together along its
+ *  track: the phase of each pixel changes little from one to the next, once phases are
+ *  taken relative to the middle of the image. A piece of a track with many samples is
+ *  replaced by few of them, its *nodes*. Over the piece, the phase factor of a pixel is
+ *  a smooth function of the place s along the track, so that its values at the nodes
+ *  tell it everywhere:
+ *
+ *      exp(2πi u(s)·x) ≈ Σ_j L_j(s) exp(2πi u(s_j)·x),
+ *
+ *  with Lagrange polynomials L_j. Imaging is linear in the samples. So a sample V at s
+ *  is added to the nodes, L_j(s) V to node j, and the nodes are gridded. This holds for
+ *  any V: what is interpolated is the pixel's phase, not the visibilities, which are
+ *  not averaged and need not be alike.
+ *
+ *  The error of p nodes at Chebyshev points is at most 2 (Φ/2)^p / p!, with half of the
+ *  phase Φ [rad] that the pixel has between both ends of the piece. Nodes are at
+ * samples near these points. Each piece is tested at the corners of the image, where Φ
+ * is largest, at all of its samples. If the error is larger than asked for, which it
+ * may be for coordinates that make no smooth track, there are more nodes, or the
+ * samples stay as they are.
+ *
+ *  Pieces end where a brick ends. The nodes are samples of the same bricks, and depend
+ *  on nothing but these.
+ */
+#ifndef TESS_TRACKS_H
+#define TESS_TRACKS_H
+
+#include <complex.h>
+#include <stdbool.h>
+
+#include "tess_bricks.h"
+#include "tess_samples.h"
+
+/** Which images the nodes serve. */
+typedef struct tess_tracks_opts {
+    double half[3];   /**< half the range of l, m and n − 1 of an image */
+    double tolerance; /**< largest error of the phase factor of any pixel */
+    int num_pol;      /**< values of a node */
+    int threads;
+} tess_tracks_opts;
+
+/** What an image takes of samples: sums over their values times factors. */
+typedef struct tess_tracks_view {
+    /** Set factor[num_chan][num_pol][num_values] of the only row of `row`. Several
+     *  threads call it at a time. */
+    void (*factors)(const void *context, const tess_samples *row,
+                    double complex *factor);
+    /** Whether the factors of two rows, whose numbers of origins these are, are the
+     * same in channels of the same frequency. */
+    bool (*same)(const void *context, int32_t origin, int32_t other);
+    const void *context;
+    double phase[3]; /**< of the middle of the image: u, v, w times these [turns] */
+} tess_tracks_view;
+
+typedef struct tess_tracks tess_tracks;
+
+/** Find the tracks in bricks of samples that know their origins. Both are borrowed, and
+ *  only the visibilities may change. TESS_ERR_ALLOC. Local. */
+tess_status tess_tracks_create(const tess_samples *samples,
+                               const tess_brick_list *bricks,
+                               const tess_tracks_opts *opts, tess_tracks **tracks);
+void tess_tracks_destroy(tess_tracks *tracks); /**< NULL is fine. Local. */
+
+/** Add the samples to the nodes, as an image takes them. Weights of samples are
+ *  included. Local. */
+void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view);
+
+/** The nodes, which weigh 1 each, and their bricks: as many as there are bricks of the
+ *  samples, with the same keys. Local. */
+const tess_samples *tess_tracks_nodes(const tess_tracks *tracks);
+const tess_brick_list *tess_tracks_bricks(const tess_tracks *tracks);
+
+#endif

@@ -1,0 +1,338 @@
+/* Nodes of tracks: pixels of a small image are those of the samples, whatever the
+ * visibilities are; smooth tracks have few nodes; and what is no smooth track stays as
+ * it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "tess_const.h"
+#include "tess_samples.h"
+#include "tess_tracks.h"
+
+enum {
+    ANTENNAS = 5,
+    TIMES = 120,
+    CHANS = 22,
+    BASELINES = 10,
+    ROWS = TIMES * BASELINES
+};
+
+static const double HALF[3] = {3e-3, 2e-3, 1e-4};
+static const double PHASE[3] = {0.02, -0.03, -6e-4};
+
+typedef struct scene {
+    tess_samples samples;
+    tess_brick_list bricks;
+    tess_origins origins;
+    double inv_lambda[CHANS];
+} scene;
+
+/* Antennas within ±`spread_m` that the Earth turns by 2e-3 rad from time to time. */
+static void place_rows(scene *s, double spread_m, double roughness_m, draw *random)
+{
+    double antenna[ANTENNAS][3];
+    for (int k = 0; k < ANTENNAS; ++k)
+        for (int j = 0; j < 3; ++j)
+            antenna[k][j] = draw_uniform(random, -spread_m, spread_m);
+    for (int t = 0, row = 0; t < TIMES; ++t)
+        for (int a = 0; a < ANTENNAS; ++a)
+            for (int b = a + 1; b < ANTENNAS; ++b, ++row) {
+                const double c = cos(2e-3 * t), d = sin(2e-3 * t);
+                const double x = antenna[b][0] - antenna[a][0];
+                const double y = antenna[b][1] - antenna[a][1];
+                double *uvw_m = s->samples.uvw_m + 3 * row;
+                const tess_origin origin = {a, b, t, 0};
+                uvw_m[0] = c * x - d * y;
+                uvw_m[1] = 0.6 * (d * x + c * y);
+                uvw_m[2] = 0.8 * (d * x + c * y) + antenna[b][2] - antenna[a][2];
+                for (int k = 0; k < 3; ++k)
+                    uvw_m[k] += roughness_m * draw_normal(random);
+                s->samples.origin[row] = tess_origin_number(&s->origins, &origin);
+            }
+}
+
+static void set(tess_samples *samples, void *array, int64_t k, double value)
+{
+    tess_real_set(array, samples->is_double, k, value);
+}
+
+/* Noise, and some samples without weight whose values are not finite. */
+static void fill_samples(scene *s, draw *random)
+{
+    tess_samples *samples = &s->samples;
+    for (int64_t row = 0; row < ROWS; ++row) {
+        samples->chan_base[row] = 0;
+        samples->num_chan[row] = CHANS;
+        samples->vis_first[row] = row * CHANS;
+    }
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        const bool ignored = draw_index(random, 9) == 0;
+        set(samples, samples->weight, k, ignored ? 0 : draw_uniform(random, .5, 2));
+        for (int j = 0; j < 4; ++j)
+            set(samples, samples->vis, 4 * k + j,
+                ignored ? (double)NAN : draw_normal(random));
+    }
+}
+
+/* All runs in two bricks: channels below and above CHANS − 3. */
+static void list_bricks(scene *s)
+{
+    tess_brick_list *list = &s->bricks;
+    assert_int_equal(tess_brick_list_make_counts(2, false, list), TESS_OK);
+    list->run = malloc(2 * ROWS * sizeof *list->run);
+    for (int b = 0; b < 2; ++b) {
+        const int32_t first = b ? CHANS - 3 : 0, end = b ? CHANS : CHANS - 3;
+        list->key[b] = 7 + b;
+        list->first_run[b] = list->num_runs;
+        list->num_vis[b] = (int64_t)ROWS * (end - first);
+        for (int32_t row = 0; row < ROWS; ++row)
+            list->run[list->num_runs++] =
+                (tess_run){.brick = 7 + b,
+                           .first = (int64_t)row * CHANS + first,
+                           .row = row,
+                           .chan = first,
+                           .count = end - first};
+    }
+    list->first_run[2] = list->num_runs;
+    list->num_bricks = 2;
+}
+
+static scene *make_scene(bool is_double, double spread_m, double roughness_m)
+{
+    draw random = {12};
+    scene *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    for (int c = 0; c < CHANS; ++c)
+        s->inv_lambda[c] = 5 + 0.05 * c;
+    s->origins = (tess_origins){ANTENNAS, TIMES, 1, 0, 1};
+    s->samples = (tess_samples){.is_double = is_double,
+                                .num_pol = 2,
+                                .num_weight = 1,
+                                .inv_lambda = s->inv_lambda,
+                                .origins = &s->origins};
+    assert_int_equal(tess_samples_reserve(&s->samples, ROWS, ROWS * CHANS), TESS_OK);
+    s->samples.num_rows = ROWS;
+    s->samples.num_vis = ROWS * CHANS;
+    place_rows(s, spread_m, roughness_m, &random);
+    fill_samples(s, &random);
+    list_bricks(s);
+    return s;
+}
+
+static void free_scene(scene *s)
+{
+    tess_samples_free(&s->samples);
+    free(s->bricks.run);
+    s->bricks.run = NULL;
+    tess_brick_list_free(&s->bricks);
+    free(s);
+}
+
+/* ---- factors ---- */
+
+/* Factors change with the time in steps of 9 intervals, the antenna and the channel. */
+static double complex factor_of(const tess_origins *origins, int32_t origin, int corr,
+                                int32_t chan)
+{
+    const tess_origin of = tess_origin_of(origins, origin);
+    const double turns = 0.1 * of.antenna1 - 0.23 * of.antenna2 +
+                         0.07 * (of.interval / 9) + 0.01 * chan + 0.3 * corr;
+    return (1 + 0.1 * of.antenna1) *
+           CMPLX(cos(TESS_TWO_PI * turns), sin(TESS_TWO_PI * turns));
+}
+
+static void factors(const void *context, const tess_samples *row, double complex *to)
+{
+    const scene *s = context;
+    assert_int_equal(row->vis_first[0] % CHANS, row->chan_base[0]);
+    for (int32_t c = 0; c < row->num_chan[0]; ++c)
+        for (int q = 0; q < 2; ++q)
+            *to++ = factor_of(&s->origins, row->origin[0], q, row->chan_base[0] + c);
+}
+
+static bool same(const void *context, int32_t origin, int32_t other)
+{
+    const scene *s = context;
+    const tess_origin a = tess_origin_of(&s->origins, origin);
+    const tess_origin b = tess_origin_of(&s->origins, other);
+    return a.antenna1 == b.antenna1 && a.antenna2 == b.antenna2 &&
+           a.interval / 9 == b.interval / 9;
+}
+
+/* ---- pixels ---- */
+
+static double complex phase_factor(const double uvw_m[3], const double at[3],
+                                   double inv_lambda)
+{
+    double path = 0;
+    for (int k = 0; k < 3; ++k)
+        path += uvw_m[k] * at[k] * inv_lambda;
+    return CMPLX(cos(TESS_TWO_PI * path), -sin(TESS_TWO_PI * path));
+}
+
+static double complex value_at(const tess_samples *samples, int64_t k)
+{
+    return CMPLX(tess_real_at(samples->vis, samples->is_double, 2 * k),
+                 tess_real_at(samples->vis, samples->is_double, 2 * k + 1));
+}
+
+/* Σ W f V exp(−2πi …) of the samples of a brick. */
+static double complex pixel_of_samples(const scene *s, int brick, const double at[3],
+                                       double *size)
+{
+    const tess_samples *samples = &s->samples;
+    double complex sum = 0;
+    *size = 0;
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        const int64_t row = k / CHANS;
+        const int32_t chan = (int32_t)(k % CHANS);
+        const double weight = tess_samples_weight(samples, k);
+        double complex value = 0;
+        if (weight == 0 || (chan >= CHANS - 3) != brick) continue;
+        for (int q = 0; q < 2; ++q)
+            value += factor_of(&s->origins, samples->origin[row], q, chan) *
+                     value_at(samples, 2 * k + q);
+        sum += weight * value *
+               phase_factor(samples->uvw_m + 3 * row, at, s->inv_lambda[chan]);
+        *size += weight * cabs(value);
+    }
+    return sum;
+}
+
+static double complex pixel_of_nodes(const tess_tracks *tracks, int brick,
+                                     const double at[3])
+{
+    const tess_samples *nodes = tess_tracks_nodes(tracks);
+    const tess_brick_list *list = tess_tracks_bricks(tracks);
+    double complex sum = 0;
+    for (int64_t r = list->first_run[brick]; r < list->first_run[brick + 1]; ++r) {
+        const tess_run *run = &list->run[r];
+        assert_int_equal(run->brick, list->key[brick]);
+        assert_int_equal(run->first, nodes->vis_first[run->row]);
+        for (int32_t c = 0; c < run->count; ++c) {
+            sum += value_at(nodes, run->first + c) *
+                   phase_factor(nodes->uvw_m + 3 * (int64_t)run->row, at,
+                                nodes->inv_lambda[run->chan + c]);
+        }
+    }
+    return sum;
+}
+
+static tess_tracks *tracks_of(const scene *s, double tolerance, int threads)
+{
+    const tess_tracks_opts opts = {.half = {HALF[0], HALF[1], HALF[2]},
+                                   .tolerance = tolerance,
+                                   .num_pol = 1,
+                                   .threads = threads};
+    const tess_tracks_view view = {.factors = factors,
+                                   .same = same,
+                                   .context = s,
+                                   .phase = {PHASE[0], PHASE[1], PHASE[2]}};
+    tess_tracks *tracks;
+    assert_int_equal(tess_tracks_create(&s->samples, &s->bricks, &opts, &tracks),
+                     TESS_OK);
+    tess_tracks_take(tracks, &view);
+    return tracks;
+}
+
+/* Pixels in the corners and inside, of noise: the largest error, by Σ W |f V|. */
+static double error_of(const scene *s, const tess_tracks *tracks)
+{
+    double largest = 0;
+    for (int brick = 0; brick < 2; ++brick)
+        for (int k = 0; k < 12; ++k) {
+            const double share = k < 8 ? 1 : 0.3 * (k - 8);
+            const double at[3] = {PHASE[0] + (k & 1 ? share : -share) * HALF[0],
+                                  PHASE[1] + (k & 2 ? share : -share) * HALF[1],
+                                  PHASE[2] + (k & 4 ? share : -share) * HALF[2]};
+            double size;
+            const double complex wanted = pixel_of_samples(s, brick, at, &size);
+            largest =
+                fmax(largest, cabs(pixel_of_nodes(tracks, brick, at) - wanted) / size);
+        }
+    return largest;
+}
+
+/* Errors of gridding are in proportion to the values of nodes: the sum of their squares
+ * is at most twice that of the samples. */
+static void check_size(const scene *s, const tess_tracks *tracks)
+{
+    const tess_samples *samples = &s->samples, *nodes = tess_tracks_nodes(tracks);
+    double sum = 0, wanted = 0;
+    for (int64_t k = 0; k < 2 * nodes->num_vis; ++k)
+        sum += pow(tess_real_at(nodes->vis, nodes->is_double, k), 2);
+    for (int64_t k = 0; k < samples->num_vis; ++k) {
+        const int64_t row = k / CHANS;
+        double complex value = 0;
+        for (int q = 0; q < 2; ++q)
+            value +=
+                factor_of(&s->origins, samples->origin[row], q, (int32_t)(k % CHANS)) *
+                value_at(samples, 2 * k + q);
+        if (tess_samples_weight(samples, k) > 0)
+            wanted += pow(tess_samples_weight(samples, k) * cabs(value), 2);
+    }
+    assert_true(sum < 2 * wanted);
+}
+
+/* Antennas that lie close together, and so far apart that samples are hardly closer
+ * than nodes have to be. */
+static void test_pixels(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; ++k) {
+        const bool is_double = k % 2, far = k > 1;
+        const double tolerance = is_double ? 1e-9 : 1e-5;
+        scene *s = make_scene(is_double, far ? 700 : 150, 0);
+        tess_tracks *tracks = tracks_of(s, tolerance, 2);
+        const int64_t num_nodes = tess_tracks_nodes(tracks)->num_vis;
+        assert_true(num_nodes * (far ? 1 : is_double ? 2 : 4) < s->samples.num_vis);
+        assert_true(error_of(s, tracks) < tolerance);
+        check_size(s, tracks);
+        tess_tracks_destroy(tracks);
+        free_scene(s);
+    }
+}
+
+/* Coordinates that jump about tell of no smooth track. */
+static void test_rough(void **state)
+{
+    (void)state;
+    scene *s = make_scene(true, 150, 0.3);
+    tess_tracks *tracks = tracks_of(s, 1e-6, 1);
+    assert_int_equal(tess_tracks_nodes(tracks)->num_vis, s->samples.num_vis);
+    assert_true(error_of(s, tracks) < 1e-14);
+    tess_tracks_destroy(tracks);
+    free_scene(s);
+}
+
+/* Nodes are the same, bit by bit, on any number of threads. */
+static void test_threads(void **state)
+{
+    (void)state;
+    scene *s = make_scene(false, 150, 0);
+    tess_tracks *one = tracks_of(s, 1e-4, 1), *many = tracks_of(s, 1e-4, 4);
+    const tess_samples *a = tess_tracks_nodes(one), *b = tess_tracks_nodes(many);
+    assert_int_equal(a->num_vis, b->num_vis);
+    assert_memory_equal(a->vis, b->vis, (size_t)a->num_vis * 2 * sizeof(float));
+    tess_tracks_destroy(one);
+    tess_tracks_destroy(many);
+    free_scene(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_rough),
+        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
