@@ -63,7 +63,15 @@ typedef struct imager_view {
     bool is_apart; /**< predicted samples hold the correlations of each target, one
                         target after the other, and not their sum */
     imager_powers *response; /**< for the responses of images; NULL: they have none */
-    const void *context;     /**< borrowed */
+    void (*prepare)(const void *context, int target); /**< called before the factors of
+                                                           a target are asked for, by
+                                                           one thread; or NULL */
+    /** The group of rows with this number of an origin: rows of a group have the same
+     *  factors and powers in channels of the same frequency. */
+    int64_t (*group)(const void *context, int32_t origin);
+    int64_t num_groups;  /**< 0: they are not known */
+    int64_t num_chan;    /**< of the channel table */
+    const void *context; /**< borrowed */
 } imager_view;
 
 /** An image that is made of the samples of a set, and what is held for it. The plans of

@@ -8,11 +8,6 @@
 #include "tess_mem.h"
 #include "tess_omp.h"
 
-/* XX, XY, YX, YY. */
-typedef struct jones_matrix {
-    double complex entry[4];
-} jones_matrix;
-
 /* Jones matrices of an antenna in one facet and interval of time. */
 typedef struct gain_slot {
     int target, interval;
@@ -66,6 +61,18 @@ cleanup:
     return status;
 }
 
+/* Predictions go over rows in the order of time, which need no table. */
+static tess_status create_table(facet_gains *gains)
+{
+    const facet_table_source source = {.gains = gains->sources,
+                                       .origins = gains->origins,
+                                       .freq_hz = gains->freq_hz,
+                                       .num_chan = gains->num_chan,
+                                       .is_linear = gains->is_linear,
+                                       .threads = gains->num_threads};
+    return gains->predicts ? TESS_OK : facet_table_create(&source, &gains->table);
+}
+
 tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol *corr,
                                int num_corr, facet_gains *gains)
 {
@@ -80,6 +87,7 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
         for (int q = 0; q < num_corr; ++q)
             gains->share[p][q] = creal(gains->taken[p][q] * gains->made[q][p]);
     if (!gains->sources) return TESS_OK;
+    TESS_TRY(create_table(gains));
     gains->cache = tess_alloc_zero(gains->num_threads, sizeof *gains->cache);
     if (!gains->cache) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
     for (int k = 0; k < gains->num_threads; ++k) {
@@ -101,6 +109,7 @@ void facet_gains_free(facet_gains *gains)
         tess_free(gains->cache[t].slot);
     }
     tess_free(gains->cache);
+    facet_table_destroy(gains->table);
     *gains = (facet_gains){0};
 }
 
@@ -108,7 +117,33 @@ double facet_gains_bytes(const facet_gains *gains)
 {
     if (!gains->sources) return 0;
     return (double)gains->num_threads * gains->num_antennas * (double)gains->num_chan *
-           (sizeof(jones_matrix) + sizeof(bool));
+               (sizeof(jones_matrix) + sizeof(bool)) +
+           facet_table_bytes(gains->table);
+}
+
+void facet_gains_prepare(const void *context, int target)
+{
+    const facet_gains *gains = context;
+    if (gains->table) facet_table_fill(gains->table, gains->direction[target]);
+}
+
+/* ---- groups of rows ---- */
+
+int64_t facet_gains_num_groups(const facet_gains *gains)
+{
+    if (!gains->sources) return 1;
+    if (!gains->table) return 0;
+    return facet_table_num_times(gains->table) * gains->num_antennas *
+           gains->num_antennas;
+}
+
+int64_t facet_gains_group(const void *context, int32_t origin)
+{
+    const facet_gains *gains = context;
+    if (!gains->sources) return 0;
+    const int64_t pairs = (int64_t)gains->num_antennas * gains->num_antennas;
+    const tess_origin of = tess_origin_of(gains->origins, origin);
+    return facet_table_time(gains->table, of.interval) * pairs + origin % pairs;
 }
 
 /* ---- Jones matrices ---- */
@@ -162,6 +197,9 @@ static void find_jones(const gain_row *row, int32_t antenna, int64_t chan,
 static const jones_matrix *matrices_of(const gain_row *row, int target, int32_t antenna,
                                        int32_t num_chan)
 {
+    const jones_matrix *known = facet_table_find(row->gains->table, row->direction,
+                                                 antenna, row->origin.interval);
+    if (known) return known + row->chan_base;
     gain_slot *slot = slot_for(row->gains, target, antenna, row->origin.interval);
     if (!slot) return NULL;
     for (int64_t c = row->chan_base; c < row->chan_base + num_chan; ++c) {
@@ -180,9 +218,7 @@ static gain_row row_of(const facet_gains *gains, int target,
     if (!gains->sources) return out;
     out.direction = gains->direction[target];
     out.origin = tess_origin_of(origins, samples->origin[row]);
-    out.time_mjd_s = origins->time_first_s;
-    if (origins->num_intervals > 1)
-        out.time_mjd_s += (out.origin.interval + 0.5) * origins->interval_s;
+    out.time_mjd_s = facet_table_middle(origins, out.origin.interval);
     const int32_t num_chan = samples->num_chan[row];
     out.jones[0] = matrices_of(&out, target, out.origin.antenna1, num_chan);
     out.jones[1] = matrices_of(&out, target, out.origin.antenna2, num_chan);

@@ -11,6 +11,7 @@
 
 #include <complex.h>
 
+#include "facet_table.h"
 #include "tess_gains.h"
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
@@ -37,7 +38,10 @@ typedef struct facet_gains {
     int64_t num_chan; /**< of the channel table */
     int32_t num_antennas;
     int num_threads;
-    struct gain_cache *cache; /**< [num_threads] */
+    bool is_linear;              /**< solutions are interpolated in time */
+    const tess_origins *origins; /**< of rows; borrowed. NULL without sources */
+    facet_table *table;          /**< or NULL: matrices are found row by row */
+    struct gain_cache *cache;    /**< [num_threads] */
 } facet_gains;
 
 /** Images pol[num_pol] of samples with corr[num_corr]. Members that are borrowed, is_…,
@@ -49,6 +53,14 @@ void facet_gains_free(facet_gains *gains); /**< Local. */
 
 /** Memory for gains that are kept, at most [bytes]. Local. */
 double facet_gains_bytes(const facet_gains *gains);
+
+/** Find the gains of a target that is worked on next, as an imager_view's `prepare`.
+ *  Local. */
+void facet_gains_prepare(const void *context, int target);
+
+/** Groups of rows with the same factors (imager_view.num_groups, .group). Local. */
+int64_t facet_gains_num_groups(const facet_gains *gains);
+int64_t facet_gains_group(const void *context, int32_t origin);
 
 /** The factors of an imager_view, whose context is a facet_gains. A sample without a
  * solution has factors 0. */

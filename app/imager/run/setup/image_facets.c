@@ -271,6 +271,8 @@ static tess_status take_gains(const facet_setup *setup, image_facets *to)
     const tess_origins *origins = tess_source_samples(setup->source).origins;
     TESS_TRY(read_gains(setup, origins->num_antennas, to));
     to->gains.sources = to->sources;
+    to->gains.origins = origins;
+    to->gains.is_linear = setup->choice->is_linear;
     to->gains.num_antennas = origins->num_antennas;
     to->gains.is_diagonal = tess_gains_shape(to->sources) < TESS_GAIN_FULL;
     if (to->gains.is_scalar && !to->gains.is_diagonal)
@@ -366,7 +368,10 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     if (tess_comm_rank(comm) == 0) tell(setup, facets);
     facets->gains.is_scalar = setup->choice->is_scalar;
     facets->gains.is_diagonal = true;
-    if (tess_facet_choice_has_gains(setup->choice)) TESS_TRY(take_gains(setup, facets));
+    if (tess_facet_choice_has_gains(setup->choice))
+        TESS_TRY(take_gains(setup, facets));
+    else if (!setup->predicts) /* baselines are told apart (tess_tracks.h) */
+        TESS_TRY(tess_comm_agree(comm, tess_source_keep_origins(setup->source, 0)));
     status = create_gains(setup, facets);
     if (status == TESS_OK && setup->choice->psf_per_facet)
         status = tess_facet_work_create(&facets->hard, &facets->work);
@@ -396,6 +401,10 @@ imager_view image_facets_view(const image_facets *facets)
                          .to_target = facet_gains_take,
                          .from_model = facet_gains_make,
                          .response = facet_gains_power,
+                         .prepare = facet_gains_prepare,
+                         .group = facet_gains_group,
+                         .num_groups = facet_gains_num_groups(&facets->gains),
+                         .num_chan = facets->gains.num_chan,
                          .context = &facets->gains};
 }
 
