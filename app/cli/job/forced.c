@@ -49,6 +49,7 @@ static const struct {
     {"device-planes", {.take = tess_take_int, AT(device_planes), .min = 1, .max = 2}},
     {"device-rows", {.take = tess_take_int, AT(device_rows), .min = 0, .max = 2}},
     {"clean-grids", {.take = tess_take_int, AT(clean_grids), .min = 0, .max = 2}},
+    {"tracks", {.take = tess_take_int, AT(tracks), .min = 0, .max = 2}},
 };
 
 enum { NUM_KEYS = sizeof keys / sizeof *keys };

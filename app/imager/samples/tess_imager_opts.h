@@ -112,6 +112,7 @@ typedef struct tess_forced {
     int device_planes;   /**< tess_device_planes */
     int device_rows;     /**< tess_images_home: on the device, or in host memory */
     int clean_grids;     /**< tess_clean_grids */
+    int tracks; /**< facets grid nodes of tracks: 1: whatever it costs, 2: never */
 } tess_forced;
 
 /** How work is laid out. */

@@ -16,12 +16,13 @@
 typedef struct visset_view {
     const tess_samples *samples;
     const tess_brick_list *bricks;
-    residual_samples residual; /**< residuals instead of the samples, or zeros */
-    const tess_samples *apart; /**< the samples, or residuals, if targets take views of
-                                    their correlations; else NULL */
-    tess_samples mixed;        /**< what the target at work takes of these, or zeros */
-    bool of_sources;           /**< that is a source in its middle instead */
-    bool with_gains;           /**< times the responses of samples */
+    residual_samples residual;  /**< residuals instead of the samples, or zeros */
+    const tess_samples *apart;  /**< the samples, or residuals, if targets take views of
+                                     their correlations; else NULL */
+    tess_samples mixed;         /**< what the target at work takes of these, or zeros */
+    struct tess_tracks *tracks; /**< makes nodes of these instead, or NULL */
+    bool of_sources;            /**< that is a source in its middle instead */
+    bool with_gains;            /**< times the responses of samples */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;
@@ -38,6 +39,20 @@ void visset_view_free(visset_view *view); /**< Local. */
 /** Make the view what the target at work grids. Nothing is done unless the job has
  * views of correlations. TESS_ERR_ALLOC. Collective in the job's team. */
 tess_status visset_view_take(imager_job *job, visset_view *view);
+
+/* ---- visset_tracks.c ---- */
+
+/** Whether targets grid nodes of tracks in place of these samples. Local. */
+bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
+                          const tess_samples *samples);
+
+/** Find the tracks in bricks. TESS_ERR_ALLOC. Local. */
+tess_status visset_tracks_make(const imager_job *job, const tess_samples *samples,
+                               const tess_brick_list *bricks,
+                               struct tess_tracks **tracks);
+
+/** Make nodes of what the target at work takes of the samples. Local. */
+void visset_tracks_take(const imager_job *job, struct tess_tracks *tracks);
 
 /** Samples of the kind of the set's data. Local. */
 const tess_samples *visset_kind(const visset *set);

@@ -9,6 +9,7 @@
 #include "sample_sets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_tracks.h"
 
 const tess_samples *visset_kind(const visset *set)
 {
@@ -129,12 +130,25 @@ cleanup:
     return status;
 }
 
+/* Prepares a view of nodes of tracks. Local. */
+static tess_status keep_nodes(const imager_job *job, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(visset_tracks_make(job, view->samples, view->bricks, &view->tracks));
+    view->samples = tess_tracks_nodes(view->tracks);
+    view->bricks = tess_tracks_bricks(view->tracks);
+cleanup:
+    return status;
+}
+
 /* Prepares a view of samples of which each target takes its own. Collective. */
-static tess_status keep_apart(const imager_job *job, tess_brick_list *bricks,
-                              visset_view *view)
+static tess_status keep_apart(const imager_job *job, const visset_request *request,
+                              tess_brick_list *bricks, visset_view *view)
 {
     tess_samples *mixed = &view->mixed;
     view->apart = view->samples;
+    if (visset_tracks_wanted(job, request, view->samples))
+        return tess_comm_agree(imager_team(job), keep_nodes(job, view));
     *mixed = *view->samples; /* rows, positions and weights are borrowed */
     mixed->num_pol = job->view.num_pol;
     mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
@@ -150,7 +164,10 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
     if (!view->apart) return TESS_OK;
-    if (view->of_sources)
+    if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
+    if (view->tracks)
+        visset_tracks_take(job, view->tracks);
+    else if (view->of_sources)
         status = imager_view_source(job, view->with_gains, &view->mixed);
     else
         status = imager_view_apply(job, job->view.to_target, view->apart, NULL, 1,
@@ -176,7 +193,7 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     if (request->less_model || request->subtract)
         TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {
-        TESS_TRY(keep_apart(job, bricks, view));
+        TESS_TRY(keep_apart(job, request, bricks, view));
         return TESS_OK;
     }
     if (!loads || view->bricks->own) return TESS_OK;
@@ -192,6 +209,8 @@ void visset_view_free(visset_view *view)
 {
     residual_free(&view->residual); /* of what is loaded */
     tess_brick_list_free(&view->loaded);
+    tess_tracks_destroy(view->tracks);
+    view->tracks = NULL;
     tess_free(view->mixed.vis);
     view->mixed = (tess_samples){0};
 }
