@@ -16,6 +16,8 @@ typedef struct NAME(work) {
     NAME(values) node[TRACK_NODES];
     NAME(values) row;
     NAME(factors) factor;
+    REAL vis[TRACK_CHANS * TRACK_VALUES * 2], weight[TRACK_CHANS * TRACK_VALUES];
+    double inv_lambda[TRACK_CHANS];
     int32_t origin; /* that the factors are of, or −1 */
     int32_t chan, count;
 } NAME(work);
@@ -41,18 +43,30 @@ static void NAME(find_factors)(const tess_tracks *tracks, const tess_tracks_view
     work->count = at->count;
 }
 
+/* The samples of a piece that has fewer channels than others, and zeros behind them:
+ * loops over all channels then take vectors. */
+static void NAME(pad)(const tess_samples *from, const piece *at, NAME(work) * work)
+{
+    const int corrs = 2 * from->num_pol, weights = from->num_weight;
+    const size_t vis = (size_t)corrs * (size_t)at->count * sizeof(REAL);
+    const size_t weight = (size_t)weights * (size_t)at->count * sizeof(REAL);
+    const size_t all = (size_t)corrs * TRACK_CHANS * sizeof(REAL);
+    memcpy(work->vis, (const REAL *)from->vis + corrs * at->first, vis);
+    memset((char *)work->vis + vis, 0, all - vis);
+    memcpy(work->weight, (const REAL *)from->weight + weights * at->first, weight);
+    memset((char *)work->weight + weight, 0,
+           (size_t)weights * TRACK_CHANS * sizeof(REAL) - weight);
+}
+
 /* The values that a node takes of the samples of a row, times their weights. The values
  * of a sample without weight may be anything. */
-ALWAYS void NAME(mix)(const tess_samples *from, const piece *at,
-                      const NAME(factors) * factor, NAME(values) * to, const int pols,
-                      const int corrs, const int32_t count)
+ALWAYS void NAME(mix)(const REAL *restrict vis, const REAL *restrict weight,
+                      const NAME(factors) *restrict factor, NAME(values) *restrict to,
+                      const int pols, const int corrs, const int weights)
 {
-    const REAL *vis = (const REAL *)from->vis + 2 * corrs * at->first;
-    const int weights = from->num_weight;
-    const REAL *weight = (const REAL *)from->weight + weights * at->first;
     for (int p = 0; p < pols; ++p) {
         const int which = weights > 1 ? p : 0;
-        for (int32_t c = 0; c < count; ++c) {
+        for (int c = 0; c < TRACK_CHANS; ++c) {
             REAL re = 0, im = 0;
             for (int q = 0; q < corrs; ++q) {
                 const REAL a = factor->re[p * corrs + q][c];
@@ -70,14 +84,14 @@ ALWAYS void NAME(mix)(const tess_samples *from, const piece *at,
 }
 
 /* Multiplies values by exp(2πi · sign · path / λ). */
-ALWAYS void NAME(turn)(NAME(values) * of, const int pols, const int32_t count,
-                       double path_m, const double *inv_lambda, const REAL sign)
+ALWAYS void NAME(turn)(NAME(values) *restrict of, const int pols, double path_m,
+                       const double *restrict inv_lambda, const REAL sign)
 {
     REAL sine[TRACK_CHANS], cosine[TRACK_CHANS];
-    for (int32_t c = 0; c < count; ++c)
+    for (int c = 0; c < TRACK_CHANS; ++c)
         NAME(sincos)(path_m * inv_lambda[c], &sine[c], &cosine[c]);
     for (int p = 0; p < pols; ++p)
-        for (int32_t c = 0; c < count; ++c) {
+        for (int c = 0; c < TRACK_CHANS; ++c) {
             const REAL re = of->re[p][c], im = of->im[p][c], s = sign * sine[c];
             of->re[p][c] = re * cosine[c] - im * s;
             of->im[p][c] = re * s + im * cosine[c];
@@ -85,35 +99,42 @@ ALWAYS void NAME(turn)(NAME(values) * of, const int pols, const int32_t count,
 }
 
 ALWAYS void NAME(add)(const double *weight, int num_nodes, const int pols,
-                      const int32_t count, NAME(work) * work)
+                      NAME(work) * work)
 {
     for (int j = 0; j < num_nodes; ++j) {
         const REAL w = (REAL)weight[j];
         for (int p = 0; p < pols; ++p)
-            for (int32_t c = 0; c < count; ++c) {
+            for (int c = 0; c < TRACK_CHANS; ++c) {
                 work->node[j].re[p][c] += w * work->row.re[p][c];
                 work->node[j].im[p][c] += w * work->row.im[p][c];
             }
     }
 }
 
-/* Adds a row to the nodes of its track; `num_nodes` is 0: it is a node itself. */
+/* Adds a row to the nodes of its track, unless it is a node itself. */
 ALWAYS void NAME(take_row)(tess_tracks *tracks, const track *of,
                            const tess_tracks_view *view, const piece *at,
                            NAME(work) * work, const int pols, const int corrs,
-                           const int32_t count)
+                           const int weights)
 {
     const tess_samples *from = tracks->from;
     double weight[TRACK_NODES];
-    NAME(mix)(from, at, &work->factor, &work->row, pols, corrs, count);
+    if (at->count == TRACK_CHANS) {
+        NAME(mix)
+        ((const REAL *)from->vis + 2 * corrs * at->first,
+         (const REAL *)from->weight + weights * at->first, &work->factor, &work->row,
+         pols, corrs, weights);
+    } else {
+        NAME(pad)(from, at, work);
+        NAME(mix)
+        (work->vis, work->weight, &work->factor, &work->row, pols, corrs, weights);
+    }
     if (of->curve < 0) return;
     const double *uvw_m = from->uvw_m + 3 * at->row;
     const track_curve *curve = &tracks->curve[of->curve];
-    NAME(turn)
-    (&work->row, pols, count, path_of(uvw_m, view->phase), from->inv_lambda + at->chan,
-     -1);
+    NAME(turn)(&work->row, pols, path_of(uvw_m, view->phase), work->inv_lambda, -1);
     track_weights(curve, of->num_nodes, track_place(curve, uvw_m), weight);
-    NAME(add)(weight, of->num_nodes, pols, count, work);
+    NAME(add)(weight, of->num_nodes, pols, work);
 }
 
 /* Loops over the numbers of values that are used most are compiled for these. */
@@ -122,15 +143,14 @@ static void NAME(take_any_row)(tess_tracks *tracks, const track *of,
                                NAME(work) * work)
 {
     const int pols = tracks->opts.num_pol, corrs = tracks->from->num_pol;
+    const int weights = tracks->from->num_weight;
     NAME(find_factors)(tracks, view, at, work);
-    if (pols == 1 && corrs == 2 && at->count == TRACK_CHANS)
-        NAME(take_row)(tracks, of, view, at, work, 1, 2, TRACK_CHANS);
-    else if (pols == 1 && corrs == 1 && at->count == TRACK_CHANS)
-        NAME(take_row)(tracks, of, view, at, work, 1, 1, TRACK_CHANS);
-    else if (pols == 1 && corrs == 2)
-        NAME(take_row)(tracks, of, view, at, work, 1, 2, at->count);
+    if (pols == 1 && corrs == 2 && weights == 1)
+        NAME(take_row)(tracks, of, view, at, work, 1, 2, 1);
+    else if (pols == 1 && corrs == 1 && weights == 1)
+        NAME(take_row)(tracks, of, view, at, work, 1, 1, 1);
     else
-        NAME(take_row)(tracks, of, view, at, work, pols, corrs, at->count);
+        NAME(take_row)(tracks, of, view, at, work, pols, corrs, weights);
 }
 
 /* Writes the visibilities of a row of nodes. */
@@ -168,6 +188,9 @@ static void NAME(take)(tess_tracks *tracks, const track *of,
     const int64_t first = of->first_node;
     const int32_t chan = nodes->chan_base[first], count = nodes->num_chan[first];
     work.origin = -1;
+    work.factor = (NAME(factors)){0};
+    for (int32_t c = 0; c < TRACK_CHANS; ++c)
+        work.inv_lambda[c] = nodes->inv_lambda[chan + (c < count ? c : 0)];
     if (of->curve < 0) {
         NAME(take_rows)(tracks, of, view, &work);
         return;
@@ -183,10 +206,8 @@ static void NAME(take)(tess_tracks *tracks, const track *of,
         NAME(take_any_row)(tracks, of, view, &at, &work);
     }
     for (int j = 0; j < of->num_nodes; ++j) {
-        NAME(turn)
-        (&work.node[j], nodes->num_pol, count,
-         path_of(nodes->uvw_m + 3 * (first + j), view->phase), nodes->inv_lambda + chan,
-         1);
+        const double path_m = path_of(nodes->uvw_m + 3 * (first + j), view->phase);
+        NAME(turn)(&work.node[j], nodes->num_pol, path_m, work.inv_lambda, 1);
         NAME(put)(tracks, first + j, &work.node[j]);
     }
 }
