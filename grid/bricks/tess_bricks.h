@@ -102,6 +102,11 @@ tess_plane_span tess_brick_list_planes(const struct tess_grid_plan *plan,
  *  their runs where the cuts lie: each brick is then summed on its own. */
 tess_status tess_brick_list_cut(tess_brick_list *list, int64_t most);
 
+/** List the runs of those rows that are wanted[num_rows], in the order of another list,
+ * and bricks that have any. `out` is zeroed. TESS_ERR_ALLOC. */
+tess_status tess_brick_list_pick(const tess_brick_list *list, const bool *wanted,
+                                 tess_brick_list *out);
+
 /** Bricks [first, end) belong to the same block of planes as brick `first`; the result
  *  is `end`. */
 int64_t tess_brick_list_block_end(const struct tess_grid_plan *plan,

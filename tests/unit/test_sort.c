@@ -265,6 +265,32 @@ static void test_cut(void **state)
     free_scene(s);
 }
 
+/* The runs of every third row, in their order, and no bricks without any. */
+static void test_pick(void **state)
+{
+    scene *s = make_scene(0, false);
+    tess_brick_list all = sorted(s, true, 2), picked = {0};
+    bool wanted[ROWS];
+    for (int row = 0; row < ROWS; ++row)
+        wanted[row] = row % 3 == 1;
+    assert_int_equal(tess_brick_list_pick(&all, wanted, &picked), TESS_OK);
+    check_index(&picked);
+    assert_true(picked.num_runs > 0 && picked.num_bricks < all.num_bricks);
+    int64_t next = 0;
+    for (int64_t r = 0; r < all.num_runs; ++r)
+        if (wanted[all.run[r].row])
+            assert_memory_equal(&picked.run[next++], &all.run[r], sizeof *all.run);
+    assert_int_equal(next, picked.num_runs);
+    tess_brick_list_free(&picked);
+    memset(wanted, 0, sizeof wanted);
+    assert_int_equal(tess_brick_list_pick(&all, wanted, &picked), TESS_OK);
+    assert_int_equal(picked.num_bricks, 0);
+    assert_int_equal(picked.first_run[0], 0);
+    tess_brick_list_free(&picked);
+    tess_brick_list_free(&all);
+    free_scene(s);
+}
+
 /* Keys of few bits, which are sorted in one pass, and of many, which are not. */
 static void test_keys(void **state)
 {
@@ -415,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_wrap),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_pick),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_counting),
         cmocka_unit_test(test_channel_order),

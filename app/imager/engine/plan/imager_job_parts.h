@@ -49,10 +49,16 @@ typedef void imager_factors(const void *context, int target,
 typedef void imager_powers(const void *context, int target, const tess_samples *samples,
                            int64_t row, double *power);
 
+/** Whether a target takes the samples of a row. Several threads call it at a time.
+ * Local. */
+typedef bool imager_counts(const void *context, int target, const tess_samples *samples,
+                           int64_t row);
+
 /** The view that targets take of samples whose correlations have been kept apart until
  * they are gridded. Each value that a target grids is a sum over the correlations of a
  * sample, times factors of the target, the row (whose origin the samples may know) and
- * the channel: gains and beams, and what makes Stokes parameters of correlations. */
+ * the channel: gains and beams, and what makes Stokes parameters of correlations. Or a
+ * target takes some rows of the samples as they are. */
 typedef struct imager_view {
     int num_pol; /**< values of a sample that a target grids; 0: there is no view, and
                     samples are gridded as they are */
@@ -71,7 +77,9 @@ typedef struct imager_view {
     int64_t (*group)(const void *context, int32_t origin);
     int64_t num_groups;  /**< 0: they are not known */
     int64_t num_chan;    /**< of the channel table */
-    const void *context; /**< borrowed */
+    imager_counts *counts; /**< for targets that take rows as they are, in place of the
+                              others; their responses are 1. NULL: all rows */
+    const void *context;   /**< borrowed */
 } imager_view;
 
 /** An image that is made of the samples of a set, and what is held for it. The plans of

@@ -44,6 +44,15 @@ tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
                               const tess_samples *from, const tess_samples *less,
                               double scale, tess_samples *to);
 
+/** Set wanted[num_rows] to whether the target at work takes the rows of samples, by
+ * imager_view.counts. Local. */
+void imager_view_want(const imager_job *job, const tess_samples *samples, bool *wanted);
+
+/** Copy the rows that the target at work takes, with their visibilities and weights.
+ * `to` is of the kind of the samples, and empty. TESS_ERR_ALLOC. Local. */
+tess_status imager_view_copy(const imager_job *job, const tess_samples *samples,
+                             tess_samples *to);
+
 /** Set the visibilities of samples, all values of each, to those of a source of 1 Jy in
  * the middle of the target at work. With `gains` they are times the responses of the
  * samples, which are 0 where there are none. TESS_ERR_ALLOC. Local. */

@@ -3,6 +3,7 @@
 #include "imager_targets.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "tess_mem.h"
 #include "tess_real.h"
@@ -91,6 +92,54 @@ tess_status imager_view_apply(const imager_job *job, imager_factors *factors,
     }
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "factors of a row of visibilities");
 cleanup:
+    return status;
+}
+
+void imager_view_want(const imager_job *job, const tess_samples *samples, bool *wanted)
+{
+    const imager_view *view = &job->view;
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        wanted[row] = view->counts(view->context, job->targets.aim, samples, row);
+}
+
+/* Copies a row to the end of others, which have room for it. */
+static void copy_row(const tess_samples *from, int64_t row, tess_samples *to)
+{
+    const int64_t next = to->num_rows++, bytes = from->is_double ? 8 : 4;
+    const int64_t vis = bytes * 2 * from->num_pol, weight = bytes * from->num_weight;
+    const size_t count = (size_t)from->num_chan[row];
+    memcpy(to->uvw_m + 3 * next, from->uvw_m + 3 * row, 3 * sizeof *to->uvw_m);
+    to->chan_base[next] = from->chan_base[row];
+    to->num_chan[next] = from->num_chan[row];
+    to->vis_first[next] = to->num_vis;
+    if (to->origin) to->origin[next] = from->origin[row];
+    memcpy((char *)to->vis + to->num_vis * vis,
+           (const char *)from->vis + from->vis_first[row] * vis, count * (size_t)vis);
+    memcpy((char *)to->weight + to->num_vis * weight,
+           (const char *)from->weight + from->vis_first[row] * weight,
+           count * (size_t)weight);
+    to->num_vis += from->num_chan[row];
+}
+
+tess_status imager_view_copy(const imager_job *job, const tess_samples *samples,
+                             tess_samples *to)
+{
+    tess_status status = TESS_OK;
+    int64_t num_rows = 0, num_vis = 0;
+    bool *wanted = tess_alloc(samples->num_rows, sizeof *wanted);
+    if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "rows of a target");
+    imager_view_want(job, samples, wanted);
+    for (int64_t row = 0; row < samples->num_rows; ++row) {
+        if (!wanted[row]) continue;
+        ++num_rows;
+        num_vis += samples->num_chan[row];
+    }
+    TESS_TRY(tess_samples_reserve(to, num_rows, num_vis));
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        if (wanted[row]) copy_row(samples, row, to);
+cleanup:
+    tess_free(wanted);
     return status;
 }
 

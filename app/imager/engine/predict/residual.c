@@ -77,7 +77,7 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
 {
     int values = job->model.num + (in_place(job, samples) ? 0 : samples->num_pol);
     /* what the models of earlier targets have left, while the next is subtracted */
-    if (imager_job_num_targets(job) > 1) values += samples->num_pol;
+    if (imager_job_num_targets(job) > 1 || job->view.counts) values += samples->num_pol;
     return (double)samples->num_vis * values * (double)value_bytes(samples);
 }
 
@@ -332,6 +332,68 @@ cleanup:
     return status;
 }
 
+/* Predicts the rows of the target at work, of which wanted[num_rows] tells. A backend
+ * that sorts predicts all rows. Collective. */
+static tess_status predict_rows(imager_job *job, const residual_source *from,
+                                int planes_at_once, bool *wanted,
+                                residual_samples *predicted)
+{
+    tess_status status = TESS_OK;
+    tess_brick_list own = {0};
+    residual_source rows = *from;
+    imager_view_want(job, from->samples, wanted);
+    if (!job->backend->grid->load) {
+        status = tess_brick_list_pick(from->bricks, wanted, &own);
+        rows.bricks = &own;
+    }
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(predict(job, &rows, planes_at_once, predicted));
+cleanup:
+    tess_brick_list_free(&own);
+    return status;
+}
+
+/* Subtracts `factor` times what is predicted of the rows that are wanted. */
+static void subtract_rows(const imager_job *job, double factor, const bool *wanted,
+                          const tess_samples *predicted, tess_samples *residual)
+{
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t row = 0; row < residual->num_rows; ++row)
+        for (int32_t c = 0; wanted[row] && c < residual->num_chan[row]; ++c)
+            subtract_sample(&job->model, factor, residual, predicted,
+                            residual->vis_first[row] + c, residual);
+}
+
+/* Makes the samples less the models of targets that take some rows each. Collective. */
+static tess_status subtract_by_rows(imager_job *job, const residual_source *from,
+                                    double vis_scale, int planes_at_once,
+                                    residual_samples *to)
+{
+    tess_status status = TESS_OK;
+    const int aim = job->targets.aim;
+    const tess_samples *samples = from->samples;
+    residual_samples predicted = {0};
+    bool *wanted = tess_alloc(samples->num_rows, sizeof *wanted);
+    status = wanted ? make_values(job, from, samples->num_pol, to) : TESS_ERR_ALLOC;
+    if (status == TESS_OK) status = make_values(job, from, job->model.num, &predicted);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    const int64_t bytes = samples->num_vis * samples->num_pol * value_bytes(samples);
+    if (bytes > 0) memcpy(to->samples.vis, samples->vis, (size_t)bytes);
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        imager_job_aim(job, k);
+        TESS_TRY(predict_rows(job, from, planes_at_once, wanted, &predicted));
+        double mark = tess_time_now();
+        subtract_rows(job, vis_scale / job->model.scale, wanted, &predicted.samples,
+                      &to->samples);
+        tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
+    }
+cleanup:
+    imager_job_aim(job, aim);
+    residual_free(&predicted);
+    tess_free(wanted);
+    return status;
+}
+
 /* Makes the samples less the models of all targets. Collective. */
 static tess_status subtract_targets(imager_job *job, const residual_source *from,
                                     double vis_scale, int planes_at_once,
@@ -374,7 +436,9 @@ tess_status residual_make(imager_job *job, imager_predictor *predictor,
     tess_status status = TESS_OK;
     *to = (residual_samples){0};
     TESS_TRY(predictor ? subtract_predicted(job, predictor, from, vis_scale, to)
-                       : subtract_targets(job, from, vis_scale, planes_at_once, to));
+             : job->view.counts
+                 ? subtract_by_rows(job, from, vis_scale, planes_at_once, to)
+                 : subtract_targets(job, from, vis_scale, planes_at_once, to));
 cleanup:
     if (status != TESS_OK) residual_free(to);
     return status;

@@ -20,7 +20,7 @@ tess_status visset_response_create(visset *set)
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
     const int num = imager_job_num_targets(job);
-    if (!job->view.response) return TESS_OK;
+    if (!job->view.response && !job->view.counts) return TESS_OK;
     sums->response = tess_alloc_zero(num, sizeof *sums->response);
     if (job->layout->reproducible)
         sums->exact_response = tess_alloc_zero((int64_t)num * 2 * job->view.num_pol,
@@ -50,7 +50,8 @@ static void add_row(const imager_job *job, int target, const tess_samples *sampl
 {
     const imager_view *view = &job->view;
     const int num_weight = samples->num_weight;
-    view->response(view->context, target, samples, row, power);
+    if (view->counts && !view->counts(view->context, target, samples, row)) return;
+    if (view->response) view->response(view->context, target, samples, row, power);
     for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
         double weight[TESS_MAX_POL];
         const int64_t at = (samples->vis_first[row] + c) * num_weight;
@@ -91,6 +92,8 @@ static tess_status add_target(visset *set, int target, const tess_samples *sampl
         response_sums own = {0};
         if (is_exact) own.exact = tess_alloc_zero(2 * num_pol, sizeof *own.exact);
         complete = power && (own.exact || !is_exact);
+        for (int64_t k = 0; power && k < most * num_pol; ++k)
+            power[k] = 1; /* unless the view has others */
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < samples->num_rows; ++row)
             if (complete) add_row(job, target, samples, row, power, &own);

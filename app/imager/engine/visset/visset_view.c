@@ -149,6 +149,13 @@ static tess_status keep_apart(const imager_job *job, const visset_request *reque
     view->apart = view->samples;
     if (visset_tracks_wanted(job, request, view->samples))
         return tess_comm_agree(imager_team(job), keep_nodes(job, view));
+    view->all = view->bricks;
+    if (job->view.counts && !view->of_sources) {
+        if (!job->backend->grid->load) return TESS_OK;
+        tess_brick_list_free(bricks);
+        view->bricks = &view->loaded;
+        return TESS_OK;
+    }
     *mixed = *view->samples; /* rows, positions and weights are borrowed */
     mixed->num_pol = job->view.num_pol;
     mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
@@ -160,6 +167,40 @@ static tess_status keep_apart(const imager_job *job, const visset_request *reque
     return tess_comm_agree(imager_team(job), mixed->vis ? TESS_OK : TESS_ERR_ALLOC);
 }
 
+static void free_mixed(visset_view *view)
+{
+    if (view->is_copy)
+        tess_samples_free(&view->mixed);
+    else
+        tess_free(view->mixed.vis);
+    view->mixed = (tess_samples){0};
+}
+
+/* Takes the rows of the target at work: their bricks, or copies of them for a backend
+ * that sorts. Local. */
+static tess_status take_rows(const imager_job *job, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    const tess_samples *from = view->apart;
+    bool *wanted = NULL;
+    if (job->backend->grid->load) {
+        free_mixed(view);
+        view->mixed = tess_samples_like(from);
+        view->is_copy = true;
+        view->samples = &view->mixed;
+        return imager_view_copy(job, from, &view->mixed);
+    }
+    wanted = tess_alloc(from->num_rows, sizeof *wanted);
+    if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "rows of a target");
+    imager_view_want(job, from, wanted);
+    tess_brick_list_free(&view->own);
+    TESS_TRY(tess_brick_list_pick(view->all, wanted, &view->own));
+    view->bricks = &view->own;
+cleanup:
+    tess_free(wanted);
+    return status;
+}
+
 tess_status visset_view_take(imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
@@ -169,6 +210,8 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
         visset_tracks_take(job, view->tracks);
     else if (view->of_sources)
         status = imager_view_source(job, view->with_gains, &view->mixed);
+    else if (job->view.counts)
+        status = take_rows(job, view);
     else
         status = imager_view_apply(job, job->view.to_target, view->apart, NULL, 1,
                                    &view->mixed);
@@ -211,8 +254,8 @@ void visset_view_free(visset_view *view)
     tess_brick_list_free(&view->loaded);
     tess_tracks_destroy(view->tracks);
     view->tracks = NULL;
-    tess_free(view->mixed.vis);
-    view->mixed = (tess_samples){0};
+    tess_brick_list_free(&view->own);
+    free_mixed(view);
 }
 
 int visset_end_target(const imager_job *job, const visset_request *request)

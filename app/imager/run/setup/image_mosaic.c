@@ -163,33 +163,13 @@ cleanup:
 
 /* ---- the view that a pointing takes of samples ---- */
 
-static bool counts(const image_mosaic *mosaic, int target, const tess_samples *samples,
+/* Whether a row is of the pointing, as an imager_counts. */
+static bool counts(const void *context, int target, const tess_samples *samples,
                    int64_t row)
 {
+    const image_mosaic *mosaic = context;
     const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
     return mosaic->patch_of_field[origin.field] == target;
-}
-
-/* The factors of an imager_view, to targets and from models: 1 for the samples of the
- * pointing, and 0 for others. */
-static void take_own(const void *context, int target, const tess_samples *samples,
-                     int64_t row, double complex *factor)
-{
-    const image_mosaic *mosaic = context;
-    const int num = mosaic->num_pol;
-    const double own = counts(mosaic, target, samples, row);
-    for (int32_t c = 0; c < samples->num_chan[row]; ++c)
-        for (int k = 0; k < num * num; ++k)
-            *factor++ = k % (num + 1) == 0 ? own : 0;
-}
-
-static void power_of_own(const void *context, int target, const tess_samples *samples,
-                         int64_t row, double *power)
-{
-    const image_mosaic *mosaic = context;
-    const double own = counts(mosaic, target, samples, row) ? 1 : (double)NAN;
-    for (int64_t k = 0; k < (int64_t)samples->num_chan[row] * mosaic->num_pol; ++k)
-        power[k] = own;
 }
 
 /* ---- beams ---- */
@@ -262,7 +242,6 @@ static tess_status find_all(image_run *run, image_mosaic *to)
     to->beam = run->output.primary_beam;
     to->geom = &run->whole.geom;
     to->limit = fmax(run->opts->beside.primary_beam.pointing_limit, DBL_MIN);
-    to->num_pol = run->num_pol;
     if (to->beam->num_pointings == 1)
         TESS_FAIL(TESS_ERR_INPUT,
                   "--mosaic: all fields point to one direction; image them with "
@@ -295,11 +274,8 @@ tess_status image_mosaic_open(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, find_all(run, mosaic)));
     if (tess_comm_rank(run->comm) == 0) tell(mosaic);
     run->whole.patches = &mosaic->patches;
-    run->job.view = (imager_view){.num_pol = run->num_pol,
-                                  .to_target = take_own,
-                                  .from_model = take_own,
-                                  .response = power_of_own,
-                                  .context = mosaic};
+    run->job.view =
+        (imager_view){.num_pol = run->num_pol, .counts = counts, .context = mosaic};
     run->job.memory.joined_bytes = bytes_of(run);
 cleanup:
     return status;

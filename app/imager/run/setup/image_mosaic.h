@@ -26,9 +26,8 @@ typedef struct image_mosaic {
     int *patch_of_field;            /**< of samples' origins; −1: none counts them */
     const tess_geom *geom;          /**< of the image; borrowed */
     double limit;                   /**< below this, the beam of a pointing is 0 */
-    int num_pol;
-    int64_t output;               /**< whose beams are kept: */
-    struct tess_beam_mean **mean; /**< [patches.num] NULL: not made, or no weights */
+    int64_t output;                 /**< whose beams are kept: */
+    struct tess_beam_mean **mean;   /**< [patches.num] NULL: not made, or no weights */
 } image_mosaic;
 
 /** Refuse what mosaics do not go together with. TESS_ERR_USAGE. Local. */
