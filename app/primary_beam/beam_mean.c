@@ -62,14 +62,21 @@ static double sum_of(const tess_beam_mean_of *of)
     return sum;
 }
 
+/* The half width of the narrower beam of a pair. */
+static double narrowest(const tess_primary_beam *beam, const tess_beam_mean_of *of)
+{
+    const double width = half_width(beam, highest(of));
+    return of->other ? fmin(width, half_width(of->other, highest(of))) : width;
+}
+
 /* ---- round beams ---- */
 
-static void add_channel(const tess_primary_beam *beam, double freq_hz, double share,
-                        tess_beam_mean *mean)
+static void add_channel(const tess_primary_beam *beam, const tess_primary_beam *other,
+                        double freq_hz, double share, tess_beam_mean *mean)
 {
     for (int64_t k = 0; k < mean->num; ++k) {
         const double at = fmin(1, fabs((double)(k - 1) * mean->step));
-        mean->profile[k] += share * beam_formula_power(beam, freq_hz, at, 0);
+        mean->profile[k] += share * beam_formula_pair(beam, other, freq_hz, at, 0);
     }
 }
 
@@ -77,14 +84,14 @@ static tess_status make_profile(const tess_primary_beam *beam,
                                 const tess_beam_mean_of *of, tess_beam_mean *mean)
 {
     tess_status status = TESS_OK;
-    const double sum = sum_of(of), width = half_width(beam, highest(of));
+    const double sum = sum_of(of), width = narrowest(beam, of);
     mean->step = fmax(width / PROFILE_STEPS, of->reach / PROFILE_MOST);
     mean->num = (int64_t)ceil(of->reach / mean->step) + 4;
     mean->profile = tess_alloc_zero(mean->num, sizeof *mean->profile);
     if (!mean->profile) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < of->num_chan; ++c)
         if (of->weight[c] > 0)
-            add_channel(beam, of->freq_hz[c], of->weight[c] / sum, mean);
+            add_channel(beam, of->other, of->freq_hz[c], of->weight[c] / sum, mean);
 cleanup:
     return status;
 }
@@ -105,13 +112,14 @@ static double profile_power(const tess_beam_mean *mean, double distance)
 
 /* Weighted mean frequencies of groups of neighbouring channels. */
 typedef struct groups {
-    double freq_hz[MOST_GROUPS], weight[MOST_GROUPS];
+    double freq_hz[MOST_GROUPS], weight[MOST_GROUPS], sum;
     int num;
 } groups;
 
 static groups group_channels(const tess_beam_mean_of *of)
 {
-    groups in = {.num = of->num_chan < MOST_GROUPS ? (int)of->num_chan : MOST_GROUPS};
+    groups in = {.num = of->num_chan < MOST_GROUPS ? (int)of->num_chan : MOST_GROUPS,
+                 .sum = sum_of(of)};
     const double high = highest(of);
     double low = high;
     for (int64_t c = 0; c < of->num_chan; ++c)
@@ -147,13 +155,14 @@ cleanup:
 }
 
 /* The mean over the groups, in their order, in a direction. */
-static double mean_power(const tess_primary_beam *beam, const groups *in, double sum,
-                         double x, double y)
+static double mean_power(const tess_primary_beam *beam, const tess_primary_beam *other,
+                         const groups *in, double x, double y)
 {
     double mean = 0;
     for (int k = 0; k < in->num; ++k) {
         if (!(in->weight[k] > 0)) continue;
-        mean += in->weight[k] / sum * beam_formula_power(beam, in->freq_hz[k], x, y);
+        mean += in->weight[k] / in->sum *
+                beam_formula_pair(beam, other, in->freq_hz[k], x, y);
     }
     return mean;
 }
@@ -165,13 +174,13 @@ static tess_status formula_map(const tess_primary_beam *beam,
 {
     tess_status status = TESS_OK;
     const groups in = group_channels(of);
-    const double sum = sum_of(of), width = half_width(beam, highest(of));
+    const double width = narrowest(beam, of);
     TESS_TRY(empty_map(fmin(of->reach, MAP_REACH * width), width / MAP_STEPS, map));
 #pragma omp parallel for schedule(static) num_threads(of->threads > 0 ? of->threads : 1)
     for (int64_t j = 0; j < map->ny; ++j)
         for (int64_t i = 0; i < map->nx; ++i)
             map->value[j * map->nx + i] =
-                mean_power(beam, &in, sum, ((double)i - map->x0) * map->dx,
+                mean_power(beam, of->other, &in, ((double)i - map->x0) * map->dx,
                            ((double)j - map->y0) * map->dy);
 cleanup:
     return status;
@@ -258,7 +267,13 @@ tess_status tess_beam_mean_create(const tess_primary_beam *beam,
     tess_status status = TESS_OK;
     tess_beam_mean *mean = tess_alloc_zero(1, sizeof *mean);
     if (!mean) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
-    mean->is_map = tess_primary_beam_turns(beam);
+    if (of->other && (beam->kind == BEAM_CUBE || of->other->kind == BEAM_CUBE))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s and %s are beams of one array: beams of FITS files are those of "
+                  "all antennas",
+                  beam->name, of->other->name);
+    mean->is_map = tess_primary_beam_turns(beam) ||
+                   (of->other && tess_primary_beam_turns(of->other));
     TESS_TRY(mean->is_map ? make_map(beam, of, mean) : make_profile(beam, of, mean));
     *mean_out = mean;
     mean = NULL;

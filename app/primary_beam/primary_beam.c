@@ -392,6 +392,16 @@ double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double 
     return 0.5 * (field[0] * field[0] + field[1] * field[1]);
 }
 
+double beam_formula_pair(const tess_primary_beam *beam, const tess_primary_beam *other,
+                         double freq_hz, double x, double y)
+{
+    double a[2], b[2];
+    if (!other) return beam_formula_power(beam, freq_hz, x, y);
+    beam_formula_fields(beam, freq_hz, x, y, a);
+    beam_formula_fields(other, freq_hz, x, y, b);
+    return 0.5 * (a[0] * b[0] + a[1] * b[1]);
+}
+
 void tess_primary_beam_close(tess_primary_beam *beam)
 {
     if (!beam) return;

@@ -172,6 +172,11 @@ struct tess_primary_beam {
 double beam_formula_power(const tess_primary_beam *beam, double freq_hz, double x,
                           double y);
 
+/** The product of the fields of two antennas, on average over the feeds, in the same
+ * way; that of `beam` alone without another. Thread-safe. */
+double beam_formula_pair(const tess_primary_beam *beam, const tess_primary_beam *other,
+                         double freq_hz, double x, double y);
+
 /** The fields of the two feeds, horizontal and vertical, of which that power is the
  *  mean square. Those of round beams are the same; that of a polynomial is the root of
  *  its power. Thread-safe. */

@@ -53,6 +53,10 @@ void tess_primary_beam_close(tess_primary_beam *beam); /**< NULL is fine. Local.
 
 /** What a mean is made of. */
 typedef struct tess_beam_mean_of {
+    const tess_primary_beam *other; /**< the beam of the other antenna of a pair of
+                                         unlike ones: the power is the product of their
+                                         fields, and negative where these have unlike
+                                         signs; NULL: it has the same beam */
     int64_t num_chan;
     const double *freq_hz; /**< [num_chan] */
     const double *weight;  /**< [num_chan]; at least one is > 0 */
@@ -68,7 +72,7 @@ typedef struct tess_beam_mean_of {
 typedef struct tess_beam_mean tess_beam_mean;
 
 /** Make a mean, the same on every rank. TESS_ERR_ALLOC; TESS_ERR_IO and TESS_ERR_INPUT
- * for a file. Local. */
+ * for a file, which makes no pair with another beam. Local. */
 tess_status tess_beam_mean_create(const tess_primary_beam *beam,
                                   const tess_beam_mean_of *of, tess_beam_mean **mean);
 

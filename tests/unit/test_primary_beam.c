@@ -447,6 +447,36 @@ static void test_round_mean(void **state)
     tess_primary_beam_close(beam);
 }
 
+/* The power of a pair is the product of the fields, of which that of a large dish is
+ * negative beyond its null. */
+static void test_pair(void **state)
+{
+    const double hz = 1.4e9, weight = 1;
+    tess_primary_beam *large = opened("airy:25", 1400), *small = opened("airy:12", 1400);
+    tess_beam_mean_of of = {.other = small,
+                            .num_chan = 1,
+                            .freq_hz = &hz,
+                            .weight = &weight,
+                            .reach = 0.05};
+    tess_beam_mean *mean = mean_of(large, &of);
+    for (double l = 0; l < 0.03; l += 0.0007) {
+        const double sign = l < 1.21967 * 0.214137 / 25 ? 1 : -1;
+        const double power = beam_formula_power(large, hz, l, 0) *
+                             beam_formula_power(small, hz, l, 0);
+        if (l < 0.015)
+            assert_float_equal(tess_beam_mean_power(mean, l, 0), sign * sqrt(power),
+                               1e-6);
+    }
+    tess_beam_mean_destroy(mean);
+    tess_primary_beam_close(small);
+    small = opened("cube.fits", 1000); /* of the tests before */
+    of.other = small;
+    assert_int_equal(tess_beam_mean_create(large, &of, &mean), TESS_ERR_INPUT);
+    tess_error_clear();
+    tess_primary_beam_close(small);
+    tess_primary_beam_close(large);
+}
+
 /* The zenith is towards North and East by cos q and sin q; with North up and East left,
  * as for a source in the South, azimuth grows to the right. */
 static double turned_power(double l_deg, double m_deg, double q, double hz)
@@ -558,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_ranges),       cmocka_unit_test(test_models),
         cmocka_unit_test(test_telescopes),   cmocka_unit_test(test_text),
         cmocka_unit_test(test_cubes),        cmocka_unit_test(test_round_mean),
+        cmocka_unit_test(test_pair),
         cmocka_unit_test(test_turning_mean), cmocka_unit_test(test_turning_formula),
         cmocka_unit_test(test_angles),
     };

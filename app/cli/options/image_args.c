@@ -10,6 +10,7 @@
 #include "groups.h"
 #include "job.h"
 #include "options.h"
+#include "tess_beam_models.h"
 #include "tess_channels.h"
 #include "tess_const.h"
 #include "tess_fits.h"
@@ -453,7 +454,7 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_PRIMARY_BEAM:
         opts->beside.primary_beam.model = arg;
-        status = tess_primary_beam_check_model(arg);
+        status = tess_beam_models_check(arg);
         break;
     case OPT_PB_LIMIT:
         status = tess_parse_number(arg, 0, 1, &opts->beside.primary_beam.limit);
@@ -655,13 +656,30 @@ cleanup:
     return status;
 }
 
+/* Takes the telescope's beam for a mosaic, unless another is given. Antennas may differ
+ * in mosaics alone. */
+static tess_status check_beam(tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    tess_beam_correction *beam = &opts->beside.primary_beam;
+    if (opts->selection.joins_pointings) {
+        if (!beam->model) beam->model = "auto";
+        return TESS_OK;
+    }
+    if (beam->corrects && !beam->model)
+        TESS_FAIL(TESS_ERR_USAGE, "--pbcor needs a beam; use --primary-beam, as in "
+                                  "--primary-beam auto");
+    if (beam->model) TESS_TRY(tess_primary_beam_check_model(beam->model));
+cleanup:
+    return status;
+}
+
 static tess_status check(tess_comm *comm, tess_image_args *args)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = &args->opts;
     TESS_TRY(choose_obs(args));
-    if (opts->selection.joins_pointings && !opts->beside.primary_beam.model)
-        args->opts.beside.primary_beam.model = "auto";
+    TESS_TRY(check_beam(&args->opts));
     TESS_TRY(check_output(args));
     if (opts->clean.only_model && opts->output)
         TESS_TRY(tess_imager_take_model_size(comm, &args->opts));
@@ -672,9 +690,6 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
     TESS_TRY(check_lengths(opts));
-    if (opts->beside.primary_beam.corrects && !opts->beside.primary_beam.model)
-        TESS_FAIL(TESS_ERR_USAGE, "--pbcor needs a beam; use --primary-beam, as in "
-                                  "--primary-beam auto");
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tess_beam_models.h"
 #include "tess_checkpoint.h"
 #include "tess_image_args.h"
-#include "tess_primary_beam.h"
 #include "tess_profile_report.h"
 #include "tess_version.h"
 #include "trace_file.h"
@@ -61,7 +61,7 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.clean.fits_mask);
     add_input(out, args->opts.clean.casa_mask);
     add_input(out, args->opts.clean.mask);
-    add_input(out, tess_primary_beam_file(args->opts.beside.primary_beam.model));
+    add_input(out, tess_beam_models_file(args->opts.beside.primary_beam.model));
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

@@ -10,7 +10,6 @@
 #include "tess_imager_predict.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
-#include "tess_primary_beam.h"
 
 int image_files_pols(const tess_image_opts *opts, tess_pol *pol)
 {
@@ -345,7 +344,7 @@ tess_status tess_image_check_output(const tess_image_opts *opts, const char *pat
     TESS_TRY(tess_out_check_other(path, opts->clean.casa_mask));
     TESS_TRY(tess_out_check_other(path, opts->clean.mask));
     TESS_TRY(tess_out_check_other(
-        path, tess_primary_beam_file(opts->beside.primary_beam.model)));
+        path, tess_beam_models_file(opts->beside.primary_beam.model)));
     TESS_TRY(tess_image_check_facet_files(&opts->gridding.facets, path));
 cleanup:
     return status;

@@ -55,7 +55,7 @@ static bool reaches(const tess_beam_mean *beam, double distance, double level)
 
 /* Sets the largest distance at which the beam is above a level at the lowest frequency,
  * where it is widest, out to `most` [sines]. */
-static tess_status find_reach(const image_run *run, double level, double most,
+static tess_status find_reach(const image_run *run, int pair, double level, double most,
                               double *reach)
 {
     tess_status status = TESS_OK;
@@ -64,14 +64,17 @@ static tess_status find_reach(const image_run *run, double level, double most,
     tess_beam_mean *mean = NULL;
     for (int64_t c = 0; c < run->info->num_chan; ++c)
         low_hz = fmin(low_hz, run->info->freq_hz[c]);
-    const tess_beam_mean_of of = {.num_chan = 1,
+    const tess_primary_beam *beam[2];
+    image_dishes_beams(&run->output.primary_beam->dishes, pair, beam);
+    const tess_beam_mean_of of = {.other = beam[1] != beam[0] ? beam[1] : NULL,
+                                  .num_chan = 1,
                                   .freq_hz = &low_hz,
                                   .weight = &weight,
                                   .num_angles = 1,
                                   .angle_rad = &angle_rad,
                                   .reach = most,
                                   .threads = run->opts->layout.threads};
-    TESS_TRY(tess_beam_mean_create(run->output.primary_beam->beam, &of, &mean));
+    TESS_TRY(tess_beam_mean_create(beam[0], &of, &mean));
     int k = STEPS;
     while (k > 0 && !reaches(mean, most * k / STEPS, level))
         --k;
@@ -115,29 +118,45 @@ static tess_facet_box box_of(const tess_geom *geom, const image_pointing *pointi
     return box;
 }
 
-/* Makes patches of the pointings that see pixels of the image. Local. */
-static tess_status find_patches(const image_run *run, image_mosaic *to)
+/* Makes patches of what a pair of kinds of dishes sees of all pointings. Local. */
+static tess_status add_pair(const image_run *run, int pair, image_mosaic *to)
 {
     tess_status status = TESS_OK;
     const image_primary_beam *beam = to->beam;
     double reach = 0;
-    to->pointing = tess_alloc(beam->num_pointings, sizeof *to->pointing);
-    to->mean = tess_alloc_zero(beam->num_pointings, sizeof *to->mean);
-    if (!to->pointing || !to->mean) TESS_FAIL(TESS_ERR_ALLOC, "pointings");
-    TESS_TRY(image_patches_create(beam->num_pointings, &to->patches));
-    TESS_TRY(find_reach(run, to->limit, width_of(to->geom), &reach));
+    TESS_TRY(find_reach(run, pair, to->limit, width_of(to->geom), &reach));
     for (int k = 0; k < beam->num_pointings; ++k) {
         const image_pointing *pointing = &beam->pointing[k];
+        const image_beam_of of = image_beam_of_pair(beam, k, pair);
         if (!(pointing->rotation[2][2] > 0))
             TESS_FAIL(TESS_ERR_INPUT,
                       "--mosaic: field %s points 90 degrees or more away from the "
                       "image's centre; leave it out (--field)",
                       pointing->name);
         const tess_facet_box box = box_of(to->geom, pointing, reach);
+        to->patch_of[of.sum] = -1;
         if (box.x1 <= box.x0 || box.y1 <= box.y0) continue;
-        to->pointing[to->patches.num] = k;
+        to->patch_of[of.sum] = to->patches.num;
+        to->beam_of[to->patches.num] = of;
         image_patches_add(&to->patches, to->geom, &box);
     }
+cleanup:
+    return status;
+}
+
+/* Makes patches of all that sees pixels of the image. Local. */
+static tess_status find_patches(const image_run *run, image_mosaic *to)
+{
+    tess_status status = TESS_OK;
+    const int most = to->beam->num_sums;
+    to->beam_of = tess_alloc(most, sizeof *to->beam_of);
+    to->patch_of = tess_alloc(most, sizeof *to->patch_of);
+    to->mean = tess_alloc_zero(most, sizeof *to->mean);
+    if (!to->beam_of || !to->patch_of || !to->mean)
+        TESS_FAIL(TESS_ERR_ALLOC, "pointings");
+    TESS_TRY(image_patches_create(most, &to->patches));
+    for (int k = 0; k < image_dishes_num_pairs(&to->beam->dishes); ++k)
+        TESS_TRY(add_pair(run, k, to));
     if (to->patches.num == 0)
         TESS_FAIL(TESS_ERR_INPUT, "--mosaic: no pointing sees the image; choose "
                                   "another --center or a larger --size");
@@ -145,31 +164,18 @@ cleanup:
     return status;
 }
 
-/* Finds the patch that counts the samples of each field. Local. */
-static tess_status find_fields(const image_run *run, image_mosaic *to)
-{
-    tess_status status = TESS_OK;
-    const int32_t num = tess_source_samples(run->source).origins->num_fields;
-    to->patch_of_field = tess_alloc(num, sizeof *to->patch_of_field);
-    if (!to->patch_of_field) TESS_FAIL(TESS_ERR_ALLOC, "pointings");
-    for (int32_t f = 0; f < num; ++f) {
-        to->patch_of_field[f] = -1;
-        for (int k = 0; k < to->patches.num; ++k)
-            if (to->pointing[k] == to->beam->of_field[f]) to->patch_of_field[f] = k;
-    }
-cleanup:
-    return status;
-}
-
 /* ---- the view that a pointing takes of samples ---- */
 
-/* Whether a row is of the pointing, as an imager_counts. */
+/* Whether a row is of the pointing and of the pair of dishes, as an imager_counts. */
 static bool counts(const void *context, int target, const tess_samples *samples,
                    int64_t row)
 {
     const image_mosaic *mosaic = context;
     const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
-    return mosaic->patch_of_field[origin.field] == target;
+    const image_primary_beam *beam = mosaic->beam;
+    const int pair = image_dishes_pair(&beam->dishes, &origin);
+    const int pointing = beam->of_field[origin.field];
+    return mosaic->patch_of[image_beam_of_pair(beam, pointing, pair).sum] == target;
 }
 
 /* ---- beams ---- */
@@ -180,7 +186,7 @@ static void weigh(const patch_weigher *weigher, void *work, int64_t row, int64_t
 {
     const image_mosaic *mosaic = weigher->context;
     const image_pointing *pointing =
-        &mosaic->beam->pointing[mosaic->pointing[weigher->patch]];
+        &mosaic->beam->pointing[mosaic->beam_of[weigher->patch].pointing];
     const tess_beam_mean *mean = mosaic->mean[weigher->patch];
     const double m = tess_geom_m(mosaic->geom, row);
     (void)work;
@@ -208,8 +214,7 @@ tess_status image_mosaic_weigher(const image_run *run, int64_t output, int patch
     if (mosaic->output != output) forget_beams(mosaic);
     mosaic->output = output;
     if (!mosaic->mean[patch])
-        TESS_TRY(image_primary_beam_mean(run, output, mosaic->pointing[patch],
-                                         mosaic->pointing[patch],
+        TESS_TRY(image_primary_beam_mean(run, output, mosaic->beam_of[patch],
                                          &mosaic->mean[patch]));
     *weigher = (patch_weigher){.weigh = weigh, .context = mosaic, .patch = patch};
 cleanup:
@@ -218,16 +223,30 @@ cleanup:
 
 /* ---- all ---- */
 
+/* Pointings of which no pair of dishes sees the image. */
+static int count_others(const image_mosaic *mosaic)
+{
+    const image_primary_beam *beam = mosaic->beam;
+    int others = 0;
+    for (int k = 0; k < beam->num_pointings; ++k) {
+        bool is_seen = false;
+        for (int j = 0; j < mosaic->patches.num; ++j)
+            is_seen = is_seen || mosaic->beam_of[j].pointing == k;
+        others += !is_seen;
+    }
+    return others;
+}
+
 static void tell(const image_mosaic *mosaic)
 {
     const image_patches *patches = &mosaic->patches;
-    const int others = mosaic->beam->num_pointings - patches->num;
+    const int others = count_others(mosaic);
     double pixels = 0;
     for (int k = 0; k < patches->num; ++k)
         pixels += (double)patches->geom[k].nx * (double)patches->geom[k].ny;
     tess_log_info("mosaic of %d pointings, which have %.3g times the pixels of the "
                   "image together",
-                  patches->num,
+                  mosaic->beam->num_pointings - others,
                   pixels / ((double)mosaic->geom->nx * (double)mosaic->geom->ny));
     if (others > 0)
         tess_log_warn("%d other pointing%s not see the image, and %s not count", others,
@@ -247,7 +266,6 @@ static tess_status find_all(image_run *run, image_mosaic *to)
                   "--mosaic: all fields point to one direction; image them with "
                   "--primary-beam alone");
     TESS_TRY(find_patches(run, to));
-    TESS_TRY(find_fields(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
 cleanup:
     return status;
@@ -286,8 +304,8 @@ void image_mosaic_free(image_mosaic *mosaic)
     if (!mosaic) return;
     forget_beams(mosaic);
     tess_free((void *)mosaic->mean);
-    tess_free(mosaic->pointing);
-    tess_free(mosaic->patch_of_field);
+    tess_free(mosaic->beam_of);
+    tess_free(mosaic->patch_of);
     image_patches_free(&mosaic->patches);
     tess_free(mosaic);
 }

@@ -20,10 +20,11 @@
 #include "image_run.h"
 
 typedef struct image_mosaic {
-    image_patches patches; /**< [pointing] those that see pixels of the image */
-    int *pointing;         /**< of each of these, in */
+    image_patches patches; /**< of pairs of kinds of dishes of pointings, those that see
+                                pixels of the image */
+    image_beam_of *beam_of;         /**< of each of these, in */
     const image_primary_beam *beam; /**< this; borrowed */
-    int *patch_of_field;            /**< of samples' origins; −1: none counts them */
+    int *patch_of;                  /**< [beam->num_sums]; −1: none */
     const tess_geom *geom;          /**< of the image; borrowed */
     double limit;                   /**< below this, the beam of a pointing is 0 */
     int64_t output;                 /**< whose beams are kept: */

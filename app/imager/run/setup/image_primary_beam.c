@@ -76,7 +76,6 @@ cleanup:
 static tess_status find_fields(const image_run *run, image_primary_beam *to)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_source_keep_origins(run->source, 0));
     const tess_origins *origins = tess_source_samples(run->source).origins;
     to->of_field = tess_alloc(origins->num_fields, sizeof *to->of_field);
     if (!to->of_field) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
@@ -87,13 +86,12 @@ cleanup:
 }
 
 /* Local. */
-static tess_status find_all(const image_run *run, image_primary_beam *to)
+static tess_status make_sums(const image_run *run, image_primary_beam *to)
 {
     tess_status status = TESS_OK;
-    const bool is_mosaic = run->opts->selection.joins_pointings;
-    TESS_TRY(find_pointings(run, to));
-    if (is_mosaic) TESS_TRY(find_fields(run, to));
-    to->num_sums = is_mosaic ? to->num_pointings : TESS_MAX_POL;
+    to->num_sums = to->of_field
+                       ? to->num_pointings * image_dishes_num_pairs(&to->dishes)
+                       : TESS_MAX_POL;
     to->weight =
         tess_alloc_zero(to->num_sums * run->info->num_chan, sizeof *to->weight);
     if (!to->weight) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
@@ -104,33 +102,35 @@ cleanup:
 static void tell(const image_run *run, const image_primary_beam *beam)
 {
     const double *at = beam->pointing[0].direction_rad;
-    const char *turns = tess_primary_beam_turns(beam->beam)
-                            ? ", turning with the parallactic angle"
-                            : "";
+    const double limit = run->opts->beside.primary_beam.limit;
+    const char *name = tess_primary_beam_name(beam->dishes.beam[0]);
+    const char *more = beam->dishes.num > 1 ? " and others" : "";
+    const char *turns =
+        image_dishes_turn(&beam->dishes) ? ", turning with the parallactic angle" : "";
     if (run->opts->selection.joins_pointings)
-        tess_log_info("primary beam: %s, of %d pointings%s; cut at %g",
-                      tess_primary_beam_name(beam->beam), beam->num_pointings, turns,
-                      run->opts->beside.primary_beam.limit);
+        tess_log_info("primary beam: %s%s, of %d pointings%s; cut at %g", name, more,
+                      beam->num_pointings, turns, limit);
     else
-        tess_log_info("primary beam: %s, pointing at %.6f %+.6f deg%s; cut at %g",
-                      tess_primary_beam_name(beam->beam), at[0] / TESS_RAD_PER_DEG,
-                      at[1] / TESS_RAD_PER_DEG, turns,
-                      run->opts->beside.primary_beam.limit);
+        tess_log_info("primary beam: %s, pointing at %.6f %+.6f deg%s; cut at %g", name,
+                      at[0] / TESS_RAD_PER_DEG, at[1] / TESS_RAD_PER_DEG, turns, limit);
 }
 
 tess_status image_primary_beam_find(image_run *run)
 {
     tess_status status = TESS_OK;
-    const tess_primary_beam_request request = {.model =
-                                                   run->opts->beside.primary_beam.model,
-                                               .telescope = run->info->meta->telescope,
-                                               .num_chan = run->info->num_chan,
-                                               .freq_hz = run->info->freq_hz};
-    if (!request.model || run->output.primary_beam) return TESS_OK;
+    const bool is_mosaic = run->opts->selection.joins_pointings;
+    if (!run->opts->beside.primary_beam.model || run->output.primary_beam)
+        return TESS_OK;
     image_primary_beam *beam = tess_alloc_zero(1, sizeof *beam);
-    TESS_TRY(tess_comm_agree(run->comm, beam ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_primary_beam_open(run->comm, &request, &beam->beam));
-    TESS_TRY(tess_comm_agree(run->comm, find_all(run, beam)));
+    status = beam ? TESS_OK : TESS_ERR_ALLOC;
+    if (status == TESS_OK && is_mosaic)
+        status = tess_source_keep_origins(run->source, 0);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(image_dishes_open(run, &beam->dishes));
+    status = find_pointings(run, beam);
+    if (status == TESS_OK && is_mosaic) status = find_fields(run, beam);
+    if (status == TESS_OK) status = make_sums(run, beam);
+    TESS_TRY(tess_comm_agree(run->comm, status));
     tell(run, beam);
     run->output.primary_beam = run->means.primary_beam = beam;
     beam = NULL;
@@ -201,7 +201,7 @@ tess_status image_primary_beam_open(image_run *run)
     tess_status status = TESS_OK;
     TESS_TRY(image_primary_beam_find(run));
     image_primary_beam *beam = run->output.primary_beam;
-    if (beam && tess_primary_beam_turns(beam->beam)) TESS_TRY(find_times(run, beam));
+    if (beam && image_dishes_turn(&beam->dishes)) TESS_TRY(find_times(run, beam));
 cleanup:
     return status;
 }
@@ -209,7 +209,7 @@ cleanup:
 void image_primary_beam_free(image_primary_beam *beam)
 {
     if (!beam) return;
-    tess_primary_beam_close(beam->beam);
+    image_dishes_free(&beam->dishes);
     for (int k = 0; beam->pointing && k < beam->num_pointings; ++k)
         tess_free(beam->pointing[k].time_mjd_s);
     tess_free(beam->pointing);
@@ -247,9 +247,12 @@ static void add_weights(const image_primary_beam *beam, const tess_samples *samp
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         int64_t *to = sum;
         if (beam->of_field) {
-            const int32_t number = samples->origin[row];
-            to += num_chan *
-                  beam->of_field[tess_origin_of(samples->origins, number).field];
+            const tess_origin origin =
+                tess_origin_of(samples->origins, samples->origin[row]);
+            to +=
+                num_chan * image_beam_of_pair(beam, beam->of_field[origin.field],
+                                              image_dishes_pair(&beam->dishes, &origin))
+                               .sum;
         }
         for (int32_t c = 0; c < samples->num_chan[row]; ++c)
             for (int k = 0; k < samples->num_weight; ++k) {
@@ -334,17 +337,26 @@ cleanup:
     return status;
 }
 
-tess_status image_primary_beam_mean(const image_run *run, int64_t output, int sum,
-                                    int pointing, tess_beam_mean **mean)
+image_beam_of image_beam_of_pair(const image_primary_beam *beam, int pointing, int pair)
+{
+    const int num_pairs = image_dishes_num_pairs(&beam->dishes);
+    return (image_beam_of){pointing * num_pairs + pair, pointing, pair};
+}
+
+tess_status image_primary_beam_mean(const image_run *run, int64_t output,
+                                    image_beam_of which, tess_beam_mean **mean)
 {
     tess_status status = TESS_OK;
     const image_primary_beam *beam = run->output.primary_beam;
-    const image_pointing *at = &beam->pointing[pointing];
+    const image_pointing *at = &beam->pointing[which.pointing];
     const int64_t num_chan = run->info->num_chan;
-    const int64_t *sums = beam->weight + sum * num_chan;
+    const int64_t *sums = beam->weight + which.sum * num_chan;
+    const tess_primary_beam *pair[2];
     double *weight = tess_alloc_zero(num_chan, sizeof *weight);
     double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad), all = 0;
-    tess_beam_mean_of of = {.num_chan = num_chan,
+    image_dishes_beams(&beam->dishes, which.pair, pair);
+    tess_beam_mean_of of = {.other = pair[1] != pair[0] ? pair[1] : NULL,
+                            .num_chan = num_chan,
                             .freq_hz = run->info->freq_hz,
                             .weight = weight,
                             .angle_rad = angle_rad,
@@ -353,10 +365,10 @@ tess_status image_primary_beam_mean(const image_run *run, int64_t output, int su
     if (!weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < num_chan; ++c)
         if (is_of(run, c, output)) all += weight[c] = (double)sums[c];
-    TESS_TRY(find_angles(run, pointing, output / run->outputs.num_channels, angle_rad,
-                         &of.num_angles));
+    TESS_TRY(find_angles(run, which.pointing, output / run->outputs.num_channels,
+                         angle_rad, &of.num_angles));
     if (all > 0 && (of.num_angles > 0 || !at->time_mjd_s))
-        TESS_TRY(tess_beam_mean_create(beam->beam, &of, mean));
+        TESS_TRY(tess_beam_mean_create(pair[0], &of, mean));
 cleanup:
     tess_free(weight);
     tess_free(angle_rad);
@@ -399,8 +411,8 @@ tess_status image_primary_beam_rows(const image_run *run, int64_t output, int po
     tess_status status = TESS_OK;
     const image_primary_beam *beam = run->output.primary_beam;
     tess_beam_mean *mean = NULL;
-    TESS_TRY(
-        image_primary_beam_mean(run, output, beam->num_weight > 1 ? pol : 0, 0, &mean));
+    TESS_TRY(image_primary_beam_mean(
+        run, output, (image_beam_of){.sum = beam->num_weight > 1 ? pol : 0}, &mean));
     TESS_TRY(tess_rows_alloc(rows));
     if (mean)
         fill_rows(run, mean, rows);
@@ -423,7 +435,8 @@ static tess_status make_all(const image_run *run, int64_t output, const tess_row
         if (is_own) {
             tess_beam_mean_destroy(mean);
             mean = NULL;
-            TESS_TRY(image_primary_beam_mean(run, output, k, 0, &mean));
+            TESS_TRY(
+                image_primary_beam_mean(run, output, (image_beam_of){.sum = k}, &mean));
         }
         to[k].rows = tess_rows_like(like, TESS_PIXEL_DOUBLE);
         TESS_TRY(tess_rows_alloc(&to[k].rows));

@@ -4,9 +4,8 @@
 #ifndef TESS_IMAGE_PRIMARY_BEAM_H
 #define TESS_IMAGE_PRIMARY_BEAM_H
 
+#include "image_dishes.h"
 #include "image_run.h"
-
-struct tess_primary_beam;
 
 struct tess_beam_mean;
 
@@ -21,15 +20,16 @@ typedef struct image_pointing {
 
 /** What the primary beams of a run's images have in common. */
 typedef struct image_primary_beam {
-    struct tess_primary_beam *beam;
+    image_dishes dishes;
     image_pointing *pointing; /**< [num_pointings]; one, unless --mosaic joins them */
     int num_pointings;
     int *of_reader; /**< the pointing of each reader of the source */
     int *of_field;  /**< of a mosaic: that of each field of the samples' origins */
     double site_m[3];
-    int num_weight;  /**< number of weights of a sample: 1, or one for each polarisation
-                      */
-    int num_sums;    /**< a pointing of a mosaic has one, or else a polarisation */
+    int num_weight; /**< number of weights of a sample: 1, or one for each polarisation
+                     */
+    int num_sums; /**< one for each polarisation; of a mosaic for each pair of kinds of
+                       dishes of each pointing */
     int64_t *weight; /**< [num_sums][num_chan] sums of imaging weights, in a common
                         unit; 0 for channels that have not been weighed */
 } image_primary_beam;
@@ -46,11 +46,21 @@ tess_status image_primary_beam_open(image_run *run);
  * will be when they are read. Collective. */
 tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets *data);
 
-/** Make the mean beam of an output over channels, by one of the sums of weights, and
- * over the integrations of its interval at a pointing; NULL where it has no weights.
- * TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
-tess_status image_primary_beam_mean(const image_run *run, int64_t output, int sum,
-                                    int pointing, struct tess_beam_mean **mean);
+/** What a beam is the mean of. */
+typedef struct image_beam_of {
+    int sum; /**< whose weights the channels have */
+    int pointing, pair;
+} image_beam_of;
+
+/** That of a pair of kinds of dishes at a pointing of a mosaic. Local. */
+image_beam_of image_beam_of_pair(const image_primary_beam *beam, int pointing,
+                                 int pair);
+
+/** Make the mean beam of an output over channels, by weight, and over the integrations
+ * of its interval; NULL where it has no weights. TESS_ERR_ALLOC, TESS_ERR_IO,
+ * TESS_ERR_INPUT. Local. */
+tess_status image_primary_beam_mean(const image_run *run, int64_t output,
+                                    image_beam_of which, struct tess_beam_mean **mean);
 
 /** The power at direction cosines from the images' centre; NaN beyond the horizon.
  * Local. */

@@ -1,0 +1,117 @@
+/* Finds which antennas have which primary beams, and numbers the pairs of these. */
+#include "image_dishes.h"
+
+#include <string.h>
+
+#include "source_origins.h"
+#include "tess_beam_models.h"
+#include "tess_log.h"
+#include "tess_mem.h"
+#include "tess_primary_beam.h"
+
+/* All antennas of the observations. `meta` is zeroed, and gets an array. Local. */
+static tess_status list_antennas(const image_run *run, tess_vis_meta *meta)
+{
+    tess_status status = TESS_OK;
+    const int32_t num = tess_source_samples(run->source).origins->num_antennas;
+    meta->antenna = tess_alloc(num, sizeof *meta->antenna);
+    if (!meta->antenna) TESS_FAIL(TESS_ERR_ALLOC, "antennas");
+    memcpy(meta->telescope, run->info->meta->telescope, sizeof meta->telescope);
+    meta->num_antennas = num;
+    for (int32_t k = 0; k < num; ++k)
+        meta->antenna[k] = *tess_source_antenna(run->source, k);
+cleanup:
+    return status;
+}
+
+/* Finds the models of a mosaic's antennas, of which several may be unlike. Collective.
+ */
+static tess_status find_models(const image_run *run, tess_beam_models *models)
+{
+    tess_status status = TESS_OK;
+    tess_vis_meta meta = {.num_antennas = 0};
+    TESS_TRY(tess_comm_agree(run->comm, list_antennas(run, &meta)));
+    TESS_TRY(tess_beam_models_find(run->comm, run->opts->beside.primary_beam.model,
+                                   &meta, models));
+cleanup:
+    tess_free(meta.antenna);
+    return status;
+}
+
+/* Collective. */
+static tess_status open_beams(const image_run *run, const tess_beam_models *models,
+                              image_dishes *to)
+{
+    tess_status status = TESS_OK;
+    const int num = models->num > 0 ? models->num : 1;
+    to->beam = tess_alloc_zero(num, sizeof *to->beam);
+    TESS_TRY(tess_comm_agree(run->comm, to->beam ? TESS_OK : TESS_ERR_ALLOC));
+    for (; to->num < num; ++to->num) {
+        const tess_primary_beam_request request = {
+            .model = models->num > 0 ? models->model[to->num]
+                                     : run->opts->beside.primary_beam.model,
+            .telescope = run->info->meta->telescope,
+            .num_chan = run->info->num_chan,
+            .freq_hz = run->info->freq_hz};
+        TESS_TRY(tess_primary_beam_open(run->comm, &request, &to->beam[to->num]));
+    }
+cleanup:
+    return status;
+}
+
+tess_status image_dishes_open(const image_run *run, image_dishes *dishes)
+{
+    tess_status status = TESS_OK;
+    tess_beam_models models = {0};
+    if (run->opts->selection.joins_pointings) TESS_TRY(find_models(run, &models));
+    TESS_TRY(open_beams(run, &models, dishes));
+    if (dishes->num == 1) goto cleanup;
+    dishes->of_antenna = models.of_antenna;
+    models.of_antenna = NULL;
+    for (int k = 0; k < dishes->num; ++k)
+        tess_log_info("dishes of kind %d: %s", k + 1,
+                      tess_primary_beam_name(dishes->beam[k]));
+cleanup:
+    tess_beam_models_free(&models);
+    return status;
+}
+
+void image_dishes_free(image_dishes *dishes)
+{
+    for (int k = 0; k < dishes->num; ++k)
+        tess_primary_beam_close(dishes->beam[k]);
+    tess_free((void *)dishes->beam);
+    tess_free(dishes->of_antenna);
+    *dishes = (image_dishes){0};
+}
+
+bool image_dishes_turn(const image_dishes *dishes)
+{
+    for (int k = 0; k < dishes->num; ++k)
+        if (tess_primary_beam_turns(dishes->beam[k])) return true;
+    return false;
+}
+
+int image_dishes_num_pairs(const image_dishes *dishes)
+{
+    return dishes->num * (dishes->num + 1) / 2;
+}
+
+/* Pairs are in the order of their larger kind, and then of the other. */
+int image_dishes_pair(const image_dishes *dishes, const tess_origin *origin)
+{
+    if (!dishes->of_antenna) return 0;
+    const int a = dishes->of_antenna[origin->antenna1];
+    const int b = dishes->of_antenna[origin->antenna2];
+    return a > b ? a * (a + 1) / 2 + b : b * (b + 1) / 2 + a;
+}
+
+void image_dishes_beams(const image_dishes *dishes, int pair,
+                        const struct tess_primary_beam *beam[2])
+{
+    int larger = 0;
+    while ((larger + 1) * (larger + 2) / 2 <= pair)
+        ++larger;
+    beam[0] = dishes->beam[larger];
+    beam[1] = dishes->beam[pair - larger * (larger + 1) / 2];
+}
