@@ -490,7 +490,15 @@ TABLE = [Mutant(*entry) for entry in [
     ("beam-east-of-west", "app/primary_beam/beam_mean.c",
      "atan2(east, north)", "atan2(-east, north)", "unit.primary_beam"),
     ("beam-weights", "app/primary_beam/beam_mean.c",
-     "in->weight[k] / sum *", "in->weight[0] / sum *", "unit.primary_beam"),
+     "in->weight[k] / in->sum *", "in->weight[0] / in->sum *", "unit.primary_beam"),
+    ("mosaic-unsquared", "app/imager/run/setup/patch_images.c",
+     "weight[i] * (to->squares ? weight[i] : 1) * to->root", "weight[i] * to->root",
+     "e2e.joint_mosaics"),
+    ("mosaic-uncut", "app/imager/run/setup/image_mosaic.c",
+     "power >= mosaic->limit ? power : 0", "power", "e2e.joint_mosaics"),
+    ("mosaic-first-dish", "app/imager/run/setup/image_dishes.c",
+     "dishes->of_antenna[origin->antenna2]", "dishes->of_antenna[origin->antenna1]",
+     "e2e.joint_mosaics"),
 
     # ---- reading ----
     ("uvfits-blank", "io/vis/vis_uvfits.c",
