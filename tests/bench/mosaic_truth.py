@@ -4,7 +4,7 @@
 usage: mosaic_truth.py [CASE ...] [--casa] [--threads 2]
 
 A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are points at some distances from the
-middle, and two wide Gaussians of pixels. For each imager a line of CSV tells
+middle, and two wide Gaussians of pixels, which a mask encloses. For each imager a line of CSV tells
 
 flux        the worst relative error of the points' peaks in the image of fluxes, where the beam of the mosaic is above
             sqrt(.2): the .2 level of its weight; noise: the largest that noise alone lets expect of one of them (1 sigma)
@@ -79,14 +79,24 @@ def make_sky(case, path):
             taken |= near
             points.append((j, i, 10 ** rng.uniform(-.3, .3)))
             sky[j, i] += points[-1][2]
-    header = fits_module().PrimaryHDU(sky[None, None])
+    write_image(path, sky, scale)
+    write_image(path.replace("sky", "mask"), (wide[0] | wide[1] | near_points(points, size)).astype("f4"), scale)
+    return sky, points, wide
+
+
+def near_points(points, size):
+    y, x = np.mgrid[:size, :size]
+    return np.any([np.hypot(x - i, y - j) < 9 for j, i, _ in points], 0)
+
+
+def write_image(path, image, scale):
+    half, header = image.shape[0] // 2, fits_module().PrimaryHDU(image[None, None])
     for k, (name, value, pixel, step) in enumerate((("RA---SIN", RA, half + 1, -scale / 3600),
                                                     ("DEC--SIN", DEC, half + 1, scale / 3600),
                                                     ("FREQ", 1.4e9, 1, 1e6), ("STOKES", 1, 1, 1)), 1):
         header.header.update({f"CTYPE{k}": name, f"CRVAL{k}": value, f"CRPIX{k}": pixel, f"CDELT{k}": step})
     header.header.update(BUNIT="JY/PIXEL", EQUINOX=2000.0)
     header.writeto(path, overwrite=True)
-    return sky, points, wide
 
 
 def make_set(case):
@@ -129,17 +139,19 @@ def by_tessera(case, path, threads):
     out = os.path.join(WORK, f"{case}-tessera")
     spent = run([BIN, "image", path, "-o", out, "--mosaic", "--size", size, "--scale", f"{scale}asec", "--center",
                  f"{RA}deg,{DEC}deg", "--weight", "natural", "--niter", NITER, "--mgain", MGAIN, "--multiscale",
-                 "--auto-threshold", "1", "--auto-mask", "3", "--threads", threads, "--overwrite"])
+                 "--multiscale-scales", "0,6,14", "--auto-threshold", "1", "--fits-mask",
+                 os.path.join(WORK, f"{case}-mask.fits"), "--threads", threads, "--overwrite"])
     names = ("image-pb", "residual", "pb", "weight")
     return [read(f"{out}-{name}.fits") for name in names], spent
 
 
 TCLEAN = """
 import sys
-from casatasks import tclean
+from casatasks import importfits, tclean
 case, vis, size, cell, centre, niter = sys.argv[1:]
-tclean(vis=vis, imagename=case, imsize=int(size), cell=cell, phasecenter=centre, gridder="mosaic", weighting="natural",
-       specmode="mfs", deconvolver="multiscale", scales=[0, 5, 15], niter=int(niter), nsigma=1.0, usemask="user",
+importfits(case.replace("-casa", "-mask.fits"), case + ".given", overwrite=True)
+tclean(vis=vis, imagename=case, mask=case + ".given", imsize=int(size), cell=cell, phasecenter=centre, gridder="mosaic", weighting="natural",
+       specmode="mfs", deconvolver="multiscale", scales=[0, 6, 14], niter=int(niter), nsigma=1.0, usemask="user",
        pblimit=0.2, pbcor=True, usepointing=False, datacolumn="data", interactive=False)
 """
 EXPORT = """
