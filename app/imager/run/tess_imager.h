@@ -58,8 +58,7 @@ typedef struct tess_image_weights {
 
 /** What is written beside the images, and into their headers. */
 typedef struct tess_image_beside {
-    bool preview;  /**< --preview */
-    bool is_first; /**< an image that another run begins with: no last lines of a log */
+    bool preview;                    /**< --preview */
     bool as_wsclean, dirty_as_image; /**< --wsclean-files, --dirty-as-image */
     bool cube;                       /**< --cube */
     bool weights;                    /**< --store-imaging-weights */
@@ -70,6 +69,7 @@ typedef struct tess_image_beside {
     const char *command_line; /**< for HISTORY */
     const char *typed;        /**< the command line of WSClean before it, or NULL */
     const char *used_options; /**< text of the used options, written to NAME.conf */
+    bool is_first; /**< an image that another run begins with: no last lines of a log */
 } tess_image_beside;
 
 /** A model whose visibilities are subtracted first. */
