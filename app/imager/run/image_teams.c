@@ -151,6 +151,25 @@ cleanup:
     return status;
 }
 
+/* Lets teams sum up their own images for the means over channels, so that the images
+ * are exchanged once and not in every round, if every rank has an eighth of its memory
+ * for these sums. Their order is that of teams: not with --reproducible; and
+ * checkpoints hold the sums over all teams. Collective. */
+static tess_status choose_sums(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const double bytes = run->job.memory.mean_bytes * tess_comm_size(run->teams.all) /
+                         run->teams.members;
+    int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8 &&
+                   !run->opts->layout.reproducible && !run->opts->checkpoint.folder &&
+                   !image_joins_channels(run->opts) && run->outputs.num_channels > 1;
+    TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
+    run->teams.sums_means = fits != 0;
+    if (fits) run->job.memory.mean_bytes += bytes;
+cleanup:
+    return status;
+}
+
 /* Why all threads of a rank work together on every output whatever the options, or
  * NULL.
  */
@@ -234,6 +253,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     if (status == TESS_OK && !image_deals_samples(run))
         status = tess_source_deal(run->source, run->job.comm);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
+    TESS_TRY(choose_sums(run));
     TESS_TRY(choose_backlog(run));
     TESS_TRY(choose_thread_teams(run, &need));
 cleanup:

@@ -218,6 +218,7 @@ void imager_teams_free(imager_teams *teams)
 /* The rows that one rank has of its team's image. */
 typedef struct rank_rows {
     int64_t output, row_first, num_rows;
+    tess_pixel type[TESS_MAX_IMAGES];
     double sum_weights[TESS_MAX_IMAGES], variance[TESS_MAX_IMAGES],
         effective_vis[TESS_MAX_IMAGES];
 } rank_rows;
@@ -238,49 +239,50 @@ static int64_t overlap(int64_t a, int64_t na, int64_t b, int64_t nb)
 
 /* Adds the rows that have arrived from the ranks of one team. They begin at `*arrived`,
  * which moves to where the next team's rows begin. */
-static tess_status add_rows(const imager_teams *teams, int team, const rank_rows *told,
-                            int image, const double **arrived, int threads,
-                            imager_product *mean)
+static tess_status add_rows(const imager_teams *teams, int team,
+                            const imager_round *round, int image, int threads,
+                            const char **arrived, imager_product *mean)
 {
     tess_status status = TESS_OK;
-    const double weight = told[team * teams->members].sum_weights[image];
-    for (int k = team * teams->members; k < (team + 1) * teams->members; ++k) {
+    const rank_rows *told = &round->told[team * teams->members];
+    const double weight = told->sum_weights[image];
+    for (int k = 0; k < teams->members; ++k) {
         const rank_rows *from = &told[k];
-        tess_rows like = tess_rows_like(&mean->rows, TESS_PIXEL_DOUBLE);
+        tess_rows like = tess_rows_like(&mean->rows, from->type[image]);
         if (from->row_first > like.row_first) like.row_first = from->row_first;
         like.num_rows = overlap(from->row_first, from->num_rows, mean->rows.row_first,
                                 mean->rows.num_rows);
         const tess_rows sent = tess_rows_borrow(&like, *arrived);
-        if (weight != 0) TESS_TRY(tess_rows_add(&sent, weight, threads, &mean->rows));
-        *arrived += tess_rows_count(&sent);
+        if (weight != 0)
+            TESS_TRY(tess_rows_add(&sent, round->are_sums ? 1 : weight, threads,
+                                   &mean->rows));
+        *arrived += tess_rows_bytes(&sent);
     }
     mean->sum_weights += weight;
-    mean->variance += told[team * teams->members].variance[image];
-    mean->effective_vis += told[team * teams->members].effective_vis[image];
+    mean->variance += told->variance[image];
+    mean->effective_vis += told->effective_vis[image];
 cleanup:
     return status;
 }
 
-/* Sends the rows of one image of the round's outputs to the ranks that keep those of
- * the mean, in double precision. Collective. */
+/* Sends the rows of one image of the round's outputs, as they are, to the ranks that
+ * keep those of the mean. Collective. */
 static tess_status send_rows(const imager_teams *teams, const rank_rows *told,
                              const imager_product *product, int64_t ny, void **arrived)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);
     const rank_rows *own = &told[tess_comm_rank(teams->all)];
-    const tess_rows *rows = &product->rows;
     tess_rows view = {0};
     int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
     status = bytes ? TESS_OK : TESS_ERR_ALLOC;
-    if (bytes && own->num_rows > 0)
-        status = tess_rows_view_as(rows, TESS_PIXEL_DOUBLE, 1, &view);
+    if (bytes && own->num_rows > 0) status = tess_rows_view(&product->rows, &view);
     TESS_TRY(tess_comm_agree(teams->all, status));
-    for (int k = 0; k < ranks; ++k) {
+    for (int k = 0; k < ranks && own->num_rows > 0; ++k) {
         int64_t first, count;
         imager_teams_mean_rows(teams, k, ny, &first, &count);
-        bytes[k] = overlap(own->row_first, own->num_rows, first, count) * rows->nx *
-                   (int64_t)sizeof(double);
+        bytes[k] = overlap(own->row_first, own->num_rows, first, count) *
+                   (tess_rows_bytes(&view) / own->num_rows);
     }
     TESS_TRY(
         tess_comm_alltoallv(teams->all, view.value, bytes, arrived, bytes + ranks));
@@ -302,6 +304,7 @@ tess_status imager_teams_collect(const imager_teams *teams, int64_t output, int6
         own.row_first = product[0].rows.row_first;
         own.num_rows = product[0].rows.num_rows;
         for (int k = 0; k < num_images; ++k) {
+            own.type[k] = product[k].rows.type;
             own.sum_weights[k] = product[k].sum_weights;
             own.variance[k] = product[k].variance;
             own.effective_vis[k] = product[k].effective_vis;
@@ -325,8 +328,7 @@ tess_status imager_round_add(const imager_teams *teams, imager_round *round, int
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < round->num_images; ++k)
-        TESS_TRY(
-            add_rows(teams, team, round->told, k, &round->next[k], threads, &mean[k]));
+        TESS_TRY(add_rows(teams, team, round, k, threads, &round->next[k], &mean[k]));
 cleanup:
     return status;
 }

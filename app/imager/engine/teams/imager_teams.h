@@ -30,6 +30,7 @@ typedef struct imager_teams {
         *team; /**< this rank's team; owned; NULL if there is one team of all ranks */
     int num, members, own;
     imager_thread_teams of_threads; /**< of this rank, once they are chosen */
+    bool sums_means; /**< a team sums up its own images for means over channels */
 } imager_teams;
 
 /** Outputs that this rank makes at a time. Local. */
@@ -107,9 +108,10 @@ void imager_teams_mean_rows(const imager_teams *teams, int rank, int64_t ny,
 /** Images of a round, by the rows that each rank keeps of the mean. */
 typedef struct imager_round {
     int num_images;
+    bool are_sums; /**< images have been multiplied by their weights */
     void *arrived[TESS_MAX_IMAGES];
-    const double *next[TESS_MAX_IMAGES]; /**< the rows that are added next */
-    struct rank_rows *told;              /**< [ranks] the rows that each rank had */
+    const char *next[TESS_MAX_IMAGES]; /**< the rows that are added next */
+    struct rank_rows *told;            /**< [ranks] the rows that each rank had */
 } imager_round;
 
 /** Exchange the products of the round; `output` -1: this team has none. Collective. */

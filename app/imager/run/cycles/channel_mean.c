@@ -82,6 +82,52 @@ cleanup:
     return status;
 }
 
+/* ---- sums of a team ---- */
+
+static void free_own(channel_mean *own)
+{
+    for (int k = 0; k < TESS_MAX_IMAGES; ++k) {
+        tess_rows_free(&own->product[k].rows);
+        own->product[k] = (imager_product){0};
+    }
+    own->started = false;
+}
+
+tess_status channel_mean_add_own(const image_run *run, const imager_product *product,
+                                 channel_mean *own)
+{
+    tess_status status = TESS_OK;
+    const int num_images = image_kinds_all(&run->means.kinds);
+    for (int k = 0; k < num_images && !own->started; ++k) {
+        own->product[k].rows = tess_rows_like(&product[k].rows, TESS_PIXEL_DOUBLE);
+        TESS_TRY(tess_rows_alloc_zero(&own->product[k].rows));
+    }
+    own->started = true;
+    TESS_TRY(channel_mean_add(run, product, own));
+cleanup:
+    return status;
+}
+
+tess_status channel_mean_join(image_run *run, channel_mean *own, channel_mean *mean)
+{
+    tess_status status = TESS_OK;
+    imager_round round = {0};
+    TESS_TRY(imager_teams_collect(&run->teams, own->started ? 0 : -1,
+                                  run->whole.geom.ny, own->product,
+                                  image_kinds_all(&run->means.kinds), &round));
+    round.are_sums = true;
+    for (int k = 0; k < run->teams.num && status == TESS_OK; ++k)
+        status = imager_round_add(&run->teams, &round, k, run->opts->layout.threads,
+                                  mean->product);
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+cleanup:
+    free_own(own);
+    imager_round_free(&round);
+    return status;
+}
+
+/* ---- completing ---- */
+
 /* Local. */
 static tess_status finish(imager_product *mean, const image_kinds *kinds, int threads)
 {
@@ -163,11 +209,9 @@ cleanup:
 
 void channel_mean_free(image_run *run, channel_mean *mean)
 {
-    for (int k = 0; k < TESS_MAX_IMAGES; ++k)
-        tess_rows_free(&mean->product[k].rows);
+    free_own(mean);
     mean_sources_free(&mean->sources);
     mean->extent = imager_extent_empty();
-    mean->started = false;
     run->checkpoint.num_mean = 0;
 }
 

@@ -28,6 +28,14 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean);
 tess_status channel_mean_add(const image_run *run, const imager_product *product,
                              channel_mean *mean);
 
+/** Add the products of this rank's channel to `own`, the sums of the channels of its
+ * team. Errors of tess_rows_add(), TESS_ERR_ALLOC. Local. */
+tess_status channel_mean_add_own(const image_run *run, const imager_product *product,
+                                 channel_mean *own);
+
+/** Add the sums of all teams to the mean, and free them. Collective. */
+tess_status channel_mean_join(image_run *run, channel_mean *own, channel_mean *mean);
+
 /** Complete the mean of an interval: divide by weights and find the beam,
  * found[num_pol]. If channels were cleaned together, as found[] tells, the restored
  * images become those of the mean model, with the beam of the mean PSF. Collective. */

@@ -22,6 +22,7 @@ typedef struct run_rounds {
     thread_teams teams;
     channel_group *group; /* [teams.num] those of a round */
     channel_mean mean;
+    channel_mean own; /* sums of the images of this rank's team, for the mean */
 } run_rounds;
 
 /* ---- files ---- */
@@ -112,9 +113,28 @@ cleanup:
     return status;
 }
 
+/* Adds output `first` + k of a group on each team of ranks: that of the k-th team. All
+ * ranks have rows of a group that they share. Images of teams are collected in `round`,
+ * or are summed up by their teams. Collective. */
+static tess_status add_image(run_rounds *rounds, int64_t k, const channel_group *group,
+                             imager_round *round)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = rounds->run;
+    channel_mean *mean = &rounds->mean;
+    const bool has = group->num_channels > 0;
+    if (round->told)
+        status = imager_round_add(&run->teams, round, (int)k, run->opts->layout.threads,
+                                  mean->product);
+    else if (!run->teams.sums_means)
+        status = channel_mean_add(run, group->channel[k].product, mean);
+    else if (has && k == run->teams.own)
+        status = channel_mean_add_own(run, group->channel[0].product, &rounds->own);
+    return tess_comm_agree(run->teams.all, status);
+}
+
 /* Adds the images of a group on each team of ranks, outputs [first, end) in order, to
- * the means. All ranks have rows of the group that they share; those of groups of teams
- * are collected. Collective. */
+ * the means. Collective. */
 static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
                               const channel_group *group)
 {
@@ -124,7 +144,8 @@ static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
     const int64_t channels = run->outputs.num_channels;
     const imager_product none[TESS_MAX_IMAGES] = {0};
     const bool has = group->num_channels > 0;
-    const bool collects = run->teams.num > 1 && !image_shares_channels(run);
+    const bool collects =
+        run->teams.num > 1 && !image_shares_channels(run) && !run->teams.sums_means;
     imager_round round = {0};
     double mark = tess_time_now();
     if (channels == 1) return TESS_OK;
@@ -135,16 +156,13 @@ static tess_status add_images(run_rounds *rounds, int64_t first, int64_t end,
                                       image_kinds_all(&run->means.kinds), &round));
     for (int64_t k = first; k < end; ++k) {
         TESS_TRY(channel_mean_start(run, mean));
-        if (collects)
-            status = imager_round_add(&run->teams, &round, (int)(k - first),
-                                      run->opts->layout.threads, mean->product);
-        else
-            status = channel_mean_add(run, group->channel[k - first].product, mean);
-        TESS_TRY(tess_comm_agree(run->teams.all, status));
+        TESS_TRY(add_image(rounds, k - first, group, &round));
         if (image_has_sources(run->opts, -1))
             TESS_TRY(
                 mean_sources_add(run, &group->run->output.sources, k, &mean->sources));
         imager_extent_join(&mean->extent, &run->outputs.extent[k]);
+        if (run->teams.sums_means && (k + 1) % channels == 0)
+            TESS_TRY(channel_mean_join(run, &rounds->own, mean));
         tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
         if ((k + 1) % channels == 0) TESS_TRY(end_mean(rounds, k / channels, group));
         mark = tess_time_now();
@@ -190,8 +208,10 @@ static tess_status begin_group(run_rounds *rounds, output_range round, int k)
     const int64_t own = joined ? range.first : range.first + run->teams.own;
     const int num = joined ? (int)(range.end - range.first) : own < range.end;
     channel_group *group = &rounds->group[k];
+    double mark = tess_time_now();
     status = channel_group_create(thread_teams_run(&rounds->teams, k), own, num, group);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
+    tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
     if (!joined) TESS_TRY(group_images_deal(run, group, range.first, range.end));
 cleanup:
     return status;
@@ -207,8 +227,11 @@ static tess_status end_group(run_rounds *rounds, output_range round, int k,
     image_run *run = rounds->run;
     channel_group *group = &rounds->group[k];
     const output_range range = range_of(rounds, round, k);
+    double mark;
     status = made == TESS_OK ? group_images_write(run, group) : made;
+    mark = tess_time_now();
     TESS_TRY(tess_comm_agree(run->teams.all, status));
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     tell_made(group->run, range.first, range.end);
     if (image_cubes_end(&run->means, range.first, range.end))
         TESS_TRY(finish_files(rounds));
@@ -295,6 +318,7 @@ tess_status group_rounds_make(image_run *run)
 cleanup:
     tess_free(rounds.group);
     thread_teams_free(&rounds.teams);
+    channel_mean_free(run, &rounds.own);
     channel_mean_free(run, &rounds.mean);
     return status;
 }
