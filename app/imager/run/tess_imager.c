@@ -97,6 +97,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
 {
     tess_status status = TESS_OK;
     tess_image_opts own = *opts;
+    double mark = tess_time_now();
     image_run run = {.comm = comm,
                      .opts = &own,
                      .profile = profile,
@@ -107,6 +108,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(first_facets_find(comm, &own, tess_imager_image, &peak));
     tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
+    tess_profile_lap(profile, TESS_STAGE_READ, &mark); /* what the files hold */
     if (own.clean.only_model) {
         TESS_TRY(update_model_alone(&run));
         goto cleanup;

@@ -131,7 +131,9 @@ tess_status visset_finish(visset *set, const visset_request *request,
     const sample_sets *data = set->data;
     const imager_sums *sums = &set->sums;
     const int num_images = job->num_pol + (request->psf ? sums->num_weight : 0);
+    double mark = tess_time_now();
     TESS_TRY(tess_comm_agree(job->comm, tess_planes_finish(job->planes)));
+    tess_profile_lap(job->profile, TESS_STAGE_FFT, &mark);
     for (int k = 0; k < num_images; ++k) {
         const bool is_psf = k >= job->num_pol;
         const int weight = is_psf ? k - job->num_pol : (sums->num_weight == 1 ? 0 : k);
@@ -141,7 +143,7 @@ tess_status visset_finish(visset *set, const visset_request *request,
         const double factor = sum > 0 ? 1 / sum / unit : 0;
         int64_t num_bad = 0;
         bool done;
-        double mark = tess_time_now();
+        mark = tess_time_now();
         TESS_TRY(correct_sums(job, k, factor, stages, &done, &num_bad));
         tess_profile_lap(job->profile, TESS_STAGE_CORRECT, &mark);
         TESS_TRY(take_rows(job, k, &product[k].rows));
