@@ -9,6 +9,7 @@ sums, at --accuracy 1e-8.
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -22,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (BACKEND, BIN, Suite, casacore_python, fits_module, forced, mpiexec, read_image,
+from e2e import (BACKEND, BIN, FULL, Suite, casacore_python, fits_module, forced, mpiexec, read_image,
                  run, skip, take_forced, tessera)
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
@@ -768,6 +769,22 @@ def check_plan(suite, s):
                f"{NX} x {NY} pixels x {OUT} channels x 2 Stokes" in result.out)
 
 
+def check_memory(suite):
+    """A rank's memory of 4096 channels is that of 64 and a table: less than 1 kB of each."""
+    many, peak = 4096, {}
+    s = Samples(suite, "many", rows=120, channels=many)
+    for num in (64, many):
+        profile = suite.path(f"memory{num}.json")
+        result = tessera("image", s.path, *IMAGE, "--channels-out", str(num), "--cube", "--no-psf",
+                         "--profile", profile, "-o", suite.path(f"memory{num}"))
+        if not suite.ran(f"{num} channels", result):
+            return
+        with open(profile) as f:
+            peak[num] = json.load(f)["totals"]["peak_memory_bytes"]
+    suite.below(f"memory of each further channel: {peak} [B]",
+                (peak[many] - peak[64]) / (many - 64), 1024)
+
+
 def main():
     if fits_module() is None:
         skip("astropy is not there")
@@ -800,6 +817,8 @@ def main():
     check_bad_axes(suite, s)
     check_refused(suite, s, model)
     check_plan(suite, s)
+    if FULL:
+        check_memory(suite)
     suite.finish()
 
 
