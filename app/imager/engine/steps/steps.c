@@ -348,8 +348,10 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
     TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
     tess_progress_start(&steps->progress, "FFT", " planes", (double)count);
     for (int64_t first = 0; first < count; first += groups) {
+        if (first > 0) start = tess_time_now();
         status = fill_batch(steps, list + first, count - first, begin, job);
         TESS_TRY(tess_comm_agree(steps->comm, status));
+        tess_profile_since(steps->profile, TESS_STAGE_REDUCE, start);
         TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
                          : tess_planes_extract(steps->planes, job, &times));
         tess_progress_add(&steps->progress, groups);
@@ -361,9 +363,7 @@ static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t c
 cleanup:
     tess_planes_rest(steps->planes);
     tess_progress_finish(&steps->progress);
-    /* all but transforms is about sums on their way to them */
-    steps->profile->stage_seconds[TESS_STAGE_REDUCE] +=
-        tess_time_now() - start - times.fft_s;
+    steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
     steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;
     steps->profile->join_s += times.join_s;
     tess_profile_sent(steps->profile, TESS_STAGE_REDUCE);
