@@ -93,7 +93,8 @@ static tess_status connect(imager_job *job, bool exchanges)
     const double image =
         (double)job->geom.nx * (double)job->geom.ny * value_bytes_of(job) / 2;
     const bool large = exchanges || image * job->num_images >= NCCL_BYTES;
-    const double moved = job->memory.device_bytes > 0 ? image / 2 : 0;
+    const double moved =
+        job->memory.device_bytes > 0 ? fmin(image / 2, (double)EXCHANGE_BYTES) : 0;
     const tess_device_comm_opts opts = {
         .sum_bytes = exchanges ? 0 : (int64_t)image,
         .exchange_bytes = exchanges ? exchange_bytes(job) : (int64_t)moved,
