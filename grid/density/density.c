@@ -55,7 +55,9 @@ static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *
                             .scale_y = (double)ny * tess_geom_scale_m(geom),
                             .pages_x = (nx + DENSITY_PAGE - 1) / DENSITY_PAGE,
                             .pages_y = (ny / 2 + DENSITY_PAGE) / DENSITY_PAGE,
-                            .empty_factor = opts->weighting != TESS_UNIFORM};
+                            .empty_factor = opts->weighting != TESS_UNIFORM,
+                            .fwhm_rad =
+                                opts->taper.at_visibilities ? opts->taper.fwhm_rad : 0};
 }
 
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
@@ -431,32 +433,45 @@ static void add_variance(tess_density *density, int64_t number, const double *pa
         sum;
 }
 
+/* Returns the taper that cells have. */
+static tess_taper taper_of_cells(const tess_density *density)
+{
+    tess_taper taper = density->opts.taper;
+    if (taper.at_visibilities) taper.fwhm_rad = 0;
+    return taper;
+}
+
 /* Multiplies the factors of the cells of a page by the taper at their corners of least
  * u and v. */
-static void taper_page(const tess_density *density, int64_t number, double *used)
+static void taper_page(const tess_density *density, int64_t number,
+                       const tess_taper *taper, double *used)
 {
     const density_layout *layout = &density->layout;
     const double end_u = (double)(layout->nx / 2) / layout->scale_x;
     const double end_v = (double)(layout->ny / 2) / layout->scale_y;
     const int64_t i0 = number % layout->pages_x * DENSITY_PAGE - layout->nx / 2;
     const int64_t j0 = number / layout->pages_x % layout->pages_y * DENSITY_PAGE;
-    if (tess_taper_is_none(&density->opts.taper)) return;
+    if (tess_taper_is_none(taper)) return;
     for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
         const double u = (double)(i0 + c % DENSITY_PAGE) / layout->scale_x;
         const double v = (double)(j0 + c / DENSITY_PAGE) / layout->scale_y;
-        used[c] = density_factor(layout, used[c]) *
-                  taper_at(&density->opts.taper, u, v, end_u, end_v);
+        used[c] = density_factor(layout, used[c]) * taper_at(taper, u, v, end_u, end_v);
     }
 }
 
 /* Makes the final factors of a page from those of its density in `used`. Adds up the
- * variance, and marks factors of 0, which are not those of an empty cell. */
+ * variance, for which all tapers are those at corners, and marks factors of 0, which
+ * are not those of an empty cell. */
 static void finish_page(tess_density *density, int64_t number, double *used)
 {
     const double *page = density->page[number];
-    const bool tapered = !tess_taper_is_none(&density->opts.taper);
-    taper_page(density, number, used);
-    add_variance(density, number, page, used);
+    const tess_taper taper = taper_of_cells(density);
+    const bool tapered = !tess_taper_is_none(&taper);
+    double whole[DENSITY_PAGE_CELLS];
+    memcpy(whole, used, sizeof whole);
+    taper_page(density, number, &density->opts.taper, whole);
+    add_variance(density, number, page, whole);
+    taper_page(density, number, &taper, used);
     for (int c = 0; tapered && c < DENSITY_PAGE_CELLS; ++c)
         if (!(used[c] > 0)) used[c] = -1;
 }
@@ -549,7 +564,8 @@ double tess_density_factor(const tess_density *density, int which, double u_lamb
     if (!density_cell_of(&density->layout, which, u_lambda, v_lambda, &number, &cell) ||
         !density->page[number]) /* a density that was read back may lack pages */
         return 0;
-    return density_factor(&density->layout, density->page[number][cell]);
+    return density_factor(&density->layout, density->page[number][cell]) *
+           density_gaussian(density->layout.fwhm_rad, u_lambda, v_lambda);
 }
 
 static void apply_to_row(const tess_density *density, tess_samples *samples,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_const.h"
 #include "tess_shared_code.h"
 
 enum { DENSITY_PAGE = 64, DENSITY_PAGE_CELLS = DENSITY_PAGE * DENSITY_PAGE };
@@ -20,6 +21,7 @@ typedef struct density_layout {
     int64_t pages_x, pages_y;
     double empty_factor; /**< of the weights in a cell without density, whose value is
                             0; a factor of 0 has a negative value */
+    double fwhm_rad;     /**< of a Gaussian taper that cells do not have; 0: none */
 } density_layout;
 
 TESS_SHARED_FUNCTION int64_t density_num_pages(const density_layout *layout)
@@ -48,6 +50,14 @@ TESS_SHARED_FUNCTION bool density_cell_of(const density_layout *layout, int whic
 TESS_SHARED_FUNCTION double density_factor(const density_layout *layout, double value)
 {
     return value > 0 ? value : value < 0 ? 0 : layout->empty_factor;
+}
+
+/** The transform of a Gaussian of this FWHM at (u, v): exp(−2 (π σ ρ)²) with
+ *  FWHM = √(8 ln 2) σ. */
+TESS_SHARED_FUNCTION double density_gaussian(double fwhm_rad, double u, double v)
+{
+    const double x = TESS_PI * fwhm_rad * hypot(u, v);
+    return fwhm_rad > 0 ? exp(-x * x / (4 * log(2.0))) : 1;
 }
 
 #endif

@@ -13,14 +13,6 @@ bool tess_taper_is_none(const tess_taper *taper)
            !(taper->edge_tukey_lambda > 0);
 }
 
-/* The transform of a Gaussian of this FWHM is exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ.
- */
-static double gaussian(double fwhm_rad, double rho)
-{
-    const double x = TESS_PI * fwhm_rad * rho;
-    return exp(-x * x / (4 * log(2.0)));
-}
-
 /* Rises as half a cosine from 0 at x = 0 to 1 at x = width. */
 static double transition(double x, double width)
 {
@@ -43,7 +35,7 @@ double taper_at(const tess_taper *taper, double u, double v, double end_u, doubl
     const bool beyond = taper->max_lambda > 0 && rho > taper->max_lambda;
     double factor = 1;
     if (taper->cuts && (beyond || rho < taper->min_lambda)) return 0;
-    if (taper->fwhm_rad > 0) factor *= gaussian(taper->fwhm_rad, rho);
+    if (taper->fwhm_rad > 0) factor *= density_gaussian(taper->fwhm_rad, u, v);
     if (taper->outer_lambda > 0)
         factor *= transition(taper->max_lambda - rho, taper->outer_lambda);
     if (taper->inner_lambda > 0)

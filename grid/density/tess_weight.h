@@ -31,11 +31,13 @@ typedef struct tess_density tess_density;
 /** Factors of weights by ρ = √(u² + v²), and by the distance from the edges of the grid
  *  of densities; zeros: none. */
 typedef struct tess_taper {
-    double fwhm_rad;     /**< of the Gaussian whose transform multiplies the weights */
-    double outer_lambda; /**< weights fall from 1 to 0 over so much up to max_lambda,
-                            and are 0 beyond: ½ − ½ cos(π (max − ρ)/outer) */
-    double inner_lambda; /**< weights rise from 0 at min_lambda to 1 over so much */
-    bool cuts;           /**< factors of 0 below min_lambda and above max_lambda */
+    double fwhm_rad;      /**< of the Gaussian whose transform multiplies the weights */
+    bool at_visibilities; /**< it is that at the visibility, and not at its cell's
+                             corner of least u and v */
+    double outer_lambda;  /**< weights fall from 1 to 0 over so much up to max_lambda,
+                             and are 0 beyond: ½ − ½ cos(π (max − ρ)/outer) */
+    double inner_lambda;  /**< weights rise from 0 at min_lambda to 1 over so much */
+    bool cuts;            /**< factors of 0 below min_lambda and above max_lambda */
     double min_lambda, max_lambda; /**< max 0: none */
     double edge_lambda;       /**< weights nearer than this to an edge of the grid of
                                  densities are 0 */

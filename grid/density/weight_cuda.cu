@@ -66,7 +66,8 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
         int cell;
         double factor = 0;
         if (density_cell_of(&layout, which, u, v, &page, &cell))
-            factor = density_factor(&layout, cells[page * DENSITY_PAGE_CELLS + cell]);
+            factor = density_factor(&layout, cells[page * DENSITY_PAGE_CELLS + cell]) *
+                     density_gaussian(layout.fwhm_rad, u, v);
         *weight = (real)((double)*weight * factor);
         if (which != whose) {
             atomicAdd(&own[whose], here);

@@ -42,9 +42,13 @@ static void visit(const density_layout *layout, const tess_device_samples *sampl
                     add[page * DENSITY_PAGE_CELLS + cell] += weight;
             } else if (!add) {
                 const double factor =
-                    inside ? density_factor(layout,
-                                            cells[page * DENSITY_PAGE_CELLS + cell])
-                           : 0;
+                    inside
+                        ? density_factor(layout,
+                                         cells[page * DENSITY_PAGE_CELLS + cell]) *
+                              density_gaussian(layout->fwhm_rad,
+                                               samples->uvw_m[3 * row] * inv_lambda,
+                                               samples->uvw_m[3 * row + 1] * inv_lambda)
+                        : 0;
                 set_weight(samples, at, weight * factor);
                 sum[which] += weight_at(samples, at);
                 double *most = &sum[samples->num_weight + which];

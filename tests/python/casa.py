@@ -115,7 +115,7 @@ def check_continuum_image(suite, obs):
                                  "sky.residual.fits"])
     own = tessera.image(obs, size=64, scale="20asec", weight="briggs:0.5", niter=40, gain=.1,
                         threshold="1mJy", nmiter=2, cyclefactor=1, min_psf_fraction=.05,
-                        max_psf_fraction=.8, padding=1, hand_weight="mean")
+                        max_psf_fraction=.8, padding=1, hand_weight="mean", lobe_beam=True)
     suite.true("the pixels of tessera.image", np.array_equal(
         data("sky.image.fits"), own.image.data.astype(float)))
     minor = found["summaryminor"][0][0]["I"]
@@ -145,6 +145,11 @@ def check_empty_mask(suite, obs):
                found["stopcode"] == 7 and found["summaryminor"][0][0]["I"]["iterDone"] == [0])
 
 
+def check_stokes(suite, obs):
+    casa.tclean(vis=obs, imagename="iq", imsize=32, cell="20arcsec", stokes="IQ")
+    suite.equal("a file has all Stokes parameters", data("iq.image.fits").shape, (2, 32, 32))
+
+
 def check_spectra(suite, obs):
     casa.tclean(vis=obs, imagename="terms", imsize=64, cell="20arcsec", deconvolver="mtmfs",
                 nterms=2, niter=60)
@@ -165,7 +170,7 @@ def check_cube(suite, obs):
                 cell="20arcsec", niter=5)
     own = tessera.image(obs, size=64, scale="20asec", weight="natural", niter=5, gain=.1, cube=True,
                         frame="topo", interpolation="linear", uvcontsub=1, line_channels="3~4",
-                        nmiter=0, padding=1, hand_weight="mean")
+                        nmiter=0, padding=1, hand_weight="mean", lobe_beam=True)
     image = data("line.image.fits")
     suite.true("channels of a cube without the continuum", image.shape == (8, 64, 64) and
                np.array_equal(image[3], own.select(kind="image", channel=3)[0].data.astype(float)))
@@ -231,6 +236,7 @@ def main():
     check_refused(suite, obs)
     check_continuum_image(suite, obs)
     check_empty_mask(suite, obs)
+    check_stokes(suite, obs)
     check_spectra(suite, obs)
     check_cube(suite, obs)
     check_ft(suite, obs)

@@ -114,8 +114,16 @@ static double edge_of(const tess_taper *taper, double distance)
     return inside >= 0;
 }
 
-/* What a taper makes of a weight in a cell: of its corner of least u and v. */
-static double taper_of(const scene *s, const tess_taper *taper, int cell)
+/* The length of the baseline of a visibility [wavelengths]. */
+static double length_of(const scene *s, int vis)
+{
+    const double *uvw_m = s->samples.uvw_m + 3 * (vis / CHANS);
+    return hypot(uvw_m[0], uvw_m[1]) * s->inv_lambda[vis % CHANS];
+}
+
+/* What a taper makes of the weight of a visibility in a cell: of the cell's corner of
+ * least u and v, but for a Gaussian at visibilities. */
+static double taper_of(const scene *s, const tess_taper *taper, int vis, int cell)
 {
     const double scale_rad = s->sizes->geom.scale_rad;
     const int nx = s->sizes->cells_x, ny = s->sizes->cells_y;
@@ -123,7 +131,8 @@ static double taper_of(const scene *s, const tess_taper *taper, int cell)
     const double v = cell / nx / (ny * scale_rad);
     const double rho = sqrt(u * u + v * v),
                  sigma = taper->fwhm_rad / 2.3548200450309493;
-    double factor = exp(-2 * pow(acos(-1) * sigma * rho, 2));
+    const double at = taper->at_visibilities ? length_of(s, vis) : rho;
+    double factor = exp(-2 * pow(acos(-1) * sigma * at, 2));
     const double below = taper->max_lambda - rho, above = rho - taper->min_lambda;
     if (taper->outer_lambda > 0 && below < taper->outer_lambda)
         factor *= below > 0 ? pow(sin(acos(0) * below / taper->outer_lambda), 2) : 0;
@@ -164,7 +173,7 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
                      : opts->weighting == TESS_BRIGGS
                          ? natural / (1 + density[cell] * f2)
                          : natural;
-        if (cell >= 0) out[k] *= taper_of(s, &opts->taper, cell);
+        if (cell >= 0) out[k] *= taper_of(s, &opts->taper, k, cell);
     }
 }
 
@@ -277,8 +286,10 @@ static void test_tapers(void **state)
         {.fwhm_rad = 3e-3, .outer_lambda = 40, .inner_lambda = 20, .max_lambda = 150},
         {.edge_lambda = 50.1},
         {.edge_tukey_lambda = 120},
-        {.fwhm_rad = 2e-3, .edge_lambda = 20.3, .edge_tukey_lambda = 90}};
-    for (int k = 0; k < 8; ++k)
+        {.fwhm_rad = 2e-3, .edge_lambda = 20.3, .edge_tukey_lambda = 90},
+        {.fwhm_rad = 4e-3, .at_visibilities = true},
+        {.fwhm_rad = 2e-3, .at_visibilities = true, .edge_lambda = 20.3}};
+    for (int k = 0; k < 10; ++k)
         for (int mode = 0; mode < 12; ++mode) {
             const tess_weight_opts opts = {.weighting = (tess_weighting)(mode % 3),
                                            .first_density = mode / 3 % 2 == 1,

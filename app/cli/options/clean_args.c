@@ -53,6 +53,7 @@ enum {
     OPT_CIRCULAR_BEAM,
     OPT_THEORETIC_BEAM,
     OPT_BEAM_BOX,
+    OPT_LOBE_BEAM,
     OPT_COMMON_BEAM,
     OPT_NO_DIRTY,
     OPT_FIRST_RESIDUAL,
@@ -178,6 +179,8 @@ static const struct argp_option clean_options[] = {
      0},
     {"beam-fitting-size", OPT_BEAM_BOX, "F", OPTION_HIDDEN,
      "Fit the beam in a box of F times the beam that is expected (default 10)", 0},
+    {"lobe-beam", OPT_LOBE_BEAM, NULL, OPTION_HIDDEN,
+     "Fit the beam to the pixels of the main lobe above 0.35 alone, as CASA does", 0},
     {"no-dirty", OPT_NO_DIRTY, NULL, OPTION_HIDDEN, "Do not write the dirty image", 0},
     {"save-first-residual", OPT_FIRST_RESIDUAL, NULL, OPTION_HIDDEN,
      "Also write the residual image after the first major iteration", 0},
@@ -410,6 +413,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_THEORETIC_BEAM, tess_take_flag, .offset = AT(beam.theoretic)},
     {OPT_BEAM_BOX, tess_take_number, .offset = AT(beam.box_beams), .min = LEAST,
      .max = DBL_MAX},
+    {OPT_LOBE_BEAM, tess_take_flag, .offset = AT(beam.of_lobe)},
     {OPT_COMMON_BEAM, tess_take_flag, .offset = AT(beam.common)},
     {OPT_NO_DIRTY, tess_take_flag, .offset = offsetof(tess_image_opts, no_dirty)},
     {OPT_FIRST_RESIDUAL, tess_take_flag, .offset = AT(first_residual)},
@@ -450,7 +454,7 @@ static const char *needs_niter(int key)
     static const int others[] = {
         OPT_NITER,        OPT_BEAM_SIZE,    OPT_BEAM_SHAPE,      OPT_CIRCULAR_BEAM,
         OPT_NO_DIRTY,     OPT_MF_WEIGHTING, OPT_NO_MF_WEIGHTING, OPT_ONLY_MODEL,
-        OPT_MODEL_COLUMN, OPT_BEAM_BOX,     OPT_THEORETIC_BEAM};
+        OPT_MODEL_COLUMN, OPT_BEAM_BOX,     OPT_THEORETIC_BEAM,  OPT_LOBE_BEAM};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
         if (key == others[k]) return NULL;
     const struct argp_option *option = clean_options;

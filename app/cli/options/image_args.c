@@ -32,6 +32,7 @@ enum {
     OPT_DENSITY,
     OPT_HAND_WEIGHT,
     OPT_TAPER,
+    OPT_TAPER_AT,
     OPT_TUKEY,
     OPT_INNER_TUKEY,
     OPT_EDGE,
@@ -138,6 +139,10 @@ static const struct argp_option image_options[] = {
     {"taper-gaussian", OPT_TAPER, "FWHM", 0,
      "Multiply weights by the transform of a Gaussian, like 10asec: for a PSF that is "
      "about as wide, or wider",
+     2},
+    {"taper-at", OPT_TAPER_AT, "cells|visibilities", OPTION_HIDDEN,
+     "Take that Gaussian at the corner of a visibility's cell, as WSClean does, or at "
+     "the visibility itself, as CASA does (default cells)",
      2},
     {"taper-tukey", OPT_TUKEY, "LAMBDA", OPTION_HIDDEN,
      "Let weights fall to 0 over so many wavelengths before the end of --uvrange", 2},
@@ -420,6 +425,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_TAPER:
         status = tess_parse_scale(arg, &opts->weights.taper.fwhm_rad);
+        break;
+    case OPT_TAPER_AT:
+        status = tess_parse_taper_at(arg, &opts->weights.taper.at_visibilities);
         break;
     case OPT_TUKEY:
         status =

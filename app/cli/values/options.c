@@ -122,6 +122,17 @@ cleanup:
     return status;
 }
 
+tess_status tess_parse_taper_at(const char *text, bool *at_visibilities)
+{
+    tess_status status = TESS_OK;
+    if (strcmp(text, "cells") != 0 && strcmp(text, "visibilities") != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a place; write cells or visibilities",
+                  text);
+    *at_visibilities = text[0] == 'v';
+cleanup:
+    return status;
+}
+
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode)
 {
     tess_status status = TESS_OK;

@@ -19,8 +19,9 @@ typedef struct tess_beam_choice {
     double pa_rad;               /**< from North through East */
     bool circular;               /**< --circular-beam */
     bool theoretic;              /**< --theoretic-beam, not fitted */
-    double box_beams;            /**< --beam-fitting-size; 0: 10 */
-    bool common; /**< --common-beam: one for all channels of an interval */
+    bool of_lobe;     /**< --lobe-beam: fitted to the main lobe of the PSF alone */
+    double box_beams; /**< --beam-fitting-size; 0: 10 */
+    bool common;      /**< --common-beam: one for all channels of an interval */
 } tess_beam_choice;
 
 /** What is cleaned together. */

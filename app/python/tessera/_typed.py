@@ -92,6 +92,7 @@ class ImageOptions(TypedDict, total=False):
     join_polarizations: Optional[bool]
     line_channels: Option
     link_polarizations: Option
+    lobe_beam: Optional[bool]
     local_rms: Optional[bool]
     local_rms_method: Option
     local_rms_strength: Optional[Union[float, int, str]]
@@ -162,7 +163,6 @@ class ImageOptions(TypedDict, total=False):
     select_time: Option
     select_uvrange: Option
     shift: Option
-    sidelobe_threshold: Optional[Union[float, str]]
     smooth_factor: Optional[Union[float, int, str]]
     soltabs: Option
     solution_interpolation: Option
@@ -177,6 +177,7 @@ class ImageOptions(TypedDict, total=False):
     subtract_column: Optional[Path]
     subtract_spectral_pol: Optional[Union[int, str]]
     super_weight: Optional[Union[float, int, str]]
+    taper_at: Option
     taper_edge: Option
     taper_edge_tukey: Option
     taper_gaussian: Option
@@ -266,6 +267,7 @@ class PlanOptions(TypedDict, total=False):
     join_polarizations: Optional[bool]
     line_channels: Option
     link_polarizations: Option
+    lobe_beam: Optional[bool]
     local_rms: Optional[bool]
     local_rms_method: Option
     local_rms_strength: Optional[Union[float, int, str]]
@@ -352,6 +354,7 @@ class PlanOptions(TypedDict, total=False):
     subtract_column: Optional[Path]
     subtract_spectral_pol: Optional[Union[int, str]]
     super_weight: Optional[Union[float, int, str]]
+    taper_at: Option
     taper_edge: Option
     taper_edge_tukey: Option
     taper_gaussian: Option

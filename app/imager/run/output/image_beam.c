@@ -11,6 +11,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_multithresh.h"
 #include "tess_text.h"
 
 /* The beam is not looked for in a box larger than this [pixels]. */
@@ -61,6 +62,42 @@ cleanup:
     return status;
 }
 
+/* Fits the main lobe in a box of rank 0; *beam stays what it is if there is none. */
+static tess_status fit_lobe(double *box, int64_t side_x, int64_t side_y,
+                            tess_beam *beam)
+{
+    tess_status status = TESS_OK;
+    tess_comm *alone = NULL;
+    tess_clean_beam lobe = {0};
+    const tess_rows like = tess_rows_of(side_x, side_y, 0, side_y, TESS_PIXEL_DOUBLE);
+    const tess_rows rows = tess_rows_borrow(&like, box);
+    TESS_TRY(tess_comm_self(&alone));
+    TESS_TRY(tess_psf_lobe(alone, &rows, &lobe));
+    if (lobe.major_px > 0)
+        *beam = (tess_beam){lobe.major_px, lobe.minor_px, lobe.angle_rad};
+cleanup:
+    tess_comm_free(alone);
+    return status;
+}
+
+/* Fits the beam in a box of rank 0 as options say. */
+static tess_status fit_box(const tess_beam_choice *choice, double *box, int64_t side_x,
+                           int64_t side_y, double start, tess_beam *beam,
+                           tess_beam_failure *failure)
+{
+    tess_status status = TESS_OK;
+    if (choice->of_lobe) {
+        TESS_TRY(fit_lobe(box, side_x, side_y, beam));
+        if (beam->major > 0) return TESS_OK;
+    }
+    if (choice->circular)
+        tess_beam_fit_circle(box, side_x, side_y, start, beam, failure);
+    else
+        TESS_TRY(tess_beam_fit(box, side_x, side_y, start, beam, failure));
+cleanup:
+    return status;
+}
+
 /* Fit as WSClean does: in a box of ten times the expected beam, or as many as options
  * say, and an ellipse again in a larger one while the beam found is larger than was
  * expected. */
@@ -86,10 +123,7 @@ static tess_status fit_beam(const image_files *output, const tess_rows *psf,
         const int64_t side_y = side < limit_y ? side : limit_y;
         double *box = NULL;
         TESS_TRY(gather_box(output, psf, side_x, side_y, &box));
-        if (box && circular)
-            tess_beam_fit_circle(box, side_x, side_y, start, beam, &failure);
-        else if (box)
-            status = tess_beam_fit(box, side_x, side_y, start, beam, &failure);
+        if (box) status = fit_box(choice, box, side_x, side_y, start, beam, &failure);
         tess_free(box);
         TESS_TRY(tess_comm_agree(output->comm, status));
         TESS_TRY(tess_comm_bcast(output->comm, beam, sizeof *beam, 0));

@@ -54,6 +54,7 @@ class _Given:
         if not self.values["selectdata"]:
             self.values.update({name: DEFAULTS[name] for name in _SELECTIONS})
         self.begins = begins
+        self.num_stokes = 1
         self.options: dict[str, Any] = {}
         self.notes: list[str] = []
 
@@ -265,6 +266,7 @@ def _pixels(given: _Given) -> None:
     if "".join(parts) != stokes:
         raise Refused(f"stokes={given['stokes']!r}: it may be I, IV, IQUV, RRLL, XX ...")
     given.options["stokes"] = ",".join(parts) if len(parts[0]) == 2 else "".join(parts)
+    given.num_stokes = len(parts)
     center = given["phasecenter"]
     if isinstance(center, int) or str(center).strip().isdigit():
         given.options["center"] = int(center)  # of a field: the task looks it up
@@ -293,6 +295,8 @@ def _channels(given: _Given) -> None:
     if mode == "cubesource":
         given.refuse("specmode")
     if mode in ("mfs", "cont", "mvc"):
+        if given.num_stokes > 1:
+            given.options["cube"] = True  # all in one file, as CASA has them
         return
     given.options["cube"] = True
     frame = given.word("outframe").lower() or "lsrk"
@@ -340,6 +344,8 @@ def _taper(given: _Given) -> None:
         widths = [_taper_radians(t) for t in taper[:2]]
         mean = math.sqrt(widths[0] * widths[-1]) / _RADIANS["asec"]
         given.options["taper_gaussian"] = f"{round(mean, 9)!r}asec"
+    if taper:
+        given.options["taper_at"] = "visibilities"
 
 
 def _density(given: _Given) -> None:
@@ -419,10 +425,10 @@ def _deconvolver(given: _Given) -> None:
     given.values["deconvolver"] = word = given.one_of("deconvolver", words)
     if word == "mem":
         given.refuse("deconvolver")
-    if word.startswith("clarkstokes") and len(given.options["stokes"]) > 1:
+    if word.startswith("clarkstokes") and given.num_stokes > 1:
         given.options["join_polarizations"] = True
     if word == "mtmfs":
-        if given.options.get("cube") or len(given.options["stokes"].replace(",", "")) > 2:
+        if given.options.get("cube"):
             raise Refused("deconvolver='mtmfs': it is for specmode='mfs' and one Stokes "
                           "parameter here; call tclean once for each")
         terms = int(given["nterms"])
@@ -433,6 +439,8 @@ def _deconvolver(given: _Given) -> None:
 
 def _beam(given: _Given) -> None:
     beam = _list(given["restoringbeam"])
+    if not beam or beam == ["common"]:
+        given.options["lobe_beam"] = True
     if not beam:
         return
     if beam == ["common"]:
@@ -503,6 +511,7 @@ def _cleaning(given: _Given) -> None:
         for option in ("multiscale", "multiscale_scales", "multiscale_scale_bias",
                        "join_polarizations"):
             given.options.pop(option, None)
+        given.options["lobe_beam"] = True
         return
     _beam(given)
     _cycles(given)
