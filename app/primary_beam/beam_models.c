@@ -37,7 +37,7 @@ cleanup:
 
 const char *tess_beam_models_file(const char *model)
 {
-    const char *path = file_of(model);
+    const char *path = model ? file_of(model) : NULL;
     return path ? path : tess_primary_beam_file(model);
 }
 

@@ -21,7 +21,7 @@ typedef struct tess_beam_models {
  *  observation could have it. Local. */
 tess_status tess_beam_models_check(const char *text);
 
-/** The file that a beam is read from, or NULL. Local. */
+/** The file that a beam is read from, or NULL; also for a text that is NULL. Local. */
 const char *tess_beam_models_file(const char *text);
 
 /** The models of antennas. "auto" and "alma" are the beam of each antenna of ALMA by

@@ -452,7 +452,8 @@ static void test_round_mean(void **state)
 static void test_pair(void **state)
 {
     const double hz = 1.4e9, weight = 1;
-    tess_primary_beam *large = opened("airy:25", 1400), *small = opened("airy:12", 1400);
+    tess_primary_beam *large = opened("airy:25", 1400),
+                      *small = opened("airy:12", 1400);
     tess_beam_mean_of of = {.other = small,
                             .num_chan = 1,
                             .freq_hz = &hz,
@@ -461,15 +462,16 @@ static void test_pair(void **state)
     tess_beam_mean *mean = mean_of(large, &of);
     for (double l = 0; l < 0.03; l += 0.0007) {
         const double sign = l < 1.21967 * 0.214137 / 25 ? 1 : -1;
-        const double power = beam_formula_power(large, hz, l, 0) *
-                             beam_formula_power(small, hz, l, 0);
+        const double power =
+            beam_formula_power(large, hz, l, 0) * beam_formula_power(small, hz, l, 0);
         if (l < 0.015)
             assert_float_equal(tess_beam_mean_power(mean, l, 0), sign * sqrt(power),
                                1e-6);
     }
     tess_beam_mean_destroy(mean);
     tess_primary_beam_close(small);
-    small = opened("cube.fits", 1000); /* of the tests before */
+    write_cube(&(cube_axes){.type = {"AZ", "EL"}, .sign = 1});
+    small = opened("cube.fits", 1000);
     of.other = small;
     assert_int_equal(tess_beam_mean_create(large, &of, &mean), TESS_ERR_INPUT);
     tess_error_clear();
@@ -583,13 +585,19 @@ static void test_angles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_meerkat),      cmocka_unit_test(test_polynomials),
-        cmocka_unit_test(test_ends),         cmocka_unit_test(test_airy),
-        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_models),
-        cmocka_unit_test(test_telescopes),   cmocka_unit_test(test_text),
-        cmocka_unit_test(test_cubes),        cmocka_unit_test(test_round_mean),
+        cmocka_unit_test(test_meerkat),
+        cmocka_unit_test(test_polynomials),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_airy),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_telescopes),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_cubes),
+        cmocka_unit_test(test_round_mean),
         cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_turning_mean), cmocka_unit_test(test_turning_formula),
+        cmocka_unit_test(test_turning_mean),
+        cmocka_unit_test(test_turning_formula),
         cmocka_unit_test(test_angles),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
