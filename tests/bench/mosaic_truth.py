@@ -3,11 +3,12 @@
 
 usage: mosaic_truth.py [CASE ...] [--casa] [--threads 2]
 
-A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are points at some distances from the
+A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are at most twelve points at some distances from the
 middle, and two wide Gaussians of pixels, which a mask encloses. For each imager a line of CSV tells
 
 flux        the worst relative error of the points' peaks in the image of fluxes, where the beam of the mosaic is above
-            sqrt(.2): the .2 level of its weight; noise: the largest that noise alone lets expect of one of them (1 sigma)
+            sqrt(.2): the .2 level of its weight
+noise       what noise alone lets expect of it: the largest rms of one of them
 extended    that of the sums over the wide sources, less those of the same pixels' truth
 residual    the rms of the residual of even noise in proportion to the expected one, 1 / sqrt(max P)
 seconds     of processors, user and system, of the imager alone; wall: by the clock
@@ -71,22 +72,20 @@ def make_sky(case, path):
         sky += flux * blob / blob.sum()
         wide.append(away < 1.7 * fwhm)
     taken, points = wide[0] | wide[1], []
-    while len(points) < 12:
+    for _ in range(5000):  # as many as have room
         r, angle = reach * 1.25 * np.sqrt(rng.uniform()), rng.uniform(0, 2 * np.pi)
         i, j = half + int(round(r * np.cos(angle))), half + int(round(r * np.sin(angle)))
         near = (np.abs(x - i) < 14) & (np.abs(y - j) < 14)
-        if not (near & taken).any():
+        if len(points) < 12 and not (near & taken).any():
             taken |= near
             points.append((j, i, 10 ** rng.uniform(-.3, .3)))
             sky[j, i] += points[-1][2]
     write_image(path, sky, scale)
-    write_image(path.replace("sky", "mask"), (wide[0] | wide[1] | near_points(points, size)).astype("f4"), scale)
+    with open(path.replace("-sky.fits", ".crtf"), "w", encoding="utf-8") as file:
+        circles = [(i, j, 9) for j, i, _ in points] + [(*np.argwhere(mask).mean(0)[::-1].round(), np.sqrt(
+            mask.sum() / np.pi)) for mask in wide]
+        file.write("#CRTFv0\n" + "".join(f"circle [[{i:.0f}pix, {j:.0f}pix], {r:.1f}pix]\n" for i, j, r in circles))
     return sky, points, wide
-
-
-def near_points(points, size):
-    y, x = np.mgrid[:size, :size]
-    return np.any([np.hypot(x - i, y - j) < 9 for j, i, _ in points], 0)
 
 
 def write_image(path, image, scale):
@@ -139,20 +138,20 @@ def by_tessera(case, path, threads):
     out = os.path.join(WORK, f"{case}-tessera")
     spent = run([BIN, "image", path, "-o", out, "--mosaic", "--size", size, "--scale", f"{scale}asec", "--center",
                  f"{RA}deg,{DEC}deg", "--weight", "natural", "--niter", NITER, "--mgain", MGAIN, "--multiscale",
-                 "--multiscale-scales", "0,6,14", "--auto-threshold", "1", "--fits-mask",
-                 os.path.join(WORK, f"{case}-mask.fits"), "--threads", threads, "--overwrite"])
+                 "--multiscale-scales", "0,6,14", "--auto-threshold", "1", "--mask",
+                 os.path.join(WORK, f"{case}.crtf"), "--threads", threads, "--overwrite"])
     names = ("image-pb", "residual", "pb", "weight")
     return [read(f"{out}-{name}.fits") for name in names], spent
 
 
 TCLEAN = """
 import sys
-from casatasks import importfits, tclean
+from casatasks import tclean
 case, vis, size, cell, centre, niter = sys.argv[1:]
-importfits(case.replace("-casa", "-mask.fits"), case + ".given", overwrite=True)
-tclean(vis=vis, imagename=case, mask=case + ".given", imsize=int(size), cell=cell, phasecenter=centre, gridder="mosaic", weighting="natural",
-       specmode="mfs", deconvolver="multiscale", scales=[0, 6, 14], niter=int(niter), nsigma=1.0, usemask="user",
-       pblimit=0.2, pbcor=True, usepointing=False, datacolumn="data", interactive=False)
+tclean(vis=vis, imagename=case, mask=case.replace("-casa", ".crtf"), imsize=int(size), cell=cell, phasecenter=centre,
+       gridder="mosaic", weighting="natural", specmode="mfs", deconvolver="multiscale", scales=[0, 6, 14],
+       niter=int(niter), nsigma=1.0, usemask="user", pblimit=0.2, pbcor=True, usepointing=False,
+       datacolumn="data", interactive=False)
 """
 EXPORT = """
 import sys
