@@ -26,10 +26,12 @@ static const double WORTH = 0.7;
  * and cancel in the image, but errors of gridding them do not. */
 static const double MOST_SQUARES = 2;
 
-/* Channels of a row. */
+/* Channels of a row. Rows that other ranks have sent are in the order of time in the
+ * list of runs alone. */
 typedef struct item {
     int64_t baseline;
     int32_t row, chan, count;
+    int32_t order; /* of its run in the brick */
 } item;
 
 /* What is found in a share of the baselines of a brick. */
@@ -341,7 +343,7 @@ static int compare(const void *a, const void *b)
     if (x->baseline != y->baseline) return x->baseline < y->baseline ? -1 : 1;
     if (x->chan != y->chan) return x->chan < y->chan ? -1 : 1;
     if (x->count != y->count) return x->count < y->count ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* The number of a pair of antennas, in a field. */
@@ -359,17 +361,18 @@ static void list_items(const find_work *work, const find_share *share, item *out
                        int64_t *num)
 {
     const tess_brick_list *bricks = work->bricks;
+    const int64_t first = bricks->first_run[share->brick];
     *num = 0;
-    for (int64_t r = bricks->first_run[share->brick];
-         r < bricks->first_run[share->brick + 1]; ++r) {
+    for (int64_t r = first; r < bricks->first_run[share->brick + 1]; ++r) {
         const tess_run *run = &bricks->run[r];
+        const int32_t order = (int32_t)(r - first);
         const int64_t baseline = baseline_of(work->samples, run->row);
         const int32_t end = run->chan + run->count;
         if (baseline % share->num_parts != share->part) continue;
         for (int32_t c = run->chan, next; c < end; c = next) {
             next = (c / TRACK_CHANS + 1) * TRACK_CHANS;
             if (next > end) next = end;
-            if (out) out[*num] = (item){baseline, run->row, c, next - c};
+            if (out) out[*num] = (item){baseline, run->row, c, next - c, order};
             ++*num;
         }
     }

@@ -33,29 +33,39 @@ static void NAME(find_factors)(const tess_tracks *tracks, const tess_tracks_view
         (work->origin == origin || view->same(view->context, work->origin, origin)))
         return;
     ask_factors(from, view, at, factor);
-    for (int32_t c = 0; c < at->count; ++c)
+    for (int32_t c = 0; c < TRACK_CHANS; ++c)
         for (int k = 0; k < each; ++k) {
-            work->factor.re[k][c] = (REAL)creal(factor[c * each + k]);
-            work->factor.im[k][c] = (REAL)cimag(factor[c * each + k]);
+            const double complex of = c < at->count ? factor[c * each + k] : 0;
+            work->factor.re[k][c] = (REAL)creal(of);
+            work->factor.im[k][c] = (REAL)cimag(of);
         }
     work->origin = origin;
     work->chan = at->chan;
     work->count = at->count;
 }
 
-/* The samples of a piece that has fewer channels than others, and zeros behind them:
- * loops over all channels then take vectors. */
-static void NAME(pad)(const tess_samples *from, const piece *at, NAME(work) * work)
+/* Loops over all channels take vectors. So a piece of fewer channels goes on into the
+ * samples behind it, whose weights are set to 0; at the end of all samples it is
+ * copied.
+ * `*vis` and `*weight` become those of TRACK_CHANS channels. */
+ALWAYS void NAME(widen)(const tess_samples *from, const piece *at, NAME(work) * work,
+                        const int corrs, const int weights, const REAL **vis,
+                        const REAL **weight)
 {
-    const int corrs = 2 * from->num_pol, weights = from->num_weight;
-    const size_t vis = (size_t)corrs * (size_t)at->count * sizeof(REAL);
-    const size_t weight = (size_t)weights * (size_t)at->count * sizeof(REAL);
-    const size_t all = (size_t)corrs * TRACK_CHANS * sizeof(REAL);
-    memcpy(work->vis, (const REAL *)from->vis + corrs * at->first, vis);
-    memset((char *)work->vis + vis, 0, all - vis);
-    memcpy(work->weight, (const REAL *)from->weight + weights * at->first, weight);
-    memset((char *)work->weight + weight, 0,
-           (size_t)weights * TRACK_CHANS * sizeof(REAL) - weight);
+    *vis = (const REAL *)from->vis + 2 * corrs * at->first;
+    *weight = (const REAL *)from->weight + weights * at->first;
+    if (at->count == TRACK_CHANS) return;
+    if (at->first + TRACK_CHANS > from->num_vis) {
+        for (int k = 0; k < 2 * corrs * TRACK_CHANS; ++k)
+            work->vis[k] = k < 2 * corrs * at->count ? (*vis)[k] : 0;
+        *vis = work->vis;
+        for (int k = 0; k < weights * at->count; ++k)
+            work->weight[k] = (*weight)[k];
+        *weight = work->weight;
+    }
+    for (int k = 0; k < weights * TRACK_CHANS; ++k)
+        work->weight[k] = k < weights * at->count ? (*weight)[k] : 0;
+    *weight = work->weight;
 }
 
 /* The values that a node takes of the samples of a row, times their weights. The values
@@ -119,16 +129,9 @@ ALWAYS void NAME(take_row)(tess_tracks *tracks, const track *of,
 {
     const tess_samples *from = tracks->from;
     double weight[TRACK_NODES];
-    if (at->count == TRACK_CHANS) {
-        NAME(mix)
-        ((const REAL *)from->vis + 2 * corrs * at->first,
-         (const REAL *)from->weight + weights * at->first, &work->factor, &work->row,
-         pols, corrs, weights);
-    } else {
-        NAME(pad)(from, at, work);
-        NAME(mix)
-        (work->vis, work->weight, &work->factor, &work->row, pols, corrs, weights);
-    }
+    const REAL *vis, *vis_weight;
+    NAME(widen)(from, at, work, corrs, weights, &vis, &vis_weight);
+    NAME(mix)(vis, vis_weight, &work->factor, &work->row, pols, corrs, weights);
     if (of->curve < 0) return;
     const double *uvw_m = from->uvw_m + 3 * at->row;
     const track_curve *curve = &tracks->curve[of->curve];
@@ -166,6 +169,30 @@ static void NAME(put)(tess_tracks *tracks, int64_t node, const NAME(values) * va
         }
 }
 
+/* Fetches what later rows need from memory: rows of a track lie far apart. */
+static inline void NAME(fetch)(const tess_tracks *tracks, const track *of, int32_t k)
+{
+    enum { ROWS_AHEAD = 12, VALUES_AHEAD = 6, LINE = 64 / sizeof(REAL) };
+    const tess_samples *from = tracks->from;
+    const int32_t *row = tracks->row + of->first_row;
+    const int values = 2 * from->num_pol;
+    if (k + ROWS_AHEAD < of->num_rows) {
+        const int64_t next = row[k + ROWS_AHEAD];
+        __builtin_prefetch(from->uvw_m + 3 * next);
+        __builtin_prefetch(from->vis_first + next);
+        __builtin_prefetch(from->chan_base + next);
+        __builtin_prefetch(from->origin + next);
+    }
+    if (k + VALUES_AHEAD >= of->num_rows) return;
+    const int64_t node = of->first_node + (of->curve < 0 ? k + VALUES_AHEAD : 0);
+    const int64_t first =
+        piece_of(from, row[k + VALUES_AHEAD], tracks->nodes.chan_base[node], 0).first;
+    const REAL *vis = (const REAL *)from->vis + values * first;
+    __builtin_prefetch((const REAL *)from->weight + from->num_weight * first);
+    for (int j = 0; j < values * TRACK_CHANS; j += LINE)
+        __builtin_prefetch(vis + j);
+}
+
 /* Rows that are nodes themselves. */
 static void NAME(take_rows)(tess_tracks *tracks, const track *of,
                             const tess_tracks_view *view, NAME(work) * work)
@@ -173,6 +200,7 @@ static void NAME(take_rows)(tess_tracks *tracks, const track *of,
     const tess_samples *nodes = &tracks->nodes;
     for (int32_t k = 0; k < of->num_rows; ++k) {
         const int64_t node = of->first_node + k;
+        NAME(fetch)(tracks, of, k);
         const piece at = piece_of(tracks->from, tracks->row[of->first_row + k],
                                   nodes->chan_base[node], nodes->num_chan[node]);
         NAME(take_any_row)(tracks, of, view, &at, work);
@@ -188,7 +216,6 @@ static void NAME(take)(tess_tracks *tracks, const track *of,
     const int64_t first = of->first_node;
     const int32_t chan = nodes->chan_base[first], count = nodes->num_chan[first];
     work.origin = -1;
-    work.factor = (NAME(factors)){0};
     for (int32_t c = 0; c < TRACK_CHANS; ++c)
         work.inv_lambda[c] = nodes->inv_lambda[chan + (c < count ? c : 0)];
     if (of->curve < 0) {
@@ -203,6 +230,7 @@ static void NAME(take)(tess_tracks *tracks, const track *of,
     for (int32_t k = 0; k < of->num_rows; ++k) {
         const piece at =
             piece_of(tracks->from, tracks->row[of->first_row + k], chan, count);
+        NAME(fetch)(tracks, of, k);
         NAME(take_any_row)(tracks, of, view, &at, &work);
     }
     for (int j = 0; j < of->num_nodes; ++j) {

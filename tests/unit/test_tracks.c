@@ -35,6 +35,13 @@ typedef struct scene {
     double inv_lambda[CHANS];
 } scene;
 
+/* Rows of the second half of the time come first, as other ranks send them; the list of
+ * runs is in the order of time. */
+static int32_t row_in_time(int32_t k)
+{
+    return (k + ROWS / 2) % ROWS;
+}
+
 /* Antennas within ±`spread_m` that the Earth turns by 2e-3 rad from time to time. */
 static void place_rows(scene *s, double spread_m, double roughness_m, draw *random)
 {
@@ -42,9 +49,10 @@ static void place_rows(scene *s, double spread_m, double roughness_m, draw *rand
     for (int k = 0; k < ANTENNAS; ++k)
         for (int j = 0; j < 3; ++j)
             antenna[k][j] = draw_uniform(random, -spread_m, spread_m);
-    for (int t = 0, row = 0; t < TIMES; ++t)
+    for (int t = 0, k = 0; t < TIMES; ++t)
         for (int a = 0; a < ANTENNAS; ++a)
-            for (int b = a + 1; b < ANTENNAS; ++b, ++row) {
+            for (int b = a + 1; b < ANTENNAS; ++b, ++k) {
+                const int32_t row = row_in_time(k);
                 const double c = cos(2e-3 * t), d = sin(2e-3 * t);
                 const double x = antenna[b][0] - antenna[a][0];
                 const double y = antenna[b][1] - antenna[a][1];
@@ -53,8 +61,8 @@ static void place_rows(scene *s, double spread_m, double roughness_m, draw *rand
                 uvw_m[0] = c * x - d * y;
                 uvw_m[1] = 0.6 * (d * x + c * y);
                 uvw_m[2] = 0.8 * (d * x + c * y) + antenna[b][2] - antenna[a][2];
-                for (int k = 0; k < 3; ++k)
-                    uvw_m[k] += roughness_m * draw_normal(random);
+                for (int j = 0; j < 3; ++j)
+                    uvw_m[j] += roughness_m * draw_normal(random);
                 s->samples.origin[row] = tess_origin_number(&s->origins, &origin);
             }
 }
@@ -93,11 +101,11 @@ static void list_bricks(scene *s)
         list->key[b] = 7 + b;
         list->first_run[b] = list->num_runs;
         list->num_vis[b] = (int64_t)ROWS * (end - first);
-        for (int32_t row = 0; row < ROWS; ++row)
+        for (int32_t k = 0; k < ROWS; ++k)
             list->run[list->num_runs++] =
                 (tess_run){.brick = 7 + b,
-                           .first = (int64_t)row * CHANS + first,
-                           .row = row,
+                           .first = (int64_t)row_in_time(k) * CHANS + first,
+                           .row = row_in_time(k),
                            .chan = first,
                            .count = end - first};
     }
