@@ -280,24 +280,43 @@ cleanup:
     return status;
 }
 
-/* Puts a pixel of the caller's images into the layers of the first slot. True: one of
- * the images has NaN there, which counts as 0. */
+/* A pixel of one of the caller's images; 0, and *is_nan becomes true, if it is NaN. */
+static double pixel_of(const clean_work *work, int image, int64_t k, bool *is_nan)
+{
+    const double value = tess_rows_pixel(&work->room.view[image], k);
+    if (isfinite(value)) return value;
+    *is_nan = true;
+    return 0;
+}
+
+/* Puts a pixel of the caller's images into the first slot. True: one of the images has
+ * NaN there, which counts as 0. */
 static bool take_pixel(const clean_work *work, int64_t k)
 {
-    const tess_clean_images *images = &work->setup->images;
-    const cpu_layers *layers = &work->layers;
-    double sum[TESS_CLEAN_MOST_TERMS] = {0};
     bool is_nan = false;
-    for (int i = 0; i < images->num_images; ++i) {
+    for (int i = 0; i < work->setup->images.num_images; ++i)
+        if (cpu_has_data(work, i))
+            tess_real_set(work->slot[0].image[i], work->is_double, k,
+                          pixel_of(work, i, k, &is_nan));
+    return is_nan;
+}
+
+/* As take_pixel(), into the layers of the first slot. */
+static bool take_layers(const clean_work *work, int64_t k)
+{
+    const int num_images = work->setup->images.num_images;
+    const cpu_layers *layers = &work->layers;
+    double sum[TESS_CLEAN_MOST_TERMS];
+    bool is_nan = false;
+    for (int t = 0; t < layers->count; ++t)
+        sum[t] = 0;
+    for (int i = 0; i < num_images; ++i) {
         if (!cpu_has_data(work, i)) continue;
-        double value = tess_rows_pixel(&work->room.view[i], k);
-        if (!isfinite(value)) value = 0, is_nan = true;
-        if (!layers->basis)
-            tess_real_set(work->slot[0].image[i], work->is_double, k, value);
-        for (int t = 0; layers->basis && t < layers->count; ++t)
-            sum[t] += layers->weights[t * images->num_images + i] * value;
+        const double value = pixel_of(work, i, k, &is_nan);
+        for (int t = 0; t < layers->count; ++t)
+            sum[t] += layers->weights[t * num_images + i] * value;
     }
-    for (int t = 0; layers->basis && t < layers->count; ++t)
+    for (int t = 0; t < layers->count; ++t)
         tess_real_set(work->slot[0].image[t], work->is_double, k, sum[t]);
     return is_nan;
 }
@@ -306,11 +325,12 @@ static bool take_pixel(const clean_work *work, int64_t k)
  * gets no components, as one outside the mask (NULL: there is none). */
 static void take_rows(clean_work *work, const tess_rows *mask)
 {
+    const bool in_layers = work->layers.basis != NULL;
     int64_t num_valid = 0;
 #pragma omp parallel for schedule(static) num_threads(work->setup->opts.threads)       \
     reduction(+ : num_valid)
     for (int64_t k = 0; k < work->pixels; ++k) {
-        const bool is_nan = take_pixel(work, k);
+        const bool is_nan = in_layers ? take_layers(work, k) : take_pixel(work, k);
         work->is_nan[k] = is_nan;
         work->allowed[k] = !is_nan && (!mask || tess_rows_pixel(mask, k) != 0);
         num_valid += !is_nan;
