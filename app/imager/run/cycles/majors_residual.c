@@ -17,9 +17,11 @@ static tess_status make_residual(const majors *all, group_channel *channel,
     const visset_request request = {.less_model = true};
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
+    double mark = tess_time_now();
     if (shares) visset_enter(&channel->set);
     status = patch_images_set_model(run, channel->output, model,
                                     channel_group_response(run, channel));
+    tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
     if (status == TESS_OK)
         status = patch_images_make(run, channel->output, &channel->set, &request,
                                    &no_stages, made, NULL);
