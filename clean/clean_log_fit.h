@@ -69,7 +69,7 @@ TESS_SHARED_FUNCTION double clean_log_value_at(const clean_log_fit *fit, int c)
 
 TESS_SHARED_FUNCTION double clean_log_power_of_ten(double x)
 {
-    return exp(log(10) * x);
+    return exp(log(10.0) * x);
 }
 
 /* Σ w (value − function)². */
@@ -159,7 +159,7 @@ TESS_SHARED_FUNCTION bool clean_log_step(clean_log_fit *fit, double damping,
         if (!(weight > 0)) continue;
         const double model =
             clean_log_power_of_ten(clean_polynomial(fit->term, fit->n, s->at[c]));
-        const double slope = log(10) * model;
+        const double slope = log(10.0) * model;
         clean_powers(s->at[c], fit->n, fit->power);
         for (int i = 0; i < fit->n; ++i) {
             fit->right[i] +=

@@ -17,6 +17,9 @@ function(tess_warnings target)
         target_compile_options(${target} PRIVATE
             $<$<COMPILE_LANGUAGE:C,CXX>:-Wno-unknown-pragmas -Wno-unused-parameter>)
     endif()
+    # A device that calls a function of the processor gets garbage, and nvcc only warns.
+    target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20013,20014,20015>)
     if(TESS_WERROR)
         target_compile_options(${target} PRIVATE
             $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>
