@@ -1,5 +1,6 @@
 """Checks an installed wheel: it simulates an observation, images and cleans it, and needs nothing
-but numpy. Its exit status says whether all is well."""
+but numpy. Its exit status says whether all is well. `python -I` runs it, so that the module is not that
+of its own folder."""
 import os
 import tempfile
 
