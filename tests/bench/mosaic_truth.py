@@ -3,8 +3,8 @@
 
 usage: mosaic_truth.py [CASE ...] [--casa] [--threads 2]
 
-A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are at most twelve points at some distances from the
-middle, and two wide Gaussians of pixels, which a mask encloses. For each imager a line of CSV tells
+A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are at most twelve points at some
+distances from the middle, and two wide Gaussians of pixels, which a mask encloses. For each imager a line of CSV tells
 
 flux        the worst relative error of the points' peaks in the image of fluxes, where the beam of the mosaic is above
             sqrt(.2): the .2 level of its weight
