@@ -11,7 +11,7 @@
 
 /* So many rows of a spectrum stand for as many, when grids are chosen: the host looks
  * at one of them. */
-enum { ROW_STEP = 64 };
+enum { ROW_STEP = 128 };
 
 /* Rows of spectra on the host. */
 typedef struct row_room {
@@ -27,17 +27,21 @@ static tess_status use_grid(clean_work *work, int number)
     const cuda_shape *shape = &work->shape;
     const int cell = clean_grid_cell(number), count = cell * CLEAN_GRID_CELLS;
     double weight[CLEAN_GRID_COARSEST * CLEAN_GRID_CELLS];
-    void *there = NULL;
+    void *real = NULL; /* of the shape's precision */
     if (grid->fft) return TESS_OK;
+    real = tess_alloc(count, (size_t)work->bytes.real);
+    if (!real) TESS_FAIL(TESS_ERR_ALLOC, "weights of a grid");
     clean_grid_weights(number, weight);
-    TESS_TRY(tess_device_alloc(count * (int64_t)sizeof *weight, "weights of a grid",
-                               &there));
-    grid->weight = there;
-    TESS_TRY(tess_device_upload(grid->weight, weight, count * (int64_t)sizeof *weight));
+    for (int k = 0; k < count; ++k)
+        tess_real_set(real, shape->is_double, k, weight[k]);
+    TESS_TRY(tess_device_alloc(count * work->bytes.real, "weights of a grid",
+                               &grid->weight));
+    TESS_TRY(tess_device_upload(grid->weight, real, count * work->bytes.real));
     TESS_TRY(tess_device_wait());
     TESS_TRY(tess_device_fft_create(shape->lx / cell, shape->ly / cell,
                                     shape->is_double, &grid->fft));
 cleanup:
+    tess_free(real);
     return status;
 }
 

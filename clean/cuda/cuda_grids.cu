@@ -34,18 +34,18 @@ template <typename R> struct refine_rows {
     int shift;
     int64_t lx, ly, columns; /* lengths of the plane; columns of a row */
     const R *plane;
-    const double *weight;
+    const R *weight;
     R *to;
     __device__ void operator()(int64_t y, int64_t column) const
     {
         const int64_t pixel = y & ((1 << shift) - 1), cell = y >> shift;
         const int64_t x = cuda_around(column - CLEAN_GRID_BEFORE, lx);
-        const double *by = weight + pixel * CLEAN_GRID_CELLS;
+        const R *by = weight + pixel * CLEAN_GRID_CELLS;
         R sum = plane[cell * lx + x];
         if (pixel != 0) sum = 0;
         for (int c = 0; pixel != 0 && c < CLEAN_GRID_CELLS; ++c)
-            sum += (R)by[c] *
-                   plane[cuda_around(cell + c - CLEAN_GRID_BEFORE, ly) * lx + x];
+            sum +=
+                by[c] * plane[cuda_around(cell + c - CLEAN_GRID_BEFORE, ly) * lx + x];
         to[y * columns + column] = sum;
     }
 };
@@ -54,18 +54,18 @@ template <typename R> struct refine_pixel {
     int shift;
     int64_t nx, columns;
     const R *rows;
-    const double *weight;
+    const R *weight;
     const R *factor;
     R *image;
     __device__ void operator()(int64_t y, int64_t x) const
     {
         const int64_t pixel = x & ((1 << shift) - 1), k = y * nx + x;
         const R *from = rows + y * columns + (x >> shift);
-        const double *by = weight + pixel * CLEAN_GRID_CELLS;
+        const R *by = weight + pixel * CLEAN_GRID_CELLS;
         R sum = from[CLEAN_GRID_BEFORE];
         if (pixel != 0) sum = 0;
         for (int c = 0; pixel != 0 && c < CLEAN_GRID_CELLS; ++c)
-            sum += (R)by[c] * from[c];
+            sum += by[c] * from[c];
         image[k] = factor ? (R)((double)sum * (double)factor[k]) : sum;
     }
 };
@@ -95,18 +95,18 @@ tess_status cuda_multiply_low(const cuda_shape *shape, int shift, const void *fr
 }
 
 tess_status cuda_refine_rows(const cuda_shape *shape, int shift, const void *plane,
-                             const double *weight, void *rows)
+                             const void *weight, void *rows)
 {
     const int64_t columns = columns_of(shape, shift);
     return CUDA_EACH_CELL(shape->ny, columns, refine_rows,
                           {shift, shape->lx >> shift, shape->ly >> shift, columns,
-                           cuda_of(plane), weight, cuda_of(rows)});
+                           cuda_of(plane), cuda_of(weight), cuda_of(rows)});
 }
 
 tess_status cuda_refine(const cuda_shape *shape, int shift, const void *rows,
-                        const double *weight, const void *factor, void *image)
+                        const void *weight, const void *factor, void *image)
 {
     return CUDA_EACH_CELL(shape->ny, shape->nx, refine_pixel,
                           {shift, shape->nx, columns_of(shape, shift), cuda_of(rows),
-                           weight, cuda_of(factor), cuda_of(image)});
+                           cuda_of(weight), cuda_of(factor), cuda_of(image)});
 }

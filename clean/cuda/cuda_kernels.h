@@ -147,13 +147,14 @@ tess_status cuda_multiply_low(const cuda_shape *shape, int shift, const void *fr
                               const void *kernel, void *to);
 
 /** rows[ny][] := rows of pixels made of such a plane, with a column for each cell.
- *  `weight` is that of clean_grid_weights(), in device memory. */
+ *  `weight` is that of clean_grid_weights() in the
+ *  shape's precision. */
 tess_status cuda_refine_rows(const cuda_shape *shape, int shift, const void *plane,
-                             const double *weight, void *rows);
+                             const void *weight, void *rows);
 
 /** image := the pixels of such rows, times factor (NULL: 1). */
 tess_status cuda_refine(const cuda_shape *shape, int shift, const void *rows,
-                        const double *weight, const void *factor, void *image);
+                        const void *weight, const void *factor, void *image);
 
 /* ---- local rms (cuda_sigma.cu) ---- */
 

@@ -89,7 +89,7 @@ typedef struct cuda_scale {
 /** A coarser grid. */
 typedef struct cuda_grid {
     tess_device_fft *fft; /**< NULL: not needed so far */
-    double *weight;       /**< device: clean_grid_weights() */
+    void *weight; /**< device: clean_grid_weights() in the precision of planes */
 } cuda_grid;
 
 /** Pixels that may have components, and factors of the search. */
