@@ -248,7 +248,8 @@ TCLEAN: tuple[Row, ...] = (
         dict(outlierfile="out.txt")),
     Row("weighting", "'natural', 'uniform', 'briggs'", DONE,
         "`--weight`, `--padding 1` for CASA's cells of the density, and `--hand-weight mean`. "
-        "Sides of the image that are not even have a cell more",
+        "Sides of the image that are not even have a cell more. CASA counts cells at LSRK "
+        "frequencies: uniform weights make images up to 5e-3 of the peak apart",
         dict(weighting="briggs", robust=.5, imsize=250),
         dict(weight="briggs:0.5", padding=1.0, hand_weight="mean", super_weight=252 / 250)),
     Row("weighting", "'superuniform'", APPROXIMATED,
