@@ -26,8 +26,9 @@ from peer_casa import Casa, casa_python
 fits = fits_module()
 DIRTY, CLEAN = 1e-3, 1
 # Others: CASA counts cells of the density at frequencies of the LSRK, so that with robust=-2 some
-# samples weigh as those of another cell; and its Taylor terms are not channels with a polynomial.
-LIMITS = {"taper_robust": (6e-3, CLEAN), "wide_band": (DIRTY, 5)}
+# samples weigh as those of another cell; its Taylor terms are not channels with a polynomial; and its
+# choice of scales is another one.
+LIMITS = {"taper_robust": (6e-3, CLEAN), "wide_band": (DIRTY, 5), "multiscale": (DIRTY, 1.5)}
 POINTS = ((0, 0, 1.0), (60, 45, .5), (-70, 50, .2), (50, -80, .1))  # pixels of .1 asec, Jy
 # A script and its set.
 SCRIPTS = {"continuum": "mojave", "multiscale": "m87", "line_cube": "line", "selfcal": "gains",
