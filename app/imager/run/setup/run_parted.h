@@ -6,9 +6,10 @@
 
 #include "image_run.h"
 
-/** Begin to part the samples that a first pass of `num_blocks` blocks will read, if they
- * are of several outputs and there is a folder for scratch. Without that, data would be
- * read again `reads` times. TESS_ERR_IO when no file can be made there. Collective. */
+/** Begin to part the samples that a first pass of `num_blocks` blocks will read, if
+ * they are of several outputs and there is a folder for scratch. Without that, data
+ * would be read again `reads` times. TESS_ERR_IO when no file can be made there.
+ * Collective. */
 tess_status image_part_start(image_run *run, int64_t num_blocks, double reads);
 
 /** Whether the blocks before this one, of `num_blocks`, are whole batches of samples. A
