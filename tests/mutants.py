@@ -285,7 +285,7 @@ TABLE = [Mutant(*entry) for entry in [
      ".is_log = num_terms > 1 && join->spectrum != TESS_CLEAN_EACH_CHANNEL,",
      "e2e.source_lists"),
     ("list-without-data", "app/imager/run/model/predict_models.c",
-     "    selection.positions_only = true;\n",
+     "    selection.wanted.positions_only = true;\n",
      "",
      "e2e.source_lists"),
     ("clean-bytes-of-squares", "clean/clean_join.c",

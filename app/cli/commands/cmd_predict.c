@@ -115,8 +115,9 @@ typedef struct predict_args {
     const char *obs, *config_obs, *profile, *trace;
 } predict_args;
 
-static tess_status take_pointings(int key, const char *arg, tess_predict_opts *opts)
+static tess_status take_directions(int key, const char *arg, tess_predict_opts *opts)
 {
+    if (key == OPT_PER_FACET) opts->column_per_facet = true;
     if (key == OPT_MOSAIC) opts->selection.joins_pointings = true;
     if (key == OPT_POINTING_LIMIT)
         return tess_parse_number(arg, 1e-6, 0.9, &opts->beam.limit);
@@ -152,19 +153,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         status = tess_parse_integer(arg, 1, 16, &terms);
         opts->model_terms = (int)terms;
         break;
+    case OPT_PER_FACET:
     case OPT_MOSAIC:
     case OPT_PRIMARY_BEAM:
     case OPT_POINTING_LIMIT:
-        status = take_pointings(key, arg, opts);
+        status = take_directions(key, arg, opts);
         break;
     case 'o':
         opts->output = arg;
         break;
     case OPT_COLUMN:
         opts->column = arg;
-        break;
-    case OPT_PER_FACET:
-        opts->column_per_facet = true;
         break;
     case OPT_OVERWRITE:
         opts->overwrite = true;

@@ -118,17 +118,18 @@ const struct argp tess_axis_argp = {.options = axis_options, .parser = parse_axi
 tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    opts->selection.wants_lines = opts->channels.axis.given;
+    opts->selection.wanted.lines = opts->channels.axis.given;
     if (!opts->channels.axis.given) return TESS_OK;
     if (opts->channels_out > 1)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--channels-out is the number of channels that --nchan "
                   "and --width choose here; leave it out");
     if (opts->channels.division.at_gaps || opts->channels.division.num_splits > 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--gap-channel-division and --channel-division-frequencies divide the "
-                  "channels of the data, and --frame and its options make others; leave "
-                  "one of them out");
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "--gap-channel-division and --channel-division-frequencies divide the "
+            "channels of the data, and --frame and its options make others; leave "
+            "one of them out");
     if (opts->clean.update_model || opts->clean.only_model)
         TESS_FAIL(TESS_ERR_USAGE,
                   "models cannot be written to channels of the data from those of "

@@ -118,9 +118,9 @@ static tess_vis_select selected(const tess_selection *s)
                              .num_spw = s->num_spw,
                              .chan_first = s->chan_first,
                              .chan_end = s->chan_end,
-                             .model_only = s->positions_only,
-                             .wants_lines = s->wants_lines,
-                             .uvw_only = s->uvw_only};
+                             .model_only = s->wanted.positions_only,
+                             .wants_lines = s->wanted.lines,
+                             .uvw_only = s->wanted.uvw_only};
 }
 
 /* One rank has the sets tried out before any opens them. */

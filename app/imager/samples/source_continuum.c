@@ -12,7 +12,7 @@
 bool source_subtracts(const tess_source *source)
 {
     const tess_selection *s = &source->selection;
-    return s->continuum.subtracts && !s->positions_only && !s->uvw_only;
+    return s->continuum.subtracts && !s->wanted.positions_only && !s->wanted.uvw_only;
 }
 
 /* ---- readers of whole rows ---- */

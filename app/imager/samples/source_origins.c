@@ -122,7 +122,7 @@ tess_status tess_source_keep_origins(tess_source *source, double interval_s)
 {
     tess_status status = TESS_OK;
     source_origins_free(source);
-    if (source->selection.uvw_only)
+    if (source->selection.wanted.uvw_only)
         TESS_FAIL(TESS_ERR_INTERNAL,
                   "rows that are read for uvw alone have no origins");
     TESS_TRY(number_all(source));

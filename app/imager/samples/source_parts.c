@@ -213,9 +213,9 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
         p->single_hand = single_hands;
         /* positions are those of all rows, whatever correlations these have */
         p->usable = make_recipe(source, p, pol, num_pol, uv_limit_lambda) ||
-                    source->selection.positions_only;
+                    source->selection.wanted.positions_only;
     }
-    if (!source->selection.positions_only) {
+    if (!source->selection.wanted.positions_only) {
         TESS_TRY(check_all_made(source, pol, num_pol));
         if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
     }

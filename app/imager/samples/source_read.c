@@ -136,8 +136,9 @@ static int64_t block_bytes_of(const tess_source *source, const span *s,
     const int64_t chans = source_read_chan(&source->parts[s->part]);
     const int64_t uvw = 3 * (int64_t)sizeof(double);
     const int64_t others = 2 * (int64_t)(sizeof(double) + sizeof(int32_t));
-    const int64_t row = source->selection.uvw_only ? uvw : uvw + others;
-    const int64_t sample = source->selection.positions_only ? 0 : 3 * sizeof(float);
+    const int64_t row = source->selection.wanted.uvw_only ? uvw : uvw + others;
+    const int64_t sample =
+        source->selection.wanted.positions_only ? 0 : 3 * sizeof(float);
     return block->num_rows * (row + chans * block->num_corr * sample);
 }
 

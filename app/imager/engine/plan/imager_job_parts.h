@@ -75,8 +75,8 @@ typedef struct imager_view {
     /** The group of rows with this number of an origin: rows of a group have the same
      *  factors and powers in channels of the same frequency. */
     int64_t (*group)(const void *context, int32_t origin);
-    int64_t num_groups;  /**< 0: they are not known */
-    int64_t num_chan;    /**< of the channel table */
+    int64_t num_groups;    /**< 0: they are not known */
+    int64_t num_chan;      /**< of the channel table */
     imager_counts *counts; /**< for targets that take rows as they are, in place of the
                               others; their responses are 1. NULL: all rows */
     const void *context;   /**< borrowed */

@@ -42,7 +42,8 @@ tess_status facet_columns_create(const image_facets *facets, const char *prefix,
                                  const char *path, facet_columns *out)
 {
     tess_status status = TESS_OK;
-    facet_columns columns = {.name = tess_alloc_zero(facets->patches.num, sizeof(char *))};
+    facet_columns columns = {.name =
+                                 tess_alloc_zero(facets->patches.num, sizeof(char *))};
     if (!columns.name) TESS_FAIL(TESS_ERR_ALLOC, "names of columns");
     for (int k = 0; k < facets->patches.num; ++k) {
         const tess_facet *facet = &facets->facets.facet[facets->facet[k]];

@@ -494,10 +494,10 @@ static tess_status open_source(predict_run *run)
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     tess_selection selection = opts->selection;
-    selection.positions_only = true;
+    selection.wanted.positions_only = true;
     /* the other columns stay as they are; times tell which model it is */
-    selection.uvw_only = opts->column && !opts->models && !opts->beam.model &&
-                         !opts->gridding.facets.regions;
+    selection.wanted.uvw_only = opts->column && !opts->models && !opts->beam.model &&
+                                !opts->gridding.facets.regions;
     TESS_TRY(tess_source_open(run->comm, &opts->obs, 1, &selection, &run->source));
     tess_source_trace(run->source, run->profile->trace);
     run->info = tess_source_info_of(run->source);

@@ -42,7 +42,7 @@ static tess_status list_fields(tess_comm *comm, const tess_predict_opts *opts,
 {
     tess_status status = TESS_OK;
     tess_source *source = NULL;
-    selection->positions_only = true;
+    selection->wanted.positions_only = true;
     TESS_TRY(tess_source_open(comm, &opts->obs, 1, selection, &source));
     const tess_source_info *info = tess_source_info_of(source);
     const int num = tess_source_num_readers(source);

@@ -432,7 +432,7 @@ static tess_status take_observation(tess_comm *comm, tess_draw_opts *opts)
 {
     tess_status status = TESS_OK;
     const tess_selection selection = {
-        .field = opts->field, .positions_only = true, .uvw_only = true};
+        .field = opts->field, .wanted = {.positions_only = true, .uvw_only = true}};
     tess_source *source = NULL;
     double low = INFINITY, high = 0;
     if (!opts->obs) return TESS_OK;

@@ -99,7 +99,7 @@ tess_status session_open_rows(image_session *session)
         .geom = run->whole.geom, .num_stokes = run->num_pol, .scale = 1};
     double mark = tess_time_now();
     if (session->predictor.source) return TESS_OK;
-    selection.positions_only = true;
+    selection.wanted.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
                               &made.source));
     const tess_pol first = {.code = tess_source_info_of(made.source)->corr[0]};
