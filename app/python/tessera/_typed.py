@@ -163,6 +163,7 @@ class ImageOptions(TypedDict, total=False):
     select_time: Option
     select_uvrange: Option
     shift: Option
+    sidelobe_threshold: Optional[Union[float, str]]
     smooth_factor: Optional[Union[float, int, str]]
     soltabs: Option
     solution_interpolation: Option

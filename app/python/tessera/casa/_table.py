@@ -31,7 +31,6 @@ def _select(name: str, option: str, values: str, value: str) -> Row:
 
 _SPLIT = "split the rows off first, with CASA's mstransform or split"
 _OF_AWPROJECT = "CASA reads it with `gridder` awproject only, which is refused"
-_NO_MOSAICS = "image each field, and join the images with `tessera mosaic`"
 
 TCLEAN: tuple[Row, ...] = (
     Row("vis", "a name, or a list of names", DONE,
@@ -42,7 +41,7 @@ TCLEAN: tuple[Row, ...] = (
         "the only field; a set with several needs the name of one, but for a mosaic",
         dict(field=""), dict(field=None)),
     Row("field", "'', with gridder='mosaic'", DONE, "all fields",
-        dict(field="", gridder="mosaic"), dict(field=None, mosaic=True), ("mosaic",), _NO_MOSAICS),
+        dict(field="", gridder="mosaic"), dict(field=None, mosaic=True)),
     Row("field", "names and numbers, like '3C273' or '0,3'", DONE, "`--field`",
         dict(field="0,3"), dict(field="0,3")),
     _select("field", "select-field", "patterns and ranges, like 'M*' or '2~5'", "2~5"),
@@ -77,7 +76,7 @@ TCLEAN: tuple[Row, ...] = (
     Row("phasecenter", "''", DONE, "that of the field", dict(phasecenter="")),
     Row("phasecenter", "'', with gridder='mosaic'", APPROXIMATED,
         "the middle of the pointings; CASA takes the first one", dict(gridder="mosaic"),
-        dict(center=None), ("mosaic",), _NO_MOSAICS),
+        dict(center=None)),
     Row("phasecenter", "'J2000 12h30m49 +12d23m28', 'ICRS ...'", DONE,
         "`--center`; ICRS is taken as J2000, which differs by .02 arcseconds; a SkyCoord, too",
         dict(phasecenter="J2000 12h30m49.4 12d23m28"), dict(center="12:30:49.4,12:23:28")),
@@ -157,8 +156,7 @@ TCLEAN: tuple[Row, ...] = (
         dict(w=None)),
     Row("gridder", "'mosaic', 'mosaicft', 'ftmosaic', 'imagemosaic'", DONE,
         "`--mosaic --primary-beam auto --pb-limit`; w is corrected, too",
-        dict(gridder="mosaic", pblimit=0.1), dict(mosaic=True, primary_beam="auto", pb_limit=0.1),
-        ("mosaic",), _NO_MOSAICS),
+        dict(gridder="mosaic", pblimit=0.1), dict(mosaic=True, primary_beam="auto", pb_limit=0.1)),
     Row("gridder", "'awproject', 'awprojectft', 'awp2', 'awphpg'", REFUSED,
         "take gridder='wproject' and pbcor=True", dict(gridder="awproject")),
     Row("facets", "1", DONE, "one image", dict(facets=1)),

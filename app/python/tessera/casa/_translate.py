@@ -386,7 +386,7 @@ def _gridder(given: _Given) -> None:
         given.refuse("gridder", "'awproject'")
     is_mosaic = "mosaic" in given.one_of("gridder", _GRIDDERS)
     if is_mosaic:
-        given.use("gridder", "mosaic", True, "'mosaic'")
+        given.options["mosaic"] = True
     if is_mosaic or given["pbcor"] or given.word("usemask") == "pb" or float(given["pbmask"]) > 0:
         if given.word("vptable"):
             given.refuse("vptable")
