@@ -184,19 +184,29 @@ typedef struct variance_sums {
     tess_exact *sum;    /* [num_scales][CLEAN_GRIDS + 1] */
 } variance_sums;
 
+/* The largest magnitude of the PSFs of all places at a frequency of a column. */
+static double largest_psf(const clean_work *work, int image, int64_t column, int64_t k)
+{
+    double largest = 0;
+    for (int place = 0; place < clean_num_places(work->setup); ++place) {
+        void *psf = work->psf[place * work->setup->images.num_images + image];
+        const void *line = cpu_column(work, psf, column);
+        const double re = tess_real_at(line, work->is_double, 2 * k);
+        const double im = tess_real_at(line, work->is_double, 2 * k + 1);
+        largest = fmax(largest, sqrt(re * re + im * im));
+    }
+    return largest;
+}
+
 /* magnitude[k] := Σ over images of share · |PSF| in a column. */
 static void sum_magnitudes(const clean_work *work, int64_t column, double *magnitude)
 {
     const clean_join *join = &work->setup->join;
     memset(magnitude, 0, (size_t)work->length * sizeof *magnitude);
     for (int i = 0; i < work->setup->images.num_images; ++i) {
-        const void *line = cpu_column(work, work->psf[i], column);
         if (!cpu_has_data(work, i)) continue;
-        for (int64_t k = 0; k < work->length; ++k) {
-            const double re = tess_real_at(line, work->is_double, 2 * k);
-            const double im = tess_real_at(line, work->is_double, 2 * k + 1);
-            magnitude[k] += join->share[i] * sqrt(re * re + im * im);
-        }
+        for (int64_t k = 0; k < work->length; ++k)
+            magnitude[k] += join->share[i] * largest_psf(work, i, column, k);
     }
 }
 

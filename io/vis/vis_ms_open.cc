@@ -199,8 +199,9 @@ int fields_of_name(const tess_vis_meta &meta, const char *wanted,
     return count;
 }
 
-/* Finds the field with rows that has this name, or else this number. The case of
- * letters matters only if fields differ in nothing else. */
+/* Finds the field with rows that has this name, or else this number, which "#" may
+ * precede: then a field whose name is a number is not meant. The case of letters
+ * matters only if fields differ in nothing else. */
 int find_field(const tess_vis_meta &meta, const char *wanted)
 {
     int found = -1, num_found = fields_of_name(meta, wanted, strcmp, &found);
@@ -211,6 +212,7 @@ int find_field(const tess_vis_meta &meta, const char *wanted)
                 num_found, wanted, field_list(meta).c_str());
     if (num_found == 1) return found;
     char *end = nullptr;
+    wanted += *wanted == '#';
     const long number = strtol(wanted, &end, 10);
     if (end != wanted && *end == '\0' && number >= 0 && number < meta.num_fields &&
         meta.field[number].num_rows > 0)

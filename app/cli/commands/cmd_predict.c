@@ -310,6 +310,10 @@ static tess_status predict(tess_comm *comm, const tess_predict_opts *opts,
     bool is_list = false;
     tess_progress_run(true);
     if (opts->model) TESS_TRY(tess_source_list_is(comm, opts->model, &is_list));
+    if (is_list && opts->selection.joins_pointings)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--mosaic is of model images; tessera draw makes one of "
+                  "a list of sources");
     if (is_list)
         TESS_TRY(predict_list(comm, opts, profile));
     else if (opts->selection.joins_pointings)

@@ -173,15 +173,17 @@ static const struct argp_option image_options[] = {
      2},
     {NULL, 0, NULL, 0, "Primary beam:", 3},
     {"primary-beam", OPT_PRIMARY_BEAM, "MODEL", 0,
-     "Write the primary beam, NAME-pb.fits, and its square, NAME-weight-pb.fits: auto "
-     "(of "
+     "Write the primary beam, NAME-pb.fits, and its square, NAME-weight-pb.fits (of a "
+     "mosaic NAME-weight.fits): auto (of "
      "the telescope), meerkat, vla, atca, gmrt, alma, aca, airy:DIAMETER[,BLOCKAGE] "
-     "[m], poly:FILE, or a FITS file",
+     "[m], poly:FILE, a FITS file, or for a mosaic antennas:FILE",
      3},
     {"pbcor", OPT_PBCOR, NULL, 0,
      "Also write the images divided by the primary beam: NAME-image-pb.fits ...", 3},
     {"pb-limit", OPT_PB_LIMIT, "LEVEL", 0,
-     "Where the primary beam is below this, these images are NaN (default 0.2)", 3},
+     "Where the primary beam is below this, these images are NaN (default 0.2); all "
+     "images of a mosaic are, and are not cleaned there",
+     3},
     {"mosaic", OPT_MOSAIC, NULL, 0,
      "Make one image of all pointings, weighted by their primary beams (that of the "
      "telescope unless --primary-beam names another), around the mean of the pointings "

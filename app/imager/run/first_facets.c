@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "image_facets.h"
+#include "image_mosaic.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -106,6 +107,8 @@ tess_status first_facets_find(tess_comm *comm, tess_image_opts *opts,
     first_image first = {0};
     tess_profile profile;
     if (facets->number == 0) return TESS_OK;
+    TESS_TRY(image_mosaic_check(opts));
+    TESS_TRY(image_facets_check(opts));
     if (opts->output) {
         status = tess_comm_rank(comm) == 0 ? check_file(opts) : TESS_OK;
         TESS_TRY(tess_comm_agree(comm, status));

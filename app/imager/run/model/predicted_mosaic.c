@@ -7,6 +7,7 @@
 #include "tess_imager_predict.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 /* The fields whose rows are selected. */
 typedef struct chosen_fields {
@@ -85,9 +86,11 @@ tess_status tess_imager_predict_mosaic(tess_comm *comm, const tess_predict_opts 
     one.selection.joins_pointings = false;
     one.selection.field = number;
     for (int k = 0; k < fields.num; ++k) {
-        snprintf(number, sizeof number, "%d", fields.id[k]);
+        snprintf(number, sizeof number, "#%d", fields.id[k]);
         TESS_TRY(tess_imager_predict(comm, &one, profile));
-        one.overwrite = true; /* of other fields, the column is there by now */
+        one.overwrite = true;          /* of other fields, the column is there by now */
+        one.gridding.write_gcf = NULL; /* it is written */
+        if (k + 1 < fields.num) tess_out_release_signals();
     }
 cleanup:
     tess_free(fields.id);

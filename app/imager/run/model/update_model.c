@@ -114,7 +114,7 @@ static tess_status update_rows(image_run *run, int k, const tess_predict_opts *a
         tess_vis_reader_meta(tess_source_reader(run->source, k));
     predict.obs = meta->path;
     if (tess_source_num_readers(run->source) > run->opts->num_obs) {
-        snprintf(field, sizeof field, "%d", meta->field[meta->field_selected].id);
+        snprintf(field, sizeof field, "#%d", meta->field[meta->field_selected].id);
         predict.selection.field = field;
     }
     tess_profile_start(&profile);

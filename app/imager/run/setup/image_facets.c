@@ -28,11 +28,6 @@ tess_status image_facets_check(const tess_image_opts *opts)
     const tess_facet_choice *facets = &opts->gridding.facets;
     const char *other = NULL;
     if (!facets->regions) return TESS_OK;
-    if (facets->number > 0 && !facets->sources && !facets->peak)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--facets %lld puts facets in peaks of a first image, which is not "
-                  "made here; give --facet-sources LIST",
-                  (long long)facets->number);
     if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
@@ -508,6 +503,11 @@ tess_status image_facets_open(image_run *run)
                          .threads = run->opts->layout.threads,
                          .overwrite = run->opts->overwrite};
     if (!setup.choice->regions) return TESS_OK;
+    if (setup.choice->number > 0 && !setup.choice->sources && !setup.choice->peak)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--facets %lld puts facets in peaks of a first image, which is not "
+                  "made here; give --facet-sources LIST",
+                  (long long)setup.choice->number);
     if (setup.choice->writes) {
         made = image_facets_file(run->opts);
         TESS_TRY(tess_comm_agree(run->comm, made ? TESS_OK : TESS_ERR_ALLOC));

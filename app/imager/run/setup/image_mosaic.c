@@ -84,11 +84,13 @@ cleanup:
     return status;
 }
 
-/* The sine of the largest angle between two directions of an image, at most. */
-static double width_of(const tess_geom *geom)
+/* The sine of the largest distance of a pixel from any pointing. */
+static double farthest_of(const image_run *run, const image_primary_beam *beam)
 {
-    const double width = hypot((double)geom->nx, (double)geom->ny) * geom->scale_rad;
-    return fmin(1, width);
+    double most = 0;
+    for (int k = 0; k < beam->num_pointings; ++k)
+        most = fmax(most, image_primary_beam_reach(run, &beam->pointing[k]));
+    return most;
 }
 
 /* Columns, or rows, of an image that a circle of this radius around `middle` touches.
@@ -124,7 +126,7 @@ static tess_status add_pair(const image_run *run, int pair, image_mosaic *to)
     tess_status status = TESS_OK;
     const image_primary_beam *beam = to->beam;
     double reach = 0;
-    TESS_TRY(find_reach(run, pair, to->limit, width_of(to->geom), &reach));
+    TESS_TRY(find_reach(run, pair, to->limit, farthest_of(run, beam), &reach));
     for (int k = 0; k < beam->num_pointings; ++k) {
         const image_pointing *pointing = &beam->pointing[k];
         const image_beam_of of = image_beam_of_pair(beam, k, pair);
@@ -265,6 +267,9 @@ static tess_status find_all(image_run *run, image_mosaic *to)
         TESS_FAIL(TESS_ERR_INPUT,
                   "--mosaic: all fields point to one direction; image them with "
                   "--primary-beam alone");
+    if (image_dishes_num_pairs(&to->beam->dishes) > 1 && run->opts->clean.update_model)
+        TESS_FAIL(TESS_ERR_USAGE, "--mosaic of unlike dishes cannot be combined with "
+                                  "--update-model yet");
     TESS_TRY(find_patches(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
 cleanup:

@@ -294,9 +294,7 @@ cleanup:
 
 /* ---- means ---- */
 
-/* Sine of the largest distance of a pixel from the pointing centre: that of a corner,
- * or 1 where one is beyond the horizon. */
-static double reach_of(const image_run *run, const image_pointing *pointing)
+double image_primary_beam_reach(const image_run *run, const image_pointing *pointing)
 {
     const tess_image_opts *opts = run->opts;
     double reach = 0;
@@ -360,7 +358,7 @@ tess_status image_primary_beam_mean(const image_run *run, int64_t output,
                             .freq_hz = run->info->freq_hz,
                             .weight = weight,
                             .angle_rad = angle_rad,
-                            .reach = reach_of(run, at),
+                            .reach = image_primary_beam_reach(run, at),
                             .threads = run->opts->layout.threads};
     if (!weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
     for (int64_t c = 0; c < num_chan; ++c)

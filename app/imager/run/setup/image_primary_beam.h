@@ -52,6 +52,10 @@ typedef struct image_beam_of {
     int pointing, pair;
 } image_beam_of;
 
+/** Sine of the largest distance of a pixel of the image from a pointing: that of a
+ * corner, or 1 where one is beyond the horizon. Local. */
+double image_primary_beam_reach(const image_run *run, const image_pointing *pointing);
+
 /** That of a pair of kinds of dishes at a pointing of a mosaic. Local. */
 image_beam_of image_beam_of_pair(const image_primary_beam *beam, int pointing,
                                  int pair);

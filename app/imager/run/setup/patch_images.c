@@ -304,7 +304,8 @@ static void free_products(imager_product *product, int num_targets)
     tess_free(product);
 }
 
-/* Divides a PSF by its value in the middle, if that is positive. Collective. */
+/* Divides a PSF by its value in the middle. Of a patch without data, it becomes 1
+ * there. Collective. */
 static tess_status normalise(const image_run *run, tess_rows *psf)
 {
     tess_status status = TESS_OK;
@@ -315,6 +316,8 @@ static tess_status normalise(const image_run *run, tess_rows *psf)
     TESS_TRY(tess_comm_allreduce_f64(run->job.comm, &middle, 1, TESS_MAX));
     for (int64_t k = 0; middle > 0 && k < tess_rows_count(psf); ++k)
         tess_rows_set(psf, k, tess_rows_pixel(psf, k) / middle);
+    if (!(middle > 0) && row >= 0 && row < psf->num_rows)
+        tess_rows_set(psf, row * psf->nx + psf->nx / 2, 1);
 cleanup:
     return status;
 }
