@@ -9,9 +9,9 @@
 #include "tess_minmax.h"
 #include "tess_real.h"
 
-/* So many rows of a spectrum stand for as many, when grids are chosen: the host looks
- * at one of them. */
-enum { ROW_STEP = 128 };
+/* Up to so many rows of a spectrum stand for as many, when grids are chosen: the host
+ * looks at one of them, and at LEAST_ROWS if there are as many. */
+enum { ROW_STEP = 128, LEAST_ROWS = 256 };
 
 /* Rows of spectra on the host. */
 typedef struct row_room {
@@ -98,12 +98,14 @@ static tess_status measure(const clean_work *work, clean_grid_variance *variance
 {
     tess_status status = TESS_OK;
     const int64_t half = work->shape.half;
+    const int64_t step =
+        tess_max_i64(1, tess_min_i64(ROW_STEP, work->shape.ly / LEAST_ROWS));
     row_room room = {.psf = tess_alloc(2 * half, (size_t)work->bytes.real),
                      .kernel = tess_alloc(half, (size_t)work->bytes.real),
                      .magnitude = tess_alloc(half, sizeof(double))};
     if (!room.psf || !room.kernel || !room.magnitude)
         TESS_FAIL(TESS_ERR_ALLOC, "grids of scales");
-    for (int64_t row = 0; row < work->shape.ly; row += ROW_STEP)
+    for (int64_t row = 0; row < work->shape.ly; row += step)
         TESS_TRY(add_row(work, row, &room, variance));
 cleanup:
     tess_free(room.psf);

@@ -649,10 +649,14 @@ cleanup:
 
 /* One beam for all channels: not with a beam that is given, and not with checkpoints of
  * channels that are cleaned one by one, which would not hold the PSFs of the others. */
-static tess_status check_common_beam(const tess_image_opts *opts)
+static tess_status check_beam(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const tess_beam_choice *beam = &opts->clean.beam;
+    if (beam->of_lobe && (beam->circular || beam->theoretic))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--lobe-beam fits an ellipse: no --circular-beam and no "
+                  "--theoretic-beam");
     if (!beam->common) return TESS_OK;
     if (beam->major_rad > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--common-beam is found of the PSFs: no --beam-size "
@@ -695,7 +699,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     TESS_TRY(check_cycle(&choice->cycle));
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
-    TESS_TRY(check_common_beam(opts));
+    TESS_TRY(check_beam(opts));
     TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
         minor->local.kind = TESS_CLEAN_LOCAL_RMS;

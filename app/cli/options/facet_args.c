@@ -188,7 +188,7 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
     if (choice->tables && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
     if (choice->psf_per_facet && !choice->regions)
-        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets FILE");
+        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets");
     if (choice->interpolates && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--solution-interpolation is for --facet-solutions FILE");

@@ -54,7 +54,7 @@ static const char *why_together(const image_run *run, bool kept)
     if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
     if (image_joins_channels(run->opts)) return joined_together(run, kept);
     if (run->opts->weights.shared_density) return "all channels share their density";
-    if (!kept && !run->holds.parted && image_subtracts_early(run))
+    if (!kept && !run->holds.parts && image_subtracts_early(run))
         return "a model of other pixels is subtracted from data that are streamed";
     return NULL;
 }
@@ -205,7 +205,7 @@ static tess_status choose_thread_teams(image_run *run, const imager_teams_need *
     int64_t num;
     if (!need->kept)
         TESS_TRY(image_fits_all(run, image_largest_output_bytes(run), &kept));
-    if (run->teams.num > 1) kept = need->kept || need->dealt;
+    if (run->teams.num > 1) kept = need->kept || run->holds.parts;
     status = imager_thread_teams_choose(&run->job, need, run->teams.num,
                                         run->job.memory.backlog_bytes,
                                         threads_together(run, kept), teams);
@@ -225,6 +225,23 @@ cleanup:
     return status;
 }
 
+/* All ranks work together if the samples of a round, which teams would send and
+ * receive, do not fit into memory beside those on scratch. Collective. */
+static tess_status keep_parts(image_run *run, int *num)
+{
+    tess_status status = TESS_OK;
+    bool fits = true;
+    if (*num == 1 || !run->holds.parts || run->mode != DATA_PER_OUTPUT) return TESS_OK;
+    TESS_TRY(image_fits_all(run, 2.0 * *num * image_largest_output_bytes(run), &fits));
+    if (!fits) {
+        tess_log_info("all ranks work together: the samples of a round of teams do not "
+                      "fit into memory");
+        *num = 1;
+    }
+cleanup:
+    return status;
+}
+
 tess_status image_form_teams(image_run *run, bool kept)
 {
     tess_status status = TESS_OK;
@@ -234,6 +251,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(count_images(run));
     status = imager_teams_choose(&run->job, &need, &num);
     TESS_TRY(tess_comm_agree(run->comm, status));
+    TESS_TRY(keep_parts(run, &num));
     if (num == 1) {
         TESS_TRY(choose_backlog(run));
         TESS_TRY(choose_thread_teams(run, &need));

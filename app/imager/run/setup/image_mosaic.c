@@ -26,6 +26,8 @@ tess_status image_mosaic_check(const tess_image_opts *opts)
     if (opts->checkpoint.folder) other = "--checkpoint";
     if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
     if (opts->clean.only_model) other = "--predict-models";
+    if (opts->clean.update_model && opts->beside.cube)
+        other = "--update-model and --cube";
     if (opts->clean.pb_mask > 0) other = "--pb-mask";
     if (opts->beside.dump_stages) other = "--dump-stages";
     if (other)

@@ -325,7 +325,7 @@ def _channels(given: _Given) -> None:
 
 # ---- weights and gridding ----
 
-_LAMBDA = {"lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6}
+_LAMBDA = {"": 1.0, "lambda": 1.0, "klambda": 1e3, "Mlambda": 1e6}
 
 
 def _taper_radians(value: Any) -> float:
