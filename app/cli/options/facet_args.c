@@ -147,7 +147,7 @@ static const tess_option_rule rules[] = {
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
-    {OPT_INTERPOLATION, take_interpolation, .offset = 0, .given = AT(interpolates)},
+    {OPT_INTERPOLATION, take_interpolation, .offset = 0},
     {OPT_BEAM, take_beam, .offset = AT(beam.model)},
     {OPT_BEAM_UPDATE, take_time, .offset = AT(beam.update_s), .given = AT(updates)},
     {OPT_ATERMS, tess_take_text, .offset = AT(aterms)},
@@ -189,9 +189,9 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
     if (choice->psf_per_facet && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets");
-    if (choice->interpolates && !choice->solutions)
+    if (choice->is_linear && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--solution-interpolation is for --facet-solutions FILE");
+                  "--solution-interpolation linear is for --facet-solutions FILE");
     if (choice->updates && !choice->beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-beam-update is for --facet-beam MODEL");
     if ((choice->beam.model || choice->aterms) && !choice->regions)

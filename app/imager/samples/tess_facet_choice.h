@@ -26,10 +26,9 @@ typedef struct tess_facet_choice {
     const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
     const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
     bool is_linear;     /**< --solution-interpolation linear */
-    bool interpolates, updates; /**< --solution-interpolation and --facet-beam-update
-                                   are given */
-    tess_gain_beam_opts beam;   /**< --facet-beam MODEL, --facet-beam-update TIME */
-    const char *aterms;         /**< --facet-aterms FILE, or NULL */
+    bool updates;       /**< --facet-beam-update is given */
+    tess_gain_beam_opts beam; /**< --facet-beam MODEL, --facet-beam-update TIME */
+    const char *aterms;       /**< --facet-aterms FILE, or NULL */
     bool is_scalar; /**< --scalar-visibilities: Stokes parameters are formed before
                        gains     are applied, which are means of both feeds' */
 } tess_facet_choice;
