@@ -128,7 +128,7 @@ static void write_set(int set)
     int32_t spw[CHANS] = {0};
     row_of_set rows[MOST_ROWS];
     tess_vis_block block = {0};
-    tess_vis_antenna antenna[ANTENNAS] = {{{0}}};
+    tess_vis_antenna antenna[ANTENNAS] = {{.name = ""}};
     tess_vis_writer *writer = NULL;
     tess_vis_field field = {.name = "there", .id = 1, .frame = "J2000"};
     for (int c = 0; c < CHANS; ++c) {

@@ -263,7 +263,8 @@ static tess_status reserve(const parted_batch *batch, int64_t num, int64_t first
         ++batches;
     }
     TESS_TRY(tess_samples_reserve(samples, rows, vis));
-    memset(samples->vis_first, 0, (size_t)rows * sizeof *samples->vis_first);
+    if (rows > 0)
+        memset(samples->vis_first, 0, (size_t)rows * sizeof *samples->vis_first);
     parts->capacity = blocks;
     parts->block = tess_alloc(blocks, sizeof *parts->block);
     parts->batch_block = tess_alloc(batches + 1, sizeof *parts->batch_block);
