@@ -102,35 +102,32 @@ cleanup:
     return status;
 }
 
-tess_status tess_parse_density(const char *text, bool *first)
+/* Takes one of two words. */
+static tess_status parse_either(const char *text, const char *what, const char *one,
+                                const char *other, bool *is_other)
 {
     tess_status status = TESS_OK;
-    if (strcmp(text, "own") != 0 && strcmp(text, "first") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a density; write own or first", text);
-    *first = text[0] == 'f';
+    *is_other = strcmp(text, other) == 0;
+    if (!*is_other && strcmp(text, one) != 0)
+        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a %s; write %s or %s", text, what, one,
+                  other);
 cleanup:
     return status;
+}
+
+tess_status tess_parse_density(const char *text, bool *first)
+{
+    return parse_either(text, "density", "own", "first", first);
 }
 
 tess_status tess_parse_hand_weight(const char *text, bool *mean)
 {
-    tess_status status = TESS_OK;
-    if (strcmp(text, "smallest") != 0 && strcmp(text, "mean") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a weight; write smallest or mean", text);
-    *mean = text[0] == 'm';
-cleanup:
-    return status;
+    return parse_either(text, "weight", "smallest", "mean", mean);
 }
 
 tess_status tess_parse_taper_at(const char *text, bool *at_visibilities)
 {
-    tess_status status = TESS_OK;
-    if (strcmp(text, "cells") != 0 && strcmp(text, "visibilities") != 0)
-        TESS_FAIL(TESS_ERR_USAGE, "'%s' is not a place; write cells or visibilities",
-                  text);
-    *at_visibilities = text[0] == 'v';
-cleanup:
-    return status;
+    return parse_either(text, "place", "cells", "visibilities", at_visibilities);
 }
 
 tess_status tess_parse_w_mode(const char *text, tess_w_mode *w_mode)
