@@ -11,6 +11,17 @@
 #include "tess_mem.h"
 #include "tess_minmax.h"
 
+tess_facet_image tess_facet_image_of(const tess_image_meta *meta)
+{
+    return (tess_facet_image){.geom = {.nx = meta->nx,
+                                       .ny = meta->ny,
+                                       .scale_rad = meta->scale_rad,
+                                       .l0 = meta->l0,
+                                       .m0 = meta->m0},
+                              .ra_rad = meta->ra_rad,
+                              .dec_rad = meta->dec_rad};
+}
+
 /* ---- edges ---- */
 
 /* Appends the edges of a region. Those of one height are never crossed by a row, but

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "tess_comm.h"
+#include "tess_fits.h"
 #include "tess_geom.h"
 #include "tess_region_file.h"
 #include "tess_rows.h"
@@ -34,6 +35,9 @@ typedef struct tess_facet_image {
     tess_geom geom;
     double ra_rad, dec_rad; /**< of l = m = 0, J2000 */
 } tess_facet_image;
+
+/** The pixels of an image of a file or a run. Local. */
+tess_facet_image tess_facet_image_of(const tess_image_meta *meta);
 
 /** Pixels of columns [x0, x1) and rows [y0, y1), of which none may be in the image. */
 typedef struct tess_facet_box {

@@ -47,14 +47,7 @@ static tess_status take_image(facets_job *job)
         TESS_TRY(tess_fits_meta_read(args->like, &job->pixels, &job->meta));
         TESS_TRY(tess_fits_check_j2000(&job->pixels));
     }
-    const tess_image_meta *meta = &job->meta;
-    job->image = (tess_facet_image){.geom = {.nx = meta->nx,
-                                             .ny = meta->ny,
-                                             .scale_rad = meta->scale_rad,
-                                             .l0 = meta->l0,
-                                             .m0 = meta->m0},
-                                    .ra_rad = meta->ra_rad,
-                                    .dec_rad = meta->dec_rad};
+    job->image = tess_facet_image_of(&job->meta);
 cleanup:
     return status;
 }

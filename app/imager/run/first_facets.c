@@ -29,13 +29,7 @@ static tess_status keep_dirty(void *context, const tess_image_product *product)
     tess_rows_free(&first->rows);
     first->rows = tess_rows_of(meta->nx, meta->ny, product->row_first,
                                product->num_rows, tess_pixel_of(product->is_double));
-    first->image = (tess_facet_image){.geom = {.nx = meta->nx,
-                                               .ny = meta->ny,
-                                               .scale_rad = meta->scale_rad,
-                                               .l0 = meta->l0,
-                                               .m0 = meta->m0},
-                                      .ra_rad = meta->ra_rad,
-                                      .dec_rad = meta->dec_rad};
+    first->image = tess_facet_image_of(meta);
     TESS_TRY(tess_rows_alloc(&first->rows));
     if (product->num_rows > 0)
         memcpy(first->rows.value, product->pixel,
