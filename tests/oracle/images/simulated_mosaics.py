@@ -189,12 +189,14 @@ def check_predicted(suite, name, made, scale, beam):
     suite.below(f"{name}: predicted visibilities, L2 error", l2_error(seen.vis, joint.predicted(model)), limit)
 
 
-def check_predictions_refused(suite, path, model):
+def check_predictions_refused(suite, path, unlike_path, model):
     for what, status, text, args in (
+            ("unlike dishes", 2, "2 different beams", ("--mosaic", "--primary-beam", "auto", "--column", "NO")),
             ("an output", 2, "--column", ("--mosaic", "--primary-beam", "airy:25", "-o", "no.uvfits")),
             ("several fields", 2, "fields", ("--primary-beam", "airy:25", "--column", "NO")),
             ("no beam", 2, "'parkes'", ("--mosaic", "--primary-beam", "parkes", "--column", "NO"))):
-        result = tessera("predict", path, "--model", model, *args, cwd=suite.work)
+        result = tessera("predict", unlike_path if what == "unlike dishes" else path, "--model", model, *args,
+                         cwd=suite.work)
         suite.ran(f"predict: {what}", result, status)
         suite.true(f"predict: {what}: one line with '{text}'",
                    len(result.errors()) == 1 and text in result.errors()[0])
@@ -225,7 +227,7 @@ def main():
     check_image(suite, "turning", made["turning"], 40, cube, "natural")
     check_predicted(suite, "hexagon", made["hexagon"], 50, round_beam)
     check_predicted(suite, "turning", made["turning"], 40, cube)
-    check_predictions_refused(suite, made["hexagon"][0], suite.path("hexagon-model.fits"))
+    check_predictions_refused(suite, made["hexagon"][0], made["unlike"][0], suite.path("hexagon-model.fits"))
     check_fields(suite, made["hexagon"][1], made["unlike"][1])
     check_refused(suite, suite.path("hexagon.csv"))
     if mpiexec():

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "tess_beam_models.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
@@ -205,6 +206,23 @@ static void tell(tess_comm *comm, const predicted_pointing *of,
                       tess_primary_beam_name(of->beam));
 }
 
+/* Refuses dishes that have several beams. Collective. */
+static tess_status check_dishes(tess_comm *comm, const char *model,
+                                const tess_vis_meta *meta)
+{
+    tess_status status = TESS_OK;
+    tess_beam_models models = {0};
+    TESS_TRY(tess_beam_models_find(comm, model, meta, &models));
+    if (models.num > 1)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: its dishes have %d different beams, and predictions take one; "
+                  "name one of all dishes with --primary-beam, like airy:10.7",
+                  meta->path, models.num);
+cleanup:
+    tess_beam_models_free(&models);
+    return status;
+}
+
 tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *opts,
                                       tess_source *source, const tess_geom *geom,
                                       predicted_pointing **out)
@@ -219,6 +237,7 @@ tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *
     predicted_pointing *pointing = tess_alloc_zero(1, sizeof *pointing);
     TESS_TRY(tess_comm_agree(comm, pointing ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_agree(comm, find_field(source, &field)));
+    TESS_TRY(check_dishes(comm, opts->beam.model, info->meta));
     TESS_TRY(tess_primary_beam_open(comm, &request, &pointing->beam));
     pointing->info = info;
     pointing->threads = opts->layout.threads;
