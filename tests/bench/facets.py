@@ -71,7 +71,8 @@ def write_solutions(path, obs, directions):
     axis = {"time": times[step // 2::step] if len(times) > step else times[:1],
             "freq": freq[SOLUTION_CHANNELS // 2::SOLUTION_CHANNELS],
             "ant": np.array([name.encode() for name in antennas]),
-            "dir": np.array([b"[F%d]" % k for k in range(len(directions))]), "pol": np.array([b"XX", b"YY"])}
+            "dir": np.array([b"[F%d]" % k for k in range(len(directions))], "S16"),
+            "pol": np.array([b"XX", b"YY"])}
     shape = tuple(len(values) for values in axis.values())
     rng = np.random.default_rng(3)
     values = {"amplitude": 1 + .1 * rng.normal(size=shape), "phase": .5 * rng.normal(size=shape)}
