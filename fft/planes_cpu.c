@@ -301,54 +301,71 @@ cleanup:
     return status;
 }
 
-static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job,
-                                  tess_planes_times *times)
+/* Adds a plane of this rank's group to its image. The ranks of the group agree on
+ * `status` before they exchange lines. Collective in the group. */
+static tess_status accumulate_plane(tess_planes *planes, const tess_plane_job *mine,
+                                    tess_status status, piece_set *pieces,
+                                    tess_planes_times *times, double *mark)
 {
-    tess_status status = TESS_OK;
-    const tess_plane_job *mine = &job[planes->group_index];
-    const int64_t ny = planes->opts.ny;
-    piece_set pieces = {0};
+    const bool whole = planes->opts.fft_ranks == 1;
     line_set own = {0}, all = {0};
-    double mark = tess_time_now();
-    TESS_TRY(pieces_exchange(planes, job, true, &pieces));
-    if (mine->active) status = list_lines(planes, &pieces, &own);
-    TESS_TRY(planes_agree(planes, status));
-    if (mine->active) status = planes_cpu_place_lines(planes, ny, &own);
-    TESS_TRY(planes_agree(planes, status));
-    planes_exchanged(times, &mark);
-    if (mine->active) status = transform_lines(planes, &pieces, &own, times);
-    TESS_TRY(planes_agree(planes, status));
-    pieces_free(&pieces);
+    if (status == TESS_OK) status = list_lines(planes, pieces, &own);
+    if (whole)
+        TESS_TRY(status);
+    else
+        TESS_TRY(planes_cpu_line_numbers(planes, status, &own, &all));
+    status = planes_cpu_place_lines(planes, planes->opts.ny,
+                                    planes_cpu_most_lines(&all), &own);
+    planes_exchanged(times, mark);
+    if (status == TESS_OK) status = transform_lines(planes, pieces, &own, times);
+    pieces_free(pieces);
     tess_outbox_drop(planes->pieces_box);
-    planes_transformed(times, &mark);
-    if (mine->active) status = planes_cpu_to_rows(planes, &own, &all);
-    TESS_TRY(planes_agree(planes, status));
-    planes_exchanged(times, &mark);
-    if (mine->active) status = planes_cpu_columns(planes, &all, mine);
-    TESS_TRY(planes_agree(planes, status));
-    planes_transformed(times, &mark);
+    planes_transformed(times, mark);
+    TESS_TRY(planes_cpu_to_rows(planes, status, &own, &all));
+    planes_exchanged(times, mark);
+    TESS_TRY(planes_cpu_columns(planes, &all, mine));
+    planes_transformed(times, mark);
 cleanup:
-    pieces_free(&pieces);
     planes_cpu_lines_free(&own);
     planes_cpu_lines_free(&all);
     return status;
 }
 
-/* Prediction: lists the lines of all slabs, with memory for this rank's rows of them.
- * They count as one slab, because lines are sent on without gaps. Collective in the
- * group. */
-static tess_status make_all_lines(tess_planes *planes, const line_set *own,
-                                  line_set *all)
+static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job,
+                                  tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
+    const tess_plane_job *mine = &job[planes->group_index];
+    piece_set pieces = {0};
+    double mark = tess_time_now();
+    TESS_TRY(pieces_exchange(planes, job, true, own, &pieces));
+    if (mine->active)
+        *own = accumulate_plane(planes, mine, *own, &pieces, times, &mark);
+cleanup:
+    pieces_free(&pieces);
+    return status;
+}
+
+/* Prediction: lists the lines of all slabs, with memory for this rank's rows of them.
+ * They count as one slab, because lines are sent on without gaps. The ranks of the
+ * group agree on `status`. Collective in the group. */
+static tess_status make_all_lines(tess_planes *planes, tess_status status,
+                                  line_set *own, line_set *all)
+{
     const int64_t rows = planes->row_end - planes->row_first;
-    const bool whole = planes->opts.fft_ranks == 1;
+    const int slabs = planes->opts.fft_ranks;
     void *room = NULL;
-    TESS_TRY(planes_cpu_line_numbers(planes, own, all));
-    if (whole) return planes_cpu_place_lines(planes, rows, all);
-    const int64_t bytes = all->num_lines * rows * planes->value_bytes;
-    planes_note_plane(planes, bytes);
-    TESS_TRY(tess_outbox_room(planes->lines_box, bytes, &room));
+    if (slabs == 1) {
+        TESS_TRY(status);
+        *all = *own;
+        *own = (line_set){0};
+        return planes_cpu_place_lines(planes, rows, all->num_lines, all);
+    }
+    TESS_TRY(planes_cpu_line_numbers(planes, status, own, all));
+    const int64_t most_rows = (planes->opts.ny + slabs - 1) / slabs;
+    planes_note_plane(planes, all->num_lines * rows * planes->value_bytes);
+    TESS_TRY(tess_outbox_same_room(
+        planes->lines_box, all->num_lines * most_rows * planes->value_bytes, &room));
     all->row_count = all->stride = rows;
     for (int f = 0; f < all->num_slabs; ++f) {
         all->slab[f].data = room;
@@ -358,37 +375,43 @@ cleanup:
     return status;
 }
 
+/* Fills the pieces of the plane of this rank's group. The ranks of the group agree on
+ * `status` before they exchange lines. Collective in the group. */
+static tess_status extract_plane(tess_planes *planes, const tess_plane_job *mine,
+                                 tess_status status, const piece_set *pieces,
+                                 tess_planes_times *times, double *mark)
+{
+    const bool whole = planes->opts.fft_ranks == 1;
+    line_set own = {0}, all = {0};
+    if (status == TESS_OK) status = list_lines(planes, pieces, &own);
+    TESS_TRY(make_all_lines(planes, status, &own, &all));
+    planes_exchanged(times, mark);
+    status = planes_cpu_columns(planes, &all, mine);
+    planes_transformed(times, mark);
+    if (!whole) status = planes_cpu_to_lines(planes, status, &all, &own);
+    planes_exchanged(times, mark);
+    TESS_TRY(status);
+    TESS_TRY(untransform_lines(planes, pieces, whole ? &all : &own, times));
+    planes_transformed(times, mark);
+cleanup:
+    planes_cpu_lines_free(&own);
+    planes_cpu_lines_free(&all);
+    return status;
+}
+
 static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
-                               tess_planes_times *times)
+                               tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const tess_plane_job *mine = &job[planes->group_index];
-    const bool whole = planes->opts.fft_ranks == 1;
     piece_set pieces = {0};
-    line_set own = {0}, all = {0};
     double mark = tess_time_now();
-    TESS_TRY(pieces_exchange(planes, job, false, &pieces));
-    if (mine->active) status = list_lines(planes, &pieces, &own);
-    TESS_TRY(planes_agree(planes, status));
-    if (mine->active) status = make_all_lines(planes, &own, &all);
-    TESS_TRY(planes_agree(planes, status));
-    planes_exchanged(times, &mark);
-    if (mine->active) status = planes_cpu_columns(planes, &all, mine);
-    TESS_TRY(planes_agree(planes, status));
-    planes_transformed(times, &mark);
-    if (mine->active && !whole) status = planes_cpu_to_lines(planes, &all, &own);
-    TESS_TRY(planes_agree(planes, status));
-    planes_exchanged(times, &mark);
-    if (mine->active)
-        status = untransform_lines(planes, &pieces, whole ? &all : &own, times);
-    TESS_TRY(planes_agree(planes, status));
-    planes_transformed(times, &mark);
-    TESS_TRY(pieces_return(planes, job, &pieces));
+    TESS_TRY(pieces_exchange(planes, job, false, own, &pieces));
+    if (mine->active) *own = extract_plane(planes, mine, *own, &pieces, times, &mark);
+    TESS_TRY(pieces_return(planes, job, own, &pieces));
     planes_exchanged(times, &mark);
 cleanup:
     pieces_free(&pieces);
-    planes_cpu_lines_free(&own);
-    planes_cpu_lines_free(&all);
     return status;
 }
 

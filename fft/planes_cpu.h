@@ -70,23 +70,30 @@ tess_status planes_cpu_lines_create(int num_slabs, line_set *set);
 void planes_cpu_lines_free(line_set *set);
 
 /** Gives memory to the lines of one slab: work memory or, if the ranks of the group are
- *  to read the lines, this rank's outbox, provided that all outboxes have room.
+ *  to read the lines, this rank's outbox, provided that all outboxes have room. No slab
+ *  of the group has more than `most_lines` lines. The ranks have gathered them.
  *  Collective in the group. */
 tess_status planes_cpu_place_lines(tess_planes *planes, int64_t row_count,
-                                   line_set *set);
+                                   int64_t most_lines, line_set *set);
 
-/** Gathers the line numbers of all slabs of the group. Collective in the group. */
-tess_status planes_cpu_line_numbers(tess_planes *planes, const line_set *own,
-                                    line_set *all);
+/** Gathers the line numbers of all slabs of the group, once its ranks have agreed on
+ *  `status`. Collective in the group. */
+tess_status planes_cpu_line_numbers(tess_planes *planes, tess_status status,
+                                    const line_set *own, line_set *all);
+
+/** The number of lines of the slab that has most of them. Local. */
+int64_t planes_cpu_most_lines(const line_set *all);
 
 /** Imaging: turns this rank's lines, with all rows, into all lines with this rank's
- *  rows. Gives `own` up. Collective in the group. */
-tess_status planes_cpu_to_rows(tess_planes *planes, line_set *own, line_set *all);
+ *  rows, once the ranks have come to a good `status`. `all` has the line numbers if
+ *  several ranks share a plane. Gives `own` up. Collective in the group. */
+tess_status planes_cpu_to_rows(tess_planes *planes, tess_status status, line_set *own,
+                               line_set *all);
 
 /** Prediction: turns all lines, with this rank's rows, into this rank's lines with all
- *  rows. Collective in the group. */
-tess_status planes_cpu_to_lines(tess_planes *planes, const line_set *all,
-                                line_set *own);
+ *  rows, once the ranks have come to a good `status`. Collective in the group. */
+tess_status planes_cpu_to_lines(tess_planes *planes, tess_status status,
+                                const line_set *all, line_set *own);
 
 /** Transforms all columns of this rank's rows, into the image or out of it, with the
  *  w-screen. Local. */

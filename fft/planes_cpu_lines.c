@@ -39,8 +39,16 @@ static int64_t padded_rows(const tess_planes *planes, int64_t rows)
     return ((rows + group - 1) / group | 1) * group;
 }
 
+int64_t planes_cpu_most_lines(const line_set *all)
+{
+    int64_t most = 0;
+    for (int f = 0; f < all->num_slabs; ++f)
+        if (all->slab[f].num_lines > most) most = all->slab[f].num_lines;
+    return most;
+}
+
 tess_status planes_cpu_place_lines(tess_planes *planes, int64_t row_count,
-                                   line_set *set)
+                                   int64_t most_lines, line_set *set)
 {
     tess_status status = TESS_OK;
     const int64_t stride = padded_rows(planes, row_count);
@@ -50,7 +58,8 @@ tess_status planes_cpu_place_lines(tess_planes *planes, int64_t row_count,
     set->stride = stride;
     planes_note_plane(planes, bytes);
     if (planes->opts.fft_ranks > 1)
-        TESS_TRY(tess_outbox_room(planes->lines_box, bytes, &data));
+        TESS_TRY(tess_outbox_same_room(
+            planes->lines_box, most_lines * stride * planes->value_bytes, &data));
     if (planes->opts.fft_ranks == 1 || !tess_outbox_is_shared(planes->lines_box))
         data = planes_cpu_work(planes, WORK_LINES, bytes);
     set->slab[0] = (slab_lines){set->num_lines, data};

@@ -11,26 +11,21 @@ static void slab_rows(const tess_planes *planes, int slab, int64_t *first,
     *count = planes_share(planes->opts.ny, slab + 1, planes->opts.fft_ranks) - *first;
 }
 
-tess_status planes_cpu_line_numbers(tess_planes *planes, const line_set *own,
-                                    line_set *all)
+tess_status planes_cpu_line_numbers(tess_planes *planes, tess_status status,
+                                    const line_set *own, line_set *all)
 {
-    tess_status status = TESS_OK;
     const int slabs = planes->opts.fft_ranks;
-    void *gathered = NULL;
-    int64_t *bytes = tess_alloc(slabs, sizeof *bytes);
-    status = bytes ? planes_cpu_lines_create(slabs, all) : TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(planes->group, status));
-    TESS_TRY(tess_comm_allgatherv(planes->group, own->line,
-                                  own->num_lines * (int64_t)sizeof *own->line,
-                                  &gathered, bytes));
-    all->line = gathered;
-    all->num_lines = 0;
+    int64_t *count = tess_alloc(slabs, sizeof *count);
+    if (status == TESS_OK)
+        status = count ? planes_cpu_lines_create(slabs, all) : TESS_ERR_ALLOC;
+    TESS_TRY(planes_gather_lines(planes, status, own->line, own->num_lines, &all->line,
+                                 count));
     for (int f = 0; f < slabs; ++f) {
-        all->slab[f].num_lines = bytes[f] / (int64_t)sizeof *own->line;
-        all->num_lines += all->slab[f].num_lines;
+        all->slab[f].num_lines = count[f];
+        all->num_lines += count[f];
     }
 cleanup:
-    tess_free(bytes);
+    tess_free(count);
     return status;
 }
 
@@ -50,13 +45,12 @@ static void copy_block(const tess_planes *planes, char *to, int64_t to_stride,
 
 /* Copies this rank's rows of the lines that lie in the outboxes of the group's other
  * ranks. Collective in the group. */
-static tess_status read_in_place(const tess_planes *planes, const line_set *own,
-                                 line_set *all)
+static tess_status read_in_place(const tess_planes *planes, tess_status status,
+                                 const line_set *own, line_set *all)
 {
-    tess_status status = TESS_OK;
     const int64_t first = planes->row_first * planes->value_bytes;
     const int64_t others = planes->opts.ny - all->row_count;
-    TESS_TRY(tess_outbox_meet(planes->lines_box,
+    TESS_TRY(tess_outbox_meet(planes->lines_box, status,
                               own->num_lines * others * planes->value_bytes));
     all->stride = own->stride;
     for (int f = 0; f < all->num_slabs; ++f)
@@ -65,21 +59,20 @@ cleanup:
     return status;
 }
 
-/* Sends the rows of this rank's lines to the ranks of the group that own the rows. What
- * arrives is read only. Collective in the group. */
-static tess_status send_rows(tess_planes *planes, const line_set *own, line_set *all)
+/* Packs the rows of this rank's lines for the ranks of the group that own the rows.
+ * counts[F]: their bytes. The outbox has room, because lines have been placed. Local in
+ * effect. */
+static tess_status pack_rows(tess_planes *planes, const line_set *own,
+                             const line_set *all, int64_t *counts)
 {
     tess_status status = TESS_OK;
-    const int slabs = planes->opts.fft_ranks;
     const int64_t bytes = planes->value_bytes;
-    void **part = tess_alloc(slabs, sizeof *part);
-    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
     void *room = NULL;
-    TESS_TRY(tess_comm_agree(planes->group, part && counts ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_outbox_room(planes->lines_box,
-                              own->num_lines * planes->opts.ny * bytes, &room));
+    TESS_TRY(tess_outbox_same_room(planes->lines_box,
+                                   planes_cpu_most_lines(all) * planes->opts.ny * bytes,
+                                   &room));
     char *at = room;
-    for (int f = 0; f < slabs; ++f) {
+    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
         int64_t first, count;
         slab_rows(planes, f, &first, &count);
         copy_block(planes, at, count, own->slab[0].data + first * bytes, own->stride,
@@ -87,9 +80,24 @@ static tess_status send_rows(tess_planes *planes, const line_set *own, line_set 
         counts[f] = own->num_lines * count * bytes;
         at += counts[f];
     }
-    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+cleanup:
+    return status;
+}
+
+/* Sends the rows of this rank's lines to the ranks of the group that own the rows. What
+ * arrives is read only. Collective in the group. */
+static tess_status send_rows(tess_planes *planes, tess_status status,
+                             const line_set *own, line_set *all)
+{
+    const int slabs = planes->opts.fft_ranks;
+    void **part = tess_alloc(slabs, sizeof *part);
+    int64_t *counts = tess_alloc(2 * slabs, sizeof *counts);
+    if (status == TESS_OK)
+        status = part && counts ? pack_rows(planes, own, all, counts) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_outbox_send(planes->lines_box, status, counts,
+                              counts ? counts + slabs : NULL, part));
     all->stride = all->row_count;
-    planes_note_plane(planes, all->num_lines * all->row_count * bytes);
+    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
     for (int f = 0; f < slabs; ++f)
         all->slab[f].data = part[f];
 cleanup:
@@ -98,26 +106,25 @@ cleanup:
     return status;
 }
 
-tess_status planes_cpu_to_rows(tess_planes *planes, line_set *own, line_set *all)
+tess_status planes_cpu_to_rows(tess_planes *planes, tess_status status, line_set *own,
+                               line_set *all)
 {
-    tess_status status = TESS_OK;
     if (planes->opts.fft_ranks == 1) {
         *all = *own;
         *own = (line_set){0};
-        return TESS_OK;
+        return status;
     }
-    TESS_TRY(planes_cpu_line_numbers(planes, own, all));
     all->row_count = planes->row_end - planes->row_first;
-    TESS_TRY(tess_outbox_is_shared(planes->lines_box) ? read_in_place(planes, own, all)
-                                                      : send_rows(planes, own, all));
-cleanup:
+    status = tess_outbox_is_shared(planes->lines_box)
+                 ? read_in_place(planes, status, own, all)
+                 : send_rows(planes, status, own, all);
     planes_cpu_lines_free(own);
     return status;
 }
 
-tess_status planes_cpu_to_lines(tess_planes *planes, const line_set *all, line_set *own)
+tess_status planes_cpu_to_lines(tess_planes *planes, tess_status status,
+                                const line_set *all, line_set *own)
 {
-    tess_status status = TESS_OK;
     const int slabs = planes->opts.fft_ranks;
     const int64_t bytes = planes->value_bytes;
     void **part = tess_alloc(slabs, sizeof *part);
@@ -127,11 +134,11 @@ tess_status planes_cpu_to_lines(tess_planes *planes, const line_set *all, line_s
     own->row_count = own->stride = planes->opts.ny;
     own->slab[0] = (slab_lines){own->num_lines, data};
     planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
-    TESS_TRY(tess_comm_agree(planes->group,
-                             part && counts && data ? TESS_OK : TESS_ERR_ALLOC));
-    for (int f = 0; f < slabs; ++f)
+    if (status == TESS_OK && !(part && counts && data)) status = TESS_ERR_ALLOC;
+    for (int f = 0; f < slabs && status == TESS_OK; ++f)
         counts[f] = all->slab[f].num_lines * all->row_count * bytes;
-    TESS_TRY(tess_outbox_send(planes->lines_box, counts, counts + slabs, part));
+    TESS_TRY(tess_outbox_send(planes->lines_box, status, counts,
+                              counts ? counts + slabs : NULL, part));
     for (int f = 0; f < slabs; ++f) {
         int64_t first, count;
         slab_rows(planes, f, &first, &count);

@@ -179,22 +179,15 @@ static tess_status find_lines(tess_planes *planes, tess_status status,
                               const piece_set *pieces, line_list *lines)
 {
     const int slabs = planes->opts.fft_ranks;
-    void *gathered = NULL;
     lines->of_slab = tess_alloc_zero(slabs, sizeof *lines->of_slab);
     if (status == TESS_OK)
         status = lines->of_slab
                      ? pieces_lines(planes, pieces, &lines->own, &lines->num_own)
                      : TESS_ERR_ALLOC;
-    if (slabs > 1) TESS_TRY(tess_comm_agree(planes->group, status));
-    TESS_TRY(status);
-    TESS_TRY(tess_comm_allgatherv(planes->group, lines->own,
-                                  lines->num_own * (int64_t)sizeof *lines->own,
-                                  &gathered, lines->of_slab));
-    lines->line = gathered;
-    for (int f = 0; f < slabs; ++f) {
-        lines->of_slab[f] /= (int64_t)sizeof *lines->line;
+    TESS_TRY(planes_gather_lines(planes, status, lines->own, lines->num_own,
+                                 &lines->line, lines->of_slab));
+    for (int f = 0; f < slabs; ++f)
         lines->num_lines += lines->of_slab[f];
-    }
 cleanup:
     return status;
 }
@@ -453,7 +446,7 @@ cleanup:
 }
 
 static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *job,
-                                   tess_planes_times *times)
+                                   tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const tess_plane_job *mine = &job[planes->group_index];
@@ -461,7 +454,8 @@ static tess_status cuda_accumulate(tess_planes *planes, const tess_plane_job *jo
     line_list lines = {0};
     double mark = tess_time_now();
     prefault_rows(planes);
-    TESS_TRY(pieces_exchange(planes, job, true, &pieces));
+    TESS_TRY(pieces_exchange(planes, job, true, own, &pieces));
+    TESS_TRY(planes_agree(planes, *own));
     status = prepare_plane(planes, mine, &pieces, &lines);
     planes_exchanged(times, &mark);
     if (planes->opts.links) {
@@ -526,14 +520,15 @@ cleanup:
 }
 
 static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
-                                tess_planes_times *times)
+                                tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
     const tess_plane_job *mine = &job[planes->group_index];
     piece_set pieces = {0};
     line_list lines = {0};
     double mark = tess_time_now();
-    TESS_TRY(pieces_exchange(planes, job, false, &pieces));
+    TESS_TRY(pieces_exchange(planes, job, false, own, &pieces));
+    TESS_TRY(planes_agree(planes, *own));
     status = prepare_plane(planes, mine, &pieces, &lines);
     planes_exchanged(times, &mark);
     if (status == TESS_OK && mine->active) status = planes_columns(planes, mine);
@@ -543,9 +538,9 @@ static tess_status cuda_extract(tess_planes *planes, const tess_plane_job *job,
     else
         status =
             lines_through_host(planes, &pieces, &lines, mine->active, times, &mark);
-    TESS_TRY(planes_agree(planes, status));
-    TESS_TRY(planes_agree(planes, pieces_return(planes, job, &pieces)));
-    TESS_TRY(end_plane(planes, TESS_OK, times, &mark));
+    *own = status;
+    TESS_TRY(pieces_return(planes, job, own, &pieces));
+    TESS_TRY(end_plane(planes, *own, times, &mark));
 cleanup:
     pieces_free(&pieces);
     lines_free(&lines);

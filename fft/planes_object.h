@@ -18,6 +18,7 @@ struct tess_planes {
     int num_groups, group_index, slab;
     tess_comm *sums;    /* over which images are summed: column, or opts.sum_over */
     int64_t *slab_line; /* [F + 1] */
+    int64_t *line_bits; /* work memory of planes_gather_lines() */
     int64_t line_first, line_end;
     int64_t row_first, row_end;
     int64_t value_bytes;            /* bytes of a complex value */
@@ -28,8 +29,8 @@ struct tess_planes {
     };
 };
 
-/* A piece that goes to a rank, or comes from it, and where its values are in a dense
- * buffer [complex values]: num_lines lines of num_cells without gaps. */
+/* A piece that goes to a rank, or comes from it, and where its values are in a buffer
+ * [complex values]: num_lines lines of num_cells without gaps. */
 typedef struct plane_part {
     tess_piece piece;
     int rank;
@@ -56,10 +57,10 @@ struct tess_planes_ops {
     tess_status (*fetch)(tess_planes *planes, int image, void *rows);
     tess_status (*put_back)(tess_planes *planes, int image, const void *rows);
     tess_status (*accumulate)(tess_planes *planes, const tess_plane_job *job,
-                              tess_planes_times *times);
+                              tess_status *own, tess_planes_times *times);
     tess_status (*finish)(tess_planes *planes); /* NULL: nothing is left to do */
     tess_status (*extract)(tess_planes *planes, const tess_plane_job *job,
-                           tess_planes_times *times);
+                           tess_status *own, tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows); /* to host memory */
     /* With opts.place, on one rank or between devices: `rows`, whose place is set, get
@@ -70,9 +71,9 @@ struct tess_planes_ops {
     tess_status (*put_rows)(tess_planes *planes, int image, const tess_rows *rows,
                             double scale);
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
-    /* For the exchange of pieces. `pack` copies the values of the parts, `num_values`
-     * in all, to dense host memory. `unpack` copies those that have arrived to the
-     * parts. Local. */
+    /* For the exchange of pieces. `pack` copies the values of the parts to host memory
+     * of `num_values` values; what lies between them is undefined. `unpack` copies
+     * those that have arrived to the parts. Local. */
     tess_status (*pack)(const tess_planes *planes, const plane_part *part,
                         int64_t count, int64_t num_values, void *host);
     tess_status (*unpack)(const tess_planes *planes, const plane_part *part,
@@ -116,6 +117,13 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 /* tess_comm_agree(), which one rank alone leaves out. Collective. */
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
+/* Gather the line numbers of all slabs of the group from those of this rank's slab,
+ * own[num_own], once its ranks have agreed on `status`. `*lines` is allocated, in order
+ * of slab, and of_slab[F] gets the number of lines of each. Collective in the group. */
+tess_status planes_gather_lines(const tess_planes *planes, tess_status status,
+                                const int32_t *own, int64_t num_own, int32_t **lines,
+                                int64_t *of_slab);
+
 /* The share of a slab's rows that a rank keeps of a sum. `rank`: its place among
  * planes->sums. */
 void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
@@ -145,14 +153,15 @@ typedef struct piece_set {
 enum { PIECE_BUCKET = 16 };
 
 /* Send this rank's pieces to the owners of their lines or, without `with_data`, only
- * their places (prediction). Collective. */
+ * their places (prediction). `*own` and the status that is returned are those of
+ * tess_planes_accumulate(). Collective. */
 tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
-                            bool with_data, piece_set *set);
+                            bool with_data, tess_status *own, piece_set *set);
 
-/* Prediction: send the filled pieces back to the ranks to which they belong.
- * Collective. */
+/* Prediction: send the filled pieces back to the ranks to which they belong. The
+ * statuses are as above. Collective. */
 tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
-                          piece_set *set);
+                          tess_status *own, piece_set *set);
 
 void pieces_free(piece_set *set);
 

@@ -1,17 +1,25 @@
 /* Moves pieces of planes between the ranks that grid them and the ranks that transform
- * them. The places of pieces are sent before their values, which the backend packs and
- * unpacks because they may lie in device memory. */
+ * them. A message has the places of pieces and behind them their values, which the
+ * backend packs and unpacks because they may lie in device memory. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "planes_object.h"
 #include "tess_mem.h"
 
-/* The place of a piece, which is sent before its values. */
+/* The place of a piece. */
 typedef struct piece_header {
     int32_t line, num_lines, cell, num_cells;
     int64_t order;
 } piece_header;
+
+/* What a message begins with. The places of the pieces follow, and then their values
+ * from a multiple of ALIGNMENT bytes on. */
+typedef struct message_head {
+    int64_t num_pieces;
+} message_head;
+
+enum { ALIGNMENT = 64 };
 
 static int64_t values_of(const tess_piece *piece)
 {
@@ -65,7 +73,7 @@ static bool next_part(const tess_planes *planes, const tess_plane_job *job,
 /* How much is sent to each rank. Parts that lie in this rank's own slab stay. */
 typedef struct part_counts {
     int64_t *parts, *values; /* [P] */
-    int64_t own, total_parts, total_values;
+    int64_t own, total_parts;
 } part_counts;
 
 static tess_status count_parts(const tess_planes *planes, const tess_plane_job *job,
@@ -88,7 +96,6 @@ static tess_status count_parts(const tess_planes *planes, const tess_plane_job *
         ++counts->parts[rank];
         counts->values[rank] += values_of(&part);
         ++counts->total_parts;
-        counts->total_values += values_of(&part);
     }
 cleanup:
     return status;
@@ -104,102 +111,35 @@ static int64_t *starts_of(const int64_t *count, int size)
     return start;
 }
 
-/* Lists the parts for other ranks in order of rank, with the place of their values
- * among all of them, and in `own` the parts that lie in this rank's own slab. Either
- * list may be NULL. */
+/* Lists the parts for other ranks in order of rank, with the place of their values,
+ * which begin at value[P] for each rank and follow one another from there, and in `own`
+ * the parts that lie in this rank's own slab. Either list may be NULL. */
 static tess_status list_parts(const tess_planes *planes, const tess_plane_job *job,
-                              const part_counts *counts, plane_part *out,
-                              tess_piece *own)
+                              const part_counts *counts, int64_t *value,
+                              plane_part *out, tess_piece *own)
 {
     tess_status status = TESS_OK;
-    const int me = tess_comm_rank(planes->comm), size = tess_comm_size(planes->comm);
-    int64_t *at = starts_of(counts->parts, size),
-            *value = starts_of(counts->values, size);
+    const int me = tess_comm_rank(planes->comm);
+    int64_t *at = starts_of(counts->parts, tess_comm_size(planes->comm));
     part_walk walk = {0};
     tess_piece part;
     int rank;
-    if (!at || !value) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    if (!at) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
     while (next_part(planes, job, &walk, &part, &rank)) {
-        if (rank == me) {
-            if (own) *own = part;
-            if (own) own++->source = me;
-            continue;
+        if (rank == me && own) {
+            *own = part;
+            own++->source = me;
         }
-        if (out) out[at[rank]++] = (plane_part){part, rank, value[rank]};
+        if (rank == me || !out) continue;
+        out[at[rank]++] = (plane_part){part, rank, value[rank]};
         value[rank] += values_of(&part);
     }
 cleanup:
     tess_free(at);
-    tess_free(value);
     return status;
 }
 
-/* ---- places ---- */
-
-/* Sends the places of the parts, once all ranks have come to a good `status`.
- * `*received` gets the places that all ranks have sent, in order of rank. Collective.
- */
-static tess_status exchange_places(const tess_planes *planes, tess_status status,
-                                   const part_counts *counts, const plane_part *parts,
-                                   piece_header **received, int64_t *received_bytes)
-{
-    const int size = tess_comm_size(planes->comm);
-    piece_header *send = tess_alloc(counts->total_parts, sizeof *send);
-    int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    void *all = NULL;
-    if (!send || !bytes) status = TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    for (int64_t k = 0; k < counts->total_parts; ++k) {
-        const tess_piece *piece = &parts[k].piece;
-        send[k] = (piece_header){piece->line, piece->num_lines, piece->cell,
-                                 piece->num_cells, piece->order};
-    }
-    for (int k = 0; k < size; ++k)
-        bytes[k] = counts->parts[k] * (int64_t)sizeof *send;
-    TESS_TRY(tess_comm_alltoallv(planes->comm, send, bytes, &all, received_bytes));
-    *received = all;
-cleanup:
-    tess_free(send);
-    tess_free(bytes);
-    return status;
-}
-
-/* Adds the places that have arrived to the set. Their values will follow one another.
- */
-static tess_status add_places(const tess_planes *planes, const piece_header *header,
-                              const int64_t *header_bytes, piece_set *set)
-{
-    tess_status status = TESS_OK;
-    const int size = tess_comm_size(planes->comm);
-    const int64_t own = set->num_pieces;
-    int64_t total = own;
-    for (int rank = 0; rank < size; ++rank)
-        total += header_bytes[rank] / (int64_t)sizeof *header;
-    tess_piece *grown = tess_alloc(total, sizeof *grown);
-    if (!grown) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
-    if (own > 0) memcpy(grown, set->piece, (size_t)own * sizeof *grown);
-    tess_free(set->piece);
-    set->piece = grown;
-    for (int rank = 0; rank < size; ++rank) {
-        const int64_t count = header_bytes[rank] / (int64_t)sizeof *header;
-        set->value_bytes[rank] = 0;
-        for (int64_t k = 0; k < count; ++k, ++header) {
-            tess_piece *piece = &set->piece[set->num_pieces++];
-            *piece = (tess_piece){.line = header->line,
-                                  .num_lines = header->num_lines,
-                                  .cell = header->cell,
-                                  .num_cells = header->num_cells,
-                                  .stride = header->num_cells,
-                                  .order = header->order,
-                                  .source = rank};
-            set->value_bytes[rank] += values_of(piece) * planes->value_bytes;
-        }
-    }
-cleanup:
-    return status;
-}
-
-/* ---- values ---- */
+/* ---- messages ---- */
 
 static void free_values(rank_values *values)
 {
@@ -219,42 +159,151 @@ cleanup:
     return status;
 }
 
-/* Sends the values of all ranks: send_bytes[P] to each rank, and recv_bytes[P] arrive.
- * Collective. */
-static tess_status send_values(const tess_planes *planes, const int64_t *send_bytes,
-                               int64_t *recv_bytes, rank_values *arrived)
+/* Bytes of the places of pieces, from which on their values follow. */
+static int64_t places_bytes(int64_t num_pieces)
+{
+    const int64_t bytes =
+        (int64_t)sizeof(message_head) + num_pieces * (int64_t)sizeof(piece_header);
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* This rank's messages to all ranks, and what it gets from them. */
+typedef struct mail {
+    part_counts counts;
+    plane_part *part;
+    int64_t *bytes, *value, *received; /* [P] bytes of the messages, places of their
+                                          values, bytes from each rank */
+    int64_t total_bytes;
+    rank_values arrived;
+} mail;
+
+static void mail_free(mail *out)
+{
+    tess_free(out->counts.parts);
+    tess_free(out->part);
+    tess_free(out->bytes);
+    free_values(&out->arrived);
+}
+
+/* Lays out the messages and lists their parts. Values that are not sent with the places
+ * follow one another without gaps. Local. */
+static tess_status mail_create(const tess_planes *planes, const tess_plane_job *job,
+                               bool with_values, mail *out)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(
-        tess_outbox_send(planes->pieces_box, send_bytes, recv_bytes, arrived->part));
-    for (int k = 0; k < tess_comm_size(planes->comm); ++k)
-        arrived->first[k + 1] = arrived->first[k] + recv_bytes[k] / planes->value_bytes;
+    const int size = tess_comm_size(planes->comm);
+    int64_t dense = 0;
+    out->part = tess_alloc(out->counts.total_parts, sizeof *out->part);
+    out->bytes = tess_alloc_zero(3 * size, sizeof *out->bytes);
+    if (!out->part || !out->bytes) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    out->value = out->bytes + size;
+    out->received = out->value + size;
+    for (int k = 0; k < size; ++k) {
+        const int64_t values = out->counts.values[k] * planes->value_bytes;
+        out->value[k] = dense;
+        dense += out->counts.values[k];
+        if (out->counts.parts[k] == 0) continue;
+        out->bytes[k] = places_bytes(out->counts.parts[k]);
+        if (with_values) {
+            out->value[k] = (out->total_bytes + out->bytes[k]) / planes->value_bytes;
+            out->bytes[k] += (values + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        }
+        out->total_bytes += out->bytes[k];
+    }
+    TESS_TRY(make_values(planes, &out->arrived));
+    TESS_TRY(list_parts(planes, job, &out->counts, out->value, out->part, NULL));
 cleanup:
     return status;
 }
 
-/* Sends the values of the parts. Collective. */
-static tess_status exchange_values(const tess_planes *planes, const part_counts *counts,
-                                   const plane_part *parts, piece_set *set,
-                                   rank_values *arrived)
+/* Writes the places of the parts of each message. */
+static void write_places(const tess_planes *planes, const mail *out, char *room)
+{
+    const plane_part *part = out->part;
+    for (int k = 0; k < tess_comm_size(planes->comm); room += out->bytes[k++]) {
+        const message_head head = {out->counts.parts[k]};
+        piece_header *header = (piece_header *)(void *)(room + sizeof head);
+        if (out->bytes[k] > 0) memcpy(room, &head, sizeof head);
+        for (int64_t p = 0; p < head.num_pieces; ++p, ++part) {
+            const tess_piece *piece = &part->piece;
+            *header++ = (piece_header){piece->line, piece->num_lines, piece->cell,
+                                       piece->num_cells, piece->order};
+        }
+    }
+}
+
+/* Sends the messages. Collective. */
+static tess_status mail_send(const tess_planes *planes, bool with_values,
+                             tess_status *own, mail *out)
+{
+    tess_status status = TESS_OK;
+    void *room;
+    TESS_TRY(tess_outbox_room(planes->pieces_box, *own, out->total_bytes, &room));
+    if (with_values)
+        *own = planes->ops->pack(planes, out->part, out->counts.total_parts,
+                                 out->total_bytes / planes->value_bytes, room);
+    if (*own == TESS_OK) write_places(planes, out, room);
+    TESS_TRY(tess_outbox_send(planes->pieces_box, *own, out->bytes, out->received,
+                              out->arrived.part));
+cleanup:
+    return status;
+}
+
+static int64_t pieces_in(const mail *in, int rank)
+{
+    message_head head = {0};
+    if (in->received[rank] > 0) memcpy(&head, in->arrived.part[rank], sizeof head);
+    return head.num_pieces;
+}
+
+/* Adds the places of a message to the set. */
+static void add_places(const tess_planes *planes, const piece_header *header,
+                       int64_t count, int source, piece_set *set)
+{
+    for (int64_t k = 0; k < count; ++k, ++header) {
+        tess_piece *piece = &set->piece[set->num_pieces++];
+        *piece = (tess_piece){.line = header->line,
+                              .num_lines = header->num_lines,
+                              .cell = header->cell,
+                              .num_cells = header->num_cells,
+                              .stride = header->num_cells,
+                              .order = header->order,
+                              .source = source};
+        set->value_bytes[source] += values_of(piece) * planes->value_bytes;
+    }
+}
+
+/* Adds the places that have arrived to the set, and finds the values that have arrived
+ * with them. Local. */
+static tess_status mail_read(const tess_planes *planes, mail *in, piece_set *set)
 {
     tess_status status = TESS_OK;
     const int size = tess_comm_size(planes->comm);
-    void *room;
-    int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_outbox_room(planes->pieces_box,
-                              counts->total_values * planes->value_bytes, &room));
-    status = planes->ops->pack(planes, parts, counts->total_parts, counts->total_values,
-                               room);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    for (int k = 0; k < size; ++k)
-        bytes[k] = counts->values[k] * planes->value_bytes;
-    TESS_TRY(send_values(planes, bytes, set->value_bytes, arrived));
+    const int64_t own = set->num_pieces;
+    int64_t total = own;
+    for (int rank = 0; rank < size; ++rank)
+        total += pieces_in(in, rank);
+    tess_piece *grown = tess_alloc(total, sizeof *grown);
+    if (!grown) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    if (own > 0) memcpy(grown, set->piece, (size_t)own * sizeof *grown);
+    tess_free(set->piece);
+    set->piece = grown;
+    for (int rank = 0; rank < size; ++rank) {
+        const int64_t count = pieces_in(in, rank);
+        char *message = in->arrived.part[rank];
+        in->arrived.first[rank + 1] = in->arrived.first[rank];
+        if (count == 0) continue;
+        add_places(planes,
+                   (const piece_header *)(void *)(message + sizeof(message_head)),
+                   count, rank, set);
+        in->arrived.part[rank] = message + places_bytes(count);
+        in->arrived.first[rank + 1] += set->value_bytes[rank] / planes->value_bytes;
+    }
 cleanup:
-    tess_free(bytes);
     return status;
 }
+
+/* ---- values ---- */
 
 static int64_t received_bytes(const tess_planes *planes, const piece_set *set)
 {
@@ -283,22 +332,25 @@ static void point_to_values(const tess_planes *planes, int64_t own, char *values
 /* Gives the pieces from other ranks memory: that of the backend, into which their
  * values have arrived, or in prediction room from which their values will be sent back.
  * Collective. */
-static tess_status place_values(const tess_planes *planes, int64_t own,
-                                const rank_values *arrived, piece_set *set)
+static tess_status place_values(const tess_planes *planes, int64_t num_own,
+                                const rank_values *arrived, tess_status *own,
+                                piece_set *set)
 {
     tess_status status = TESS_OK;
-    const int64_t bytes = received_bytes(planes, set);
     void *values = NULL;
     if (planes->ops->values_in) {
-        status = planes->ops->values_in(planes, arrived, bytes / planes->value_bytes,
-                                        &set->values);
+        if (*own == TESS_OK)
+            *own = planes->ops->values_in(
+                planes, arrived, received_bytes(planes, set) / planes->value_bytes,
+                &set->values);
         tess_outbox_drop(planes->pieces_box);
         set->free_values = planes->ops->values_free;
         values = set->values;
     } else if (!arrived)
-        status = tess_outbox_room(planes->pieces_box, bytes, &values);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    point_to_values(planes, own, values, arrived, set);
+        TESS_TRY(tess_outbox_room(planes->pieces_box, *own,
+                                  *own == TESS_OK ? received_bytes(planes, set) : 0,
+                                  &values));
+    if (*own == TESS_OK) point_to_values(planes, num_own, values, arrived, set);
 cleanup:
     return status;
 }
@@ -360,139 +412,131 @@ cleanup:
     return status;
 }
 
-/* Computes the bytes that are sent to each rank, or come back from it. */
-static int64_t *bytes_of(const tess_planes *planes, const part_counts *counts)
+/* Sends the values of the parts from device to device, once all ranks have come to a
+ * good `*own`. Collective. */
+static tess_status send_linked(tess_planes *planes, int64_t num_own, const mail *out,
+                               tess_status *own, piece_set *set)
 {
-    const int size = tess_comm_size(planes->comm);
-    int64_t *bytes = tess_alloc(size, sizeof *bytes);
-    for (int k = 0; bytes && k < size; ++k)
-        bytes[k] = counts->values[k] * planes->value_bytes;
-    return bytes;
-}
-
-/* Sends the values of the parts from device to device, bytes[P] to each rank, once all
- * ranks have come to a good `status`. Collective. */
-static tess_status send_linked(tess_planes *planes, tess_status status, int64_t own,
-                               const part_counts *counts, const plane_part *parts,
-                               const int64_t *bytes, piece_set *set)
-{
-    TESS_TRY(planes->ops->send(planes, status, parts, counts->total_parts, bytes,
+    tess_status status = TESS_OK;
+    int64_t *bytes = out->received; /* has been read */
+    for (int k = 0; k < tess_comm_size(planes->comm); ++k)
+        bytes[k] = out->counts.values[k] * planes->value_bytes;
+    TESS_TRY(planes->ops->send(planes, *own, out->part, out->counts.total_parts, bytes,
                                set->value_bytes, &set->values));
     set->free_values = planes->ops->values_free;
-    point_to_values(planes, own, set->values, NULL, set);
+    point_to_values(planes, num_own, set->values, NULL, set);
 cleanup:
     return status;
 }
 
-/* Sends and receives the pieces of several ranks, once all ranks have come to a good
- * `status`. Collective. */
-static tess_status exchange_pieces(tess_planes *planes, tess_status status,
-                                   const tess_plane_job *job, const part_counts *counts,
-                                   bool with_data, piece_set *set)
+/* Sends and receives the pieces of several ranks. `out` has the counts of the parts.
+ * Collective. */
+static tess_status exchange_pieces(tess_planes *planes, const tess_plane_job *job,
+                                   bool with_data, tess_status *own, mail *out,
+                                   piece_set *set)
 {
-    const int size = tess_comm_size(planes->comm);
-    const int64_t own = set->num_pieces;
-    piece_header *header = NULL;
-    rank_values arrived = {0};
-    int64_t *header_bytes = tess_alloc(size, sizeof *header_bytes);
-    int64_t *send_bytes = status == TESS_OK ? bytes_of(planes, counts) : NULL;
-    plane_part *parts = tess_alloc(counts->total_parts, sizeof *parts);
-    set->value_bytes = tess_alloc_zero(size, sizeof *set->value_bytes);
-    if (status == TESS_OK)
-        status = header_bytes && send_bytes && parts && set->value_bytes
-                     ? list_parts(planes, job, counts, parts, NULL)
-                     : TESS_ERR_ALLOC;
-    if (status == TESS_OK) status = make_values(planes, &arrived);
-    TESS_TRY(exchange_places(planes, status, counts, parts, &header, header_bytes));
-    status = add_places(planes, header, header_bytes, set);
-    if (with_data && planes->opts.links) {
-        TESS_TRY(send_linked(planes, status, own, counts, parts, send_bytes, set));
-        goto cleanup;
-    }
-    TESS_TRY(tess_comm_agree(planes->comm, status));
-    if (with_data) TESS_TRY(exchange_values(planes, counts, parts, set, &arrived));
-    TESS_TRY(place_values(planes, own, with_data ? &arrived : NULL, set));
+    tess_status status = TESS_OK;
+    const int64_t num_own = set->num_pieces;
+    const bool linked = with_data && planes->opts.links;
+    const bool with_values = with_data && !linked;
+    if (*own == TESS_OK) *own = mail_create(planes, job, with_values, out);
+    set->value_bytes =
+        tess_alloc_zero(tess_comm_size(planes->comm), sizeof *set->value_bytes);
+    if (!set->value_bytes && *own == TESS_OK) *own = TESS_ERR_ALLOC;
+    TESS_TRY(mail_send(planes, with_values, own, out));
+    *own = mail_read(planes, out, set);
+    TESS_TRY(linked ? send_linked(planes, num_own, out, own, set)
+                    : place_values(planes, num_own, with_data ? &out->arrived : NULL,
+                                   own, set));
 cleanup:
-    tess_free(header);
-    tess_free(header_bytes);
-    tess_free(send_bytes);
-    tess_free(parts);
-    free_values(&arrived);
+    return status;
+}
+
+/* Counts the parts, and lists those that lie in this rank's own slab. Local. */
+static tess_status list_own(const tess_planes *planes, const tess_plane_job *job,
+                            part_counts *counts, piece_set *set)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(count_parts(planes, job, counts));
+    set->num_pieces = counts->own;
+    set->piece = tess_alloc(counts->own, sizeof *set->piece);
+    if (!set->piece) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    TESS_TRY(list_parts(planes, job, counts, NULL, NULL, set->piece));
+cleanup:
     return status;
 }
 
 tess_status pieces_exchange(tess_planes *planes, const tess_plane_job *job,
-                            bool with_data, piece_set *set)
+                            bool with_data, tess_status *own, piece_set *set)
 {
     tess_status status = TESS_OK;
-    part_counts counts = {0};
-    status = count_parts(planes, job, &counts);
-    if (status == TESS_OK) {
-        set->num_pieces = counts.own;
-        set->piece = tess_alloc(counts.own, sizeof *set->piece);
-        status = set->piece ? list_parts(planes, job, &counts, NULL, set->piece)
-                            : TESS_ERR_ALLOC;
-    }
+    mail out = {0};
+    if (*own == TESS_OK) *own = list_own(planes, job, &out.counts, set);
     if (tess_comm_size(planes->comm) > 1)
-        TESS_TRY(exchange_pieces(planes, status, job, &counts, with_data, set));
-    TESS_TRY(status);
-    TESS_TRY(planes_agree(planes, sort_to_buckets(planes, set)));
+        TESS_TRY(exchange_pieces(planes, job, with_data, own, &out, set));
+    if (*own == TESS_OK) *own = sort_to_buckets(planes, set);
 cleanup:
-    tess_free(counts.parts);
+    mail_free(&out);
     return status;
 }
 
 /* Moves the filled pieces of other ranks to the room from which they are sent. Pieces
  * on the host are already there. Collective. */
-static tess_status leave_values(const tess_planes *planes, piece_set *set)
+static tess_status leave_values(const tess_planes *planes, tess_status *own,
+                                piece_set *set)
 {
     tess_status status = TESS_OK;
-    const int64_t bytes = received_bytes(planes, set);
     void *room, *values = set->values;
     if (!planes->ops->values_out) return TESS_OK;
-    TESS_TRY(tess_outbox_room(planes->pieces_box, bytes, &room));
+    const int64_t bytes = *own == TESS_OK ? received_bytes(planes, set) : 0;
+    TESS_TRY(tess_outbox_room(planes->pieces_box, *own, bytes, &room));
     set->values = NULL;
-    status = planes->ops->values_out(planes, values, bytes / planes->value_bytes, room);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
+    *own = planes->ops->values_out(planes, values, bytes / planes->value_bytes, room);
+cleanup:
+    return status;
+}
+
+/* What comes back to this rank. Local. */
+static tess_status expect_values(const tess_planes *planes, const tess_plane_job *job,
+                                 mail *out)
+{
+    tess_status status = TESS_OK;
+    const int size = tess_comm_size(planes->comm);
+    TESS_TRY(count_parts(planes, job, &out->counts));
+    out->part = tess_alloc(out->counts.total_parts, sizeof *out->part);
+    out->bytes = starts_of(out->counts.values, size);
+    if (!out->part || !out->bytes) TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
+    TESS_TRY(list_parts(planes, job, &out->counts, out->bytes, out->part, NULL));
+    for (int k = 0; k < size; ++k)
+        out->bytes[k] = out->counts.values[k] * planes->value_bytes;
+    TESS_TRY(make_values(planes, &out->arrived));
 cleanup:
     return status;
 }
 
 tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
-                          piece_set *set)
+                          tess_status *own, piece_set *set)
 {
     tess_status status = TESS_OK;
+    mail back = {0};
+    rank_values *reply = &back.arrived;
     const int size = tess_comm_size(planes->comm);
-    part_counts counts = {0};
-    plane_part *parts = NULL;
-    rank_values reply = {0};
-    int64_t *bytes = NULL;
     if (size == 1) return TESS_OK;
-    bytes = tess_alloc(size, sizeof *bytes);
-    status = bytes ? count_parts(planes, job, &counts) : TESS_ERR_ALLOC;
-    if (status == TESS_OK) {
-        parts = tess_alloc(counts.total_parts, sizeof *parts);
-        status = parts ? list_parts(planes, job, &counts, parts, NULL) : TESS_ERR_ALLOC;
-    }
-    if (status == TESS_OK) status = make_values(planes, &reply);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
+    if (*own == TESS_OK) *own = expect_values(planes, job, &back);
     if (planes->opts.links) {
-        tess_free(bytes);
-        bytes = bytes_of(planes, &counts);
-        TESS_TRY(tess_comm_agree(planes->comm, bytes ? TESS_OK : TESS_ERR_ALLOC));
-        status = planes->ops->send_back(planes, parts, counts.total_parts, set->values,
-                                        set->value_bytes, bytes);
+        TESS_TRY(tess_comm_agree(planes->comm, *own));
+        *own = planes->ops->send_back(planes, back.part, back.counts.total_parts,
+                                      set->values, set->value_bytes, back.bytes);
         goto cleanup;
     }
-    TESS_TRY(leave_values(planes, set));
-    TESS_TRY(send_values(planes, set->value_bytes, bytes, &reply));
-    status = planes->ops->unpack(planes, parts, counts.total_parts, &reply);
-    TESS_TRY(tess_comm_agree(planes->comm, status));
+    TESS_TRY(leave_values(planes, own, set));
+    TESS_TRY(tess_outbox_send(planes->pieces_box, *own, set->value_bytes, back.bytes,
+                              reply->part));
+    for (int k = 0; k < size; ++k)
+        reply->first[k + 1] = reply->first[k] + back.bytes[k] / planes->value_bytes;
+    *own = planes->ops->unpack(planes, back.part, back.counts.total_parts, reply);
 cleanup:
-    tess_free(counts.parts);
-    tess_free(parts);
-    tess_free(bytes);
-    free_values(&reply);
+    mail_free(&back);
     return status;
 }
 

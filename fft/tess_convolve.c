@@ -377,14 +377,14 @@ tess_status tess_convolve_forward(tess_convolve *plan, bool centred,
                 .context = context};
     const int64_t rows = plan->opts.num_rows, columns = columns_of(plan, plan->rank);
     void *room = NULL;
-    TESS_TRY(tess_outbox_room(plan->box, rows * plan->half * (int64_t)plan->value_bytes,
-                              &room));
+    TESS_TRY(tess_outbox_room(plan->box, TESS_OK,
+                              rows * plan->half * (int64_t)plan->value_bytes, &room));
     job.room = room;
     transform_rows(&job);
     for (int k = 0; k < plan->size; ++k)
         plan->send_bytes[k] = rows * columns_of(plan, k) * (int64_t)plan->value_bytes;
-    TESS_TRY(
-        tess_outbox_send(plan->box, plan->send_bytes, plan->recv_bytes, plan->part));
+    TESS_TRY(tess_outbox_send(plan->box, TESS_OK, plan->send_bytes, plan->recv_bytes,
+                              plan->part));
 #pragma omp parallel for schedule(dynamic, BATCH) num_threads(plan->opts.threads)
     for (int64_t column = 0; column < columns; ++column)
         transform_column(&job, column);
@@ -499,12 +499,12 @@ tess_status tess_convolve_inverse(tess_convolve *plan, const tess_convolve_part 
         rows += plan->wanted[k].count;
     }
     TESS_TRY(tess_outbox_room(
-        plan->box, rows * columns_of(plan, plan->rank) * (int64_t)plan->value_bytes,
-        &room));
+        plan->box, TESS_OK,
+        rows * columns_of(plan, plan->rank) * (int64_t)plan->value_bytes, &room));
     job.room = room;
     back_columns(&job);
-    TESS_TRY(
-        tess_outbox_send(plan->box, plan->send_bytes, plan->recv_bytes, plan->part));
+    TESS_TRY(tess_outbox_send(plan->box, TESS_OK, plan->send_bytes, plan->recv_bytes,
+                              plan->part));
 #pragma omp parallel for schedule(dynamic, BATCH) num_threads(plan->opts.threads)
     for (int64_t row = 0; row < own.count; ++row)
         back_row(&job, row);

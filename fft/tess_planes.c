@@ -37,6 +37,40 @@ void planes_transformed(tess_planes_times *times, double *mark)
     times->fft_s += lap(times, "fft", mark);
 }
 
+/* Lines for which a word has a bit each, so that a sum of words is not negative. */
+enum { WORD_LINES = 63 };
+
+static int64_t line_words(const tess_planes *planes)
+{
+    return planes->opts.nu / WORD_LINES + 1;
+}
+
+tess_status planes_gather_lines(const tess_planes *planes, tess_status status,
+                                const int32_t *own, int64_t num_own, int32_t **lines,
+                                int64_t *of_slab)
+{
+    const int64_t words = line_words(planes);
+    int64_t *bits = planes->line_bits, count = 0;
+    int32_t *all = tess_alloc(planes->opts.nu, sizeof *all);
+    if (status == TESS_OK && !all) status = TESS_ERR_ALLOC;
+    memset(bits, 0, (size_t)words * sizeof *bits);
+    for (int64_t k = 0; k < num_own; ++k)
+        bits[own[k] / WORD_LINES] |= (int64_t)1 << own[k] % WORD_LINES;
+    /* a line is in one slab, so the sum has the bits of all slabs */
+    TESS_TRY(tess_comm_agree_on(planes->group, status, bits, words, TESS_SUM));
+    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
+        const int64_t before = count;
+        for (int64_t k = planes->slab_line[f]; k < planes->slab_line[f + 1]; ++k)
+            if (bits[k / WORD_LINES] >> k % WORD_LINES & 1) all[count++] = (int32_t)k;
+        of_slab[f] = count - before;
+    }
+    *lines = all;
+    all = NULL;
+cleanup:
+    tess_free(all);
+    return status;
+}
+
 static tess_status make_groups(tess_planes *planes)
 {
     tess_status status = TESS_OK;
@@ -50,7 +84,8 @@ static tess_status make_groups(tess_planes *planes)
     TESS_TRY(tess_outbox_create(planes->group, &planes->lines_box));
     planes->sums = planes->opts.sum_over ? planes->opts.sum_over : planes->column;
     planes->slab_line = tess_alloc(slabs + 1, sizeof *planes->slab_line);
-    if (!planes->slab_line) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
+    planes->line_bits = tess_alloc(line_words(planes) + 1, sizeof *planes->line_bits);
+    if (!planes->slab_line || !planes->line_bits) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
     tess_planes_set_slabs(planes, planes->opts.slab_line);
     planes->row_first = planes_share(planes->opts.ny, planes->slab, slabs);
     planes->row_end = planes_share(planes->opts.ny, planes->slab + 1, slabs);
@@ -106,13 +141,15 @@ void tess_planes_destroy(tess_planes *planes)
     tess_comm_free(planes->group);
     tess_comm_free(planes->column);
     tess_free(planes->slab_line);
+    tess_free(planes->line_bits);
     tess_free(planes);
 }
 
-void tess_planes_rest(tess_planes *planes)
+void tess_planes_rest(tess_planes *planes, bool briefly)
 {
-    tess_outbox_empty(planes->pieces_box);
-    tess_outbox_empty(planes->lines_box);
+    void (*const rest)(tess_outbox *) = briefly ? tess_outbox_rest : tess_outbox_empty;
+    rest(planes->pieces_box);
+    rest(planes->lines_box);
 }
 
 int tess_planes_groups(const tess_planes *planes)
@@ -188,9 +225,9 @@ int64_t tess_planes_more_bytes(const tess_planes *planes)
 }
 
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
-                                   tess_planes_times *times)
+                                   tess_status *own, tess_planes_times *times)
 {
-    return planes->ops->accumulate(planes, job, times);
+    return planes->ops->accumulate(planes, job, own, times);
 }
 
 tess_status tess_planes_finish(tess_planes *planes)
@@ -199,9 +236,9 @@ tess_status tess_planes_finish(tess_planes *planes)
 }
 
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
-                                tess_planes_times *times)
+                                tess_status *own, tess_planes_times *times)
 {
-    return planes->ops->extract(planes, job, times);
+    return planes->ops->extract(planes, job, own, times);
 }
 
 tess_status tess_planes_reduce(tess_planes *planes, int image, tess_rows *rows)

@@ -127,21 +127,28 @@ tess_status tess_planes_put_back(tess_planes *planes, int image, const void *row
 
 /** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
  *  images. Part of that may be left until the next call of this or of
- *  tess_planes_finish, _fetch or _reduce. Collective. */
+ *  tess_planes_finish, _fetch or _reduce.
+ *
+ *  `*own` is what this rank has come to: by its own work before the call, and then by
+ *  that of the call. Ranks agree on it before they send anything, and the jobs of a
+ *  rank with a bad `*own` may be undefined. So the planes of a row of calls need no
+ *  agreement between them. The caller agrees on `*own` after the last one. The status
+ *  that is returned is one on which all ranks have agreed. Collective. */
 tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *job,
-                                   tess_planes_times *times);
+                                   tess_status *own, tess_planes_times *times);
 
 /** Imaging: the images have all planes that were accumulated. Local. */
 tess_status tess_planes_finish(tess_planes *planes);
 
 /** Fill the pieces of one plane per group from the model images; in host memory also
- *  what lies behind the cells of a line up to the stride, with zeros. Collective. */
+ *  what lies behind the cells of a line up to the stride, with zeros. `*own` and the
+ *  status that is returned are those of tess_planes_accumulate(). Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
-                                tess_planes_times *times);
+                                tess_status *own, tess_planes_times *times);
 
-/** Free the memory for exchanges between ranks, because no plane follows for a while.
- *  Collective. */
-void tess_planes_rest(tess_planes *planes);
+/** Free the memory for exchanges between ranks, because no plane follows for a while;
+ *  with `briefly` only if it is larger than 256 kiB. Collective. */
+void tess_planes_rest(tess_planes *planes, bool briefly);
 
 /** Sum an image over the groups, or over opts.sum_over. `*rows` becomes the rows that
  *  this rank keeps, in opts.place, owned by the caller; the accumulated image is given

@@ -35,7 +35,8 @@ tess_status tess_comm_alltoallv(tess_comm *comm, const void *send,
     tess_status status = TESS_OK;
     tess_flight *flight = NULL;
     TESS_TRY(tess_comm_agree(comm, tess_flight_create(comm, &flight)));
-    TESS_TRY(tess_flight_start(flight, NULL, send, NULL, send_bytes, recv_bytes));
+    TESS_TRY(
+        tess_flight_start(flight, TESS_OK, NULL, send, NULL, send_bytes, recv_bytes));
     TESS_TRY(tess_flight_finish(flight, recv));
 cleanup:
     tess_flight_free(flight);

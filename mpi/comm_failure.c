@@ -104,19 +104,29 @@ cleanup:
     return status;
 }
 
-tess_status tess_comm_agree(tess_comm *comm, tess_status status)
+tess_status tess_comm_agree_on(tess_comm *comm, tess_status status, int64_t *values,
+                               int64_t count, tess_op op)
 {
     const tess_status mine = status;
     const double start = tess_time_now();
-    int64_t failed = mine != TESS_OK;
+    int64_t *failed = &values[count];
     MPI_Request request = MPI_REQUEST_NULL;
-    if (comm_alone(comm)) return mine;
+    if (comm->size == 1) return mine;
+    if (count >= CHUNK)
+        TESS_FAIL(TESS_ERR_INTERNAL, "agreement on %lld values", (long long)count);
     tess_comm_note(mine);
-    TESS_MPI(MPI_Iallreduce(MPI_IN_PLACE, &failed, 1, MPI_INT64_T, MPI_MAX,
-                            comm->handle, &request));
+    *failed = mine == TESS_OK ? 0 : op == TESS_MIN ? -1 : 1;
+    TESS_MPI(MPI_Iallreduce(MPI_IN_PLACE, values, (int)count + 1, MPI_INT64_T,
+                            comm_op(op), comm->handle, &request));
     TESS_TRY(comm_wait(&request, 1));
-    if (mine == TESS_OK && failed) status = TESS_ERR_PEER;
+    if (mine == TESS_OK && *failed) status = TESS_ERR_PEER;
 cleanup:
-    comm_account(start, comm->size > 1 ? (int64_t)sizeof failed : 0);
+    comm_account(start, (count + 1) * (int64_t)sizeof *values);
     return mine != TESS_OK ? mine : status;
+}
+
+tess_status tess_comm_agree(tess_comm *comm, tess_status status)
+{
+    int64_t failed;
+    return tess_comm_agree_on(comm, status, &failed, 0, TESS_MAX);
 }

@@ -165,11 +165,11 @@ cleanup:
     return status;
 }
 
-tess_status tess_window_meet(const tess_window *window, int64_t bytes)
+tess_status tess_window_meet(const tess_window *window, tess_status status,
+                             int64_t bytes)
 {
-    tess_status status = TESS_OK;
-    TESS_TRY(comm_window_sync(window));
-    TESS_TRY(tess_comm_barrier(window->comm));
+    if (status == TESS_OK) status = comm_window_sync(window);
+    TESS_TRY(tess_comm_agree(window->comm, status));
     TESS_TRY(comm_window_sync(window));
     comm_account(tess_time_now(), bytes);
 cleanup:
@@ -183,6 +183,7 @@ typedef struct notice {
     int64_t bytes,
         at; /* `at`: place in the sender's window, or -1: the bytes come as a message */
     int64_t sends_messages; /* whether the sender sends messages to any rank */
+    int64_t has_failed;     /* whether the sender has failed, and sends nothing */
 } notice;
 
 enum { NOTICE_LENGTH = sizeof(notice) / sizeof(int64_t) };
@@ -197,6 +198,7 @@ typedef enum flight_stage {
 struct tess_flight {
     tess_comm *comm;
     flight_stage stage;
+    tess_status own;     /* what this rank has come to before the flight */
     notice *tell, *told; /* [size] notices to each rank, and from each rank */
     char **part;         /* [size] where the bytes from each rank are */
     MPI_Request notices;
@@ -257,6 +259,13 @@ static bool reads_in_place(const tess_window *window, const char *from, int k)
     return window && window->handle != MPI_WIN_NULL && window->of_rank[k] &&
            k != window->comm->rank && from >= window->own &&
            from < window->own + window->bytes;
+}
+
+/* Writes the notices of a rank that has failed. */
+static void write_failure(tess_flight *flight)
+{
+    for (int k = 0; k < flight->comm->size; ++k)
+        flight->tell[k] = (notice){.at = -1, .has_failed = true};
 }
 
 /* Writes the notices: the number of bytes that each rank gets, and their place. */
@@ -342,27 +351,41 @@ cleanup:
     return status;
 }
 
-tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
-                              const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes)
+/* Counts the bytes that leave this rank, and those that leave its node. */
+static int64_t count_sent(const tess_comm *comm, const int64_t *send_bytes)
 {
-    tess_status status = TESS_OK;
-    const double start = tess_time_now();
     int64_t sent = 0;
-    tess_comm *comm = flight->comm;
-    flight->window = window;
-    flight->send = send;
-    flight->send_at = send_at;
-    flight->send_bytes = send_bytes;
-    flight->recv_bytes = recv_bytes;
     for (int k = 0; k < comm->size; ++k) {
         if (k == comm->rank) continue;
         sent += send_bytes[k];
         comm_account_between(comm, k, send_bytes[k]);
     }
-    write_notices(flight);
+    return sent;
+}
+
+tess_status tess_flight_start(tess_flight *flight, tess_status status,
+                              const tess_window *window, const void *send,
+                              const int64_t *send_at, const int64_t *send_bytes,
+                              int64_t *recv_bytes)
+{
+    const double start = tess_time_now();
+    int64_t sent = 0;
+    tess_comm *comm = flight->comm;
+    flight->own = status;
+    flight->window = window;
+    flight->send = send;
+    flight->send_at = send_at;
+    flight->send_bytes = send_bytes;
+    flight->recv_bytes = recv_bytes;
+    tess_comm_note(status);
+    if (status == TESS_OK) {
+        sent = count_sent(comm, send_bytes);
+        write_notices(flight);
+    } else
+        write_failure(flight);
+    status = TESS_OK; /* the failure shows when the flight is settled */
     TESS_TRY(comm_window_sync(window));
-    if (comm_alone(comm))
+    if (comm->size == 1)
         flight->told[0] = flight->tell[0];
     else
         TESS_MPI(MPI_Ialltoall(flight->tell, NOTICE_LENGTH, MPI_INT64_T, flight->told,
@@ -374,27 +397,33 @@ cleanup:
     return status;
 }
 
-/* Reads the notices. */
-static bool read_notices(tess_flight *flight)
+/* Reads the notices, unless a rank has failed. */
+static tess_status read_notices(tess_flight *flight, bool *any_messages)
 {
-    int64_t messages = 0;
+    int64_t messages = 0, failed = 0;
+    for (int k = 0; k < flight->comm->size; ++k)
+        failed |= flight->told[k].has_failed;
+    if (failed) return flight->own != TESS_OK ? flight->own : TESS_ERR_PEER;
     for (int k = 0; k < flight->comm->size; ++k) {
         flight->recv_bytes[k] = flight->told[k].bytes;
         messages |= flight->told[k].sends_messages;
     }
-    return messages;
+    *any_messages = messages != 0;
+    return TESS_OK;
 }
 
 tess_status tess_flight_settle(tess_flight *flight)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
+    bool any_messages;
     if (flight->stage != STARTED) return TESS_OK;
     flight->stage = SETTLED;
-    if (!comm_alone(flight->comm)) TESS_TRY(comm_wait(&flight->notices, 1));
+    if (flight->comm->size > 1) TESS_TRY(comm_wait(&flight->notices, 1));
     TESS_TRY(comm_window_sync(flight->window));
+    TESS_TRY(read_notices(flight, &any_messages));
     /* without a window memory is asked for, even if nothing comes */
-    if (read_notices(flight) || !flight->window) {
+    if (any_messages || !flight->window) {
         TESS_TRY(tess_comm_agree(flight->comm, make_room(flight)));
         TESS_TRY(post_messages(flight));
     }
@@ -407,7 +436,7 @@ cleanup:
 void tess_flight_progress(tess_flight *flight)
 {
     int done;
-    if (!flight || flight->stage == GROUNDED || comm_alone(flight->comm)) return;
+    if (!flight || flight->stage == GROUNDED || flight->comm->size == 1) return;
     const double start = tess_time_now();
     /* a failure shows when the flight is settled, or finished */
     if (flight->stage == STARTED)

@@ -287,7 +287,7 @@ tess_status tess_comm_barrier(tess_comm *comm)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    if (!comm_alone(comm)) TESS_MPI(MPI_Barrier(comm->handle));
+    if (comm->size > 1) TESS_MPI(MPI_Barrier(comm->handle));
 cleanup:
     comm_account(start, 0);
     return status;
@@ -297,7 +297,7 @@ tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    for (int64_t at = 0; !comm_alone(comm) && at < bytes; at += CHUNK) {
+    for (int64_t at = 0; comm->size > 1 && at < bytes; at += CHUNK) {
         const int count = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
         TESS_MPI(MPI_Bcast((char *)data + at, count, MPI_BYTE, root, comm->handle));
     }
@@ -306,7 +306,7 @@ cleanup:
     return status;
 }
 
-static MPI_Op mpi_op(tess_op op)
+MPI_Op comm_op(tess_op op)
 {
     return op == TESS_SUM ? MPI_SUM : op == TESS_MIN ? MPI_MIN : MPI_MAX;
 }
@@ -316,10 +316,10 @@ static tess_status allreduce(tess_comm *comm, void *values, int64_t count, size_
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    for (int64_t at = 0; !comm_alone(comm) && at < count; at += CHUNK) {
+    for (int64_t at = 0; comm->size > 1 && at < count; at += CHUNK) {
         const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
         TESS_MPI(MPI_Allreduce(MPI_IN_PLACE, (char *)values + (size_t)at * size, part,
-                               type, mpi_op(op), comm->handle));
+                               type, comm_op(op), comm->handle));
     }
 cleanup:
     comm_account(start, comm->size > 1 ? count * (int64_t)size : 0);
@@ -342,7 +342,7 @@ tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    for (int64_t at = 0; !comm_alone(comm) && at < count; at += CHUNK) {
+    for (int64_t at = 0; comm->size > 1 && at < count; at += CHUNK) {
         const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
         TESS_MPI(MPI_Exscan(MPI_IN_PLACE, values + at, part, MPI_INT64_T, MPI_SUM,
                             comm->handle));
@@ -361,7 +361,7 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
     const double start = tess_time_now();
     if (bytes > CHUNK)
         TESS_FAIL(TESS_ERR_INTERNAL, "allgather of %lld bytes", (long long)bytes);
-    if (comm_alone(comm))
+    if (comm->size == 1)
         memcpy(recv, send, (size_t)bytes);
     else
         TESS_MPI(MPI_Allgather(send, (int)bytes, MPI_BYTE, recv, (int)bytes, MPI_BYTE,

@@ -48,6 +48,9 @@ bool comm_alone(const tess_comm *comm);
  *  more. Local. */
 int comm_ranks_here(void);
 
+/** MPI's name of an operation. Local. */
+MPI_Op comm_op(tess_op op);
+
 /** Make comm->inside and comm->across. Collective. */
 tess_status comm_split_by_nodes(tess_comm *comm);
 
@@ -59,7 +62,8 @@ tess_status comm_window_sync(const tess_window *window);
  *  its patience is over. */
 tess_status comm_wait(MPI_Request *request, int count);
 
-/** Add bytes sent and the time since `start` to what is spent (tess_profile.h). Local. */
+/** Add bytes sent and the time since `start` to what is spent (tess_profile.h). Local.
+ */
 void comm_account(double start, int64_t bytes);
 
 /** Note bytes that go to this rank of the communicator, if it is on another node.

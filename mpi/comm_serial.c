@@ -72,6 +72,16 @@ tess_status tess_comm_agree(tess_comm *comm, tess_status status)
     return status;
 }
 
+tess_status tess_comm_agree_on(tess_comm *comm, tess_status status, int64_t *values,
+                               int64_t count, tess_op op)
+{
+    (void)comm;
+    (void)values;
+    (void)count;
+    (void)op;
+    return status;
+}
+
 tess_status tess_comm_split(tess_comm *comm, int color, int key, tess_comm **part)
 {
     (void)comm;
@@ -193,15 +203,17 @@ void *tess_window_of(const tess_window *window, int rank)
     return rank == 0 ? window->own : NULL;
 }
 
-tess_status tess_window_meet(const tess_window *window, int64_t bytes)
+tess_status tess_window_meet(const tess_window *window, tess_status status,
+                             int64_t bytes)
 {
     (void)window;
     (void)bytes;
-    return TESS_OK;
+    return status;
 }
 
 struct tess_flight {
     bool started;
+    tess_status own; /* what this rank has come to before the flight */
     void *recv;
     const char *send;
     int64_t bytes, *recv_bytes;
@@ -223,12 +235,15 @@ void tess_flight_free(tess_flight *flight)
     tess_free(flight);
 }
 
-tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
-                              const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes)
+tess_status tess_flight_start(tess_flight *flight, tess_status status,
+                              const tess_window *window, const void *send,
+                              const int64_t *send_at, const int64_t *send_bytes,
+                              int64_t *recv_bytes)
 {
     (void)window;
     flight->started = true;
+    flight->own = status;
+    if (status != TESS_OK) return TESS_OK; /* it shows when the flight is settled */
     flight->send = send;
     if (send_at && send) flight->send += send_at[0];
     flight->bytes = send_bytes[0];
@@ -238,8 +253,8 @@ tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
 
 tess_status tess_flight_settle(tess_flight *flight)
 {
-    flight->recv_bytes[0] = flight->bytes;
-    return TESS_OK;
+    if (flight->own == TESS_OK) flight->recv_bytes[0] = flight->bytes;
+    return flight->own;
 }
 
 void tess_flight_progress(tess_flight *flight)
@@ -250,6 +265,7 @@ void tess_flight_progress(tess_flight *flight)
 tess_status tess_flight_wait(tess_flight *flight, void **part)
 {
     tess_status status = TESS_OK;
+    TESS_TRY(flight->own);
     if (!flight->recv) flight->recv = tess_alloc(flight->bytes, 1);
     if (!flight->recv)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s",

@@ -6,7 +6,15 @@
 /* A window that is too small is replaced by one that is larger by at least this factor.
  */
 static const double GROWTH = 1.5;
-enum { LEAST_BYTES = 64 };
+
+/* Smallest window. Messages of a few planes are smaller, so that their box seldom
+ * grows.
+ */
+enum { LEAST_BYTES = 64 << 10 };
+
+/* Largest window that a rank keeps while the box rests. To make a window takes a dozen
+ * collective calls. */
+enum { REST_BYTES = 256 << 10 };
 
 struct tess_outbox {
     tess_comm *comm;
@@ -57,6 +65,11 @@ void tess_outbox_empty(tess_outbox *box)
     box->shared = false;
 }
 
+void tess_outbox_rest(tess_outbox *box)
+{
+    if (box->bytes > REST_BYTES) tess_outbox_empty(box);
+}
+
 /* Whether all ranks can read all windows. Collective. */
 static tess_status find_shared(tess_outbox *box)
 {
@@ -68,16 +81,26 @@ static tess_status find_shared(tess_outbox *box)
     return status;
 }
 
-tess_status tess_outbox_room(tess_outbox *box, int64_t bytes, void **room)
+tess_status tess_outbox_room(tess_outbox *box, tess_status status, int64_t bytes,
+                             void **room)
+{
+    int64_t most[2] = {bytes};
+    /* no rank passes this call before all ranks have reached it, so all have read the
+     * earlier messages */
+    TESS_TRY(tess_comm_agree_on(box->comm, status, most, 1, TESS_MAX));
+    TESS_TRY(tess_outbox_same_room(box, most[0], room));
+cleanup:
+    return status;
+}
+
+tess_status tess_outbox_same_room(tess_outbox *box, int64_t bytes, void **room)
 {
     tess_status status = TESS_OK;
     tess_flight_finish(box->flight, NULL);
-    /* no rank passes this call before all ranks have reached it, so all have read the
-     * earlier messages */
-    TESS_TRY(tess_comm_allreduce_i64(box->comm, &bytes, 1, TESS_MAX));
     if (!box->window || bytes > box->bytes) {
         const int64_t grown = (int64_t)(GROWTH * (double)box->bytes);
-        const int64_t wanted = bytes > grown ? bytes : grown + LEAST_BYTES;
+        int64_t wanted = bytes > grown ? bytes : grown;
+        if (wanted < LEAST_BYTES) wanted = LEAST_BYTES;
         tess_outbox_empty(box);
         TESS_TRY(tess_window_create(box->comm, wanted, &box->window));
         box->bytes = wanted;
@@ -88,19 +111,19 @@ cleanup:
     return status;
 }
 
-tess_status tess_outbox_send(tess_outbox *box, const int64_t *send_bytes,
-                             int64_t *recv_bytes, void **part)
+tess_status tess_outbox_send(tess_outbox *box, tess_status status,
+                             const int64_t *send_bytes, int64_t *recv_bytes,
+                             void **part)
 {
-    tess_status status = TESS_OK;
     const int rank = tess_comm_rank(box->comm), size = tess_comm_size(box->comm);
     char *own = tess_window_own(box->window);
     int64_t total = 0;
-    for (int k = 0; k < size; ++k) {
+    for (int k = 0; k < size && status == TESS_OK; ++k) {
         box->send_at[k] = total;
         total += send_bytes[k];
         box->send_bytes[k] = k == rank ? 0 : send_bytes[k]; /* stays where it is */
     }
-    TESS_TRY(tess_flight_start(box->flight, box->window, own, box->send_at,
+    TESS_TRY(tess_flight_start(box->flight, status, box->window, own, box->send_at,
                                box->send_bytes, box->recv_bytes));
     TESS_TRY(tess_flight_wait(box->flight, part));
     for (int k = 0; k < size; ++k)
@@ -125,7 +148,7 @@ void *tess_outbox_of(const tess_outbox *box, int rank)
     return tess_window_of(box->window, rank);
 }
 
-tess_status tess_outbox_meet(const tess_outbox *box, int64_t bytes)
+tess_status tess_outbox_meet(const tess_outbox *box, tess_status status, int64_t bytes)
 {
-    return tess_window_meet(box->window, bytes);
+    return tess_window_meet(box->window, status, bytes);
 }

@@ -76,6 +76,13 @@ int tess_comm_size(const tess_comm *comm); /**< Local. */
  *  others TESS_ERR_PEER. Collective. */
 tess_status tess_comm_agree(tess_comm *comm, tess_status status);
 
+/** As tess_comm_agree, and with the same message an in-place reduction to all ranks of
+ *  `count` values. `values` has room for one more, which this call uses. A rank with a
+ *  bad `status` may leave the values undefined, because no rank uses them then. For
+ *  small vectors. Collective. */
+tess_status tess_comm_agree_on(tess_comm *comm, tess_status status, int64_t *values,
+                               int64_t count, tess_op op);
+
 /** Note that this rank has failed with `status`. It goes on to take part in the
  *  collective calls of the others until the next tess_comm_agree. Local. */
 void tess_comm_note(tess_status status);
@@ -142,10 +149,11 @@ void *tess_window_own(const tess_window *window); /**< This rank's part. Local. 
  *  it. Local. */
 void *tess_window_of(const tess_window *window, int rank);
 
-/** Wait for all ranks. Afterwards, readers of a part see what its rank wrote before
- * this call; `bytes` counts the bytes of this rank's part that they read. Collective.
- */
-tess_status tess_window_meet(const tess_window *window, int64_t bytes);
+/** Wait for all ranks, and agree on `status`. Afterwards, readers of a part see what
+ * its rank wrote before this call; `bytes` counts the bytes of this rank's part that
+ * they read. Collective. */
+tess_status tess_window_meet(const tess_window *window, tess_status status,
+                             int64_t bytes);
 
 /** A personalised exchange whose messages are on their way. The same flight may be used
  *  for one exchange after another. */
@@ -162,6 +170,10 @@ void tess_flight_free(tess_flight *flight);
  *  (send_at NULL: one after the other); recv_bytes[size] is filled when the flight is
  *  settled. The caller must not change the arrays and the sent bytes before the finish.
  *
+ *  `status` is what this rank has come to. If it is bad on any rank, nothing is sent:
+ *  the flight fails on all ranks when it is settled, as tess_comm_agree would. A rank
+ *  with a bad `status` may leave the arrays undefined.
+ *
  *  With a `window` (NULL: none), ranks of this node read the bytes that lie in it in
  *  place. The caller must then keep these bytes until all ranks have finished the
  *  flight. This is so once a later flight is settled here that they start only after
@@ -169,9 +181,10 @@ void tess_flight_free(tess_flight *flight);
  *
  *  Several flights may be on their way if all ranks start, settle and finish them in
  *  the same order. The call does not wait. Collective. */
-tess_status tess_flight_start(tess_flight *flight, const tess_window *window,
-                              const void *send, const int64_t *send_at,
-                              const int64_t *send_bytes, int64_t *recv_bytes);
+tess_status tess_flight_start(tess_flight *flight, tess_status status,
+                              const tess_window *window, const void *send,
+                              const int64_t *send_at, const int64_t *send_bytes,
+                              int64_t *recv_bytes);
 
 /** Wait until all ranks have started the flight, and send what has to be sent as
  *  messages. Fails on all ranks if one has no room for those it gets. Collective. */

@@ -327,7 +327,7 @@ tess_status cpu_window_fill(clean_work *work, int scale)
     int64_t bytes = 0;
     if (window->scale == scale) return TESS_OK;
     /* no rank may still be reading the rows that are overwritten next */
-    TESS_TRY(tess_window_meet(window->shared, 0));
+    TESS_TRY(tess_window_meet(window->shared, TESS_OK, 0));
     window->scale = scale;
     clean_window_half(work->setup, scale, &window->half_x, &window->half_y);
     window->stride = stride_of(window->half_x);
@@ -335,7 +335,7 @@ tess_status cpu_window_fill(clean_work *work, int scale)
         TESS_TRY(fill_rows(work, window, k));
         bytes += (2 * window->half_y + 1) * (int64_t)row_bytes(window);
     }
-    TESS_TRY(tess_window_meet(window->shared, bytes));
+    TESS_TRY(tess_window_meet(window->shared, TESS_OK, bytes));
 cleanup:
     if (status != TESS_OK) window->scale = -1;
     return status;

@@ -135,8 +135,9 @@ static void test_two_flights(void **state)
     for (int f = 0; f < 2; ++f) {
         assert_int_equal(tess_flight_create(world, &flight[f]), TESS_OK);
         assert_int_equal(tess_flight_finish(flight[f], NULL), TESS_OK);
-        assert_int_equal(tess_flight_start(flight[f], NULL, data, at, send, recv[f]),
-                         TESS_OK);
+        assert_int_equal(
+            tess_flight_start(flight[f], TESS_OK, NULL, data, at, send, recv[f]),
+            TESS_OK);
     }
     tess_flight_progress(flight[0]);
     tess_flight_progress(NULL);
@@ -182,8 +183,8 @@ static void test_window(void **state)
             send[k] = (round + k) % 3 == 2 ? 0 : BYTES - rank - round;
             memset(data + at[k], 50 * round + 7 * rank + k, (size_t)send[k]);
         }
-        assert_int_equal(tess_flight_start(flight, window, data, at, send, recv),
-                         TESS_OK);
+        assert_int_equal(
+            tess_flight_start(flight, TESS_OK, window, data, at, send, recv), TESS_OK);
         assert_int_equal(tess_flight_wait(flight, part), TESS_OK);
         for (int k = 0; k < size; ++k) {
             const char value = (char)(50 * round + 7 * k + rank);
@@ -218,11 +219,11 @@ static void test_outbox(void **state)
         int64_t total = 0;
         for (int k = 0; k < size; ++k) /* nothing for some */
             total += send[k] = (rank + k + turn) % 3 == 2 ? 0 : LENGTH[turn] + rank + k;
-        assert_int_equal(tess_outbox_room(box, total, &room), TESS_OK);
+        assert_int_equal(tess_outbox_room(box, TESS_OK, total, &room), TESS_OK);
         char *to = room;
         for (int k = 0; k < size; to += send[k++])
             memset(to, left_byte(rank, k, turn), (size_t)send[k]);
-        assert_int_equal(tess_outbox_send(box, send, recv, part), TESS_OK);
+        assert_int_equal(tess_outbox_send(box, TESS_OK, send, recv, part), TESS_OK);
         for (int k = 0; k < size; ++k) {
             const char *from = part[k];
             assert_int_equal(recv[k],
@@ -243,9 +244,9 @@ static void test_shared_outbox(void **state)
     void *room = NULL;
     assert_int_equal(tess_outbox_create(world, &box), TESS_OK);
     for (int turn = 0; turn < 3; ++turn) {
-        assert_int_equal(tess_outbox_room(box, 10, &room), TESS_OK);
+        assert_int_equal(tess_outbox_room(box, TESS_OK, 10, &room), TESS_OK);
         memset(room, left_byte(rank, 0, turn), 10);
-        assert_int_equal(tess_outbox_meet(box, 10), TESS_OK);
+        assert_int_equal(tess_outbox_meet(box, TESS_OK, 10), TESS_OK);
         for (int k = 0; k < size && tess_outbox_is_shared(box); ++k)
             assert_int_equal(((const char *)tess_outbox_of(box, k))[9],
                              left_byte(k, 0, turn));

@@ -224,6 +224,7 @@ static void for_each_batch(tess_planes *planes, const plane *from, const set_up 
 {
     const int groups = tess_planes_groups(planes);
     tess_planes_times times = {0};
+    tess_status own_status = TESS_OK;
     for (int first = 0; first < NUM_PLANES; first += groups) {
         tess_plane_job job[16] = {{0}};
         for (int g = 0; g < groups && first + g < NUM_PLANES; ++g) {
@@ -236,9 +237,11 @@ static void for_each_batch(tess_planes *planes, const plane *from, const set_up 
                                       .num_pieces = count,
                                       .piece = own[first + g].piece};
         }
-        assert_int_equal(forward ? tess_planes_accumulate(planes, job, &times)
-                                 : tess_planes_extract(planes, job, &times),
+        assert_int_equal(forward
+                             ? tess_planes_accumulate(planes, job, &own_status, &times)
+                             : tess_planes_extract(planes, job, &own_status, &times),
                          TESS_OK);
+        assert_int_equal(own_status, TESS_OK);
         for (int g = 0; g < groups && first + g < NUM_PLANES; ++g)
             move_values(planes, &own[first + g], job[g].num_pieces, true);
     }
@@ -414,9 +417,11 @@ static void test_no_pieces(void **state)
     const set_up is = {true, true, size, 1, false, NULL};
     tess_planes *planes = make(&is, true);
     tess_planes_times times = {0};
+    tess_status own = TESS_OK;
     double image[PIXELS];
     const tess_plane_job job = {.active = true, .image = 1, .w_lambda = 3};
-    assert_int_equal(tess_planes_accumulate(planes, &job, &times), TESS_OK);
+    assert_int_equal(tess_planes_accumulate(planes, &job, &own, &times), TESS_OK);
+    assert_int_equal(tess_comm_agree(world, own), TESS_OK);
     gather(planes, true, 1, image);
     for (int p = 0; p < PIXELS; ++p)
         assert_true(image[p] == 0);

@@ -217,7 +217,7 @@ static tess_status launch(tess_exchange *exchange, round_flight *round)
 {
     tess_status status = TESS_OK;
     const int64_t size = tess_comm_size(exchange->comm);
-    TESS_TRY(tess_flight_start(round->flight, exchange->window, round->send,
+    TESS_TRY(tess_flight_start(round->flight, TESS_OK, exchange->window, round->send,
                                round->bytes + 2 * size, round->bytes,
                                round->bytes + size));
     round->active = true;

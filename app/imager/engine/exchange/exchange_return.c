@@ -43,7 +43,7 @@ static tess_status reply_start(tess_exchange *exchange, const round_log *log,
         out->bytes[rank] = rank == own ? 0 : log->received[rank].samples * vis;
         begin[rank] = log->place[rank].samples * vis;
     }
-    TESS_TRY(tess_flight_start(out->flight, NULL, exchange->samples.vis, begin,
+    TESS_TRY(tess_flight_start(out->flight, TESS_OK, NULL, exchange->samples.vis, begin,
                                out->bytes, out->bytes + size));
     TESS_TRY(tess_flight_settle(out->flight));
 cleanup:

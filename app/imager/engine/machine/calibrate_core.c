@@ -223,13 +223,15 @@ static tess_status time_plane(bool is_double, int64_t nx, tess_plane_job *job,
                                    .slab_line = slab,
                                    .num_planes = MANY_PLANES};
     tess_planes_times times = {0};
+    tess_status own = TESS_OK;
     TESS_TRY(tess_comm_self(&comm));
     TESS_TRY(tess_backend_find("cpu", &cpu));
     TESS_TRY(tess_planes_create(comm, cpu->planes, &opts, &planes));
     *seconds = INFINITY;
     for (int k = 0; k < TIMES; ++k) {
         const double start = own_time();
-        TESS_TRY(tess_planes_accumulate(planes, job, &times));
+        TESS_TRY(tess_planes_accumulate(planes, job, &own, &times));
+        TESS_TRY(own);
         *seconds = fmin(*seconds, own_time() - start);
     }
 cleanup:

@@ -68,9 +68,10 @@ tess_status tess_steps_create(tess_comm *comm, const tess_grid_plan *plan,
         steps->step_of_block =
             tess_alloc(plan->num_blocks, sizeof *steps->step_of_block);
         steps->plane_done = tess_alloc_zero(plan->num_planes, 1);
+        steps->touched = tess_alloc(plan->num_planes + 1, sizeof *steps->touched);
     }
-    const bool ready =
-        next && occupied && steps && steps->step_of_block && steps->plane_done;
+    const bool ready = next && occupied && steps && steps->step_of_block &&
+                       steps->plane_done && steps->touched;
     TESS_TRY(tess_comm_agree(comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(find_occupied(comm, plan, own, occupied));
     number_steps(steps, occupied, next);
@@ -126,6 +127,7 @@ void tess_steps_destroy(tess_steps *steps)
     tess_free(steps->step_of_block);
     tess_free(steps->block_of);
     tess_free(steps->plane_done);
+    tess_free(steps->touched);
     tess_free(steps->piece);
     tess_free(steps);
 }
@@ -309,18 +311,50 @@ typedef struct plane_pol {
     int pol;
 } plane_pol;
 
-/* Fills the jobs of a batch: list[0 … count) goes to one FFT group each, and groups
- * beyond `count` have nothing to do. begin[g]: the first piece of a group. Local. */
-static tess_status fill_batch(tess_steps *steps, const plane_pol *list, int64_t count,
-                              int64_t *begin, tess_plane_job *job)
+/* The planes that are transformed, and the jobs of a batch of them: one for each FFT
+ * group. */
+typedef struct plane_batches {
+    plane_pol *list;
+    int64_t count;
+    tess_plane_job *job;
+    int64_t *begin; /* [groups] the first piece of each group */
+} plane_batches;
+
+static void batches_free(plane_batches *batches)
+{
+    tess_free(batches->list);
+    tess_free(batches->job);
+    tess_free(batches->begin);
+}
+
+static tess_status batches_create(const tess_steps *steps, int64_t most,
+                                  plane_batches *batches)
+{
+    tess_status status = TESS_OK;
+    const int groups = tess_planes_groups(steps->planes);
+    batches->list = tess_alloc(most, sizeof *batches->list);
+    batches->job = tess_alloc_zero(groups, sizeof *batches->job);
+    batches->begin = tess_alloc_zero(groups, sizeof *batches->begin);
+    if (!batches->list || !batches->job || !batches->begin)
+        TESS_FAIL(TESS_ERR_ALLOC, "list of w-planes");
+cleanup:
+    return status;
+}
+
+/* Fills the jobs of the batch that begins at plane `first` of the list: each plane goes
+ * to one FFT group, and groups beyond the last plane have nothing to do. Local. */
+static tess_status fill_batch(tess_steps *steps, const plane_batches *batches,
+                              int64_t first)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
     const int groups = tess_planes_groups(steps->planes);
+    const plane_pol *list = batches->list + first;
+    tess_plane_job *job = batches->job;
     int64_t num_pieces = 0;
     for (int g = 0; g < groups && status == TESS_OK; ++g) {
-        begin[g] = num_pieces;
-        job[g] = (tess_plane_job){.active = g < count};
+        batches->begin[g] = num_pieces;
+        job[g] = (tess_plane_job){.active = first + g < batches->count};
         if (!job[g].active) continue;
         job[g].image = list[g].pol;
         job[g].w_lambda =
@@ -328,47 +362,55 @@ static tess_status fill_batch(tess_steps *steps, const plane_pol *list, int64_t 
         for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
             status = add_pieces(steps, &steps->live[k].sums, list[g].plane, list[g].pol,
                                 &num_pieces);
-        job[g].num_pieces = num_pieces - begin[g];
+        job[g].num_pieces = num_pieces - batches->begin[g];
     }
     for (int g = 0; g < groups; ++g)
-        job[g].piece = steps->piece + begin[g];
+        job[g].piece = steps->piece + batches->begin[g];
     return status;
 }
 
-/* Transforms the listed planes in batches of one per FFT group. `start`: when listing
- * them began. Collective. */
-static tess_status transform(tess_steps *steps, const plane_pol *list, int64_t count,
-                             double start, bool forward)
+/* Notes that the images hold the planes of a batch, and calls the watcher. The ranks
+ * agree on `own` before. Collective. */
+static tess_status note_done(tess_steps *steps, const plane_batches *batches,
+                             int64_t first, tess_status own)
 {
     tess_status status = TESS_OK;
+    const int64_t end = first + tess_planes_groups(steps->planes);
+    TESS_TRY(tess_comm_agree(steps->comm, own));
+    for (int64_t k = first; k < batches->count && k < end; ++k)
+        *done_of(steps, batches->list[k].plane, batches->list[k].pol) = '1';
+    TESS_TRY(tess_steps_look(steps));
+cleanup:
+    return status;
+}
+
+/* Transforms the listed planes. `start`: when listing them began. Collective. */
+static tess_status transform(tess_steps *steps, const plane_batches *batches,
+                             double start, bool forward)
+{
+    tess_status status = TESS_OK, own = TESS_OK;
     const int groups = tess_planes_groups(steps->planes);
     tess_planes_times times = {.trace = steps->profile->trace};
-    tess_plane_job *job = tess_alloc_zero(groups, sizeof *job);
-    int64_t *begin = tess_alloc_zero(groups + 1, sizeof *begin);
-    TESS_TRY(tess_comm_agree(steps->comm, job && begin ? TESS_OK : TESS_ERR_ALLOC));
-    tess_progress_start(&steps->progress, "FFT", " planes", (double)count);
-    for (int64_t first = 0; first < count; first += groups) {
+    tess_progress_start(&steps->progress, "FFT", " planes", (double)batches->count);
+    for (int64_t first = 0; first < batches->count; first += groups) {
         if (first > 0) start = tess_time_now();
-        status = fill_batch(steps, list + first, count - first, begin, job);
-        TESS_TRY(tess_comm_agree(steps->comm, status));
+        if (own == TESS_OK) own = fill_batch(steps, batches, first);
         tess_profile_since(steps->profile, TESS_STAGE_REDUCE, start);
-        TESS_TRY(forward ? tess_planes_accumulate(steps->planes, job, &times)
-                         : tess_planes_extract(steps->planes, job, &times));
+        TESS_TRY(forward
+                     ? tess_planes_accumulate(steps->planes, batches->job, &own, &times)
+                     : tess_planes_extract(steps->planes, batches->job, &own, &times));
         tess_progress_add(&steps->progress, groups);
-        if (!steps->done || !forward || steps->in_parts) continue;
-        for (int64_t k = first; k < count && k < first + groups; ++k)
-            *done_of(steps, list[k].plane, list[k].pol) = '1';
-        TESS_TRY(tess_steps_look(steps));
+        if (steps->done && forward && !steps->in_parts)
+            TESS_TRY(note_done(steps, batches, first, own));
     }
+    TESS_TRY(tess_comm_agree(steps->comm, own));
 cleanup:
-    tess_planes_rest(steps->planes);
+    tess_planes_rest(steps->planes, true);
     tess_progress_finish(&steps->progress);
     steps->profile->stage_seconds[TESS_STAGE_REDUCE] += times.exchange_s;
     steps->profile->stage_seconds[TESS_STAGE_FFT] += times.fft_s;
     steps->profile->join_s += times.join_s;
     tess_profile_sent(steps->profile, TESS_STAGE_REDUCE);
-    tess_free(job);
-    tess_free(begin);
     return status;
 }
 
@@ -387,55 +429,50 @@ static void mark_touched(const tess_steps *steps, int64_t first, int64_t count,
         }
 }
 
-/* Finds in which of the wanted planes any rank has values: touched[count], zero before.
- * Neighbouring planes are looked for together. Collective. */
-static tess_status find_touched(tess_steps *steps, const int64_t *wanted, int64_t count,
-                                int64_t *touched)
+/* Finds in which of the wanted planes any rank has values: steps->touched[count]. The
+ * ranks agree on `status` with the same message. Neighbouring planes are looked for
+ * together. Collective. */
+static tess_status find_touched(tess_steps *steps, tess_status status,
+                                const int64_t *wanted, int64_t count)
 {
-    for (int64_t k = 0, end; k < count; k = end) {
+    int64_t *touched = steps->touched;
+    memset(touched, 0, (size_t)count * sizeof *touched);
+    for (int64_t k = 0, end; k < count && status == TESS_OK; k = end) {
         end = k + 1;
         while (end < count && wanted[end] == wanted[end - 1] + 1)
             ++end;
         mark_touched(steps, wanted[k], end - k, touched + k);
     }
-    return tess_comm_allreduce_i64(steps->comm, touched, count, TESS_MAX);
+    return tess_comm_agree_on(steps->comm, status, touched, count, TESS_MAX);
 }
 
 /* Lists those of the wanted planes in which any rank has values, for every
- * polarisation. */
-static tess_status list_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
-                               int num_pol, plane_pol *list, int64_t *num_listed)
+ * polarisation. Local. */
+static void list_planes(tess_steps *steps, const int64_t *wanted, int64_t count,
+                        int num_pol, plane_batches *batches)
 {
-    tess_status status = TESS_OK;
-    int64_t *touched = tess_alloc_zero(count, sizeof *touched);
-    TESS_TRY(tess_comm_agree(steps->comm, touched ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(find_touched(steps, wanted, count, touched));
-    *num_listed = 0;
     for (int64_t k = 0; k < count; ++k)
         for (int pol = 0; pol < num_pol; ++pol) {
             if (steps->done && *done_of(steps, wanted[k], pol) == '1') continue;
-            if (touched[k])
-                list[(*num_listed)++] = (plane_pol){wanted[k], pol};
+            if (steps->touched[k])
+                batches->list[batches->count++] = (plane_pol){wanted[k], pol};
             else if (steps->done && !steps->in_parts) /* the plane has no values */
                 *done_of(steps, wanted[k], pol) = '1';
         }
-cleanup:
-    tess_free(touched);
-    return status;
 }
 
-tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,
-                                   int64_t count, int num_pol, bool forward)
+tess_status steps_transform_planes(tess_steps *steps, tess_status status,
+                                   const int64_t *wanted, int64_t count, int num_pol,
+                                   bool forward)
 {
-    tess_status status = TESS_OK;
     const double start = tess_time_now();
-    int64_t listed = 0;
-    plane_pol *list = tess_alloc(count * num_pol, sizeof *list);
-    TESS_TRY(tess_comm_agree(steps->comm, list ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(list_planes(steps, wanted, count, num_pol, list, &listed));
-    TESS_TRY(transform(steps, list, listed, start, forward));
+    plane_batches batches = {0};
+    if (status == TESS_OK) status = batches_create(steps, count * num_pol, &batches);
+    TESS_TRY(find_touched(steps, status, wanted, count));
+    list_planes(steps, wanted, count, num_pol, &batches);
+    if (batches.count > 0) TESS_TRY(transform(steps, &batches, start, forward));
 cleanup:
-    tess_free(list);
+    batches_free(&batches);
     return status;
 }
 

@@ -52,14 +52,17 @@ tess_status tess_steps_image(tess_steps *steps, int first, int end, bool transfo
                 status =
                     grid_block(steps, b, (tess_plane_window){0}, samples, bricks, psf);
         }
-        TESS_TRY(tess_comm_agree(steps->comm, status));
         tess_profile_sent(steps->profile, TESS_STAGE_GRID);
-        if (!transform_now) continue;
+        if (!transform_now) {
+            TESS_TRY(tess_comm_agree(steps->comm, status));
+            continue;
+        }
         const int64_t count = steps_planes_complete(steps, step, ready);
-        TESS_TRY(steps_transform_planes(steps, ready, count, num_pol, true));
+        TESS_TRY(steps_transform_planes(steps, status, ready, count, num_pol, true));
         steps_free_finished(steps);
     }
 cleanup:
+    tess_planes_rest(steps->planes, false);
     tess_free(ready);
     return status;
 }
@@ -79,7 +82,8 @@ cleanup:
     return status;
 }
 
-tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
+/* As tess_steps_image_window, without a rest of the planes. Collective. */
+static tess_status window_to_images(tess_steps *steps, tess_plane_window window,
                                     bool last, const tess_samples *samples,
                                     const tess_brick_list *bricks, bool psf)
 {
@@ -89,18 +93,30 @@ tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
     TESS_TRY(tess_comm_agree(steps->comm, ready ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_steps_look(steps));
     status = grid_window(steps, window, samples, bricks, psf);
-    TESS_TRY(tess_comm_agree(steps->comm, status));
     tess_profile_sent(steps->profile, TESS_STAGE_GRID);
-    if (!last) goto cleanup;
+    if (!last) {
+        TESS_TRY(tess_comm_agree(steps->comm, status));
+        goto cleanup;
+    }
     for (int64_t k = 0; k < window.count; ++k) {
         ready[k] = window.first + k;
         steps->plane_done[ready[k]] = 1;
     }
-    TESS_TRY(steps_transform_planes(steps, ready, window.count, num_pol, true));
+    TESS_TRY(steps_transform_planes(steps, status, ready, window.count, num_pol, true));
     steps_give_up_live(steps);
     if (window.first + window.count == steps->plan->num_planes) steps_free_spare(steps);
 cleanup:
     tess_free(ready);
+    return status;
+}
+
+tess_status tess_steps_image_window(tess_steps *steps, tess_plane_window window,
+                                    bool last, const tess_samples *samples,
+                                    const tess_brick_list *bricks, bool psf)
+{
+    const tess_status status =
+        window_to_images(steps, window, last, samples, bricks, psf);
+    tess_planes_rest(steps->planes, false);
     return status;
 }
 
@@ -114,9 +130,10 @@ tess_status tess_steps_image_by_planes(tess_steps *steps, int planes_at_once,
          window.first += planes_at_once) {
         if (window.count > planes - window.first) window.count = planes - window.first;
         if (!tess_steps_window_touched(steps, window)) continue;
-        TESS_TRY(tess_steps_image_window(steps, window, true, samples, bricks, psf));
+        TESS_TRY(window_to_images(steps, window, true, samples, bricks, psf));
     }
 cleanup:
+    tess_planes_rest(steps->planes, false);
     steps_free_spare(steps);
     return status;
 }

@@ -132,7 +132,7 @@ static tess_status flush_live(tess_steps *steps, int num_pol, int64_t *planes)
     int64_t count = 0;
     for (int64_t p = 0; p < steps->plan->num_planes; ++p)
         if (!steps->plane_done[p]) planes[count++] = p;
-    TESS_TRY(steps_transform_planes(steps, planes, count, num_pol, true));
+    TESS_TRY(steps_transform_planes(steps, status, planes, count, num_pol, true));
     steps_free_live(steps);
 cleanup:
     return status;
@@ -157,11 +157,13 @@ tess_status steps_image_in_parts(tess_steps *steps, int first, int end,
                                      bricks, psf);
             TESS_TRY(tess_comm_agree(steps->comm, status));
             if (any)
-                TESS_TRY(steps_transform_planes(steps, planes, count, num_pol, true));
+                TESS_TRY(steps_transform_planes(steps, status, planes, count, num_pol,
+                                                true));
             steps_free_live(steps);
         }
     }
 cleanup:
+    tess_planes_rest(steps->planes, false);
     tess_free(planes);
     return status;
 }
@@ -179,8 +181,8 @@ tess_status steps_predict_in_parts(tess_steps *steps, tess_samples *samples,
                                         bricks);
             TESS_TRY(tess_comm_agree(steps->comm, status));
             if (any)
-                TESS_TRY(steps_transform_planes(steps, planes, count, samples->num_pol,
-                                                false));
+                TESS_TRY(steps_transform_planes(steps, status, planes, count,
+                                                samples->num_pol, false));
             status = steps_degrid(steps, step, samples, bricks);
             TESS_TRY(tess_comm_agree(steps->comm, status));
         }

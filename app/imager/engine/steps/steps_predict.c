@@ -62,8 +62,8 @@ static tess_status predict_steps(tess_steps *steps, tess_samples *samples,
     for (int step = 0; step < steps->num_steps; ++step) {
         int64_t count;
         status = steps_lay_out_step(steps, step, samples, bricks, needed, &count);
-        TESS_TRY(tess_comm_agree(steps->comm, status));
-        TESS_TRY(steps_transform_planes(steps, needed, count, samples->num_pol, false));
+        TESS_TRY(steps_transform_planes(steps, status, needed, count, samples->num_pol,
+                                        false));
         status = steps_degrid(steps, step, samples, bricks);
         TESS_TRY(tess_comm_agree(steps->comm, status));
         tess_profile_sent(steps->profile, TESS_STAGE_GRID);
@@ -88,6 +88,7 @@ tess_status tess_steps_predict(tess_steps *steps, tess_samples *samples,
     tess_profile_since(steps->profile, TESS_STAGE_GRID, start);
     TESS_TRY(tess_comm_agree(steps->comm, status));
 cleanup:
+    tess_planes_rest(steps->planes, false);
     tess_free(planes);
     return status;
 }
@@ -114,11 +115,10 @@ static tess_status predict_window(tess_steps *steps, tess_plane_window window,
     tess_steps_blocks_in(steps, window, &block, &block_end);
     for (; block < block_end && status == TESS_OK; ++block)
         status = lay_out_block(steps, block, window, samples, bricks);
-    TESS_TRY(tess_comm_agree(steps->comm, status));
     for (int64_t k = 0; k < window.count; ++k)
         planes[k] = window.first + k;
-    TESS_TRY(
-        steps_transform_planes(steps, planes, window.count, samples->num_pol, false));
+    TESS_TRY(steps_transform_planes(steps, status, planes, window.count,
+                                    samples->num_pol, false));
     const double start = tess_time_now();
     for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
         status = steps_degrid_live(steps, &steps->live[k], samples, bricks);
@@ -147,6 +147,7 @@ tess_status tess_steps_predict_by_planes(tess_steps *steps, int planes_at_once,
         TESS_TRY(predict_window(steps, window, samples, bricks, wanted));
     }
 cleanup:
+    tess_planes_rest(steps->planes, false);
     steps_free_spare(steps);
     tess_free(wanted);
     return status;

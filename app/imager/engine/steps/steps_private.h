@@ -28,6 +28,7 @@ struct tess_steps {
     int64_t num_live, capacity_live;
     tess_brick_arena spare; /**< memory of the largest block of the last window */
     char *plane_done;       /**< [num_planes] whether each plane is done */
+    int64_t *touched;       /**< [num_planes + 1] planes that have values */
     tess_piece *piece;      /**< pieces of a batch of jobs */
     int64_t capacity_pieces;
     bool in_parts; /**< planes have been added to the images in parts */
@@ -62,10 +63,11 @@ int steps_last_of_plane(const tess_steps *steps, int64_t plane);
 steps_part steps_whole_block(const tess_steps *steps, const tess_brick_list *bricks,
                              int64_t block);
 
-/** Transform the wanted planes in which any rank has values, for every polarisation:
- * from sums to images (`forward`), or back. Collective. */
-tess_status steps_transform_planes(tess_steps *steps, const int64_t *wanted,
-                                   int64_t count, int num_pol, bool forward);
+/** Agree on `status`, and transform the wanted planes in which any rank has values, for
+ * every polarisation: from sums to images (`forward`), or back. Collective. */
+tess_status steps_transform_planes(tess_steps *steps, tess_status status,
+                                   const int64_t *wanted, int64_t count, int num_pol,
+                                   bool forward);
 
 /** Make room for the sums of a block, which is freed with the steps. Local. */
 tess_status steps_add_live(tess_steps *steps, int64_t block, steps_live **live_out);

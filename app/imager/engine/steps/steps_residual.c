@@ -300,17 +300,15 @@ static tess_status take_step(const residual_walk *walk, int step, int64_t *plane
     int64_t count;
     like.num_pol = walk->model->num_images;
     status = steps_lay_out_step(model, step, &like, walk->bricks, planes, &count);
-    TESS_TRY(tess_comm_agree(steps->comm, status));
-    TESS_TRY(steps_transform_planes(model, planes, count, like.num_pol, false));
+    TESS_TRY(steps_transform_planes(model, status, planes, count, like.num_pol, false));
     for (int g = 0; g < steps->num_groups && status == TESS_OK; ++g) {
         const int64_t b = steps_block_of(steps, step, g);
         if (b >= 0 && !tess_steps_block_done(steps, b)) status = work_on_block(walk, b);
     }
     steps_free_step(model, step);
-    TESS_TRY(tess_comm_agree(steps->comm, status));
     tess_profile_sent(steps->profile, TESS_STAGE_GRID);
     count = steps_planes_complete(steps, step, planes);
-    TESS_TRY(steps_transform_planes(steps, planes, count, num_pol, true));
+    TESS_TRY(steps_transform_planes(steps, status, planes, count, num_pol, true));
     steps_free_finished(steps);
 cleanup:
     return status;
@@ -338,6 +336,8 @@ tess_status tess_steps_residual(tess_steps *steps, const tess_steps_model *model
         TESS_TRY(take_step(&walk, step, planes));
     }
 cleanup:
+    tess_planes_rest(model->steps->planes, false);
+    tess_planes_rest(steps->planes, false);
     tess_free(planes);
     return status;
 }
