@@ -15,20 +15,56 @@
 #include <unistd.h>
 
 #include "out_name.h"
+#include "tess_mem.h"
 #include "tess_out_file.h"
 
-/* More files than a run has at a time. Each of 8 polarisations has at most 16 images,
- * previews, corrected images and maps of spectra. */
-enum { MAX_FILES = 512, MAX_DEPTH = 8, MAX_PASSES = 100 };
+enum { SLOTS = 128, MAX_DEPTH = 8, MAX_PASSES = 100 };
 enum { SLOT_FREE, SLOT_FILLED_IN, SLOT_USED };
 
-/* These are static, because the handler has no argument through which it could see
- * them. */
-static struct {
+typedef struct slot {
     atomic_int state;
     int lock; /* a second descriptor of the locked file, -1: none */
     char path[TESS_OUT_FILE_NAME];
-} slots[MAX_FILES];
+} slot;
+
+/* A run may have any number of files at a time: columns of many facets have some dozens
+ * each. So lists follow one another, and stay until the process ends, because the
+ * handler may see them at any time. */
+typedef struct slot_list {
+    slot slot[SLOTS];
+    struct slot_list *_Atomic next;
+} slot_list;
+
+/* It is static, because the handler has no argument through which it could see it. */
+static slot_list slots;
+
+/* The list behind another one; NULL: there is none. */
+static slot_list *after(slot_list *list)
+{
+    return atomic_load(&list->next);
+}
+
+/* The list behind another one, which is made if there is none; NULL: no memory. */
+static slot_list *make_after(slot_list *list)
+{
+    slot_list *made = after(list), *none = NULL;
+    if (made) return made;
+    made = tess_alloc_zero(1, sizeof *made);
+    if (!made || atomic_compare_exchange_strong(&list->next, &none, made)) return made;
+    tess_free(made); /* another thread has made it */
+    return none;
+}
+
+/* A slot that is used, of this path unless it is NULL; NULL: there is none. */
+static slot *find_used(const char *path)
+{
+    for (slot_list *list = &slots; list; list = after(list))
+        for (int k = 0; k < SLOTS; ++k)
+            if (atomic_load(&list->slot[k].state) == SLOT_USED &&
+                (!path || strcmp(list->slot[k].path, path) == 0))
+                return &list->slot[k];
+    return NULL;
+}
 
 /* Another descriptor of the file, which keeps its lock when `fd` is closed, as writers
  * do before the file gets its name. A process that may open few files has more need of
@@ -46,15 +82,17 @@ static int keep_lock(int fd)
 
 void out_name_note(const char *path, int fd)
 {
-    for (int k = 0; k < MAX_FILES; ++k) {
-        int expected = SLOT_FREE;
-        if (!atomic_compare_exchange_strong(&slots[k].state, &expected, SLOT_FILLED_IN))
-            continue;
-        snprintf(slots[k].path, sizeof slots[k].path, "%s", path);
-        slots[k].lock = keep_lock(fd);
-        atomic_store(&slots[k].state, SLOT_USED);
-        return;
-    }
+    for (slot_list *list = &slots; list; list = make_after(list))
+        for (int k = 0; k < SLOTS; ++k) {
+            slot *to = &list->slot[k];
+            int expected = SLOT_FREE;
+            if (!atomic_compare_exchange_strong(&to->state, &expected, SLOT_FILLED_IN))
+                continue;
+            snprintf(to->path, sizeof to->path, "%s", path);
+            to->lock = keep_lock(fd);
+            atomic_store(&to->state, SLOT_USED);
+            return;
+        }
 }
 
 void tess_out_file_note(const char *path)
@@ -64,22 +102,20 @@ void tess_out_file_note(const char *path)
 
 void tess_out_file_forget(const char *path)
 {
-    for (int k = 0; k < MAX_FILES; ++k)
-        if (atomic_load(&slots[k].state) == SLOT_USED &&
-            strcmp(slots[k].path, path) == 0) {
-            if (slots[k].lock >= 0) close(slots[k].lock);
-            atomic_store(&slots[k].state, SLOT_FREE);
-            return;
-        }
+    slot *found = find_used(path);
+    if (!found) return;
+    if (found->lock >= 0) close(found->lock);
+    atomic_store(&found->state, SLOT_FREE);
 }
 
 bool out_name_is_noted(const char *name)
 {
-    for (int k = 0; k < MAX_FILES; ++k) {
-        if (atomic_load(&slots[k].state) != SLOT_USED) continue;
-        const char *slash = strrchr(slots[k].path, '/');
-        if (strcmp(slash ? slash + 1 : slots[k].path, name) == 0) return true;
-    }
+    for (slot_list *list = &slots; list; list = after(list))
+        for (int k = 0; k < SLOTS; ++k) {
+            if (atomic_load(&list->slot[k].state) != SLOT_USED) continue;
+            const char *slash = strrchr(list->slot[k].path, '/');
+            if (strcmp(slash ? slash + 1 : list->slot[k].path, name) == 0) return true;
+        }
     return false;
 }
 
@@ -126,9 +162,10 @@ void out_name_remove(int folder, const char *name)
 
 void tess_out_remove_unfinished(void)
 {
-    for (int k = 0; k < MAX_FILES; ++k)
-        if (atomic_load(&slots[k].state) == SLOT_USED)
-            remove_entry(AT_FDCWD, slots[k].path, 0);
+    for (slot_list *list = &slots; list; list = after(list))
+        for (int k = 0; k < SLOTS; ++k)
+            if (atomic_load(&list->slot[k].state) == SLOT_USED)
+                remove_entry(AT_FDCWD, list->slot[k].path, 0);
 }
 
 void tess_out_remove_at_end(void)
@@ -178,16 +215,13 @@ static void on_signal(int number)
 {
     static _Alignas(64) char stack[1 << 18];
     static atomic_flag under_way = ATOMIC_FLAG_INIT; /* a handler has begun */
-    bool any = false;
     int before = RUNNING;
     if (!atomic_compare_exchange_strong(&phase, &before, STOPPING) && before == HELD) {
         atomic_store(&waiting, number);
         return;
     }
     if (number == SIGUSR1) tell_of_user_signal();
-    for (int k = 0; k < MAX_FILES && !any; ++k)
-        any = atomic_load(&slots[k].state) == SLOT_USED;
-    if (!any)
+    if (!find_used(NULL))
         (void)poll(NULL, 0, leave_others_ms);
     else if (!atomic_flag_test_and_set(&under_way) &&
              clone(remove_all, stack + sizeof stack, CLONE_VM | CLONE_VFORK, NULL) < 0)

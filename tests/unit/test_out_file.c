@@ -185,10 +185,10 @@ static void left_files_go(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
-/* As many files as an output of 8 polarisations has. */
+/* As many files as columns of some dozen facets have. */
 static void many_files_go(void **state)
 {
-    enum { MANY = 400 };
+    enum { MANY = 1500 };
     char path[64], temp[TESS_OUT_FILE_NAME];
     for (int k = 0; k < MANY; ++k) {
         int fd;
