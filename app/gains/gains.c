@@ -73,6 +73,9 @@ static tess_status open_aterms(tess_comm *comm, const tess_facets *facets,
     }
     asked.direction = (const double(*)[2])direction;
     TESS_TRY(tess_aterms_read(comm, &asked, &to->from.aterms));
+    if (tess_aterms_have_shifts(to->from.aterms))
+        TESS_TRY(tess_comm_agree(
+            comm, gain_shift_create(facets, opts->meta, &to->from.shift)));
 cleanup:
     tess_free(direction);
     return status;
@@ -116,6 +119,7 @@ void tess_gains_destroy(tess_gains *gains)
     if (!gains) return;
     tess_solutions_free(gains->from.solutions);
     tess_aterms_free(gains->from.aterms);
+    gain_shift_destroy(gains->from.shift);
     gain_beam_destroy(gains->from.beam);
     tess_free(gains->intervals.end_mjd_s);
     tess_free(gains);
@@ -131,6 +135,11 @@ tess_gain_shape tess_gains_shape(const tess_gains *gains)
 const tess_solutions *tess_gains_solutions(const tess_gains *gains)
 {
     return gains->from.solutions;
+}
+
+bool tess_gains_turn(const tess_gains *gains)
+{
+    return gains->from.shift != NULL;
 }
 
 int64_t tess_gains_num_antennas(const tess_gains *gains)
@@ -180,6 +189,23 @@ static void multiply(double jones[4][2], const double other[4][2])
     }
 }
 
+/* jones ← jones times the phase of a shifted source. */
+static bool shift_source(const gain_sources *from, double time_mjd_s, int64_t antenna,
+                         int64_t facet, double freq_hz, double jones[4][2])
+{
+    double by[2], phase[4][2] = {{0}};
+    const bool counts = tess_aterms_shift(from->aterms, facet, time_mjd_s, freq_hz, by);
+    const double angle =
+        counts ? gain_shift_phase(from->shift, time_mjd_s, antenna, facet, freq_hz, by)
+               : 0;
+    for (int k = 0; counts && k < 4; k += 3) {
+        phase[k][0] = cos(angle);
+        phase[k][1] = sin(angle);
+    }
+    multiply(jones, (const double(*)[2])phase); /* by 0 if it does not count */
+    return counts;
+}
+
 bool tess_gains_jones_at(const tess_gains *gains, double time_mjd_s, int64_t antenna,
                          int64_t facet, double freq_hz, double jones[4][2])
 {
@@ -196,6 +222,8 @@ bool tess_gains_jones_at(const tess_gains *gains, double time_mjd_s, int64_t ant
         multiply(jones, (const double(*)[2])other); /* by 0 if it does not count */
         if (!counts) return false;
     }
+    if (from->shift && !shift_source(from, time_mjd_s, antenna, facet, freq_hz, jones))
+        return false;
     if (from->beam) {
         gain_beam_jones(from->beam, time_mjd_s, antenna, facet, freq_hz, other);
         multiply(jones, (const double(*)[2])other);

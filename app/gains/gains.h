@@ -25,6 +25,21 @@ int64_t gain_beam_updates(const gain_beam *beam, double *first_mjd_s, double *up
 void gain_beam_jones(const gain_beam *beam, double time_mjd_s, int64_t antenna,
                      int64_t facet, double freq_hz, double jones[4][2]);
 
+/* ---- gain_shift.c ---- */
+
+typedef struct gain_shift gain_shift;
+
+/** What phases of shifted sources depend on. TESS_ERR_INPUT: an antenna without a
+ * position, a time out of range; TESS_ERR_ALLOC. Local. */
+tess_status gain_shift_create(const tess_facets *facets, const tess_vis_meta *meta,
+                              gain_shift **shift);
+void gain_shift_destroy(gain_shift *shift); /**< NULL is fine. Local. */
+
+/** The phase [rad] by which an antenna sees a facet's source shifted by this much in l
+ * and m. Local, thread-safe. */
+double gain_shift_phase(const gain_shift *shift, double time_mjd_s, int64_t antenna,
+                        int64_t facet, double freq_hz, const double by[2]);
+
 /* ---- gain_intervals.c ---- */
 
 /** Intervals of time. */
@@ -38,6 +53,7 @@ typedef struct gain_intervals {
 typedef struct gain_sources {
     tess_solutions *solutions;
     tess_aterms *aterms;
+    gain_shift *shift; /**< of the a-terms */
     gain_beam *beam;
 } gain_sources;
 

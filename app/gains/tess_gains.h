@@ -8,7 +8,8 @@
  *
  *  Time is divided into intervals, within which matrices are the same: they end where
  *  the nearest values of solutions and a-terms change, and where beams are updated.
- * With linear interpolation they last for a step that is asked for. A sample needs the
+ * With linear interpolation they last for a step that is asked for. Phases of shifted
+ * sources are those of a time inside of them. A sample needs the
  * number of its interval, and of its antennas, to find its matrices.
  *
  *  A beam that turns has the parallactic angle of the middle of an update, as the
@@ -64,6 +65,10 @@ tess_gain_shape tess_gains_shape(const tess_gains *gains);
 
 /** Where matrices come from, or NULL: none from there. Local. */
 const tess_solutions *tess_gains_solutions(const tess_gains *gains);
+
+/** Whether matrices change within intervals: sources are shifted, whose phases turn
+ * with the Earth. Local. */
+bool tess_gains_turn(const tess_gains *gains);
 
 /** Number of antennas; 0: those of the solutions do not differ. Local. */
 int64_t tess_gains_num_antennas(const tess_gains *gains);

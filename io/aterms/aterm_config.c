@@ -8,6 +8,13 @@
 #include "tess_mem.h"
 #include "tess_text.h"
 
+/* Types that are read. */
+static const struct {
+    const char *type;
+    aterm_kind kind;
+} known_types[] = {
+    {"tec", ATERM_TEC}, {"diagonal", ATERM_DIAGONAL}, {"dldm", ATERM_DLDM}};
+
 /* Types that other programs know, and what to do. */
 static const struct {
     const char *type, *instead;
@@ -15,7 +22,6 @@ static const struct {
     {"beam", "take the beams of facets: an option for primary beams, or "
              "tessera-station-beams"},
     {"h5parm", "give its files as solutions of facets"},
-    {"dldm", "shifts of sources are not read; write them as tec"},
 };
 
 /* A line of the file: texts in it, and its number. */
@@ -140,6 +146,24 @@ cleanup:
     return status;
 }
 
+/* Local. */
+static tess_status find_kind(const char *path, aterm_term *term)
+{
+    tess_status status = TESS_OK;
+    const char *instead = "tec, diagonal and dldm are read";
+    for (size_t j = 0; j < sizeof known_types / sizeof *known_types; ++j) {
+        term->kind = known_types[j].kind;
+        if (strcmp(term->type, known_types[j].type) == 0) return TESS_OK;
+    }
+    for (size_t j = 0; j < sizeof other_types / sizeof *other_types; ++j)
+        if (strcmp(term->type, other_types[j].type) == 0)
+            instead = other_types[j].instead;
+    TESS_FAIL(TESS_ERR_INPUT, "%s: term '%s' is of the type '%s'; %s", path, term->name,
+              term->type, instead);
+cleanup:
+    return status;
+}
+
 static tess_status check_terms(const char *path, aterm_config *config)
 {
     tess_status status = TESS_OK;
@@ -147,15 +171,7 @@ static tess_status check_terms(const char *path, aterm_config *config)
         TESS_FAIL(TESS_ERR_INPUT, "%s: has no line aterms = [...] with a term", path);
     for (int k = 0; k < config->num_terms; ++k) {
         aterm_term *term = &config->term[k];
-        const char *instead = "tec and diagonal are read";
-        const bool is_tec = strcmp(term->type, "tec") == 0;
-        for (size_t j = 0; j < sizeof other_types / sizeof *other_types; ++j)
-            if (strcmp(term->type, other_types[j].type) == 0)
-                instead = other_types[j].instead;
-        if (!is_tec && strcmp(term->type, "diagonal") != 0)
-            TESS_FAIL(TESS_ERR_INPUT, "%s: term '%s' is of the type '%s'; %s", path,
-                      term->name, term->type, instead);
-        term->kind = is_tec ? ATERM_TEC : ATERM_DIAGONAL;
+        TESS_TRY(find_kind(path, term));
         if (term->num_images == 0)
             TESS_FAIL(TESS_ERR_INPUT, "%s: term '%s' has no line %s.images = [...]",
                       path, term->name, term->name);

@@ -24,6 +24,12 @@ typedef struct aterm_image {
 
 /* ---- the header ---- */
 
+/* Shifts of sources are those that all antennas see. */
+static int64_t num_antennas(aterm_kind kind, const tess_aterms_opts *opts)
+{
+    return kind == ATERM_DLDM ? 1 : opts->num_antennas;
+}
+
 static tess_status find_axes(aterm_kind kind, const tess_aterms_opts *opts,
                              aterm_image *image)
 {
@@ -57,10 +63,12 @@ static tess_status find_axes(aterm_kind kind, const tess_aterms_opts *opts,
             "should be %lld",
             array->path, (long long)image->length[MATRIX],
             (long long)aterm_parts(kind));
-    if (image->length[ANTENNA] != opts->num_antennas)
-        TESS_FAIL(TESS_ERR_INPUT, "%s: has %lld antennas, and the observation has %lld",
-                  array->path, (long long)image->length[ANTENNA],
-                  (long long)opts->num_antennas);
+    if (image->length[ANTENNA] != num_antennas(kind, opts))
+        TESS_FAIL(TESS_ERR_INPUT, "%s: has %lld antennas, and %s %lld", array->path,
+                  (long long)image->length[ANTENNA],
+                  kind == ATERM_DLDM ? "an image of shifts (dldm) has"
+                                     : "the observation has",
+                  (long long)num_antennas(kind, opts));
 cleanup:
     return status;
 }
@@ -246,7 +254,7 @@ tess_status aterm_image_take(const char *path, const tess_aterms_opts *opts,
         TESS_FAIL(TESS_ERR_INPUT, "%s: is no image of a-terms: it has one axis", path);
     TESS_TRY(find_axes(values->kind, opts, &image));
     TESS_TRY(find_places(opts, &image));
-    values->num_antennas = opts->num_antennas;
+    values->num_antennas = num_antennas(values->kind, opts);
     values->num_directions = opts->num_directions;
     TESS_TRY(take_freqs(&image, values));
     rows = tess_alloc(image.num_rows * image.array.axis[0].length, sizeof *rows);

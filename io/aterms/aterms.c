@@ -137,6 +137,16 @@ static int64_t nearest(const double *axis, int64_t num, double at)
     return at - axis[low] <= axis[high] - at ? low : high;
 }
 
+/* The values of a term at the nearest time and frequency. */
+static const double *values_at(const aterm_values *of, int64_t antenna,
+                               int64_t direction, double time_mjd_s, double freq_hz)
+{
+    const int64_t time = nearest(of->time_mjd_s, of->num_times, time_mjd_s);
+    const int64_t freq = nearest(of->freq_hz, of->num_freqs, freq_hz);
+    const int64_t row = (time * of->num_freqs + freq) * of->num_antennas + antenna;
+    return of->value + (row * of->num_directions + direction) * aterm_parts(of->kind);
+}
+
 bool tess_aterms_jones(const tess_aterms *aterms, int64_t antenna, int64_t direction,
                        double time_mjd_s, double freq_hz, double jones[4][2])
 {
@@ -144,13 +154,8 @@ bool tess_aterms_jones(const tess_aterms *aterms, int64_t antenna, int64_t direc
     memset(jones, 0, 4 * sizeof *jones);
     for (int k = 0; k < aterms->num; ++k) {
         const aterm_values *of = &aterms->term[k];
-        const int64_t time = nearest(of->time_mjd_s, of->num_times, time_mjd_s);
-        const int64_t freq = nearest(of->freq_hz, of->num_freqs, freq_hz);
-        const double *value =
-            of->value + (((time * of->num_freqs + freq) * of->num_antennas + antenna) *
-                             of->num_directions +
-                         direction) *
-                            aterm_parts(of->kind);
+        if (of->kind == ATERM_DLDM) continue;
+        const double *value = values_at(of, antenna, direction, time_mjd_s, freq_hz);
         const double turn = TESS_RAD_HZ_PER_TECU * value[0] / freq_hz;
         for (int j = 0; j < 2; ++j)
             feed[j] *= of->kind == ATERM_TEC ? CMPLX(cos(turn), sin(turn))
@@ -164,4 +169,25 @@ bool tess_aterms_jones(const tess_aterms *aterms, int64_t antenna, int64_t direc
         jones[3 * j][1] = cimag(feed[j]);
     }
     return true;
+}
+
+bool tess_aterms_have_shifts(const tess_aterms *aterms)
+{
+    for (int k = 0; k < aterms->num; ++k)
+        if (aterms->term[k].kind == ATERM_DLDM) return true;
+    return false;
+}
+
+bool tess_aterms_shift(const tess_aterms *aterms, int64_t direction, double time_mjd_s,
+                       double freq_hz, double shift[2])
+{
+    shift[0] = shift[1] = 0;
+    for (int k = 0; k < aterms->num; ++k) {
+        const aterm_values *of = &aterms->term[k];
+        if (of->kind != ATERM_DLDM) continue;
+        const double *value = values_at(of, 0, direction, time_mjd_s, freq_hz);
+        shift[0] += value[0];
+        shift[1] += value[1];
+    }
+    return isfinite(shift[0]) && isfinite(shift[1]);
 }

@@ -6,7 +6,7 @@
 
 #include "tess_aterms.h"
 
-typedef enum aterm_kind { ATERM_TEC, ATERM_DIAGONAL } aterm_kind;
+typedef enum aterm_kind { ATERM_TEC, ATERM_DIAGONAL, ATERM_DLDM } aterm_kind;
 
 /* ---- aterm_config.c ---- */
 
@@ -38,13 +38,13 @@ typedef struct aterm_values {
     int64_t num_times, num_freqs, num_antennas, num_directions;
     double *time_mjd_s; /**< [num_times] */
     double *freq_hz;    /**< [num_freqs] */
-    double *value;      /**< [time][freq][antenna][direction], and four of a diagonal */
+    double *value;      /**< [time][freq][antenna][direction][aterm_parts()] */
 } aterm_values;
 
 /** Numbers of a value. */
 static inline int64_t aterm_parts(aterm_kind kind)
 {
-    return kind == ATERM_DIAGONAL ? 4 : 1;
+    return kind == ATERM_DIAGONAL ? 4 : kind == ATERM_DLDM ? 2 : 1;
 }
 
 static inline int64_t aterm_count(const aterm_values *of)

@@ -9,6 +9,9 @@
  *
  *    tec       phase at 1 Hz of −8.44797245e9 times the pixel [1e16 / m²]
  *    diagonal  real and imaginary parts of XX and YY along an axis MATRIX of length 4
+ *    dldm      how far a source is seen from where it is, in l and m, along an axis
+ *              MATRIX of length 2, the same for all antennas (no axis ANTENNA, or one
+ * of length 1): no matrix, but a shift
  *
  *  Images have axes RA and DEC (SIN or TAN) and, in any order, ANTENNA (in the order of
  *  the observation), FREQ (Hz) and TIME (MJD, s). Times of several files follow one
@@ -58,6 +61,13 @@ const double *tess_aterms_times(const tess_aterms *aterms, int term, int64_t *nu
  *  zeros: a pixel does not count. Local, thread-safe. */
 bool tess_aterms_jones(const tess_aterms *aterms, int64_t antenna, int64_t direction,
                        double time_mjd_s, double freq_hz, double jones[4][2]);
+
+/** Whether there are shifts of sources. Local. */
+bool tess_aterms_have_shifts(const tess_aterms *aterms);
+
+/** The sum of shifts in l and m. False: a pixel does not count. Local, thread-safe. */
+bool tess_aterms_shift(const tess_aterms *aterms, int64_t direction, double time_mjd_s,
+                       double freq_hz, double shift[2]);
 
 #ifdef __cplusplus
 }

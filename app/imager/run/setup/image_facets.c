@@ -267,7 +267,7 @@ static tess_status take_gains(const facet_setup *setup, image_facets *to)
     TESS_TRY(read_gains(setup, origins->num_antennas, to));
     to->gains.sources = to->sources;
     to->gains.origins = origins;
-    to->gains.is_linear = setup->choice->is_linear;
+    to->gains.is_linear = setup->choice->is_linear || tess_gains_turn(to->sources);
     to->gains.num_antennas = origins->num_antennas;
     to->gains.is_diagonal = tess_gains_shape(to->sources) < TESS_GAIN_FULL;
     if (to->gains.is_scalar && !to->gains.is_diagonal)
