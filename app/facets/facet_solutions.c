@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tess_facets.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_text.h"
 
@@ -40,7 +41,7 @@ cleanup:
 static tess_status check_separation(const tess_facets *facets,
                                     const tess_solutions_opts *opts,
                                     const tess_solutions *solutions, int file,
-                                    int64_t k)
+                                    int64_t k, bool warns)
 {
     tess_status status = TESS_OK;
     const tess_facet *facet = &facets->facet[k];
@@ -50,9 +51,16 @@ static tess_status check_separation(const tess_facets *facets,
     char away[48];
     if (match->is_only || match->separation_rad <= half_rad) goto cleanup;
     tess_text_angle(match->separation_rad, away, sizeof away);
+    if (opts->any_direction) {
+        if (warns)
+            tess_log_warn("%s: its direction '%s', the nearest to facet '%s', is %s "
+                          "from it",
+                          opts->path[file], match->name, facet->name, away);
+        goto cleanup;
+    }
     TESS_FAIL(TESS_ERR_INPUT,
               "%s: its direction '%s', the nearest to facet '%s', is %s from it, more "
-              "than half of the facet",
+              "than half of the facet; --any-solution-direction takes it",
               opts->path[file], match->name, facet->name, away);
 cleanup:
     return status;
@@ -79,7 +87,8 @@ tess_status tess_facets_solutions(tess_comm *comm, const tess_facets *facets,
     TESS_TRY(tess_solutions_read(comm, &opts, &solutions));
     for (int file = 0; file < opts.num_files; ++file)
         for (int64_t k = 0; k < facets->num_facets; ++k)
-            TESS_TRY(check_separation(facets, &opts, solutions, file, k));
+            TESS_TRY(check_separation(facets, &opts, solutions, file, k,
+                                      tess_comm_rank(comm) == 0));
     *out = solutions;
     solutions = NULL;
 cleanup:

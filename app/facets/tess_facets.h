@@ -149,8 +149,7 @@ tess_status tess_facets_solved(tess_comm *comm, const char *path,
 /** Solutions in the directions of facets, which take the place of those of `opts`.
  *  Errors of tess_solutions_read(), and TESS_ERR_INPUT if the nearest direction of a
  *  file with several is farther from a facet than half the side of a square of its
- *  area.
- *  Collective. */
+ *  area; rank 0 warns of it with `any_direction`. Collective. */
 tess_status tess_facets_solutions(tess_comm *comm, const tess_facets *facets,
                                   const tess_solutions_opts *opts,
                                   tess_solutions **solutions);

@@ -60,6 +60,7 @@ typedef struct tess_solutions_opts {
         *direction)[2]; /**< [num_directions] right ascension and declination
                              [rad], for which the nearest of a file is taken */
     int64_t num_directions;
+    bool any_direction;   /**< tess_facets_solutions() warns of one that is far away */
     double time_mjd_s[2]; /**< first and last; 0: all times of the files */
     double freq_hz[2];    /**< lowest and highest; 0: all frequencies */
 } tess_solutions_opts;

@@ -105,7 +105,7 @@ static const struct argp_child children[] = {
     {&tess_selection_argp, 0, "Selection of visibilities:", 1},
     {&tess_gridding_argp, 0, "Gridding:", 2},
     {&tess_layout_argp, 0, "Resources:", 3},
-    {&tess_facets_argp, 0, "Facets:", 2},
+    {&tess_predicted_facets_argp, 0, "Facets:", 2},
     {&tess_cli_common_argp, 0, "General:", 4},
     {0},
 };
@@ -214,9 +214,6 @@ static tess_status check(predict_args *args)
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
-    if (opts->gridding.facets.psf_per_facet)
-        TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for cleaning, and nothing is "
-                                  "cleaned where models are predicted");
     if (opts->gridding.facets.number > 0)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facets %lld makes facets of an image; predict with the region "

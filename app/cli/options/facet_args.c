@@ -1,5 +1,5 @@
-/* The options of facets and their calibration, of `tessera image` and `tessera plan`.
- */
+/* The options of facets and their calibration, of `tessera image`, `tessera plan` and
+ * `tessera predict`. */
 #define _GNU_SOURCE
 #include "groups.h"
 
@@ -21,11 +21,84 @@ enum {
     OPT_SOLUTIONS,
     OPT_SOLTABS,
     OPT_INTERPOLATION,
+    OPT_ANY_DIRECTION,
     OPT_BEAM,
     OPT_BEAM_UPDATE,
     OPT_ATERMS,
     OPT_SCALAR
 };
+
+/* Which facets, and their gains. */
+#define GAIN_OPTIONS                                                                   \
+    {"select-facets",                                                                  \
+     OPT_SELECT,                                                                       \
+     "NAME[,NAME...]",                                                                 \
+     0,                                                                                \
+     "Only these facets, by their names in the region file",                           \
+     0},                                                                               \
+        {"facet-solutions",                                                            \
+         OPT_SOLUTIONS,                                                                \
+         "FILE[,FILE...]",                                                             \
+         0,                                                                            \
+         "Calibrate each facet by these h5parm files; tessera image also writes "      \
+         "images "                                                                     \
+         "in true flux then: NAME-image-pb.fits ...",                                  \
+         0},                                                                           \
+        {"soltabs",                                                                    \
+         OPT_SOLTABS,                                                                  \
+         "NAME[,NAME...]",                                                             \
+         0,                                                                            \
+         "Take these solution tables (default: amplitude000 and phase000, those that " \
+         "are "                                                                        \
+         "there)",                                                                     \
+         0},                                                                           \
+        {"solution-interpolation",                                                     \
+         OPT_INTERPOLATION,                                                            \
+         "nearest|linear",                                                             \
+         0,                                                                            \
+         "How solutions are taken between their times and frequencies (default "       \
+         "nearest)",                                                                   \
+         0},                                                                           \
+        {"any-solution-direction",                                                     \
+         OPT_ANY_DIRECTION,                                                            \
+         NULL,                                                                         \
+         0,                                                                            \
+         "Take the nearest direction of the solutions also where it is farther from "  \
+         "its "                                                                        \
+         "facet than half of it; a warning tells how far",                             \
+         0},                                                                           \
+        {"facet-beam",                                                                 \
+         OPT_BEAM,                                                                     \
+         "MODEL",                                                                      \
+         0,                                                                            \
+         "Take the primary beam in the direction of each facet, beside its "           \
+         "solutions: auto "                                                            \
+         "(that of the telescope), meerkat, vla, atca, gmrt, alma, aca, "              \
+         "airy:DIAMETER[,BLOCKAGE], poly:FILE, FILE.fits (power or voltages), or "     \
+         "antennas:FILE with a line NAMES MODEL for antennas that differ",             \
+         0},                                                                           \
+        {"facet-beam-update",                                                          \
+         OPT_BEAM_UPDATE,                                                              \
+         "TIME",                                                                       \
+         0,                                                                            \
+         "Compute beams of facets that turn on the sky anew after this time (default " \
+         "2min)",                                                                      \
+         0},                                                                           \
+        {"facet-aterms",                                                               \
+         OPT_ATERMS,                                                                   \
+         "FILE",                                                                       \
+         0,                                                                            \
+         "Take the a-terms (tec, diagonal, dldm) of a configuration of WSClean's "     \
+         "-aterm-config in the direction of each facet, beside its solutions",         \
+         0},                                                                           \
+    {                                                                                  \
+        "scalar-visibilities", OPT_SCALAR, NULL, 0,                                    \
+            "Form Stokes parameters first, and apply the mean gain of both feeds, as " \
+            "WSClean "                                                                 \
+            "3.1 does: half the memory of samples; wrong where the feeds' gains "      \
+            "differ much",                                                             \
+            0                                                                          \
+    }
 
 static const struct argp_option options[] = {
     {"facets", OPT_FACETS, "FILE.reg|N", 0,
@@ -41,8 +114,6 @@ static const struct argp_option options[] = {
      "Least distance between sources that get one of the N facets (default: a third of "
      "the side of an average facet)",
      0},
-    {"select-facets", OPT_SELECT, "NAME[,NAME...]", 0,
-     "Only these facets, by their names in the region file", 0},
     {"psf-per-facet", OPT_PSF, NULL, 0,
      "Subtract components in minor loops with the PSF of their facet, with its gains, "
      "and not with one PSF",
@@ -51,35 +122,17 @@ static const struct argp_option options[] = {
      "Width of the slopes with which neighbouring facets overlap (default 1 % of the "
      "side of a square of the image's area; 0: none)",
      0},
-    {"facet-solutions", OPT_SOLUTIONS, "FILE[,FILE...]", 0,
-     "Calibrate each facet by these h5parm files, also where models are predicted; "
-     "images in true flux are written, too: NAME-image-pb.fits ...",
+    GAIN_OPTIONS,
+    {0},
+};
+
+/* Those that say something of a prediction. */
+static const struct argp_option predict_options[] = {
+    {"facets", OPT_FACETS, "FILE.reg", 0,
+     "Predict the pixels of these facets, the polygons of a region file of ds9, each "
+     "with its gains",
      0},
-    {"soltabs", OPT_SOLTABS, "NAME[,NAME...]", 0,
-     "Take these solution tables (default: amplitude000 and phase000, those that are "
-     "there)",
-     0},
-    {"solution-interpolation", OPT_INTERPOLATION, "nearest|linear", 0,
-     "How solutions are taken between their times and frequencies (default nearest)",
-     0},
-    {"facet-beam", OPT_BEAM, "MODEL", 0,
-     "Take the primary beam in the direction of each facet, beside its solutions: auto "
-     "(that of the telescope), meerkat, vla, atca, gmrt, alma, aca, "
-     "airy:DIAMETER[,BLOCKAGE], poly:FILE, FILE.fits (power or voltages), or "
-     "antennas:FILE with a line NAMES MODEL for antennas that differ",
-     0},
-    {"facet-beam-update", OPT_BEAM_UPDATE, "TIME", 0,
-     "Compute beams of facets that turn on the sky anew after this time (default 2min)",
-     0},
-    {"facet-aterms", OPT_ATERMS, "FILE", 0,
-     "Take the a-terms (tec, diagonal) of a configuration of WSClean's -aterm-config "
-     "in "
-     "the direction of each facet, beside its solutions",
-     0},
-    {"scalar-visibilities", OPT_SCALAR, NULL, 0,
-     "Form Stokes parameters first, and apply the mean gain of both feeds, as WSClean "
-     "3.1 does: half the memory of samples; wrong where the feeds' gains differ much",
-     0},
+    GAIN_OPTIONS,
     {0},
 };
 
@@ -148,6 +201,7 @@ static const tess_option_rule rules[] = {
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
     {OPT_INTERPOLATION, take_interpolation, .offset = 0},
+    {OPT_ANY_DIRECTION, tess_take_flag, .offset = AT(any_direction)},
     {OPT_BEAM, take_beam, .offset = AT(beam.model)},
     {OPT_BEAM_UPDATE, take_time, .offset = AT(beam.update_s), .given = AT(updates)},
     {OPT_ATERMS, tess_take_text, .offset = AT(aterms)},
@@ -169,6 +223,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp tess_facets_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp tess_predicted_facets_argp = {
+    predict_options, parse, NULL, NULL, NULL, NULL, NULL};
 
 tess_status tess_facet_args_check(const tess_facet_choice *choice)
 {
@@ -192,6 +248,9 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
     if (choice->is_linear && !choice->solutions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--solution-interpolation linear is for --facet-solutions FILE");
+    if (choice->any_direction && !choice->solutions)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--any-solution-direction is for --facet-solutions FILE");
     if (choice->updates && !choice->beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-beam-update is for --facet-beam MODEL");
     if ((choice->beam.model || choice->aterms) && !choice->regions)

@@ -46,10 +46,10 @@ extern const struct argp tess_axis_argp;
  *  Errors of tess_imager_take_axis. Collective. */
 tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts);
 
-/* ---- facets, of `tessera image` and `tessera plan` ---- */
+/* ---- facets, of `tessera image` and `tessera plan`, and of `tessera predict` ---- */
 
-/** Parses the options; its input is a zeroed tess_facet_choice. */
-extern const struct argp tess_facets_argp;
+/** These parse the options; their input is a zeroed tess_facet_choice. */
+extern const struct argp tess_facets_argp, tess_predicted_facets_argp;
 
 /** Check the options together. TESS_ERR_USAGE. Local. */
 tess_status tess_facet_args_check(const tess_facet_choice *choice);

@@ -405,6 +405,9 @@ static tess_status add_facets(const wsclean_line *line, wsclean_words *words)
     if (wsclean_line_last(line, "apply-facet-solutions") && !keeps &&
         (is_i || wsclean_line_last(line, "scalar-visibilities")))
         TESS_TRY(add(words, "--scalar-visibilities"));
+    if (wsclean_line_last(line, "apply-facet-solutions") &&
+        wsclean_line_last(line, "no-solution-directions-check"))
+        TESS_TRY(add(words, "--any-solution-direction"));
     if (wsclean_line_last(line, "apply-facet-beam") &&
         wsclean_line_last(line, "facet-beam-update")) {
         char update[WSCLEAN_TEXT];

@@ -26,6 +26,7 @@ typedef struct tess_facet_choice {
     const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
     const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
     bool is_linear;     /**< --solution-interpolation linear */
+    bool any_direction; /**< --any-solution-direction */
     bool updates;       /**< --facet-beam-update is given */
     tess_gain_beam_opts beam; /**< --facet-beam MODEL, --facet-beam-update TIME */
     const char *aterms;       /**< --facet-aterms FILE, or NULL */
