@@ -177,9 +177,12 @@ def main():
                  "--niter", "300", "--auto-threshold", "4", "--auto-mask", "6", "--nmiter", "3",
                  "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol", "2",
                  "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations"],
+             # facets are put around peaks of a first image, of which the first run keeps a file
+             "facets": ["--niter", "100", "--nmiter", "2", "--facets", "2", "--facet-beam", "airy:13.5",
+                        "--psf-per-facet", "--channels-out", "2", *forced(teams=1)],
              "cross-hands": ["--niter", "150", "--nmiter", "2", "--stokes", "XX,YY"]}
     if not FULL:
-        cases = {what: cases[what] for what in ("multiscale", "joined")[:1 if FEW else 2]}
+        cases = {what: cases[what] for what in ("multiscale", "facets", "joined")[:1 if FEW else 3]}
     for what, more in cases.items():
         options = [obs, *GRID, *more]
         good, whole = suite.image(what, *options)

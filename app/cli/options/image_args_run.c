@@ -32,6 +32,19 @@ static void add_input(FILE *out, const char *path)
         fprintf(out, "%s: %s\n", path, state);
 }
 
+/* The files that facets and their gains are read from. */
+static void add_facets(FILE *out, const tess_facet_choice *facets)
+{
+    char *list = facets->solutions ? strdup(facets->solutions) : NULL;
+    if (facets->number == 0) add_input(out, facets->regions);
+    add_input(out, facets->sources);
+    for (char *next = list; next;)
+        add_input(out, strsep(&next, ","));
+    add_input(out, facets->aterms);
+    if (facets->beam.model) add_input(out, tess_beam_models_file(facets->beam.model));
+    free(list);
+}
+
 /* The forced choices by which sums are cut. The others leave the result the same. */
 static void add_forced(FILE *out, const tess_forced *forced)
 {
@@ -62,6 +75,7 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.clean.casa_mask);
     add_input(out, args->opts.clean.mask);
     add_input(out, tess_beam_models_file(args->opts.beside.primary_beam.model));
+    add_facets(out, &args->opts.gridding.facets);
     return fclose(out) == 0 ? text : (free(text), NULL);
 }
 

@@ -2,9 +2,11 @@
 #include "first_facets.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "image_facets.h"
 #include "image_mosaic.h"
+#include "tess_checkpoint.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -93,30 +95,75 @@ cleanup:
     return status;
 }
 
-tess_status first_facets_find(tess_comm *comm, tess_image_opts *opts,
-                              first_facets_maker *make, tess_region **peak)
+/* Takes the file of facets of the run that is continued, if it was written: facets of
+ * another first image might differ, and the models of a checkpoint are theirs.
+ * Collective. */
+static tess_status take_earlier(tess_comm *comm, tess_image_opts *opts,
+                                first_facets *to)
+{
+    tess_status status = TESS_OK;
+    tess_checkpoint_state state = {0};
+    int64_t is_there = 0;
+    if (!opts->checkpoint.folder || !opts->checkpoint.resume || !opts->output)
+        return TESS_OK;
+    to->regions = image_facets_file(opts);
+    TESS_TRY(tess_comm_agree(comm, to->regions ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_checkpoint_read(comm, opts->checkpoint.folder, &state));
+    if (tess_comm_rank(comm) == 0)
+        is_there = state.generation > 0 && access(to->regions, F_OK) == 0;
+    TESS_TRY(tess_comm_bcast(comm, &is_there, sizeof is_there, 0));
+    if (!is_there) goto cleanup;
+    opts->gridding.facets.regions = to->regions;
+    opts->gridding.facets.number = 0;
+    opts->gridding.facets.sources = NULL;
+cleanup:
+    tess_checkpoint_free(&state);
+    return status;
+}
+
+/* Makes the first image, and finds the peaks. Collective. */
+static tess_status make_first(tess_comm *comm, tess_image_opts *opts,
+                              first_facets_maker *make, first_facets *to)
 {
     tess_status status = TESS_OK;
     tess_facet_choice *facets = &opts->gridding.facets;
     first_image first = {0};
     tess_profile profile;
-    if (facets->number == 0) return TESS_OK;
-    TESS_TRY(image_mosaic_check(opts));
-    TESS_TRY(image_facets_check(opts));
-    if (opts->output) {
-        status = tess_comm_rank(comm) == 0 ? check_file(opts) : TESS_OK;
-        TESS_TRY(tess_comm_agree(comm, status));
-        facets->writes = true;
-    }
-    if (facets->sources) return TESS_OK;
     if (tess_comm_rank(comm) == 0)
         tess_log_info("a first dirty image, in whose peaks facets are put");
     const tess_image_opts own = options_of_first(opts, &first);
     tess_profile_start(&profile);
     TESS_TRY(make(comm, &own, &profile));
-    TESS_TRY(find_peaks(comm, opts, &first, peak, &facets->num_peaks));
-    facets->peak = *peak;
+    TESS_TRY(find_peaks(comm, opts, &first, &to->peak, &facets->num_peaks));
+    facets->peak = to->peak;
 cleanup:
     tess_rows_free(&first.rows);
     return status;
+}
+
+tess_status first_facets_find(tess_comm *comm, tess_image_opts *opts,
+                              first_facets_maker *make, first_facets *first)
+{
+    tess_status status = TESS_OK;
+    tess_facet_choice *facets = &opts->gridding.facets;
+    if (facets->number == 0) return TESS_OK;
+    TESS_TRY(image_mosaic_check(opts));
+    TESS_TRY(image_facets_check(opts));
+    TESS_TRY(take_earlier(comm, opts, first));
+    if (facets->number == 0) return TESS_OK;
+    if (opts->output) {
+        status = tess_comm_rank(comm) == 0 ? check_file(opts) : TESS_OK;
+        TESS_TRY(tess_comm_agree(comm, status));
+        facets->writes = true;
+    }
+    if (!facets->sources) TESS_TRY(make_first(comm, opts, make, first));
+cleanup:
+    return status;
+}
+
+void first_facets_free(first_facets *first)
+{
+    tess_free(first->peak);
+    tess_free(first->regions);
+    *first = (first_facets){0};
 }

@@ -12,11 +12,18 @@
 typedef tess_status first_facets_maker(tess_comm *comm, const tess_image_opts *opts,
                                        tess_profile *profile);
 
+/** What the options of facets borrow. A zeroed one holds nothing. */
+typedef struct first_facets {
+    tess_region *peak;
+    char *regions; /**< name of the file of an earlier run */
+} first_facets;
+
 /** Where facets are to be made around peaks, find these in an image that `make` makes:
- * opts->gridding.facets.peak
- * borrows `*peak`, which is freed with tess_free(). The file of facets is checked, too:
- * TESS_ERR_IO. Errors of tess_imager_image(). Collective. */
+ * opts->gridding.facets.peak borrows them. The file of facets is checked, too:
+ * TESS_ERR_IO. A run that goes on from a checkpoint takes the facets that it had
+ * written before. Errors of tess_imager_image(). Collective. */
 tess_status first_facets_find(tess_comm *comm, tess_image_opts *opts,
-                              first_facets_maker *make, tess_region **peak);
+                              first_facets_maker *make, first_facets *first);
+void first_facets_free(first_facets *first); /**< Local. */
 
 #endif

@@ -7,6 +7,7 @@
 #include "clean_inputs.h"
 #include "first_facets.h"
 #include "image_cubes.h"
+#include "image_facets.h"
 #include "image_place.h"
 #include "image_primary_beam.h"
 #include "image_run.h"
@@ -48,6 +49,7 @@ static tess_status check_files(image_run *run)
     TESS_TRY(image_primary_beam_open(run));
     TESS_TRY(imager_stages_start(run->comm, run->opts->beside.dump_stages,
                                  run->opts->overwrite));
+    TESS_TRY(image_facets_publish(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
 cleanup:
     return status;
@@ -63,8 +65,10 @@ static tess_status plan(image_run *run)
         run, image_joins_channels(opts) ? "cleaning channels together" : NULL));
     run->output.kinds = run->means.kinds =
         image_kinds_of(opts, run->num_pol, image_num_psf(run));
+    const image_checkpoint_makes images = {&run->job, &run->whole.geom,
+                                           run->whole.patches != NULL};
     if (opts->checkpoint.folder)
-        TESS_TRY(image_checkpoint_plan(&run->checkpoint, &run->job,
+        TESS_TRY(image_checkpoint_plan(&run->checkpoint, &images,
                                        image_kinds_all(&run->output.kinds)));
     TESS_TRY(image_form_teams(run, run->mode == DATA_CACHED));
     TESS_TRY(image_place_choose(run));
@@ -103,9 +107,9 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                      .profile = profile,
                      .holds = {.together = image_joins_channels(opts)},
                      .teams = {.all = comm, .num = 1}};
-    tess_region *peak = NULL;
+    first_facets first = {0};
     run.output.comm = comm;
-    TESS_TRY(first_facets_find(comm, &own, tess_imager_image, &peak));
+    TESS_TRY(first_facets_find(comm, &own, tess_imager_image, &first));
     tess_progress_run(true);
     TESS_TRY(image_set_up(&run));
     tess_profile_lap(profile, TESS_STAGE_READ, &mark); /* what the files hold */
@@ -132,6 +136,6 @@ cleanup:
     tess_profile_stop_meter(profile);
     clean_inputs_free(&run);
     image_free_run(&run);
-    tess_free(peak);
+    first_facets_free(&first);
     return status;
 }

@@ -220,7 +220,7 @@ def check_prediction(suite, obs, regions):
              for facet, mask in enumerate(masks()[:2])]
     for args, ranks, truth in (((), 3 if mpiexec() else 1, parts[0] + parts[1]),
                                (("--select-facets", "F1"), 1, parts[1])):
-        result = tessera("predict", obs, "--model", model, "-o", out, "--facets", regions, "--facet-feather", 0,
+        result = tessera("predict", obs, "--model", model, "-o", out, "--facets", regions,
                          "--facet-solutions", solutions, "--accuracy", 1e-6, "--overwrite", "--quiet", *args, ranks=ranks)
         if suite.ran(f"a prediction on {ranks} ranks {args}", result):
             suite.below("direct sum with gains", l2_error(uvfits.read(out)[2], truth), 1e-6)
@@ -266,6 +266,9 @@ def check_made(suite, obs):
         suite.equal("the same regions", file.read(), same.read())
     suite.ran("these facets", tessera("image", obs, "-o", given, *where, "--facets", f"{made}-facets.reg"))
     suite.true("the same image", np.array_equal(*(pixels(f"{name}-dirty.fits") for name in (made, given))))
+    os.remove(f"{made}-facets.reg")
+    again = tessera("image", obs, "-o", made, *where, "--facets", 2, "--facet-sources", listed)
+    suite.true(f"an image that exists: {again.errors()}", again.status == 3 and not os.path.exists(f"{made}-facets.reg"))
 
 
 def check_refused(suite, obs, regions):
@@ -274,7 +277,10 @@ def check_refused(suite, obs, regions):
     where = ("--size", NX, "--scale", f"{SCALE}asec")
     ask = ("--facets", regions)
     cases = [((*ask, "--facet-solutions", other), 3, ("other.h5", "A00")),
-             ((*ask, "--checkpoint", suite.path("kept")), 2, ("--facets", "--checkpoint")),
+             ((*ask, "--subtract", "model.fits"), 2, ("--subtract", "tessera predict --facets")),
+             ((*ask, "--primary-beam", "airy:40"), 2, ("--primary-beam", "--facet-beam MODEL")),
+             ((*ask, "--dump-stages", suite.path("stages")), 2, ("--dump-stages", "stages are those of one image")),
+             ((*ask, "--any-solution-direction"), 2, ("--any-solution-direction", "--facet-solutions")),
              (("--facet-solutions", other), 2, ("--facets FILE",)),
              (("--facet-beam", "airy:40"), 2, ("--facets FILE",)),
              ((*ask, "--facet-beam-update", "60s"), 2, ("--facet-beam-update", "--facet-beam MODEL")),

@@ -369,15 +369,15 @@ static tess_status fill_batch(tess_steps *steps, const plane_batches *batches,
     return status;
 }
 
-/* Notes that the images hold the planes of a batch, and calls the watcher. The ranks
- * agree on `own` before. Collective. */
+/* Notes, where that is kept, that the images hold the planes of a batch, and calls the
+ * watcher. The ranks agree on `own` before. Collective. */
 static tess_status note_done(tess_steps *steps, const plane_batches *batches,
                              int64_t first, tess_status own)
 {
     tess_status status = TESS_OK;
     const int64_t end = first + tess_planes_groups(steps->planes);
     TESS_TRY(tess_comm_agree(steps->comm, own));
-    for (int64_t k = first; k < batches->count && k < end; ++k)
+    for (int64_t k = first; steps->done && k < batches->count && k < end; ++k)
         *done_of(steps, batches->list[k].plane, batches->list[k].pol) = '1';
     TESS_TRY(tess_steps_look(steps));
 cleanup:
@@ -400,7 +400,7 @@ static tess_status transform(tess_steps *steps, const plane_batches *batches,
                      ? tess_planes_accumulate(steps->planes, batches->job, &own, &times)
                      : tess_planes_extract(steps->planes, batches->job, &own, &times));
         tess_progress_add(&steps->progress, groups);
-        if (steps->done && forward && !steps->in_parts)
+        if (steps->watch && forward && !steps->in_parts)
             TESS_TRY(note_done(steps, batches, first, own));
     }
     TESS_TRY(tess_comm_agree(steps->comm, own));

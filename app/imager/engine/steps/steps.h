@@ -96,8 +96,9 @@ bool tess_steps_window_done(const tess_steps *steps, tess_plane_window window);
 typedef tess_status tess_steps_watcher(void *context);
 
 /** Call `watch` before each step, and after each batch of planes that has been added to
- * the images. done[num_planes][num_images] (borrowed) is '1' for planes that the images
- * hold; planes that are so marked at the start are left out. Local. */
+ * the images. done[num_planes][num_images] (borrowed, or NULL: not wanted) is '1' for
+ * planes that the images hold; planes that are so marked at the start are left out.
+ * Local. */
 void tess_steps_watch(tess_steps *steps, char *done, int num_images,
                       tess_steps_watcher *watch, void *context);
 

@@ -35,8 +35,10 @@ static tess_status take_pass(visset_keeper *keeper, const imager_check *check,
                              imager_job *job, tess_exchange *exchange,
                              imager_sums *sums, imager_place *place)
 {
-    return image_bookmark_pass(&checkpoint_of(keeper)->bookmark, check, job, exchange,
-                               sums, place);
+    image_checkpoint *checkpoint = checkpoint_of(keeper);
+    if (checkpoint->images.are_joined) return TESS_OK; /* a pass is of one target */
+    return image_bookmark_pass(&checkpoint->bookmark, check, job, exchange, sums,
+                               place);
 }
 
 static void counted(visset_keeper *keeper, int64_t next_set)

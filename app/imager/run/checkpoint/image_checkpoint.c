@@ -17,6 +17,7 @@
 #include "image_checkpoint.h"
 #include "imager_job.h"
 #include "imager_product.h"
+#include "imager_targets.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_stop.h"
@@ -282,7 +283,7 @@ cleanup:
 static tess_status write_now(image_checkpoint *checkpoint)
 {
     tess_status status = TESS_OK;
-    const imager_job *job = checkpoint->job;
+    const imager_job *job = checkpoint->images.job;
     const int64_t num_done = checkpoint->state.num_done;
     const void *sum[TESS_MAX_IMAGES], *mean[TESS_CHECKPOINT_MEANS];
     void *copy[TESS_MAX_IMAGES] = {NULL};
@@ -400,27 +401,31 @@ cleanup:
  * another backend unless it is reproducible: results then agree to rounding. */
 static char *plan_text(const imager_job *job)
 {
-    char *text = NULL;
+    char *text = NULL, targets[32] = "";
+    const int num_targets = imager_job_num_targets(job);
     const tess_grid_plan *plan = job->plan;
     const bool exact = job->layout->reproducible;
-    if (asprintf(
-            &text,
-            "%lld x %lld cells, %d planes from %a by %a, support %d, %s, %d images%s%s",
-            (long long)plan->nu, (long long)plan->nv, plan->num_planes,
-            plan->w_first_lambda, plan->w_step_lambda, plan->kernel.support,
-            plan->is_double ? "double" : "single", job->num_images,
-            exact ? ", backend " : "", exact ? job->backend->name : "") < 0)
+    if (num_targets > 1)
+        snprintf(targets, sizeof targets, " of %d targets", num_targets);
+    if (asprintf(&text,
+                 "%lld x %lld cells, %d planes from %a by %a, support %d, %s, %d "
+                 "images%s%s%s",
+                 (long long)plan->nu, (long long)plan->nv, plan->num_planes,
+                 plan->w_first_lambda, plan->w_step_lambda, plan->kernel.support,
+                 plan->is_double ? "double" : "single", job->num_images, targets,
+                 exact ? ", backend " : "", exact ? job->backend->name : "") < 0)
         return NULL;
     return text;
 }
 
-tess_status image_checkpoint_plan(image_checkpoint *checkpoint, const imager_job *job,
-                                  int num_means)
+tess_status image_checkpoint_plan(image_checkpoint *checkpoint,
+                                  const image_checkpoint_makes *images, int num_means)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state *state = &checkpoint->state;
+    const imager_job *job = images->job;
     char *plan = plan_text(job);
-    checkpoint->job = job;
+    checkpoint->images = *images;
     TESS_TRY(tess_comm_agree(checkpoint->comm, plan ? TESS_OK : TESS_ERR_ALLOC));
     if (state->outputs_done > job->ranks.num_outputs ||
         (state->num_mean > state->num_cycle &&
@@ -554,24 +559,35 @@ cleanup:
     return status;
 }
 
+/* No plane is done, and which are is noted from here on. */
+static tess_status start_list(tess_checkpoint_state *state, int64_t count)
+{
+    tess_free(state->done);
+    state->num_done = 0;
+    state->done = tess_alloc(count, 1);
+    if (!state->done) return TESS_ERR_ALLOC;
+    memset(state->done, '0', (size_t)count);
+    state->num_done = count;
+    return TESS_OK;
+}
+
 tess_status image_checkpoint_begin(image_checkpoint *checkpoint, const imager_job *job)
 {
     tess_status status = TESS_OK;
     tess_checkpoint_state *state = &checkpoint->state;
     const int64_t count = (int64_t)job->plan->num_planes * job->num_images;
+    if (checkpoint->images.are_joined) {
+        tess_steps_watch(job->steps, NULL, job->num_images, watch, checkpoint);
+        return TESS_OK;
+    }
     if (checkpoint->sums_wait) {
         if (state->num_done != count)
             TESS_FAIL(TESS_ERR_INPUT, "%s: the checkpoint has %lld planes, not %lld",
                       checkpoint->opts->folder, (long long)state->num_done,
                       (long long)count);
         TESS_TRY(tess_comm_agree(job->comm, take_sums(checkpoint, job)));
-    } else {
-        tess_free(state->done);
-        state->done = tess_alloc(count, 1);
-        TESS_TRY(tess_comm_agree(job->comm, state->done ? TESS_OK : TESS_ERR_ALLOC));
-        memset(state->done, '0', (size_t)count);
-        state->num_done = count;
-    }
+    } else
+        TESS_TRY(tess_comm_agree(job->comm, start_list(state, count)));
     checkpoint->sums_wait = false;
     checkpoint->num_done = count_done(state);
     tess_steps_watch(job->steps, state->done, job->num_images, watch, checkpoint);
@@ -594,7 +610,7 @@ static tess_checkpoint_rows mean_rows(const image_checkpoint *checkpoint,
 {
     return (tess_checkpoint_rows){.row_first = row_first,
                                   .num_rows = num_rows,
-                                  .nx = checkpoint->job->geom.nx,
+                                  .nx = checkpoint->images.geom->nx,
                                   .value_bytes = sizeof(double),
                                   .num = checkpoint->state.num_mean};
 }
@@ -609,8 +625,9 @@ tess_status image_checkpoint_mean(const image_checkpoint *checkpoint, int64_t ro
         mean[k].sum_weights = state->mean_weight[k];
         /* checkpoints do not hold these */
         mean[k].variance = mean[k].effective_vis = (double)NAN;
-        mean[k].rows = tess_rows_of(checkpoint->job->geom.nx, checkpoint->job->geom.ny,
-                                    row_first, num_rows, TESS_PIXEL_DOUBLE);
+        mean[k].rows =
+            tess_rows_of(checkpoint->images.geom->nx, checkpoint->images.geom->ny,
+                         row_first, num_rows, TESS_PIXEL_DOUBLE);
         TESS_TRY(tess_rows_alloc_zero(&mean[k].rows));
         TESS_TRY(tess_checkpoint_add_mean(checkpoint->opts->folder, state, k, &wanted,
                                           mean[k].rows.value));

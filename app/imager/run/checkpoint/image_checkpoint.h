@@ -40,6 +40,13 @@ typedef struct image_checkpoint_times {
 /** Writes to disk what a checkpoint relies on in other files. Collective. */
 typedef tess_status image_checkpoint_settle(void *context);
 
+/** What a run makes: images of the job, or joined of images of its targets. */
+typedef struct image_checkpoint_makes {
+    const imager_job *job;
+    const tess_geom *geom; /**< of the whole images */
+    bool are_joined;       /**< no planes of targets are kept, but major cycles only */
+} image_checkpoint_makes;
+
 /** The checkpoints of a run. */
 typedef struct image_checkpoint {
     visset_keeper
@@ -47,7 +54,7 @@ typedef struct image_checkpoint {
     tess_comm *comm;
     const tess_checkpoint_opts *opts;
     tess_profile *profile;
-    const imager_job *job;
+    image_checkpoint_makes images;
     tess_checkpoint_state state;
     image_bookmark bookmark;
     int64_t num_turned; /**< number of blocks in the bookmark when the last checkpoint
@@ -94,15 +101,14 @@ tess_status image_checkpoint_look(image_checkpoint *checkpoint, tess_status stat
 
 /** Check that the job has the plan of the checkpoint's sums, and that `num_means`
  * images have means over channels. TESS_ERR_INPUT. Collective. */
-tess_status image_checkpoint_plan(image_checkpoint *checkpoint, const imager_job *job,
-                                  int num_means);
+tess_status image_checkpoint_plan(image_checkpoint *checkpoint,
+                                  const image_checkpoint_makes *images, int num_means);
 
 /** Take up the checkpoint's sums for the first output that is made, and watch the job's
  * steps. TESS_ERR_INPUT: the sums are of another number of planes. Collective. */
 tess_status image_checkpoint_begin(image_checkpoint *checkpoint, const imager_job *job);
 
-/** Begin another image of the same samples, of which no plane is done. NULL is fine.
- * Local. */
+/** Begin another image, of which no plane is done. NULL is fine. Local. */
 void image_checkpoint_restart(image_checkpoint *checkpoint);
 
 /** Take up rows of the means over channels that the checkpoint holds, into

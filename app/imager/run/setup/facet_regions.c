@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "tess_held_files.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -62,23 +61,17 @@ cleanup:
     return status;
 }
 
-/* Collective. */
-static tess_status write_text(const facet_setup *setup, const char *text)
+/* Local. */
+static tess_status hold_text(const facet_setup *setup, const char *text,
+                             tess_held_files *held)
 {
-    tess_status status = TESS_OK;
-    tess_held_files held = {.overwrite = setup->overwrite};
     const bool writes = setup->made && tess_comm_rank(setup->comm) == 0;
-    status = writes ? tess_held_text(&held, setup->made, text) : TESS_OK;
-    TESS_TRY(tess_comm_agree(setup->comm, status));
-    TESS_TRY(tess_held_publish(setup->comm, &held));
-    if (writes) tess_log_info("wrote %s", setup->made);
-cleanup:
-    tess_held_free(&held);
-    return status;
+    held->overwrite = setup->overwrite;
+    return writes ? tess_held_text(held, setup->made, text) : TESS_OK;
 }
 
 tess_status facet_regions_take(const facet_setup *setup, const tess_facet_image *image,
-                               tess_region_list *regions)
+                               tess_held_files *held, tess_region_list *regions)
 {
     tess_status status = TESS_OK;
     const tess_facet_choice *choice = setup->choice;
@@ -89,8 +82,8 @@ tess_status facet_regions_take(const facet_setup *setup, const tess_facet_image 
     if (choice->sources)
         TESS_TRY(tess_source_list_read(setup->comm, choice->sources, &list));
     status = make_text(setup, image, &list, &text);
+    if (status == TESS_OK) status = hold_text(setup, text, held);
     TESS_TRY(tess_comm_agree(setup->comm, status));
-    TESS_TRY(write_text(setup, text));
     status = tess_region_file_parse(facet_regions_path(setup), text, regions);
     TESS_TRY(tess_comm_agree(setup->comm, status));
 cleanup:

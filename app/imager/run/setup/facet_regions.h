@@ -6,12 +6,12 @@
 
 #include "image_facets.h"
 
-/** The regions of the facets that are asked for. Those that are made are written to
- * setup->made, and are what is read from there. TESS_ERR_INPUT: no source is in the
+/** The regions of the facets that are asked for. Those that are made are what would be
+ * read from setup->made, a file that `held` gets. TESS_ERR_INPUT: no source is in the
  * image. Errors of tess_region_file_read(), tess_source_list_read() and
  * tess_facets_tessellate(). Collective. */
 tess_status facet_regions_take(const facet_setup *setup, const tess_facet_image *image,
-                               tess_region_list *regions);
+                               tess_held_files *held, tess_region_list *regions);
 
 /** The file of the regions, for messages. Local. */
 const char *facet_regions_path(const facet_setup *setup);

@@ -22,25 +22,47 @@ static const double SAME_POINTING_RAD = 1e-6;
 
 /* ---- what goes together ---- */
 
+/* An option, whether it is given, and why facets have none of it. */
+typedef struct facet_excluded {
+    bool is_given;
+    const char *option, *why;
+} facet_excluded;
+
+static tess_status check_excluded(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_facet_choice *facets = &opts->gridding.facets;
+    const facet_excluded all[] = {
+        {opts->gridding.w_mode == TESS_W_PROJECTION, "--w projection",
+         "its kernels are those of a whole image, and facets have few planes of w"},
+        {opts->subtract.model || opts->subtract.pixels, "--subtract",
+         "write the model into a column with its gains (tessera predict --facets "
+         "--column NAME), and give --subtract-column NAME"},
+        {opts->clean.update_model && opts->beside.cube &&
+             tess_facet_choice_has_gains(facets),
+         "--update-model and --cube",
+         "models are predicted from NAME-model-pb.fits of each channel; leave out one"},
+        {facets->psf_per_facet && opts->clean.join.num_cleaned > 0,
+         "--psf-per-facet and --deconvolution-channels",
+         "means of channels have one PSF; leave out one"},
+        {opts->beside.primary_beam.model, "--primary-beam",
+         "facets have the beam at their directions; use --facet-beam MODEL"},
+        {opts->beside.dump_stages, "--dump-stages",
+         "stages are those of one image, and facets are many; leave out one"}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; ++k)
+        if (all[k].is_given)
+            TESS_FAIL(TESS_ERR_USAGE, "--facets cannot be combined with %s: %s",
+                      all[k].option, all[k].why);
+cleanup:
+    return status;
+}
+
 tess_status image_facets_check(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const tess_facet_choice *facets = &opts->gridding.facets;
-    const char *other = NULL;
     if (!facets->regions) return TESS_OK;
-    if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
-    if (opts->checkpoint.folder) other = "--checkpoint";
-    if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
-    if (opts->clean.update_model && opts->beside.cube &&
-        tess_facet_choice_has_gains(facets))
-        other = "--update-model and --cube";
-    if (facets->psf_per_facet && opts->clean.join.num_cleaned > 0)
-        other = "--psf-per-facet and --deconvolution-channels";
-    if (opts->clean.only_model) other = "--predict-models";
-    if (opts->beside.primary_beam.model) other = "--primary-beam";
-    if (opts->beside.dump_stages) other = "--dump-stages";
-    if (other)
-        TESS_FAIL(TESS_ERR_USAGE, "--facets cannot be combined with %s yet", other);
+    TESS_TRY(check_excluded(opts));
     if (facets->psf_per_facet && !image_is_cleaned(opts))
         TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for cleaning; give --niter");
     for (int k = 0; k < opts->num_pol && tess_facet_choice_has_gains(facets); ++k)
@@ -95,7 +117,7 @@ static tess_status read_regions(const facet_setup *setup, image_facets *to)
     const tess_source_info *info = tess_source_info_of(setup->source);
     const tess_facet_image image = {setup->geom, info->ra_rad, info->dec_rad};
     tess_region_list regions = {0};
-    TESS_TRY(facet_regions_take(setup, &image, &regions));
+    TESS_TRY(facet_regions_take(setup, &image, &to->made, &regions));
     TESS_TRY(tess_comm_agree(
         setup->comm,
         tess_facets_create(path, &regions, &image, feather_of(setup), &to->facets)));
@@ -382,6 +404,7 @@ cleanup:
 void image_facets_free(image_facets *facets)
 {
     if (!facets) return;
+    tess_held_free(&facets->made);
     tess_facet_work_destroy(facets->work);
     facet_gains_free(&facets->gains);
     tess_gains_destroy(facets->sources);
@@ -524,6 +547,18 @@ tess_status image_facets_open(image_run *run)
     run->job.memory.joined_bytes = bytes_of(run, facets);
 cleanup:
     tess_free(made);
+    return status;
+}
+
+tess_status image_facets_publish(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_facet_choice *choice = &run->opts->gridding.facets;
+    if (!run->whole.facets || choice->number == 0 || !choice->writes) return TESS_OK;
+    TESS_TRY(tess_held_publish(run->comm, &run->whole.facets->made));
+    if (tess_comm_rank(run->comm) == 0)
+        tess_log_info("wrote %s-facets.reg", run->opts->output);
+cleanup:
     return status;
 }
 

@@ -14,6 +14,7 @@
 #include "image_patches.h"
 #include "image_run.h"
 #include "tess_facets.h"
+#include "tess_held_files.h"
 
 typedef struct image_facets {
     tess_facets facets;          /**< also those that are not selected */
@@ -26,6 +27,7 @@ typedef struct image_facets {
     int num_held;
     facet_gains gains;
     tess_facet_work *work; /**< to find the facet of a pixel; NULL: no PSF per facet */
+    tess_held_files made;  /**< the region file of facets that were made */
 } image_facets;
 
 /** What facets are made for. */
@@ -58,6 +60,9 @@ char *image_facets_file(const tess_image_opts *opts);
 /** Make the facets that the options ask for the targets of the run's job, once the
  * observations are open. Errors as above. Collective. */
 tess_status image_facets_open(image_run *run);
+
+/** Give the region file of facets that were made its name. Collective. */
+tess_status image_facets_publish(image_run *run);
 
 /** The view that targets take of the samples. Borrows the facets. Local. */
 imager_view image_facets_view(const image_facets *facets);
