@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <complex.h>
+#include <erfa.h>
 #include <fitsio.h>
 #include <math.h>
 #include <stdio.h>
@@ -63,9 +64,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *const files[] = {"a.txt", "cube.fits", "g.h5",
-                                 "e.h5",  "g.fits",    "h.fits"};
-    for (int k = 0; k < 6; ++k)
+    const char *const files[] = {"a.txt",  "cube.fits", "g.h5",      "e.h5",
+                                 "g.fits", "h.fits",    "shift.fits"};
+    for (int k = 0; k < 7; ++k)
         unlink(files[k]);
     tess_comm_free(comm);
     return chdir("/") == 0 && rmdir(root) == 0 ? 0 : -1;
@@ -535,6 +536,97 @@ static void test_aterms(void **state)
     (void)state;
 }
 
+/* The phase of an antenna that sees a source shifted, by axes of the very time. */
+static double shifted_phase(const tess_vis_meta *of, int antenna, int facet,
+                            double time_mjd_s, double freq_hz, const double by[2])
+{
+    const double ra0 = of->field[0].ra_rad, dec0 = of->field[0].dec_rad;
+    const double ra = facets.facet[facet].ra_rad, dec = facets.facet[facet].dec_rad;
+    const double l = cos(dec) * sin(ra - ra0);
+    const double m = sin(dec) * cos(dec0) - cos(dec) * sin(dec0) * cos(ra - ra0);
+    const double way[3] = {by[0], by[1],
+                           sqrt(1 - pow(l + by[0], 2) - pow(m + by[1], 2)) -
+                               sqrt(1 - l * l - m * m)};
+    const double day = floor(time_mjd_s / 86400), rest = time_mjd_s / 86400 - day;
+    double to_itrf[3][3], axis[3], sum = 0, tai1, tai2, tt1, tt2;
+    double sky[3][3] = {{-sin(ra0), cos(ra0), 0},
+                        {-sin(dec0) * cos(ra0), -sin(dec0) * sin(ra0), cos(dec0)},
+                        {cos(dec0) * cos(ra0), cos(dec0) * sin(ra0), sin(dec0)}};
+    eraUtctai(2400000.5 + day, rest, &tai1, &tai2);
+    eraTaitt(tai1, tai2, &tt1, &tt2);
+    eraC2t06a(tt1, tt2, 2400000.5 + day, rest, 0, 0, to_itrf);
+    for (int k = 0; k < 3; ++k) {
+        eraRxp(to_itrf, sky[k], axis);
+        for (int j = 0; j < 3; ++j)
+            sum += way[k] * axis[j] *
+                   (of->antenna[antenna].xyz_m[j] - of->antenna[0].xyz_m[j]);
+    }
+    return 2 * acos(-1) * sum * freq_hz / 299792458.0;
+}
+
+/* The same shift of all sources, in an image around the phase centre. */
+static void write_shifts(const char *path, const double by[2])
+{
+    fitsfile *file;
+    int status = 0;
+    long axes[] = {3, 3, 2};
+    char name[32];
+    static const char *const types[] = {"RA---SIN", "DEC--SIN", "MATRIX"};
+    const double value[] = {0.5 / TESS_RAD_PER_DEG, -0.6 / TESS_RAD_PER_DEG, 0};
+    const double step[] = {-2, 2, 1};
+    fits_create_file(&file, path, &status);
+    fits_create_img(file, DOUBLE_IMG, 3, axes, &status);
+    for (int k = 0; k < 3; ++k) {
+        snprintf(name, sizeof name, "CTYPE%d", k + 1);
+        fits_update_key_str(file, name, types[k], NULL, &status);
+        snprintf(name, sizeof name, "CRVAL%d", k + 1);
+        fits_update_key_dbl(file, name, value[k], -15, NULL, &status);
+        snprintf(name, sizeof name, "CDELT%d", k + 1);
+        fits_update_key_dbl(file, name, step[k], -15, NULL, &status);
+        snprintf(name, sizeof name, "CRPIX%d", k + 1);
+        fits_update_key_dbl(file, name, k < 2 ? 2 : 1, -15, NULL, &status);
+    }
+    for (int k = 0; k < 18; ++k) {
+        double pixel = by[k / 9];
+        fits_write_img(file, TDOUBLE, k + 1, 1, &pixel, &status);
+    }
+    fits_close_file(file, &status);
+    assert_int_equal(status, 0);
+}
+
+/* Shifts of sources are phases of antennas, which turn with the Earth. */
+static void test_shifts(void **state)
+{
+    tess_facets two_of = facets;
+    tess_vis_field centre = field;
+    tess_vis_meta own = meta;
+    const tess_gains_opts opts = {
+        .meta = &own, .num_chan = 3, .freq_hz = HZ, .aterms = "a.txt"};
+    const double by[2] = {2e-4, -3e-4};
+    double jones[4][2];
+    two_of.num_facets = 2;
+    centre.ra_rad = 0.5;
+    centre.dec_rad = -0.6;
+    own.field = &centre;
+    write_shifts("shift.fits", by);
+    write_text("aterms=[s]\ns.type=dldm\ns.images=shift.fits\ns.update_interval=30\n");
+    tess_gains *gains = NULL;
+    if (tess_gains_create(comm, &two_of, &opts, &gains) != TESS_OK)
+        fail_msg("%s", tess_error_message());
+    assert_true(tess_gains_turn(gains));
+    assert_int_equal(tess_gains_shape(gains), TESS_GAIN_SCALAR);
+    for (int k = 0; k < 4; ++k) {
+        const double time = START + 5000.0 * k;
+        const double turn = shifted_phase(&own, k, k & 1, time, HZ[1], by);
+        assert_true(tess_gains_jones_at(gains, time, k, k & 1, HZ[1], jones));
+        for (int j = 0; j < 4; j += 3)
+            assert_true(cabs(CMPLX(jones[j][0], jones[j][1]) - cexp(I * turn)) < 1e-5);
+        assert_true(k == 0 || fabs(turn) > 1e-3);
+    }
+    tess_gains_destroy(gains);
+    (void)state;
+}
+
 static void test_bad_aterms(void **state)
 {
     static const char *const bad[][2] = {
@@ -613,11 +705,11 @@ static void test_changes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round),      cmocka_unit_test(test_turning),
-        cmocka_unit_test(test_antennas),   cmocka_unit_test(test_cube),
-        cmocka_unit_test(test_product),    cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_changes),    cmocka_unit_test(test_aterms),
-        cmocka_unit_test(test_bad_aterms),
+        cmocka_unit_test(test_round),    cmocka_unit_test(test_turning),
+        cmocka_unit_test(test_antennas), cmocka_unit_test(test_cube),
+        cmocka_unit_test(test_product),  cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_changes),  cmocka_unit_test(test_aterms),
+        cmocka_unit_test(test_shifts),   cmocka_unit_test(test_bad_aterms),
     };
     return cmocka_run_group_tests_name("gains", tests, set_up, tear_down);
 }

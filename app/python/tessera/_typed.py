@@ -32,6 +32,7 @@ class ImageOptions(TypedDict, total=False):
     log: str
     accuracy: Optional[Union[float, str]]
     antenna: Option
+    any_solution_direction: Optional[bool]
     auto_mask: Optional[Union[float, str]]
     auto_mask_nmiter: Optional[Union[int, str]]
     auto_multithresh: Optional[bool]
@@ -208,6 +209,7 @@ class PlanOptions(TypedDict, total=False):
     log: str
     accuracy: Optional[Union[float, str]]
     antenna: Option
+    any_solution_direction: Optional[bool]
     auto_mask: Optional[Union[float, str]]
     auto_mask_nmiter: Optional[Union[int, str]]
     auto_multithresh: Optional[bool]
@@ -385,6 +387,7 @@ class PredictOptions(TypedDict, total=False):
     log: str
     accuracy: Optional[Union[float, str]]
     antenna: Option
+    any_solution_direction: Optional[bool]
     backend: Option
     center: Option
     channels: Option
@@ -394,10 +397,7 @@ class PredictOptions(TypedDict, total=False):
     facet_aterms: Optional[Path]
     facet_beam: Option
     facet_beam_update: Option
-    facet_feather: Option
-    facet_separation: Option
     facet_solutions: Option
-    facet_sources: Option
     facets: Option
     field: Optional[Union[float, int, str]]
     fit_spectral_pol: Optional[Union[int, str]]
@@ -417,7 +417,6 @@ class PredictOptions(TypedDict, total=False):
     pointing_limit: Option
     primary_beam: Option
     profile: Optional[Path]
-    psf_per_facet: Optional[bool]
     scalar_visibilities: Optional[bool]
     scan: Option
     select_antenna: Option

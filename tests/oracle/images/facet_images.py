@@ -4,6 +4,7 @@ an image without facets, WSClean's dirty image of a set with solutions, cleaned 
 made around sources, columns of facets, and what is refused."""
 import csv
 import os
+import shutil
 import sys
 import tarfile
 
@@ -11,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import uvfits  # noqa: E402
-from e2e import (Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
+from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
                  offset_radec, read_image, run, tessera)
 
 NX, NY, SCALE = 48, 40, 60.0  # pixels, arcsec
@@ -271,6 +272,60 @@ def check_made(suite, obs):
     suite.true(f"an image that exists: {again.errors()}", again.status == 3 and not os.path.exists(f"{made}-facets.reg"))
 
 
+def change_gains(suite, name, change):
+    """The file of diagonal gains with something changed."""
+    import h5py
+    shutil.copy(suite.path("gains2.h5"), suite.path(name))
+    with h5py.File(suite.path(name), "a") as file:
+        change(file["sol000"])
+    return suite.path(name)
+
+
+def shift_axis(key, by):
+    def change(group):
+        for table in ("amplitude000", "phase000"):
+            group[table][key][...] += by
+    return change
+
+
+def blank(group):
+    group["phase000/val"][...] = np.nan
+
+
+def move(group):
+    source = group["source"][:]
+    source["dir"][1] += (0, .02)
+    group["source"][:] = source
+
+
+def check_bad_solutions(suite, obs, regions):
+    """Files of solutions that are no use: one line names the file and what is wrong in it, and the status is 3."""
+    ask = ("image", obs, "--size", NX, "--scale", f"{SCALE}asec", "--facets", regions, "--quiet")
+    empty = suite.path("empty.reg")
+    with open(empty, "w", encoding="utf-8") as file:
+        file.write("fk5\ncircle(60,-30,1)\n")
+    cases = [(change_gains(suite, "later.h5", shift_axis("time", 1e5)), ("amplitude000", "at the times of the data")),
+             (change_gains(suite, "higher.h5", shift_axis("freq", 1e9)), ("amplitude000", "at the frequencies")),
+             (change_gains(suite, "blank.h5", blank), ("phase000", "NaN")),
+             (change_gains(suite, "away.h5", move), ("facet 'F1'", "--any-solution-direction")),
+             (change_gains(suite, "less.h5", lambda group: group.pop("phase000")), ("'phase000'", "it has: amplitude000"))]
+    for ranks in ((1, 3) if FULL else (3,)) if mpiexec() else (1,):
+        for path, words in cases:
+            out = suite.path("bad")
+            result = tessera(*ask, "-o", out, "--facet-solutions", path, "--soltabs", "amplitude000,phase000", ranks=ranks)
+            name = os.path.basename(path)
+            suite.equal(f"{name} on {ranks} ranks: status", result.status, 3)
+            suite.true(f"one line says why: {result.errors()}", len(result.errors()) == 1 and
+                       all(word in result.errors()[0] for word in (name, *words)))
+            suite.true("no image", not os.path.exists(out + "-dirty.fits"))
+        result = tessera("image", obs, "-o", suite.path("bad"), *ask[2:6], "--facets", empty, ranks=ranks)
+        suite.true(f"no polygon on {ranks} ranks: {result.errors()}", result.status == 3 and
+                   len(result.errors()) == 1 and "empty.reg" in result.errors()[0])
+    result = tessera(*ask, "-o", suite.path("far"), "--facet-solutions", cases[3][0], "--any-solution-direction")
+    suite.ran("a direction that is far away", result)
+    suite.true(f"a warning tells: {result.err.strip()}", "nearest to facet 'F1'" in result.err)
+
+
 def check_refused(suite, obs, regions):
     other = suite.path("other.h5")
     write_gains(other, 2, names=[b"B%02d" % k for k in range(ANTENNAS)])
@@ -421,6 +476,7 @@ def main():
         check_ones(suite, obs, regions)
         check_made(suite, obs)
         check_refused(suite, obs, regions)
+        check_bad_solutions(suite, obs, regions)
     except ImportError:
         lacks("solutions of facets: h5py is not installed")
     if have_ms():
