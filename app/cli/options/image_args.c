@@ -107,7 +107,8 @@ static const struct argp_option image_options[] = {
      1},
     {"uvcontsub", OPT_UVCONTSUB, "ORDER", 0,
      "Subtract the continuum: a polynomial of this order in frequency, which is fitted "
-     "to each row of each spectral window without --line-channels",
+     "to each row of each spectral window without --line-channels, less the model of "
+     "--subtract if there is one",
      1},
     {"line-channels", OPT_LINE_CHANNELS, "LIST", 0,
      "Channels with lines, which --uvcontsub does not fit: like 10~20;30~40 in every "

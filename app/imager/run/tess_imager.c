@@ -17,6 +17,7 @@
 #include "imaging_weights.h"
 #include "majors.h"
 #include "run_samples.h"
+#include "subtracted_rows.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile_report.h"
@@ -122,6 +123,7 @@ tess_status tess_imager_image(tess_comm *comm, const tess_image_opts *opts,
                     run.checkpoint.resumed; /* files that exist are the run's own */
     keep_cubes(&run);
     TESS_TRY(check_files(&run));
+    TESS_TRY(subtracted_rows_make(&run));
     TESS_TRY(plan(&run));
     TESS_TRY(common_beams_find(&run));
     TESS_TRY(group_rounds_make(&run));

@@ -116,8 +116,9 @@ static tess_vis_select selected(const tess_selection *s)
                              .by = s->by,
                              .spw = s->num_spw ? s->spw : NULL,
                              .num_spw = s->num_spw,
-                             .chan_first = s->chan_first,
-                             .chan_end = s->chan_end,
+                             .chan_first = s->wanted.whole ? 0 : s->chan_first,
+                             .chan_end = s->wanted.whole ? 0 : s->chan_end,
+                             .all_channels = s->wanted.whole,
                              .model_only = s->wanted.positions_only,
                              .wants_lines = s->wanted.lines,
                              .uvw_only = s->wanted.uvw_only};

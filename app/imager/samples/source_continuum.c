@@ -1,13 +1,17 @@
 /* Subtracts the continuum from rows when they are read. Rows are read with all channels
  * of their spectral windows, whichever of these are selected, because the fit needs
  * them; the selected ones are kept. */
+#define _GNU_SOURCE
 #include "source_private.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tess_channels.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_out_file.h"
 
 bool source_subtracts(const tess_source *source)
 {
@@ -114,6 +118,110 @@ static tess_status find_whole(const tess_source *source, part *p, int *next)
         p->lines.chan[c] = place_of(&whole[k], window, number);
     }
 cleanup:
+    return status;
+}
+
+/* ---- a model that is subtracted before ---- */
+
+static int64_t row_bytes(const tess_vis_segment *segment)
+{
+    return segment->num_chan * segment->num_corr * 2 * (int64_t)sizeof(float);
+}
+
+/* Where the rows of a segment begin in the file: whole rows of all readers lie there,
+ * one segment behind the other. */
+static int64_t model_place(const tess_source *source, int obs, int segment)
+{
+    int64_t at = 0;
+    for (int k = 0; k <= obs && k < source->num_obs; ++k) {
+        int num;
+        const tess_vis_segment *own = segments_of(whole_reader(source, k), &num);
+        for (int s = 0; s < (k < obs ? num : segment); ++s)
+            at += own[s].num_rows * row_bytes(&own[s]);
+    }
+    return at;
+}
+
+int64_t tess_source_model_bytes(const tess_source *source)
+{
+    return model_place(source, source->num_obs, 0);
+}
+
+void tess_source_model_open(tess_source *source, int fd, bool removes, const char *temp)
+{
+    source->model = (source_model){
+        .opened = true, .fd = fd, .remove = removes ? tess_strdup(temp) : NULL};
+}
+
+tess_status tess_source_model_put(tess_source *source, int k,
+                                  const tess_vis_block *block)
+{
+    int num;
+    const tess_vis_segment *segment =
+        &segments_of(whole_reader(source, k), &num)[block->segment];
+    if (block->num_rows == 0) return TESS_OK;
+    return tess_out_file_write(source->model.fd, "the model that is subtracted",
+                               block->vis, block->num_rows * row_bytes(segment),
+                               model_place(source, k, block->segment) +
+                                   block->row_first * row_bytes(segment));
+}
+
+tess_status tess_source_model_end(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    tess_source_rest(source); /* no row that was read before is handed out */
+    source->model.ended = true;
+    /* ranks of other nodes see what has left this one */
+    if (fdatasync(source->model.fd) != 0)
+        TESS_FAIL(TESS_ERR_IO, "the model that is subtracted cannot be written: %s",
+                  strerror(errno));
+cleanup:
+    return status;
+}
+
+static void close_model(source_model *model)
+{
+    if (!model->opened) return;
+    if (model->fd >= 0) close(model->fd);
+    if (model->remove) tess_out_file_discard(model->remove);
+    tess_free(model->remove);
+    *model = (source_model){0};
+}
+
+static tess_status read_all(int fd, void *data, int64_t bytes, int64_t at)
+{
+    tess_status status = TESS_OK;
+    for (int64_t done = 0; done < bytes;) {
+        const ssize_t count =
+            pread(fd, (char *)data + done, (size_t)(bytes - done), (off_t)(at + done));
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0)
+            TESS_FAIL(TESS_ERR_IO, "the model that is subtracted cannot be read: %s",
+                      count < 0 ? strerror(errno) : "the file is too short");
+        done += count;
+    }
+cleanup:
+    return status;
+}
+
+/* Subtracts the model from whole rows of a part. Local. */
+static tess_status subtract_model(const tess_source *source, const part *p,
+                                  tess_vis_block *block)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = 2 * block->num_rows * block->num_chan * block->num_corr;
+    const int64_t row = 2 * block->num_chan * block->num_corr * (int64_t)sizeof(float);
+    float *model = NULL;
+    if (!source->model.ended) return TESS_OK;
+    model = tess_alloc(count, sizeof *model);
+    if (!model) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
+    TESS_TRY(read_all(source->model.fd, model, count * (int64_t)sizeof *model,
+                      model_place(source, p->obs, p->lines.segment) +
+                          block->row_first * row));
+    for (int64_t k = 0; k < count; ++k)
+        block->vis[k] -= model[k];
+cleanup:
+    tess_free(model);
     return status;
 }
 
@@ -242,6 +350,7 @@ cleanup:
 
 void source_free_lines(tess_source *source)
 {
+    close_model(&source->model);
     for (int k = 0; k < source->whole.num; ++k)
         tess_vis_close(source->whole.reader[k]);
     tess_free(source->whole.reader);
@@ -286,6 +395,7 @@ tess_status source_read_rows(const tess_source *source, span *s, tess_vis_block 
                              s->num_rows, source->threads, block);
     TESS_TRY(tess_vis_read(whole_reader(source, p->obs), p->lines.segment, s->row_first,
                            s->num_rows, source->threads, block));
+    TESS_TRY(subtract_model(source, p, block));
     TESS_TRY(continuum_subtract(&p->lines.fit, source->threads, block, &s->num_unfit));
     keep_selected(p, block);
 cleanup:

@@ -7,6 +7,7 @@
 
 #include "continuum.h"
 #include "source.h"
+#include "source_continuum.h"
 #include "source_regrid.h"
 #include "tess_worker.h"
 
@@ -58,6 +59,13 @@ typedef struct whole_readers {
     tess_vis_reader **reader; /* [num] NULL: that of the source has all channels */
 } whole_readers;
 
+/** Visibilities that are subtracted from whole rows (source_continuum.h). */
+typedef struct source_model {
+    bool opened, ended;
+    int fd;
+    char *remove; /* its name, on the rank that removes it; else NULL */
+} source_model;
+
 /** Where rows come from, in numbers that all observations share. */
 typedef struct source_origins {
     tess_origins all;  /* without antennas: rows do not keep their origins */
@@ -72,6 +80,7 @@ struct tess_source {
     int64_t capacity_obs;
     tess_vis_reader **reader; /* [num_obs] files, or fields of them */
     whole_readers whole;
+    source_model model;
     tess_source_info info;
     double *freq_hz, *width_hz, *inv_lambda;
     int num_parts;

@@ -36,6 +36,7 @@ typedef struct tess_rows_wanted {
     bool lines;    /**< set by image: rest frequencies, and the frame of frequencies of
                         files */
     bool uvw_only; /**< set by predict into a column: nothing else of rows */
+    bool whole;    /**< all channels of the windows, whichever of these are selected */
 } tess_rows_wanted;
 
 /** Which visibilities take part; shared by image, predict and plan. */

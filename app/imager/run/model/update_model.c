@@ -10,6 +10,7 @@
 #include "image_names.h"
 #include "model_cube.h"
 #include "predict_models.h"
+#include "predict_reader.h"
 #include "tess_imager_predict.h"
 #include "tess_log.h"
 #include "tess_out_file.h"
@@ -93,40 +94,6 @@ cleanup:
     return status;
 }
 
-static void add_profile(const tess_profile *from, tess_profile *to)
-{
-    for (int k = 0; k < TESS_NUM_STAGES; ++k) {
-        to->stage_seconds[k] += from->stage_seconds[k];
-        to->stage_bytes[k] += from->stage_bytes[k];
-        to->stage_mpi_s[k] += from->stage_mpi_s[k];
-    }
-}
-
-/* Predict into the rows that the k-th reader of the run has read: where it is one of
- * several of its set, these are the rows of its field. Collective. */
-static tess_status update_rows(image_run *run, int k, const tess_predict_opts *all)
-{
-    tess_status status = TESS_OK;
-    tess_predict_opts predict = *all;
-    tess_profile profile;
-    char field[16];
-    const tess_vis_meta *meta =
-        tess_vis_reader_meta(tess_source_reader(run->source, k));
-    predict.obs = meta->path;
-    if (tess_source_num_readers(run->source) > run->opts->num_obs) {
-        snprintf(field, sizeof field, "#%d", meta->field[meta->field_selected].id);
-        predict.selection.field = field;
-    }
-    tess_profile_start(&profile);
-    TESS_TRY(tess_imager_predict(run->teams.all, &predict, &profile));
-    add_profile(&profile, run->profile);
-    tess_log_info("wrote %s of %s%s%s", predict.column, meta->path,
-                  predict.selection.field ? ", field " : "",
-                  predict.selection.field ? predict.selection.field : "");
-cleanup:
-    return status;
-}
-
 /* Has each field of a mosaic see the model through the beam of its pointing. */
 static void take_pointings(const image_run *run, tess_predict_opts *predict)
 {
@@ -170,7 +137,7 @@ tess_status update_model(image_run *run)
     take_pointings(run, &predict);
     const int num = tess_source_num_readers(run->source);
     for (int k = 0; k < num; ++k) {
-        TESS_TRY(update_rows(run, k, &predict));
+        TESS_TRY(predict_reader(run, k, &predict));
         if (k + 1 < num || opts->beside.weights) tess_out_release_signals();
     }
 cleanup:

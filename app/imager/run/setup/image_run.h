@@ -89,9 +89,18 @@ static inline int64_t image_outputs_done(const image_run *run)
     return run->checkpoint.state.outputs_done;
 }
 
+/* Whether a model is subtracted from whole rows, before their continuum is fitted. */
+static inline bool image_subtracts_rows(const tess_image_opts *opts)
+{
+    return (opts->subtract.model || opts->subtract.pixels) &&
+           opts->selection.continuum.subtracts;
+}
+
+/* Whether a model is subtracted from samples. */
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
-    return opts->subtract.model || opts->subtract.pixels;
+    return (opts->subtract.model || opts->subtract.pixels) &&
+           !opts->selection.continuum.subtracts;
 }
 
 /* Whether the model is subtracted where samples are read. */

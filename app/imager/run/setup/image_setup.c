@@ -203,21 +203,6 @@ cleanup:
     return status;
 }
 
-/* The continuum is subtracted where rows are read, and a model from what is left:
- * that of a continuum would be subtracted a second time. */
-static tess_status check_subtract(const tess_image_opts *opts)
-{
-    tess_status status = TESS_OK;
-    if (image_subtracts(opts) && opts->selection.continuum.subtracts)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--subtract and --uvcontsub exclude each other: what a fit has taken "
-                  "cannot be subtracted again; write the model into a column (tessera "
-                  "predict --column), and --subtract-column subtracts it before the "
-                  "fit");
-cleanup:
-    return status;
-}
-
 /* Prepares reading, and the model that is subtracted. Collective. */
 static tess_status set_up_source(image_run *run)
 {
@@ -296,7 +281,6 @@ void tess_imager_drop_axis(tess_image_opts *opts)
 tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(check_subtract(run->opts));
     TESS_TRY(image_mosaic_check(run->opts));
     TESS_TRY(image_facets_check(run->opts));
     TESS_TRY(start_job(run));

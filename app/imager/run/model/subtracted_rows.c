@@ -1,0 +1,111 @@
+/* Predicts the model of --subtract at whole rows. A fit to the continuum needs all
+ * channels of a row less the model, also those that are not imaged, and their
+ * correlations as the file has them. Predictions are shared by the ranks in another way
+ * than rows are when they are read, so they pass through a file that all ranks see. */
+#define _GNU_SOURCE
+#include "subtracted_rows.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predict_reader.h"
+#include "source_continuum.h"
+#include "tess_log.h"
+#include "tess_out_file.h"
+
+/* Makes the file beside the images, which all ranks can write. temp[TESS_OUT_FILE_NAME]
+ * is its name. Rank 0 alone. */
+static tess_status create_file(const image_run *run, char *temp, int *fd)
+{
+    tess_status status = TESS_OK;
+    const char *prefix = run->opts->output ? run->opts->output : "/tmp/tessera";
+    char *path = NULL;
+    if (asprintf(&path, "%s-subtracted", prefix) < 0) {
+        path = NULL;
+        TESS_FAIL(TESS_ERR_ALLOC, "name of a file");
+    }
+    TESS_TRY(tess_out_file_create(path, temp, fd));
+    status = tess_out_file_reserve(*fd, path, tess_source_model_bytes(run->source));
+cleanup:
+    free(path); /* from asprintf */
+    return status;
+}
+
+/* Another rank. Local. */
+static tess_status open_created(const char *temp, int *fd)
+{
+    tess_status status = TESS_OK;
+    *fd = open(temp, O_RDWR | O_CLOEXEC);
+    if (*fd < 0)
+        TESS_FAIL(TESS_ERR_IO, "%s: it cannot be opened: %s", temp, strerror(errno));
+cleanup:
+    return status;
+}
+
+/* Opens the file on all ranks, and hands it to the source. Collective. */
+static tess_status open_file(image_run *run)
+{
+    tess_status status = TESS_OK;
+    tess_comm *all = run->teams.all;
+    const bool first = tess_comm_rank(all) == 0;
+    char temp[TESS_OUT_FILE_NAME] = "";
+    int fd = -1;
+    if (first) {
+        status = create_file(run, temp, &fd);
+        tess_source_model_open(run->source, fd, true, temp);
+    }
+    TESS_TRY(tess_comm_agree(all, status));
+    TESS_TRY(tess_comm_bcast(all, temp, sizeof temp, 0));
+    if (!first) {
+        status = open_created(temp, &fd);
+        tess_source_model_open(run->source, fd, false, temp);
+    }
+    TESS_TRY(tess_comm_agree(all, status));
+cleanup:
+    return status;
+}
+
+/* The reader whose rows are predicted. */
+typedef struct target {
+    tess_source *source;
+    int reader;
+} target;
+
+static tess_status take(void *context, const tess_vis_meta *meta,
+                        const tess_vis_block *block)
+{
+    const target *to = context;
+    (void)meta;
+    return tess_source_model_put(to->source, to->reader, block);
+}
+
+tess_status subtracted_rows_make(image_run *run)
+{
+    tess_status status = TESS_OK;
+    const tess_image_opts *opts = run->opts;
+    target to = {.source = run->source};
+    tess_predict_opts predict = {.model = opts->subtract.model,
+                                 .model_terms = opts->subtract.terms,
+                                 .pixels = opts->subtract.pixels,
+                                 .take = take,
+                                 .take_context = &to,
+                                 .selection = opts->selection,
+                                 .gridding = opts->gridding,
+                                 .layout = opts->layout,
+                                 .command_line = opts->beside.command_line};
+    if (!image_subtracts_rows(opts)) return TESS_OK;
+    predict.selection.wanted = (tess_rows_wanted){.whole = true};
+    predict.selection.shift.given = false; /* rows are as their files have them */
+    TESS_TRY(open_file(run));
+    tess_log_info("the model is subtracted before the continuum is fitted");
+    for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
+        to.reader = k;
+        TESS_TRY(predict_reader(run, k, &predict));
+    }
+    TESS_TRY(tess_comm_agree(run->teams.all, tess_source_model_end(run->source)));
+cleanup:
+    return status;
+}
