@@ -180,6 +180,28 @@ def check_cleaned(suite, obs):
                                   equal_nan=True))
 
 
+def check_psf(suite, obs):
+    """The PSF is that of all samples times the autocorrelation of the beam: how much of the sky pointings see
+    together. So sidelobes end where beams do, and cleaning goes on into the noise."""
+    result = tessera("image", obs.path, *IMAGE, "--weight", "natural", "--niter", "30000", "--mgain", "0.7",
+                     "--auto-threshold", "1", "-o", suite.path("deep"))
+    if not suite.ran("cleaned to 1 sigma", result):
+        return
+    suite.true("no divergence", "diverged" not in result.err)
+    got, _ = read_image(suite.path("deep-psf.fits"))
+    away = (np.arange(2 * N) - N) * SCALE
+    power = np.mean([field(np.hypot(away[:, None], away[None, :]).ravel(), f, 0) ** 2 for f in FREQ], axis=0)
+    power = np.where(power >= LIMIT, power, 0).reshape(2 * N, 2 * N)
+    overlap = np.fft.fftshift(np.fft.ifft2(np.abs(np.fft.fft2(power)) ** 2).real)
+    overlap /= overlap[N, N]
+    worst = 0
+    for dx, dy in ((0, 0), (2, 1), (15, 0), (0, -31), (24, 24), (-40, 9), (3, 48)):
+        turns = obs.uvw @ [-dx * SCALE, dy * SCALE, 0]
+        plain = (obs.weight * np.cos(2 * np.pi * turns[:, None] * FREQ / C_M_S)).sum() / obs.weight.sum()
+        worst = max(worst, abs(got[N // 2 + dy, N // 2 + dx] - plain * overlap[N + dy, N + dx]))
+    suite.below("PSF times what pointings see together", worst, 2e-3)
+
+
 def check_unlike(suite):
     """Arrays of two kinds of dishes, and two output channels of multiscale CLEAN."""
     obs = Observation(suite.path("unlike.uvfits"), True)
@@ -212,6 +234,7 @@ def main():
     obs = Observation(suite.path("pointings.uvfits"), False)
     check_dirty(suite, obs, [], 1)
     check_cleaned(suite, obs)
+    check_psf(suite, obs)
     check_unlike(suite)
     check_errors(suite, obs)
     suite.finish()

@@ -7,6 +7,7 @@
 
 #include "image_kinds.h"
 #include "imager_targets.h"
+#include "pointing_overlap.h"
 #include "source_origins.h"
 #include "tess_const.h"
 #include "tess_log.h"
@@ -129,6 +130,7 @@ static tess_status add_pair(const image_run *run, int pair, image_mosaic *to)
     const image_primary_beam *beam = to->beam;
     double reach = 0;
     TESS_TRY(find_reach(run, pair, to->limit, farthest_of(run, beam), &reach));
+    to->reach = fmax(to->reach, reach);
     for (int k = 0; k < beam->num_pointings; ++k) {
         const image_pointing *pointing = &beam->pointing[k];
         const image_beam_of of = image_beam_of_pair(beam, k, pair);
@@ -221,6 +223,53 @@ tess_status image_mosaic_weigher(const image_run *run, int64_t output, int patch
         TESS_TRY(image_primary_beam_mean(run, output, mosaic->beam_of[patch],
                                          &mosaic->mean[patch]));
     *weigher = (patch_weigher){.weigh = weigh, .context = mosaic, .patch = patch};
+cleanup:
+    return status;
+}
+
+/* ---- the PSF ---- */
+
+/* Finds the mean overlap of pointings, weight[patches.num]. Beams of a pair of kinds of
+ * dishes are alike: the first stands for all. Local. */
+static tess_status find_overlap(const image_mosaic *mosaic, const double *weight,
+                                pointing_overlap *overlap)
+{
+    tess_status status = TESS_OK;
+    const image_patches *patches = &mosaic->patches;
+    overlap->reach = mosaic->reach;
+    for (int k = 0; k < image_dishes_num_pairs(&mosaic->beam->dishes); ++k) {
+        const tess_beam_mean *mean = NULL;
+        double sum = 0;
+        for (int j = 0; j < patches->num; ++j) {
+            if (mosaic->beam_of[j].pair != k || !mosaic->mean[j]) continue;
+            if (!mean) mean = mosaic->mean[j];
+            sum += weight[j];
+        }
+        if (mean && sum > 0)
+            TESS_TRY(pointing_overlap_add(overlap, mean, mosaic->limit, sum));
+    }
+cleanup:
+    return status;
+}
+
+tess_status image_mosaic_narrow_psf(const image_run *run, const double *weight,
+                                    const tess_rows *psf)
+{
+    tess_status status = TESS_OK;
+    const tess_geom *geom = &run->whole.geom;
+    const double step_l = geom->scale_rad, step_m = tess_geom_scale_m(geom);
+    pointing_overlap overlap = {0};
+    tess_rows view = {0};
+    TESS_TRY(find_overlap(run->whole.mosaic, weight, &overlap));
+    TESS_TRY(tess_rows_edit(psf, true, &view));
+    for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
+        const double x = (double)(k % view.nx - view.nx / 2) * step_l;
+        const double y = (double)(view.row_first + k / view.nx - view.ny / 2) * step_m;
+        tess_rows_set(&view, k,
+                      pointing_overlap_at(&overlap, hypot(x, y)) *
+                          tess_rows_pixel(&view, k));
+    }
+    TESS_TRY(tess_rows_put_back(psf, &view));
 cleanup:
     return status;
 }

@@ -27,8 +27,10 @@ typedef struct image_mosaic {
     int *patch_of;                  /**< [beam->num_sums]; −1: none */
     const tess_geom *geom;          /**< of the image; borrowed */
     double limit;                   /**< below this, the beam of a pointing is 0 */
-    int64_t output;                 /**< whose beams are kept: */
-    struct tess_beam_mean **mean;   /**< [patches.num] NULL: not made, or no weights */
+    double reach;   /**< beyond this distance of a pointing, the beam of any pair of
+                       dishes   is 0 [sine] */
+    int64_t output; /**< whose beams are kept: */
+    struct tess_beam_mean **mean; /**< [patches.num] NULL: not made, or no weights */
 } image_mosaic;
 
 /** Refuse what mosaics do not go together with. TESS_ERR_USAGE. Local. */
@@ -46,5 +48,12 @@ void image_mosaic_free(image_mosaic *mosaic); /**< NULL is fine. Local. */
  * for. Errors of image_primary_beam_mean(). Local. */
 tess_status image_mosaic_weigher(const image_run *run, int64_t output, int patch,
                                  patch_weigher *weigher);
+
+/** Multiply the PSF of all samples, which lies in the middle of rows of an image, by
+ * the overlap of pointings (pointing_overlap.h): that of an output whose beams have
+ * been asked for, with the sums of weights of patches, weight[patches.num].
+ * TESS_ERR_ALLOC. Local. */
+tess_status image_mosaic_narrow_psf(const image_run *run, const double *weight,
+                                    const tess_rows *psf);
 
 #endif

@@ -278,6 +278,22 @@ cleanup:
     return status;
 }
 
+/* Makes the PSF of all samples that of a mosaic. Collective. */
+static tess_status narrow_psf(const image_run *run, const imager_product *product,
+                              const tess_rows *psf)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    double *weight = tess_alloc(num, sizeof *weight);
+    if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "weights of pointings");
+    for (int k = 0; k < num; ++k)
+        weight[k] = product[k * TESS_MAX_IMAGES].counted;
+    TESS_TRY(image_mosaic_narrow_psf(run, weight, psf));
+cleanup:
+    tess_free(weight);
+    return status;
+}
+
 /* Makes the PSF of one patch that of the image. Collective. */
 static tess_status make_psf(const image_run *run, visset *set,
                             const imager_stages *stages, imager_product *product,
@@ -291,6 +307,8 @@ static tess_status make_psf(const image_run *run, visset *set,
     TESS_TRY(visset_image(set, &request, stages, product));
     *psf = *of_patch;
     TESS_TRY(to_middle(run, patch, &of_patch->rows, &psf->rows));
+    if (run->whole.mosaic)
+        TESS_TRY(tess_comm_agree(run->job.comm, narrow_psf(run, product, &psf->rows)));
 cleanup:
     return status;
 }
