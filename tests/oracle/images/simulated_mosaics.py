@@ -189,14 +189,26 @@ def check_predicted(suite, name, made, scale, beam):
     suite.below(f"{name}: predicted visibilities, L2 error", l2_error(seen.vis, joint.predicted(model)), limit)
 
 
-def check_predictions_refused(suite, path, unlike_path, model):
+def check_updated(suite, name, made, scale):
+    """--update-model predicts what each pair of dishes sees of the model of fluxes."""
+    path, obs, dishes, _ = made
+    good, prefix = suite.image(f"{name}-updated", path, "--mosaic", "--size", N, "--scale", f"{scale}asec", "--center",
+                               f"{RA}deg,{DEC}deg", "--niter", "20", "--update-model", "--model-column", "SEEN_TOO",
+                               "--threads", "1", "--accuracy", "1e-6")
+    if not good:
+        return
+    seen = mosaic_sums.read_pointings(suite, path, "SEEN_TOO")
+    joint = mosaic_sums.Mosaic(obs, dishes, np.ones_like(obs.weight), *pixels(scale))
+    model = np.nan_to_num(read_image(f"{prefix}-model-pb.fits")[0])
+    suite.below(f"{name}: model column, L2 error", l2_error(seen.vis, joint.predicted(model)), 1e-5)
+
+
+def check_predictions_refused(suite, path, model):
     for what, status, text, args in (
-            ("unlike dishes", 2, "2 different beams", ("--mosaic", "--primary-beam", "auto", "--column", "NO")),
             ("an output", 2, "--column", ("--mosaic", "--primary-beam", "airy:25", "-o", "no.uvfits")),
             ("several fields", 2, "fields", ("--primary-beam", "airy:25", "--column", "NO")),
             ("no beam", 2, "'parkes'", ("--mosaic", "--primary-beam", "parkes", "--column", "NO"))):
-        result = tessera("predict", unlike_path if what == "unlike dishes" else path, "--model", model, *args,
-                         cwd=suite.work)
+        result = tessera("predict", path, "--model", model, *args, cwd=suite.work)
         suite.ran(f"predict: {what}", result, status)
         suite.true(f"predict: {what}: one line with '{text}'",
                    len(result.errors()) == 1 and text in result.errors()[0])
@@ -227,7 +239,9 @@ def main():
     check_image(suite, "turning", made["turning"], 40, cube, "natural")
     check_predicted(suite, "hexagon", made["hexagon"], 50, round_beam)
     check_predicted(suite, "turning", made["turning"], 40, cube)
-    check_predictions_refused(suite, made["hexagon"][0], made["unlike"][0], suite.path("hexagon-model.fits"))
+    check_predicted(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5))
+    check_updated(suite, "unlike", made["unlike"], 2)
+    check_predictions_refused(suite, made["hexagon"][0], suite.path("hexagon-model.fits"))
     check_fields(suite, made["hexagon"][1], made["unlike"][1])
     check_refused(suite, suite.path("hexagon.csv"))
     if mpiexec():

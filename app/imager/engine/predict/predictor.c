@@ -369,7 +369,8 @@ static tess_status put_rows(imager_predictor *predictor)
         imager_job_aim(job, k);
         TESS_TRY(put_part(predictor));
     }
-    model->scale = 1; /* targets have scales of their own */
+    /* targets have scales of their own, which a view undoes */
+    model->scale = job->view.from_model ? 1 : job->model.scale;
 cleanup:
     imager_job_aim(job, 0);
     return status;

@@ -11,6 +11,7 @@
 #include "predicted_pointing.h"
 #include "predicted_rows.h"
 #include "predictor.h"
+#include "source_origins.h"
 #include "tess_backend_choice.h"
 #include "tess_grid.h"
 #include "tess_imager_predict.h"
@@ -545,6 +546,8 @@ static tess_status set_up_images(predict_run *run)
     status = opts->models ? take_models(run, &model) : open_model(run, &model);
     status = tess_comm_agree(run->comm, status);
     if (status == TESS_OK) status = take_facets(run, &model);
+    if (status == TESS_OK && opts->beam.model && !run->facets)
+        status = tess_comm_agree(run->comm, tess_source_keep_origins(run->source, 0));
     if (status == TESS_OK) status = tess_comm_agree(run->comm, set_up_source(run));
     if (status == TESS_OK) status = take_pointing(run, &model);
     if (status != TESS_OK) imager_model_close(&model);
@@ -552,6 +555,8 @@ static tess_status set_up_images(predict_run *run)
     TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding, &opts->layout,
                                      run->profile, &run->predictor));
     if (run->facets) run->predictor.job.view = image_facets_view(run->facets);
+    if (run->pointing)
+        run->predictor.job.view = predicted_pointing_view(run->pointing, run->num_pol);
     run->predictor.job.view.is_apart = run->columns.num > 0;
     TESS_TRY(divide_blocks(run));
     int64_t by_rows = opts->output && !model.cube && !model.parts.num &&

@@ -4,23 +4,27 @@
 
 #include <math.h>
 
-#include "tess_beam_models.h"
+#include "image_dishes.h"
+#include "source_origins.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
 #include "tess_primary_beam.h"
+#include "tess_samples.h"
 
 struct predicted_pointing {
-    tess_primary_beam *beam;
-    tess_beam_mean *mean;         /* over channels */
+    image_dishes dishes;
+    int num_pairs;                /* of kinds of dishes, of which each has */
+    tess_beam_mean **mean;        /* [num_pairs] over channels */
     const tess_source_info *info; /* of the channels; borrowed */
     double *angle_rad;            /* [num_angles] of integrations, if the beam turns */
     int64_t num_angles;
     int threads;
     double limit;
     double rotation[3][3]; /* of direction cosines from the phase centre to here */
-    tess_geom image, seen; /* pixels of the model, and of them those that count */
-    int64_t first[1][2];   /* where these begin */
+    tess_geom image;
+    tess_geom *seen;     /* [num_pairs] of its pixels those that any pair sees */
+    int64_t (*first)[2]; /* [num_pairs] where these begin */
 };
 
 /* ---- beams ---- */
@@ -67,7 +71,7 @@ static tess_status find_angles(tess_comm *comm, const tess_vis_field *field,
 {
     tess_status status = TESS_OK;
     double site_m[3];
-    if (!tess_primary_beam_turns(to->beam)) return TESS_OK;
+    if (!image_dishes_turn(&to->dishes)) return TESS_OK;
     TESS_TRY(tess_source_times(source, &to->angle_rad, &to->num_angles));
     tess_vis_site(to->info->meta, site_m);
     for (int64_t k = 0; k < to->num_angles && status == TESS_OK; ++k) {
@@ -80,19 +84,27 @@ cleanup:
     return status;
 }
 
-/* Makes the mean over channels, by weights, and over integrations. Local. */
-static tess_status make_mean(predicted_pointing *to, const double *weight)
+/* Makes the means over channels, by weights, and over integrations. Local. */
+static tess_status make_means(predicted_pointing *to, const double *weight)
 {
-    const tess_beam_mean_of of = {.num_chan = to->info->num_chan,
-                                  .freq_hz = to->info->freq_hz,
-                                  .weight = weight,
-                                  .num_angles = to->num_angles,
-                                  .angle_rad = to->angle_rad,
-                                  .reach = reach_of(to),
-                                  .threads = to->threads};
-    tess_beam_mean_destroy(to->mean);
-    to->mean = NULL;
-    return tess_beam_mean_create(to->beam, &of, &to->mean);
+    tess_status status = TESS_OK;
+    for (int k = 0; k < to->num_pairs; ++k) {
+        const tess_primary_beam *beam[2];
+        image_dishes_beams(&to->dishes, k, beam);
+        const tess_beam_mean_of of = {.other = beam[1] != beam[0] ? beam[1] : NULL,
+                                      .num_chan = to->info->num_chan,
+                                      .freq_hz = to->info->freq_hz,
+                                      .weight = weight,
+                                      .num_angles = to->num_angles,
+                                      .angle_rad = to->angle_rad,
+                                      .reach = reach_of(to),
+                                      .threads = to->threads};
+        tess_beam_mean_destroy(to->mean[k]);
+        to->mean[k] = NULL;
+        TESS_TRY(tess_beam_mean_create(beam[0], &of, &to->mean[k]));
+    }
+cleanup:
+    return status;
 }
 
 tess_status predicted_pointing_choose(predicted_pointing *pointing,
@@ -104,13 +116,13 @@ tess_status predicted_pointing_choose(predicted_pointing *pointing,
     if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     for (int64_t c = 0; c < num; ++c)
         if (!chan_output || chan_output[c] == output) all += weight[c] = 1;
-    if (all > 0) TESS_TRY(make_mean(pointing, weight));
+    if (all > 0) TESS_TRY(make_means(pointing, weight));
 cleanup:
     tess_free(weight);
     return status;
 }
 
-/* Makes the beam of the lowest frequency, where it is widest. Local. */
+/* Makes the beams of the lowest frequency, where they are widest. Local. */
 static tess_status make_widest(predicted_pointing *to)
 {
     tess_status status = TESS_OK;
@@ -120,7 +132,7 @@ static tess_status make_widest(predicted_pointing *to)
     for (int64_t c = 1; c < to->info->num_chan; ++c)
         if (to->info->freq_hz[c] < to->info->freq_hz[lowest]) lowest = c;
     weight[lowest] = 1;
-    TESS_TRY(make_mean(to, weight));
+    TESS_TRY(make_means(to, weight));
 cleanup:
     tess_free(weight);
     return status;
@@ -128,8 +140,8 @@ cleanup:
 
 /* ---- pixels ---- */
 
-/* What is received of a pixel; 0 below the limit. */
-static double power_at(const predicted_pointing *of, int64_t x, int64_t y)
+/* What a pair of dishes receives of a pixel; 0 below the limit. */
+static double power_at(const predicted_pointing *of, int pair, int64_t x, int64_t y)
 {
     const double l = tess_geom_l(&of->image, x), m = tess_geom_m(&of->image, y);
     const double n2 = 1 - l * l - m * m;
@@ -138,8 +150,16 @@ static double power_at(const predicted_pointing *of, int64_t x, int64_t y)
     for (int i = 0; i < 3; ++i)
         at[i] = of->rotation[i][0] * l + of->rotation[i][1] * m +
                 of->rotation[i][2] * sqrt(n2);
-    const double power = at[2] > 0 ? tess_beam_mean_power(of->mean, at[0], at[1]) : 0;
+    const double power =
+        at[2] > 0 ? tess_beam_mean_power(of->mean[pair], at[0], at[1]) : 0;
     return power >= of->limit ? power : 0;
+}
+
+static bool is_seen(const predicted_pointing *of, int64_t x, int64_t y)
+{
+    for (int k = 0; k < of->num_pairs; ++k)
+        if (power_at(of, k, x, y) > 0) return true;
+    return false;
 }
 
 /* Parts of an image are planned with at least this many pixels a side, if it has them.
@@ -168,7 +188,7 @@ static void find_pixels(predicted_pointing *to)
               : x1, y1)
     for (int64_t y = 0; y < image->ny; ++y)
         for (int64_t x = 0; x < image->nx; ++x) {
-            if (!(power_at(to, x, y) > 0)) continue;
+            if (!is_seen(to, x, y)) continue;
             x0 = tess_min_i64(x0, x);
             x1 = tess_max_i64(x1, x + 1);
             y0 = tess_min_i64(y0, y);
@@ -176,23 +196,38 @@ static void find_pixels(predicted_pointing *to)
         }
     widen(image->nx, &x0, &x1);
     widen(image->ny, &y0, &y1);
-    to->seen = *image;
-    to->seen.nx = x1 - x0;
-    to->seen.ny = y1 - y0;
-    to->seen.l0 = tess_geom_l(image, x0 + to->seen.nx / 2);
-    to->seen.m0 = tess_geom_m(image, y0 + to->seen.ny / 2);
-    to->first[0][0] = x0;
-    to->first[0][1] = y0;
+    for (int k = 0; k < to->num_pairs; ++k) {
+        tess_geom *seen = &to->seen[k];
+        *seen = *image;
+        seen->nx = x1 - x0;
+        seen->ny = y1 - y0;
+        seen->l0 = tess_geom_l(image, x0 + seen->nx / 2);
+        seen->m0 = tess_geom_m(image, y0 + seen->ny / 2);
+        to->first[k][0] = x0;
+        to->first[k][1] = y0;
+    }
 }
 
 static tess_status weigh(const void *context, int target, int64_t row, double *weight)
 {
     const predicted_pointing *pointing = context;
-    (void)target;
-    for (int64_t i = 0; i < pointing->seen.nx; ++i)
-        weight[i] =
-            power_at(pointing, pointing->first[0][0] + i, pointing->first[0][1] + row);
+    const int64_t *first = pointing->first[target];
+    for (int64_t i = 0; i < pointing->seen[target].nx; ++i)
+        weight[i] = power_at(pointing, target, first[0] + i, first[1] + row);
     return TESS_OK;
+}
+
+/* Of what is predicted for a pair of dishes, the rows of that pair are taken, as an
+ * imager_factors: Stokes parameters stay what they are. */
+static void take_pair(const void *context, int target, const tess_samples *samples,
+                      int64_t row, double complex *factor)
+{
+    const predicted_pointing *pointing = context;
+    const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
+    const bool own = image_dishes_pair(&pointing->dishes, &origin) == target;
+    const int num = samples->num_pol;
+    for (int64_t k = 0; k < (int64_t)samples->num_chan[row] * num * num; ++k)
+        factor[k] = own && k / num % num == k % num;
 }
 
 /* ---- all ---- */
@@ -201,25 +236,27 @@ static void tell(tess_comm *comm, const predicted_pointing *of,
                  const tess_vis_field *field)
 {
     if (tess_comm_rank(comm) == 0)
-        tess_log_info("field %s sees %lld x %lld pixels of the model; primary beam: %s",
-                      field->name, (long long)of->seen.nx, (long long)of->seen.ny,
-                      tess_primary_beam_name(of->beam));
+        tess_log_info(
+            "field %s sees %lld x %lld pixels of the model; primary beam: %s%s",
+            field->name, (long long)of->seen->nx, (long long)of->seen->ny,
+            tess_primary_beam_name(of->dishes.beam[0]),
+            of->dishes.num > 1 ? " and others" : "");
 }
 
-/* Refuses dishes that have several beams. Collective. */
-static tess_status check_dishes(tess_comm *comm, const char *model,
-                                const tess_vis_meta *meta)
+/* Opens the beam of each kind of dishes. Collective. */
+static tess_status open_dishes(tess_comm *comm, const tess_predict_opts *opts,
+                               const tess_source *source, predicted_pointing *to)
 {
     tess_status status = TESS_OK;
-    tess_beam_models models = {0};
-    TESS_TRY(tess_beam_models_find(comm, model, meta, &models));
-    if (models.num > 1)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: its dishes have %d different beams, and predictions take one; "
-                  "name one of all dishes with --primary-beam, like airy:10.7",
-                  meta->path, models.num);
+    const image_dishes_of dishes = {comm, source, opts->beam.model, true};
+    TESS_TRY(image_dishes_open(&dishes, &to->dishes));
+    to->num_pairs = image_dishes_num_pairs(&to->dishes);
+    to->mean = tess_alloc_zero(to->num_pairs, sizeof *to->mean);
+    to->seen = tess_alloc(to->num_pairs, sizeof *to->seen);
+    to->first = tess_alloc(to->num_pairs, sizeof *to->first);
+    status = to->mean && to->seen && to->first ? TESS_OK : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
-    tess_beam_models_free(&models);
     return status;
 }
 
@@ -230,15 +267,10 @@ tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *
     tess_status status = TESS_OK;
     const tess_source_info *info = tess_source_info_of(source);
     const tess_vis_field *field = NULL;
-    const tess_primary_beam_request request = {.model = opts->beam.model,
-                                               .telescope = info->meta->telescope,
-                                               .num_chan = info->num_chan,
-                                               .freq_hz = info->freq_hz};
     predicted_pointing *pointing = tess_alloc_zero(1, sizeof *pointing);
     TESS_TRY(tess_comm_agree(comm, pointing ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_agree(comm, find_field(source, &field)));
-    TESS_TRY(check_dishes(comm, opts->beam.model, info->meta));
-    TESS_TRY(tess_primary_beam_open(comm, &request, &pointing->beam));
+    TESS_TRY(open_dishes(comm, opts, source, pointing));
     pointing->info = info;
     pointing->threads = opts->layout.threads;
     pointing->limit = opts->beam.limit;
@@ -260,17 +292,28 @@ cleanup:
 void predicted_pointing_free(predicted_pointing *pointing)
 {
     if (!pointing) return;
-    tess_beam_mean_destroy(pointing->mean);
+    for (int k = 0; pointing->mean && k < pointing->num_pairs; ++k)
+        tess_beam_mean_destroy(pointing->mean[k]);
+    tess_free((void *)pointing->mean);
+    tess_free(pointing->seen);
+    tess_free(pointing->first);
     tess_free(pointing->angle_rad);
-    tess_primary_beam_close(pointing->beam);
+    image_dishes_free(&pointing->dishes);
     tess_free(pointing);
 }
 
 imager_parts predicted_pointing_parts(const predicted_pointing *pointing)
 {
-    return (imager_parts){.num = 1,
-                          .geom = &pointing->seen,
-                          .first = pointing->first,
+    return (imager_parts){.num = pointing->num_pairs,
+                          .geom = pointing->seen,
+                          .first = (const int64_t(*)[2])pointing->first,
                           .weigh = weigh,
                           .context = pointing};
+}
+
+imager_view predicted_pointing_view(const predicted_pointing *pointing, int num_pol)
+{
+    if (pointing->num_pairs == 1) return (imager_view){0};
+    return (imager_view){
+        .num_pol = num_pol, .from_model = take_pair, .context = pointing};
 }

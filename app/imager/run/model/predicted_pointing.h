@@ -4,6 +4,7 @@
 #ifndef PREDICTED_POINTING_H
 #define PREDICTED_POINTING_H
 
+#include "imager_job.h"
 #include "imager_model.h"
 #include "source.h"
 #include "tess_comm.h"
@@ -13,9 +14,10 @@
 typedef struct predicted_pointing predicted_pointing;
 
 /** Open the beam and find the pixels of a model with this geometry that it reaches from
- *  the pointing of the source's field. The source is set up. Times are read for a beam
+ *  the pointing of the source's field: one beam for each pair of kinds of dishes. The
+ *  source is set up and keeps the origins of its rows. Times are read for a beam
  *  that turns, which is the mean over them. All channels count the same. Errors of
- *  tess_primary_beam_open(); TESS_ERR_USAGE: the source has several fields. Collective.
+ *  image_dishes_open(); TESS_ERR_USAGE: the source has several fields. Collective.
  */
 tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *opts,
                                       tess_source *source, const tess_geom *geom,
@@ -27,7 +29,12 @@ void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. L
 tess_status predicted_pointing_choose(predicted_pointing *pointing,
                                       const int32_t *chan_output, int64_t output);
 
-/** These pixels, as the only part of the model. Borrows the pointing. Local. */
+/** These pixels, as a part of the model for each pair of kinds of dishes. Borrows the
+ * pointing. Local. */
 imager_parts predicted_pointing_parts(const predicted_pointing *pointing);
+
+/** The view with which rows take the part of their pair of dishes; zeros if there is
+ * one part. Borrows the pointing. Local. */
+imager_view predicted_pointing_view(const predicted_pointing *pointing, int num_pol);
 
 #endif

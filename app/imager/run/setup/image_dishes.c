@@ -8,63 +8,63 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_primary_beam.h"
+#include "tess_samples.h"
 
 /* All antennas of the observations. `meta` is zeroed, and gets an array. Local. */
-static tess_status list_antennas(const image_run *run, tess_vis_meta *meta)
+static tess_status list_antennas(const tess_source *source, tess_vis_meta *meta)
 {
     tess_status status = TESS_OK;
-    const int32_t num = tess_source_samples(run->source).origins->num_antennas;
+    const int32_t num = tess_source_samples(source).origins->num_antennas;
     meta->antenna = tess_alloc(num, sizeof *meta->antenna);
     if (!meta->antenna) TESS_FAIL(TESS_ERR_ALLOC, "antennas");
-    memcpy(meta->telescope, run->info->meta->telescope, sizeof meta->telescope);
+    memcpy(meta->telescope, tess_source_info_of(source)->meta->telescope,
+           sizeof meta->telescope);
     meta->num_antennas = num;
     for (int32_t k = 0; k < num; ++k)
-        meta->antenna[k] = *tess_source_antenna(run->source, k);
+        meta->antenna[k] = *tess_source_antenna(source, k);
 cleanup:
     return status;
 }
 
-/* Finds the models of a mosaic's antennas, of which several may be unlike. Collective.
- */
-static tess_status find_models(const image_run *run, tess_beam_models *models)
+/* Finds the models of all antennas, of which several may be unlike. Collective. */
+static tess_status find_models(const image_dishes_of *of, tess_beam_models *models)
 {
     tess_status status = TESS_OK;
     tess_vis_meta meta = {.num_antennas = 0};
-    TESS_TRY(tess_comm_agree(run->comm, list_antennas(run, &meta)));
-    TESS_TRY(tess_beam_models_find(run->comm, run->opts->beside.primary_beam.model,
-                                   &meta, models));
+    TESS_TRY(tess_comm_agree(of->comm, list_antennas(of->source, &meta)));
+    TESS_TRY(tess_beam_models_find(of->comm, of->model, &meta, models));
 cleanup:
     tess_free(meta.antenna);
     return status;
 }
 
 /* Collective. */
-static tess_status open_beams(const image_run *run, const tess_beam_models *models,
+static tess_status open_beams(const image_dishes_of *of, const tess_beam_models *models,
                               image_dishes *to)
 {
     tess_status status = TESS_OK;
+    const tess_source_info *info = tess_source_info_of(of->source);
     const int num = models->num > 0 ? models->num : 1;
     to->beam = tess_alloc_zero(num, sizeof *to->beam);
-    TESS_TRY(tess_comm_agree(run->comm, to->beam ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(tess_comm_agree(of->comm, to->beam ? TESS_OK : TESS_ERR_ALLOC));
     for (; to->num < num; ++to->num) {
         const tess_primary_beam_request request = {
-            .model = models->num > 0 ? models->model[to->num]
-                                     : run->opts->beside.primary_beam.model,
-            .telescope = run->info->meta->telescope,
-            .num_chan = run->info->num_chan,
-            .freq_hz = run->info->freq_hz};
-        TESS_TRY(tess_primary_beam_open(run->comm, &request, &to->beam[to->num]));
+            .model = models->num > 0 ? models->model[to->num] : of->model,
+            .telescope = info->meta->telescope,
+            .num_chan = info->num_chan,
+            .freq_hz = info->freq_hz};
+        TESS_TRY(tess_primary_beam_open(of->comm, &request, &to->beam[to->num]));
     }
 cleanup:
     return status;
 }
 
-tess_status image_dishes_open(const image_run *run, image_dishes *dishes)
+tess_status image_dishes_open(const image_dishes_of *of, image_dishes *dishes)
 {
     tess_status status = TESS_OK;
     tess_beam_models models = {0};
-    if (run->opts->selection.joins_pointings) TESS_TRY(find_models(run, &models));
-    TESS_TRY(open_beams(run, &models, dishes));
+    if (of->apart) TESS_TRY(find_models(of, &models));
+    TESS_TRY(open_beams(of, &models, dishes));
     if (dishes->num == 1) goto cleanup;
     dishes->of_antenna = models.of_antenna;
     models.of_antenna = NULL;

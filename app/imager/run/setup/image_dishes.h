@@ -1,11 +1,15 @@
 /** @file image_dishes.h  (private to app/imager/run/)
- *  The kinds of dishes of a run's observations. The primary beam of visibilities is
- * that of a pair of kinds.
+ *  The kinds of dishes of observations. The primary beam of visibilities is that of a
+ *  pair of kinds.
  */
 #ifndef IMAGE_DISHES_H
 #define IMAGE_DISHES_H
 
-#include "image_run.h"
+#include <stdbool.h>
+
+#include "source.h"
+#include "tess_comm.h"
+#include "tess_origin.h"
 
 struct tess_primary_beam;
 
@@ -17,10 +21,18 @@ typedef struct image_dishes {
         of_antenna; /**< the kind of each antenna of samples' origins; NULL: one kind */
 } image_dishes;
 
-/** Open the beams that --primary-beam asks for: of a mosaic, whose samples keep their
- * origins, those of unlike dishes. Errors of tess_beam_models_find() and
- * tess_primary_beam_open(). Collective. */
-tess_status image_dishes_open(const image_run *run, image_dishes *dishes);
+/** Which beams are asked for. */
+typedef struct image_dishes_of {
+    tess_comm *comm;
+    const tess_source *source;
+    const char *model; /**< of --primary-beam */
+    bool apart;        /**< each kind of dishes has its beam; samples keep their origins
+                            (tess_source_keep_origins) */
+} image_dishes_of;
+
+/** Open the beams. Errors of tess_beam_models_find() and tess_primary_beam_open().
+ * Collective. */
+tess_status image_dishes_open(const image_dishes_of *of, image_dishes *dishes);
 void image_dishes_free(image_dishes *dishes); /**< Local. */
 
 /** Whether any of the beams turns on the sky. Local. */

@@ -318,9 +318,6 @@ static tess_status find_all(image_run *run, image_mosaic *to)
         TESS_FAIL(TESS_ERR_INPUT,
                   "--mosaic: all fields point to one direction; image them with "
                   "--primary-beam alone");
-    if (image_dishes_num_pairs(&to->beam->dishes) > 1 && run->opts->clean.update_model)
-        TESS_FAIL(TESS_ERR_USAGE, "--mosaic of unlike dishes cannot be combined with "
-                                  "--update-model yet");
     TESS_TRY(find_patches(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
 cleanup:

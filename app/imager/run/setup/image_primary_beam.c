@@ -121,12 +121,14 @@ tess_status image_primary_beam_find(image_run *run)
     const bool is_mosaic = run->opts->selection.joins_pointings;
     if (!run->opts->beside.primary_beam.model || run->output.primary_beam)
         return TESS_OK;
+    const image_dishes_of dishes = {run->comm, run->source,
+                                    run->opts->beside.primary_beam.model, is_mosaic};
     image_primary_beam *beam = tess_alloc_zero(1, sizeof *beam);
     status = beam ? TESS_OK : TESS_ERR_ALLOC;
     if (status == TESS_OK && is_mosaic)
         status = tess_source_keep_origins(run->source, 0);
     TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(image_dishes_open(run, &beam->dishes));
+    TESS_TRY(image_dishes_open(&dishes, &beam->dishes));
     status = find_pointings(run, beam);
     if (status == TESS_OK && is_mosaic) status = find_fields(run, beam);
     if (status == TESS_OK) status = make_sums(run, beam);
