@@ -10,10 +10,11 @@
 /* A peak that reaches this multiple of the first peak means divergence. */
 static const double DIVERGED = 4;
 
-/* The most candidates of a list of a single scale: this many, or a sixteenth of the
+/* The most candidates of a list of a single scale: this many, or this part of the
  * image. A longer list is cleaned in several steps, each of which begins at .8 times
- * the peak that the step before has left. */
-enum { LONG_LIST = 1 << 16, SHARE_OF_IMAGE = 16 };
+ * the peak that the step before has left. A component costs a pass over the list, and a
+ * step two transforms of the image. */
+enum { LONG_LIST = 1 << 16, SHARE_OF_IMAGE = 256 };
 static const double STEP = 0.8;
 
 typedef struct minor {
