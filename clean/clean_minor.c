@@ -72,6 +72,8 @@ static tess_status measure(minor *run)
     tess_clean *clean = run->clean;
     clean_minor_state *state = &clean->minor;
     run->best = -1;
+    if (clean->ops->share_scales)
+        TESS_TRY(clean->ops->share_scales(clean->work, state->active));
     for (int s = 0; s < clean->setup.num_scales; ++s) {
         clean_peak peak;
         if (!state->active[s]) continue;

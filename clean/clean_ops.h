@@ -124,6 +124,10 @@ struct tess_clean_ops {
      * roots or squares by which pixels are chosen. */
     tess_status (*begin)(clean_work *work, const clean_begin *begin,
                          clean_noise *noise);
+    /** Measure the active scales, which ranks share, and keep the image of the best one
+     * where it was measured; measure() then tells the peaks, and keep() does nothing.
+     * NULL, or nothing where ranks do not share scales. */
+    tess_status (*share_scales)(clean_work *work, const uint8_t *active);
     /** Find the peak of the residual at a scale. */
     tess_status (*measure)(clean_work *work, int scale, clean_peak *peak);
     /** Keep the image of the scale that was measured last, for the sub-minor loop.

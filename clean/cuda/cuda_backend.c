@@ -70,16 +70,23 @@ cleanup:
     return status;
 }
 
-/* What has become of work of the rank that leads, on all ranks, with what it found:
- * `bytes` bytes. Collective. */
+/* What has become of work of a rank, on all ranks, with what it found: `bytes` bytes.
+ * Collective. */
+static tess_status share_from(const clean_work *work, int from, tess_status status,
+                              void *found, int64_t bytes)
+{
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    if (work->ranks.num > 1)
+        TESS_TRY(tess_comm_bcast(work->setup->comm, found, bytes, from));
+cleanup:
+    return status;
+}
+
+/* The same of the rank that leads. */
 static tess_status share(const clean_work *work, tess_status status, void *found,
                          int64_t bytes)
 {
-    TESS_TRY(tess_comm_agree(work->setup->comm, status));
-    if (work->num_ranks > 1)
-        TESS_TRY(tess_comm_bcast(work->setup->comm, found, bytes, 0));
-cleanup:
-    return status;
+    return share_from(work, 0, status, found, bytes);
 }
 
 /* ---- PSFs ---- */
@@ -91,7 +98,7 @@ static tess_status cuda_set_psf(clean_work *work, int image, const tess_rows *ps
     double *peak = work->psf_peak + image * scales;
     cuda_view view = {0};
     TESS_TRY(cuda_rows_gather(work, psf, &view));
-    if (work->leads) status = cuda_make_psf(work, image, &view.pixels);
+    if (work->ranks.holds) status = cuda_make_psf(work, image, &view.pixels);
     TESS_TRY(share(work, status, peak, scales * (int64_t)sizeof *peak));
 cleanup:
     cuda_rows_free(&view);
@@ -128,7 +135,7 @@ static tess_status take_image(clean_work *work, int image, const tess_rows *resi
     tess_status status = TESS_OK;
     cuda_view view = {0};
     TESS_TRY(cuda_rows_gather(work, residual, &view));
-    if (work->leads) status = add_image(work, image, &view.pixels);
+    if (work->ranks.holds) status = add_image(work, image, &view.pixels);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
 cleanup:
     cuda_rows_free(&view);
@@ -146,7 +153,7 @@ static tess_status take_masks(clean_work *work, const clean_begin *begin)
     cuda_view mask = {0};
     cuda_rows_free(&work->mask.found);
     if (begin->mask) TESS_TRY(cuda_rows_gather(work, begin->mask, &mask));
-    if (work->leads)
+    if (work->ranks.holds)
         status = cuda_allow(&work->shape, &mask.pixels, work->mask.is_nan,
                             work->mask.allowed);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
@@ -171,7 +178,7 @@ cleanup:
  * gets no components, as one outside the mask. Collective. */
 static tess_status take_images(clean_work *work, const clean_begin *begin)
 {
-    tess_status status = work->leads ? clear_images(work) : TESS_OK;
+    tess_status status = work->ranks.holds ? clear_images(work) : TESS_OK;
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (int i = 0; i < work->setup->images.num_images; ++i)
         if (cuda_has_data(work, i)) TESS_TRY(take_image(work, i, &begin->residual[i]));
@@ -229,7 +236,7 @@ static tess_status cuda_begin(clean_work *work, const clean_begin *begin,
     tess_status status = TESS_OK;
     work->version = 0;
     TESS_TRY(take_images(work, begin));
-    if (work->leads) status = begin_here(work, begin->local_rms, noise);
+    if (work->ranks.holds) status = begin_here(work, begin->local_rms, noise);
     TESS_TRY(share(work, status, noise, sizeof *noise));
 cleanup:
     return status;
@@ -260,48 +267,88 @@ cleanup:
     return status;
 }
 
+/* Measures the active scales of this rank, and keeps the image of the best one, as the
+ * order of work does with those of a rank alone. */
+static tess_status measure_own(clean_work *work, const uint8_t *active)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    double best = 0;
+    for (int s = 0; s < setup->num_scales; ++s) {
+        clean_peak *peak = &work->ranks.peak[s];
+        if (!active[s] || !cuda_owns(work, s)) continue;
+        TESS_TRY(measure_here(work, s, peak));
+        if (peak->index < 0 || !(fabs(peak->value) * setup->bias[s] > best)) continue;
+        best = fabs(peak->value) * setup->bias[s];
+        work->kept = work->measured;
+    }
+cleanup:
+    return status;
+}
+
+static tess_status cuda_share_scales(clean_work *work, const uint8_t *active)
+{
+    tess_status status = TESS_OK;
+    const int scales = work->setup->num_scales;
+    if (!work->ranks.shares) return TESS_OK;
+    status = measure_own(work, active);
+    TESS_TRY(tess_comm_agree(work->setup->comm, status));
+    TESS_TRY(tess_comm_allgather(work->setup->comm, work->ranks.peak,
+                                 scales * (int64_t)sizeof *work->ranks.peak,
+                                 work->ranks.peak + scales));
+cleanup:
+    return status;
+}
+
 static tess_status cuda_measure(clean_work *work, int scale, clean_peak *peak)
 {
-    const tess_status status = work->leads ? measure_here(work, scale, peak) : TESS_OK;
+    const int64_t row = cuda_owner_of(work, scale) + 1;
+    tess_status status = TESS_OK;
+    if (work->ranks.shares) {
+        *peak = work->ranks.peak[row * work->setup->num_scales + scale];
+        return TESS_OK;
+    }
+    if (work->ranks.leads) status = measure_here(work, scale, peak);
     return share(work, status, peak, sizeof *peak);
 }
 
 static void cuda_keep(clean_work *work)
 {
-    work->kept = work->measured;
+    if (!work->ranks.shares) work->kept = work->measured;
 }
 
 static tess_status cuda_count(clean_work *work, int scale, double from, int64_t *pixels)
 {
     const cuda_slot *slot = &work->slot[work->kept];
     const tess_status status =
-        work->leads ? cuda_slot_count(work, slot, from, pixels) : TESS_OK;
-    (void)scale;
-    return share(work, status, pixels, sizeof *pixels);
+        cuda_owns(work, scale) ? cuda_slot_count(work, slot, from, pixels) : TESS_OK;
+    return share_from(work, cuda_owner_of(work, scale), status, pixels, sizeof *pixels);
 }
 
-/* Tells other ranks the components that the rank that leads has found. Collective. */
-static tess_status share_found(const clean_work *work, int64_t count,
+/* Tells other ranks the components of a scale that its owner has found. Collective. */
+static tess_status share_found(const clean_work *work, int scale, int64_t count,
                                clean_components *found)
 {
     tess_status status = TESS_OK;
+    const int owner = cuda_owner_of(work, scale);
     tess_comm *comm = work->setup->comm;
     const int64_t images = found->num_images;
     clean_components some = {.num_images = found->num_images, .count = count};
-    if (work->num_ranks == 1 || count == 0) return TESS_OK;
+    if (work->ranks.num == 1 || count == 0) return TESS_OK;
     some.index = tess_alloc(count, sizeof *some.index);
     some.flux = tess_alloc(count * images, sizeof *some.flux);
     TESS_TRY(tess_comm_agree(comm, some.index && some.flux ? TESS_OK : TESS_ERR_ALLOC));
-    if (work->leads) {
+    if (cuda_owns(work, scale)) {
         const int64_t first = found->count - count;
         memcpy(some.index, found->index + first, (size_t)count * sizeof *some.index);
         memcpy(some.flux, found->flux + first * images,
                (size_t)(count * images) * sizeof *some.flux);
     }
-    TESS_TRY(tess_comm_bcast(comm, some.index, count * (int64_t)sizeof *some.index, 0));
+    TESS_TRY(
+        tess_comm_bcast(comm, some.index, count * (int64_t)sizeof *some.index, owner));
     TESS_TRY(tess_comm_bcast(comm, some.flux,
-                             count * images * (int64_t)sizeof *some.flux, 0));
-    if (!work->leads) status = clean_components_copy(found, &some, 0, count);
+                             count * images * (int64_t)sizeof *some.flux, owner));
+    if (!cuda_owns(work, scale)) status = clean_components_copy(found, &some, 0, count);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     clean_components_free(&some);
@@ -316,15 +363,17 @@ static tess_status cuda_loop_shared(clean_work *work, clean_loop *loop,
         clean_peak peak;
         double seconds;
     } end = {0};
-    tess_status status = work->leads ? cuda_loop(work, loop, found) : TESS_OK;
+    tess_status status =
+        cuda_owns(work, loop->scale) ? cuda_loop(work, loop, found) : TESS_OK;
     end.iterations = loop->iterations;
     end.peak = loop->peak;
     end.seconds = loop->seconds;
-    TESS_TRY(share(work, status, &end, sizeof end));
+    TESS_TRY(
+        share_from(work, cuda_owner_of(work, loop->scale), status, &end, sizeof end));
     loop->iterations = end.iterations;
     loop->peak = end.peak;
     loop->seconds = end.seconds;
-    TESS_TRY(share_found(work, end.iterations, found));
+    TESS_TRY(share_found(work, loop->scale, end.iterations, found));
 cleanup:
     return status;
 }
@@ -349,7 +398,8 @@ static tess_status cuda_subtract_merged(clean_work *work, int scale,
 {
     tess_status status = clean_components_merge(merged);
     ++work->version;
-    if (status == TESS_OK && work->leads) status = subtract_here(work, scale, merged);
+    if (status == TESS_OK && work->ranks.holds)
+        status = subtract_here(work, scale, merged);
     return tess_comm_agree(work->setup->comm, status);
 }
 
@@ -397,7 +447,7 @@ static tess_status give_image(clean_work *work, int image, const cuda_slot *slot
     tess_status status = TESS_OK;
     cuda_view view = {0};
     TESS_TRY(cuda_rows_gather(work, residual, &view));
-    if (work->leads) status = change_image(work, image, slot, &view.pixels, mean);
+    if (work->ranks.leads) status = change_image(work, image, slot, &view.pixels, mean);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     if (work->version > 0) TESS_TRY(cuda_rows_scatter(work, &view, residual));
 cleanup:
@@ -423,14 +473,15 @@ static tess_status cuda_finish(clean_work *work, const tess_rows *residual, doub
     cuda_pixels mean = {.bytes = sizeof(double)};
     cuda_slot *slot = NULL;
     cuda_row_sum sum = {0};
-    if (work->leads) status = prepare_end(work, &slot, &mean);
+    if (work->ranks.leads) status = prepare_end(work, &slot, &mean);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (int i = 0; i < work->setup->images.num_images; ++i)
         if (cuda_has_data(work, i))
             TESS_TRY(give_image(work, i, slot, &residual[i], mean.value));
-    if (work->leads) status = cuda_sums(work, &mean, &sum);
+    if (work->ranks.leads) status = cuda_sums(work, &mean, &sum);
     *rms = sum.count > 0 ? sqrt(sum.squares / (double)sum.count) : 0;
     TESS_TRY(share(work, status, rms, sizeof *rms));
+    cuda_spare_windows(work);
 cleanup:
     tess_device_free(mean.value);
     return status;
@@ -451,6 +502,7 @@ const tess_clean_ops tess_clean_ops_cuda = {.name = "cuda",
                                             .set_psf = cuda_set_psf,
                                             .psf_peaks = cuda_psf_peaks,
                                             .begin = cuda_begin,
+                                            .share_scales = cuda_share_scales,
                                             .measure = cuda_measure,
                                             .keep = cuda_keep,
                                             .count = cuda_count,

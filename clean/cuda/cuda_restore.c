@@ -45,7 +45,7 @@ static tess_status find_room(const clean_work *work, const tess_rows *image, boo
     const double bytes =
         2.0 * (double)spectrum_bytes(shape) + (double)plane_bytes(shape) +
         tess_device_fft_bytes(shape->lx, shape->ly, shape->is_double) + 24 * pixels;
-    int64_t here = !work->leads || bytes < (double)tess_device_room();
+    int64_t here = !work->ranks.leads || bytes < (double)tess_device_room();
     const tess_status status =
         tess_comm_allreduce_i64(work->setup->comm, &here, 1, TESS_MIN);
     *fits = here != 0;
@@ -59,12 +59,12 @@ static tess_status begin(tess_comm *comm, const tess_rows *image, restoring *job
     clean_work *work = &job->work;
     job->setup.comm = comm;
     work->setup = &job->setup;
-    work->num_ranks = tess_comm_size(comm);
-    work->leads = tess_comm_rank(comm) == 0;
-    work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
-    TESS_TRY(tess_comm_agree(comm, work->rows_of ? TESS_OK : TESS_ERR_ALLOC));
+    work->ranks.num = tess_comm_size(comm);
+    work->ranks.leads = work->ranks.holds = tess_comm_rank(comm) == 0;
+    work->ranks.rows_of = tess_alloc_zero(work->ranks.num, sizeof *work->ranks.rows_of);
+    TESS_TRY(tess_comm_agree(comm, work->ranks.rows_of ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(tess_comm_allgather(comm, &image->num_rows, sizeof image->num_rows,
-                                 work->rows_of));
+                                 work->ranks.rows_of));
 cleanup:
     return status;
 }
@@ -112,7 +112,7 @@ static void free_all(restoring *job)
     tess_device_free(job->kernel);
     tess_device_free(job->product);
     tess_device_fft_destroy(job->fft);
-    tess_free(job->work.rows_of);
+    tess_free(job->work.ranks.rows_of);
 }
 
 tess_status cuda_restore(tess_comm *comm, const tess_clean_opts *opts,
@@ -128,7 +128,7 @@ tess_status cuda_restore(tess_comm *comm, const tess_clean_opts *opts,
     TESS_TRY(cuda_rows_gather(&job.work, model, &job.model));
     TESS_TRY(cuda_rows_gather(&job.work, residual, &job.residual));
     TESS_TRY(cuda_rows_gather(&job.work, image, &job.image));
-    if (job.work.leads) status = convolve(&job);
+    if (job.work.ranks.leads) status = convolve(&job);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(cuda_rows_scatter(&job.work, &job.image, image));
 cleanup:

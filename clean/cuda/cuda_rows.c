@@ -44,18 +44,18 @@ typedef struct parts {
     tess_device_rows *take;
 } parts;
 
-/* The rounds in which rows go to the rank that leads or come from it. A part of a round
- * has `each` bytes at most. */
+/* The rounds in which rows go to the ranks that hold images, or come from the one that
+ * leads. A part of a round has `each` bytes at most. */
 typedef struct rounds {
     const clean_work *work;
-    char *own, *whole; /* this rank's rows; the image, on the rank that leads */
+    char *own, *whole; /* this rank's rows; the image, on ranks that hold it */
     int64_t line, each, done;
 } rounds;
 
 /* Bytes of a rank's rows that are moved in this round. */
 static int64_t part_of(const rounds *all, int rank)
 {
-    const int64_t left = all->work->rows_of[rank] * all->line - all->done;
+    const int64_t left = all->work->ranks.rows_of[rank] * all->line - all->done;
     return left < 0 ? 0 : left < all->each ? left : all->each;
 }
 
@@ -64,18 +64,19 @@ static tess_status copy(void *to, const void *from, int64_t bytes)
     return tess_device_copy_rows(to, bytes, from, bytes, bytes, 1);
 }
 
-/* Every rank sends a part of its rows to the first one. */
+/* Every rank sends a part of its rows to those that hold the image. */
 static tess_status fill_gathered(const rounds *all, char *buffer, const parts *set)
 {
     const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
     char *to = all->whole;
-    for (int k = 0; k < all->work->num_ranks; ++k) {
+    for (int k = 0; k < all->work->ranks.num; ++k) {
         const int64_t bytes = part_of(all, k);
-        set->send[k] = (tess_device_part){0, k == 0 ? mine : 0};
+        set->send[k] =
+            (tess_device_part){0, k == 0 || all->work->ranks.shares ? mine : 0};
         set->take[k] = (tess_device_rows){0};
-        if (!all->work->leads) continue;
+        if (!all->work->ranks.holds) continue;
         set->take[k] = (tess_device_rows){to + all->done, bytes, bytes, 1};
-        to += all->work->rows_of[k] * all->line;
+        to += all->work->ranks.rows_of[k] * all->line;
     }
     return copy(buffer, all->own + all->done, mine);
 }
@@ -86,14 +87,14 @@ static tess_status fill_scattered(const rounds *all, char *buffer, const parts *
     tess_status status = TESS_OK;
     const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
     const char *from = all->whole;
-    for (int k = 0; k < all->work->num_ranks; ++k) {
+    for (int k = 0; k < all->work->ranks.num; ++k) {
         const int64_t bytes = part_of(all, k), at = k * all->each;
         set->take[k] = (tess_device_rows){0};
         set->send[k] = (tess_device_part){0};
-        if (!all->work->leads) continue;
+        if (!all->work->ranks.leads) continue;
         set->send[k] = (tess_device_part){at, bytes};
         TESS_TRY(copy(buffer + at, from + all->done, bytes));
-        from += all->work->rows_of[k] * all->line;
+        from += all->work->ranks.rows_of[k] * all->line;
     }
     set->take[0] = (tess_device_rows){all->own + all->done, mine, mine, 1};
 cleanup:
@@ -106,7 +107,7 @@ static bool are_linked(const clean_work *work, const tess_rows *rows)
 {
     const tess_device_comm *links = work->setup->opts.method.links;
     return links && rows->place &&
-           tess_device_comm_room(links) >= (int64_t)work->num_ranks * ALIGNMENT;
+           tess_device_comm_room(links) >= (int64_t)work->ranks.num * ALIGNMENT;
 }
 
 /* Moves rows of all ranks to `whole`, or from there. Collective. */
@@ -119,12 +120,13 @@ static tess_status move_linked(const clean_work *work, const tess_rows *rows,
                   .own = rows->value,
                   .whole = whole,
                   .line = rows->nx * tess_pixel_bytes(rows->type)};
-    parts set = {tess_alloc_zero(work->num_ranks, sizeof *set.send),
-                 tess_alloc_zero(work->num_ranks, sizeof *set.take)};
+    parts set = {tess_alloc_zero(work->ranks.num, sizeof *set.send),
+                 tess_alloc_zero(work->ranks.num, sizeof *set.take)};
     int64_t most = 0;
-    all.each = tess_device_comm_room(links) / work->num_ranks / ALIGNMENT * ALIGNMENT;
-    for (int k = 0; k < work->num_ranks; ++k)
-        if (work->rows_of[k] * all.line > most) most = work->rows_of[k] * all.line;
+    all.each = tess_device_comm_room(links) / work->ranks.num / ALIGNMENT * ALIGNMENT;
+    for (int k = 0; k < work->ranks.num; ++k)
+        if (work->ranks.rows_of[k] * all.line > most)
+            most = work->ranks.rows_of[k] * all.line;
     if (!set.send || !set.take) status = TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     for (; all.done < most; all.done += all.each) {
@@ -147,7 +149,8 @@ static tess_status gather_linked(const clean_work *work, const tess_rows *rows,
     tess_status status = TESS_OK;
     const int64_t bytes = rows->nx * rows->ny * tess_pixel_bytes(rows->type);
     *view = (cuda_view){.pixels.bytes = (int)tess_pixel_bytes(rows->type)};
-    if (work->leads) status = tess_device_alloc(bytes, "rows of an image", &view->copy);
+    if (work->ranks.holds)
+        status = tess_device_alloc(bytes, "rows of an image", &view->copy);
     TESS_TRY(tess_comm_agree(work->setup->comm, status));
     view->pixels.value = view->copy;
     TESS_TRY(move_linked(work, rows, view->copy, true));
@@ -157,12 +160,22 @@ cleanup:
 
 /* ---- of several ranks ---- */
 
-/* The whole image in host memory of the rank that leads. */
+/* The whole image in host memory. */
 static tess_rows whole_of(const tess_rows *rows, void *value)
 {
     tess_rows whole = tess_rows_of(rows->nx, rows->ny, 0, rows->ny, rows->type);
     whole.value = value;
     return whole;
+}
+
+/* The rows of all ranks, on those that hold images. Collective. */
+static tess_status gather_here(const clean_work *work, const tess_rows *own, void **all,
+                               int64_t *bytes)
+{
+    tess_comm *comm = work->setup->comm;
+    if (work->ranks.shares)
+        return tess_comm_allgatherv(comm, own->value, tess_rows_bytes(own), all, bytes);
+    return tess_comm_gatherv(comm, own->value, tess_rows_bytes(own), 0, all, bytes);
 }
 
 tess_status cuda_rows_gather(const clean_work *work, const tess_rows *rows,
@@ -174,14 +187,14 @@ tess_status cuda_rows_gather(const clean_work *work, const tess_rows *rows,
     void *all = NULL;
     int64_t *bytes = NULL;
     *view = (cuda_view){0};
-    if (work->num_ranks == 1) return cuda_rows_view(rows, view);
+    if (work->ranks.num == 1) return cuda_rows_view(rows, view);
     if (are_linked(work, rows)) return gather_linked(work, rows, view);
-    bytes = tess_alloc_zero(work->num_ranks, sizeof *bytes);
+    bytes = tess_alloc_zero(work->ranks.num, sizeof *bytes);
     status = bytes ? tess_rows_view(rows, &own) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_comm_gatherv(comm, own.value, tess_rows_bytes(rows), 0, &all, bytes));
+    TESS_TRY(gather_here(work, &own, &all, bytes));
     whole = whole_of(rows, all);
-    if (work->leads) status = cuda_rows_view(&whole, view);
+    if (work->ranks.holds) status = cuda_rows_view(&whole, view);
     TESS_TRY(tess_comm_agree(comm, status));
 cleanup:
     tess_rows_free(&own);
@@ -195,7 +208,7 @@ tess_status cuda_rows_scatter(const clean_work *work, const cuda_view *view,
 {
     tess_status status = TESS_OK;
     tess_comm *comm = work->setup->comm;
-    const int size = work->num_ranks;
+    const int size = work->ranks.num;
     const int64_t line = rows->nx * tess_pixel_bytes(rows->type);
     tess_rows whole = whole_of(rows, NULL);
     void *recv = NULL;
@@ -204,11 +217,11 @@ tess_status cuda_rows_scatter(const clean_work *work, const cuda_view *view,
     if (are_linked(work, rows)) return move_linked(work, rows, view->copy, false);
     bytes = tess_alloc_zero(2 * (int64_t)size, sizeof *bytes);
     if (!bytes) status = TESS_ERR_ALLOC;
-    if (status == TESS_OK && work->leads) {
+    if (status == TESS_OK && work->ranks.leads) {
         status = tess_rows_alloc(&whole);
         if (status == TESS_OK) status = cuda_rows_put_back(&whole, view);
         for (int k = 0; k < size; ++k)
-            bytes[k] = work->rows_of[k] * line;
+            bytes[k] = work->ranks.rows_of[k] * line;
     }
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(tess_comm_alltoallv(comm, whole.value, bytes, &recv, bytes + size));

@@ -62,7 +62,7 @@ tess_status cuda_make_kernel(clean_work *work, int scale)
 {
     tess_status status = TESS_OK;
     TESS_TRY(make_table(work, scale));
-    if (!work->leads || !(work->setup->scale_px[scale] > 0)) return TESS_OK;
+    if (!work->ranks.holds || !(work->setup->scale_px[scale] > 0)) return TESS_OK;
     TESS_TRY(tess_device_alloc(work->bytes.spectrum / 2, "kernel of a scale",
                                &work->scale[scale].kernel));
     TESS_TRY(cuda_pad_table(&work->shape, &work->scale[scale].table, work->plane));
@@ -147,6 +147,16 @@ void cuda_forget_windows(clean_work *work)
         tess_device_free(work->scale[s].window.value);
         work->scale[s].window.value = NULL;
     }
+}
+
+void cuda_spare_windows(clean_work *work)
+{
+    int64_t bytes = 0;
+    for (int s = 0; s < work->setup->num_scales; ++s) {
+        const cuda_window window = cuda_window_of(work->setup, s);
+        bytes += cuda_window_bytes(work->setup, &window);
+    }
+    if (bytes > tess_device_room()) cuda_forget_windows(work);
 }
 
 /* Takes memory for PSFs of a scale. Those of other scales give room if there is none.

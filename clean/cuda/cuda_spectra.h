@@ -31,6 +31,10 @@ tess_status cuda_begin_layers(clean_work *work);
 tess_status cuda_make_window(clean_work *work, int scale);
 void cuda_forget_windows(clean_work *work);
 
+/** Forget them if the device has no room left for as many: another object, which counts
+ *  on room for those of a scale, may be the next one to clean. */
+void cuda_spare_windows(clean_work *work);
+
 /** Make the spectra of the residual images in a slot. */
 tess_status cuda_make_residual(clean_work *work, const cuda_slot *slot);
 

@@ -6,6 +6,7 @@
 #include "clean_scales.h"
 #include "tess_convolve.h"
 #include "tess_device.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 
 /* ---- sizes ---- */
@@ -336,8 +337,11 @@ static tess_status make_arrays_of_scales(clean_work *work)
     work->psf_peak =
         tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
     work->rows.here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
-    work->rows_of = tess_alloc_zero(work->num_ranks, sizeof *work->rows_of);
-    if (!work->rows_of || !work->scale || !work->psf_peak || !work->rows.here)
+    work->ranks.rows_of = tess_alloc_zero(work->ranks.num, sizeof *work->ranks.rows_of);
+    work->ranks.peak =
+        tess_alloc_zero((work->ranks.num + 1) * scales, sizeof *work->ranks.peak);
+    if (!work->ranks.rows_of || !work->scale || !work->psf_peak || !work->rows.here ||
+        !work->ranks.peak)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
     for (int64_t s = 0; s < scales; ++s)
         work->scale[s].grid = -1;
@@ -370,13 +374,33 @@ cleanup:
     return status;
 }
 
-/* Everything of the rank that leads. */
+/* Everything of a rank that holds images. */
 static tess_status make_all(clean_work *work)
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_device_fft_create(work->shape.lx, work->shape.ly,
                                     work->shape.is_double, &work->fft));
     TESS_TRY(make(work));
+cleanup:
+    return status;
+}
+
+/* Whether ranks share the scales: their devices are linked, and each has room for what
+ * all ranks hold together, because some of them may share a device. Collective. */
+static tess_status find_shares(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    double least, all;
+    cuda_work_bytes(setup, &least, &all);
+    int64_t shares = work->ranks.num > 1 && setup->opts.method.links &&
+                     setup->num_scales > 1 &&
+                     all * work->ranks.num <= (double)tess_device_room();
+    TESS_TRY(tess_comm_allreduce_i64(setup->comm, &shares, 1, TESS_MIN));
+    work->ranks.shares = shares != 0;
+    work->ranks.holds = work->ranks.leads || work->ranks.shares;
+    if (work->ranks.leads && work->ranks.shares)
+        tess_log_debug("%d devices share the scales of minor loops", work->ranks.num);
 cleanup:
     return status;
 }
@@ -389,17 +413,18 @@ tess_status cuda_work_create(const clean_setup *setup, clean_work **work_out)
     TESS_TRY(tess_comm_agree(comm, work ? TESS_OK : TESS_ERR_ALLOC));
     work->setup = setup;
     work->shape = shape_of(setup);
-    work->num_ranks = tess_comm_size(comm);
-    work->leads = tess_comm_rank(comm) == 0;
+    work->ranks.num = tess_comm_size(comm);
+    work->ranks.leads = tess_comm_rank(comm) == 0;
     find_sizes(work);
     work->layers.count = clean_layers_count(setup);
     work->layers.num_psf = clean_layers_psfs(setup);
     work->layers.are_sums = clean_layers_are_sums(setup);
+    TESS_TRY(find_shares(work));
     status = make_arrays_of_scales(work);
-    if (status == TESS_OK && work->leads) status = make_all(work);
+    if (status == TESS_OK && work->ranks.holds) status = make_all(work);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(tess_comm_allgather(comm, &setup->images.num_rows, sizeof *work->rows_of,
-                                 work->rows_of));
+    TESS_TRY(tess_comm_allgather(comm, &setup->images.num_rows,
+                                 sizeof *work->ranks.rows_of, work->ranks.rows_of));
     *work_out = work;
     work = NULL;
 cleanup:
@@ -441,7 +466,8 @@ void cuda_work_destroy(clean_work *work)
     tess_free(work->scale);
     tess_free(work->psf_peak);
     tess_free(work->rows.here);
-    tess_free(work->rows_of);
+    tess_free(work->ranks.rows_of);
+    tess_free(work->ranks.peak);
     tess_device_free(work->rows.there);
     tess_device_free(work->plane);
     tess_device_free(work->product);

@@ -2,8 +2,10 @@
  *  What the cuda backend holds of the images of a minor loop, in the memory of the
  *  device and in the precision of the transforms. The host sees peaks, counts,
  *  components and sums of rows. Of several ranks the first one leads: it holds all, and
- *  tells the others what it finds. So the components do not depend on the number of
- *  ranks.
+ *  tells the others what it finds. If devices are linked and have room for that, all
+ *  ranks hold all, and share the scales: the rank that owns a scale measures it, runs
+ *  its sub-minor loops, and tells the others. So the components do not depend on the
+ *  number of ranks.
  *
  *  Files of the backend call only those that stand above them here:
  *
@@ -112,11 +114,19 @@ typedef struct cuda_records {
     void *there, *here; /**< device; host */
 } cuda_records;
 
+/** The ranks, and what they share. */
+typedef struct cuda_ranks {
+    int num;
+    bool leads;       /**< gives residuals back, and owns scales that are not shared */
+    bool shares;      /**< ranks share the scales */
+    bool holds;       /**< has images; other ranks have tables alone */
+    int64_t *rows_of; /**< [num] number of rows of each rank */
+    clean_peak *peak; /**< [num + 1][num_scales] this rank's, then those of each */
+} cuda_ranks;
+
 struct clean_work {
     const clean_setup *setup;
-    int num_ranks;
-    bool leads;       /**< its device computes; other ranks have tables alone */
-    int64_t *rows_of; /**< [num_ranks] number of rows of each rank */
+    cuda_ranks ranks;
     cuda_shape shape;
     cuda_sizes bytes;
     tess_device_fft *fft;
@@ -149,6 +159,17 @@ static inline bool cuda_has_data(const clean_work *work, int image)
 static inline bool cuda_layer_has_data(const clean_work *work, int layer)
 {
     return work->layers.are_sums || cuda_has_data(work, layer);
+}
+
+/** The rank whose device measures and cleans a scale. */
+static inline int cuda_owner_of(const clean_work *work, int scale)
+{
+    return work->ranks.shares ? scale % work->ranks.num : 0;
+}
+
+static inline bool cuda_owns(const clean_work *work, int scale)
+{
+    return tess_comm_rank(work->setup->comm) == cuda_owner_of(work, scale);
 }
 
 static inline int cuda_num_slots(const clean_setup *setup)

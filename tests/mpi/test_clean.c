@@ -195,6 +195,43 @@ static void test_state(void **state)
     }
 }
 
+/* A wide source, for which large scales are best. */
+static void fill_wide(field *f)
+{
+    for (int64_t k = 0; k < f->images.num_rows * NX; ++k) {
+        const int64_t x = k % NX, y = f->images.row_first + k / NX;
+        f->residual[k] = 0;
+        for (int s = 0; s < 49; ++s)
+            f->residual[k] += psf_at(x - 24 - 2 * (s % 7), y - 18 - 2 * (s / 7));
+    }
+}
+
+/* Linked devices share the scales, and find what the first one finds alone. */
+static void test_shared_scales(void **state)
+{
+    field shared, alone;
+    tess_clean_report report, expected;
+    make(&shared, 0, true);
+    make(&alone, 0, true);
+    tess_clean_destroy(alone.clean);
+    alone.opts.method.links = NULL;
+    assert_int_equal(tess_clean_create(world, &alone.images, &alone.opts, &alone.clean),
+                     TESS_OK);
+    assert_int_equal(set_psf(alone.clean, 0, &alone), TESS_OK);
+    fill_wide(&alone);
+    fill_wide(&shared);
+    assert_int_equal(minor(&alone, &expected), TESS_OK);
+    assert_int_equal(minor(&shared, &report), TESS_OK);
+    assert_true(expected.scale_iterations[1] + expected.scale_iterations[3] > 0);
+    assert_memory_equal(report.scale_iterations, expected.scale_iterations,
+                        sizeof expected.scale_iterations);
+    const size_t bytes = (size_t)(alone.images.num_rows * NX) * sizeof(double);
+    assert_memory_equal(shared.model, alone.model, bytes);
+    assert_memory_equal(shared.residual, alone.residual, bytes);
+    drop(&shared);
+    drop(&alone);
+}
+
 /* Two channels whose components follow a straight line in frequency. */
 enum { CHANNELS = 2 };
 static const double freq_hz[CHANNELS] = {1e9, 1.2e9}, weights[CHANNELS] = {1, 3};
@@ -677,7 +714,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_masks),      cmocka_unit_test(test_options),
         cmocka_unit_test(test_bytes),      cmocka_unit_test(test_same_frequencies),
         cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_places)};
+        cmocka_unit_test(test_places),     cmocka_unit_test(test_shared_scales)};
     TEST_ON_RANKS(world, tests);
     tess_device_comm_destroy(links);
     tess_comm_finish(world);
