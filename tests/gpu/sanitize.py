@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The program, or a test program, under one of compute-sanitizer's tools.
 
-  sanitize.py TOOL image|reproducible|predict|projection|lanes tessera (TESS_BIN)
+  sanitize.py TOOL image|reproducible|predict|projection|lanes|clean tessera (TESS_BIN)
   sanitize.py TOOL shared|shared_predict                       two ranks, which share planes
+  sanitize.py TOOL shared_clean                                two ranks, which share scales
   sanitize.py TOOL PROGRAM                                     a test program
 
 TOOL is memcheck, racecheck or synccheck. Each rank has a tool of its own. Exit status 77: there
@@ -21,11 +22,14 @@ SANITIZER = os.environ.get("TESS_SANITIZER", "compute-sanitizer")
 MPIEXEC = os.environ.get("TESS_MPIEXEC", "mpirun")
 # Of the environment. The tools do not end if lanes load kernels while others work.
 MORE = {"shared": {"TESS_FORCE": "device-planes=2"},
+        "clean": {"TESS_FORCE": "clean-grids=1"},
+        "shared_clean": {"TESS_FORCE": "device-planes=2"},
         "shared_predict": {"TESS_FORCE": "device-planes=2"},
         "lanes": {"TESS_FORCE": "thread-teams=4", "CUDA_MODULE_LOADING": "EAGER"}}
 
 # Small: tools make kernels some hundred times slower.
 IMAGE = ["--size", "256", "--scale", "4asec", "--backend", "cuda", "--no-calibration"]
+CLEAN = ["--niter", "100", "--nmiter", "2", "--multiscale", "--auto-mask", "5"]
 
 
 def tessera(*words):
@@ -60,6 +64,8 @@ def command_of(what, work):
                 "-o",
                 os.path.join(work, "predicted.uvfits")]
     options = {"image": ["--stokes", "IQUV"],
+               "clean": [*CLEAN, "--channels-out", "4", "--join-channels", "--fit-spectral-log-pol", "2"],
+               "shared_clean": CLEAN,
                "reproducible": ["--weight", "natural", "--reproducible"],
                "projection": ["--w", "projection"], "shared": [],
                "lanes": ["--threads", "4", "--channels-out", "8", "--cube", "--niter", "20"]}[what]
