@@ -8,7 +8,7 @@ libpng-dev libcminpack-dev libhdf5-dev python3"
 TESS_TEST_PACKAGES="libcmocka-dev python3-numpy python3-astropy python3-venv"
 # Peers that some tests compare with, a module system that loads what is installed, a batch
 # system to submit jobs to, and what makes a bare machine, or several nodes of one; those tests
-# are skipped without them. (pyuvdata is another, for who has it: it brings 250 MB along. CASA and DP3 bring 2 GB:
+# are skipped without them. (pyuvdata and xradio are others, and CASA and DP3, which bring 2 GB: tess_setup_data and
 # tess_setup_casa below.) Fuzzers need clang.
 TESS_PEER_PACKAGES="wsclean casacore-tools python3-casacore casacore-data-observatories \
 fitsverify environment-modules slurm-wlm munge shellcheck libmemkind0 clang \
@@ -124,6 +124,15 @@ tess_setup_casa() {
     [ -x "$TESS_CASA_PYTHON" ] || python3 -m venv "$1" || return 1
     "$TESS_CASA_PYTHON" -m pip install -q --disable-pip-version-check \
         casatools casatasks casadata six dp3
+}
+
+# pyuvdata and xradio from the Python package index, under $1, for the test e2e.data, which is
+# skipped without them: `. tests/setup.sh; tess_setup_data $HOME/data; ctest --test-dir build -R e2e.data`.
+tess_setup_data() {
+    TESS_DATA_PYTHON=$1/bin/python
+    export TESS_DATA_PYTHON
+    [ -x "$TESS_DATA_PYTHON" ] || python3 -m venv "$1" || return 1
+    "$TESS_DATA_PYTHON" -m pip install -q --disable-pip-version-check pyuvdata "xradio[casacore]"
 }
 
 # tess_build FOLDER [cmake options]: configure once more and build; only $TESS_BUILD_TARGETS if

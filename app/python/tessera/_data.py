@@ -370,9 +370,9 @@ def _datasets(found: Any) -> list[Any]:
     if is_path(found):
         try:
             opened = importlib.import_module("xradio.measurement_set").open_processing_set
-        except ImportError:
-            raise lib.UsageError(f"{os.fsdecode(found)}: xradio, which opens processing sets, "
-                                 "is not installed") from None
+        except ImportError as error:
+            raise lib.UsageError(f"{os.fsdecode(found)}: xradio, which opens processing sets, is "
+                                 f"not installed (pip install 'xradio[zarr]'): {error}") from None
         found = opened(os.fsdecode(found))
     named = dict(getattr(found, "children", found))
     return [named[name] for name in sorted(named)]
@@ -395,6 +395,30 @@ def _field_center(ms: Any, group: str) -> tuple[float, float, str]:
     names = np.asarray(field.coords["field_name"]).reshape(-1) if "field_name" in field.coords \
         else [""]
     return float(np.rad2deg(places[0][0])), float(np.rad2deg(places[0][1])), str(names[0])
+
+
+def _antennas_of(sets: Sequence[Any], numbers: dict[str, int]) -> dict[str, Any]:
+    """Telescope, positions and diameters of antennas, as far as the processing set has them."""
+    xyz, diameter = np.full((len(numbers), 3), np.nan), np.full(len(numbers), np.nan)
+    telescope = ""
+    for ms in sets:
+        told = ms.attrs.get("observation_info", {})
+        found = getattr(ms, "children", {}).get("antenna_xds", ms.attrs.get("antenna_xds"))
+        if found is None:
+            telescope = telescope or str(told.get("telescope_name", ""))
+            continue
+        telescope = telescope or str(found.attrs.get("overall_telescope_name") or
+                                     told.get("telescope_name", ""))
+        names = [str(name) for name in np.asarray(found["antenna_name"])]
+        known = [k for k, name in enumerate(names) if name in numbers]
+        at = [numbers[names[k]] for k in known]
+        if "ANTENNA_POSITION" in found:
+            xyz[at] = np.asarray(found["ANTENNA_POSITION"])[known]
+        if "ANTENNA_DISH_DIAMETER" in found:
+            diameter[at] = np.asarray(found["ANTENNA_DISH_DIAMETER"])[known]
+    return dict(telescope=telescope,
+                antenna_xyz=xyz if np.isfinite(xyz).all() else None,
+                antenna_diameter=diameter if np.isfinite(diameter).all() else None)
 
 
 def _variables(ms: Any, group: str) -> tuple[str, str, str, str]:
@@ -423,11 +447,26 @@ def _of_processing_set(found: Any, group: str) -> Data:
     times = np.concatenate([np.asarray(ms["time"]) for ms in sets]) + _UNIX_MJD_S
     return Data([_window_of(ms, group, antennas) for ms in sets], ra_deg=centers[0][0] % 360,
                 dec_deg=centers[0][1], num_antennas=len(antennas), object=centers[0][2],
-                times_mjd_s=(float(times.min()), float(times.max())))
+                times_mjd_s=(float(times.min()), float(times.max())),
+                **_antennas_of(sets, antennas))
+
+
+# Rows that are loaded at a time, at least: small pieces of a store take longer to find than to read.
+_ROWS_AT_ONCE = 16384
+
+
+def _times_stored_together(array: Any) -> int:
+    """How many times a chunk of the store holds; 1 where the array is in memory."""
+    told = array.encoding.get("preferred_chunks") or {}
+    if "time" in told:
+        return int(told["time"])
+    chunks = array.encoding.get("chunks")
+    return int(chunks[array.dims.index("time")]) if chunks else 1
 
 
 def _window_of(ms: Any, group: str, antennas: dict[str, int]) -> Window:
-    """A window whose rows are the baselines of the first time, then those of the next."""
+    """A window whose rows are the baselines of the first time, then those of the next. A chunk
+    of the store is decompressed as a whole, and kept until rows of the next one are asked for."""
     variables = _variables(ms, group)
     first, second = (np.array([antennas[str(n)] for n in np.asarray(ms[key])])
                      for key in ("baseline_antenna1_name", "baseline_antenna2_name"))
@@ -436,20 +475,31 @@ def _window_of(ms: Any, group: str, antennas: dict[str, int]) -> Window:
     length = ms["time"].attrs.get("integration_time", {"data": 0.0})
     length_s = float(length["data"] if isinstance(length, dict) else length)
 
-    def read(rows: slice, chans: slice) -> Rows:
-        begin, end = rows.start // baselines, -(-rows.stop // baselines)
-        inside = slice(rows.start - begin * baselines, rows.stop - begin * baselines)
-        vis, weight, flag, uvw = (
-            np.asarray(ms[name].isel(time=slice(begin, end), **(
+    stored = _times_stored_together(ms[variables[0]])
+    step = stored * max(1, _ROWS_AT_ONCE // (stored * baselines)) * baselines  # rows
+    kept: dict[tuple[int, int, int], list[Any]] = {}
+
+    def load(part: int, chans: slice) -> list[Any]:
+        """Visibilities, weights, flags and uvw of the rows from part * step on."""
+        key = (part, chans.start, chans.stop)
+        if key not in kept:
+            kept.clear()
+            span = slice(part * step // baselines, (part + 1) * step // baselines)
+            found = [np.asarray(ms[name].isel(time=span, **(
                 {} if name == variables[3] else {"frequency": chans})).transpose(
-                    "time", "baseline_id", ...)) for name in variables)
-        vis, weight, flag, uvw = (a.reshape(-1, *a.shape[2:])[inside]
-                                  for a in (vis, weight, flag, uvw))
+                    "time", "baseline_id", ...)) for name in variables]
+            kept[key] = [a.reshape(-1, *a.shape[2:]) for a in found]
+        return kept[key]
+
+    def read(rows: slice, chans: slice) -> Rows:
+        pieces = [[a[max(rows.start - at, 0):rows.stop - at] for a in load(at // step, chans)]
+                  for at in range(rows.start // step * step, rows.stop, step)]
+        vis, weight, flag, uvw = (a[0] if len(a) == 1 else np.concatenate(a)
+                                  for a in zip(*pieces))
         good = (flag == 0) & np.isfinite(uvw).all(axis=1)[:, None, None]
-        span = slice(begin, end)
-        return Rows(uvw, np.repeat(times[span], baselines)[inside],
-                    np.tile(first, end - begin)[inside], np.tile(second, end - begin)[inside],
-                    vis, np.where(good, weight, 0), length_s)
+        row = np.arange(rows.start, rows.stop)
+        return Rows(uvw, times[row // baselines], first[row % baselines],
+                    second[row % baselines], vis, np.where(good, weight, 0), length_s)
 
     freq = np.asarray(ms["frequency"])
     width = ms["frequency"].attrs.get("channel_width", {"data": np.gradient(freq).mean()
