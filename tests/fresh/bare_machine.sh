@@ -14,15 +14,6 @@ set -eu
 cd "$(dirname "$0")/../.."
 . tests/fresh/machine.sh
 
-# Puts compilers before those that will be installed, which they call with less to do.
-hurry_compilers() {
-    local name
-    for name in cc c++; do
-        printf '#!/bin/sh\nexec /usr/bin/%s "$@" -O1\n' $name >"$machine/usr/local/bin/$name"
-        chmod 755 "$machine/usr/local/bin/$name"
-    done
-}
-
 # Prints the commands of the first block under "## Build" in README.md.
 print_build_block() {
     awk '/^## / { here = ($0 == "## Build") }
