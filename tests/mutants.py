@@ -855,7 +855,7 @@ TABLE = [Mutant(*entry) for entry in [
      "return end != text && !(value > 0) && !(value < 0);",
      "return end != text && value < 0;",
      "e2e.wsclean_words"),
-    ("model-of-one-field", "app/imager/run/model/update_model.c",
+    ("model-of-one-field", "app/imager/run/model/predict_reader.c",
      "    if (tess_source_num_readers(run->source) > run->opts->num_obs) {",
      "    if (tess_source_num_readers(run->source) < run->opts->num_obs) {",
      "e2e.wsclean_lines"),
