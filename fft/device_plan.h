@@ -24,8 +24,9 @@ typedef struct device_plan_shape {
 } device_plan_shape;
 
 /** Make a plan that runs in tess_device_stream() and wants a work area of `*work_bytes`
- *  (cufftSetWorkArea). One thread of the process makes or frees plans at a time.
- *  TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
+ *  (cufftSetWorkArea), or take one of this shape that has been freed: plans are kept,
+ *  with their tables on the device. One thread of the process makes or frees plans at a
+ *  time. TESS_ERR_ALLOC, TESS_ERR_RESOURCE. Local. */
 tess_status device_plan_make(const device_plan_shape *shape, cufftHandle *plan,
                              size_t *work_bytes);
 void device_plan_free(cufftHandle plan);
