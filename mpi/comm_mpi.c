@@ -107,12 +107,13 @@ int comm_ranks_here(void)
 
 /* Whether a launcher has started this process: each tells its ranks who they are by the
  * environment (Open MPI 4 and 5, MPICH and Intel MPI, Slurm, Cray's PALS and ALPS,
- * MVAPICH2, Flux, IBM's JSM). */
+ * MVAPICH2, Flux, IBM's JSM). Users set OMPI_MCA_... and PMIX_MCA_..., which tell
+ * nothing of that. */
 static bool launched(void)
 {
-    static const char *const prefix[] = {"OMPI_COMM_",   "PMIX_", "PMI_",  "PMI2_",
-                                         "SLURM_PROCID", "PALS_", "ALPS_", "MV2_COMM_",
-                                         "FLUX_TASK_",   "JSM_"};
+    static const char *const prefix[] = {
+        "OMPI_COMM_", "PMIX_RANK", "PMI_",      "PMI2_",      "SLURM_PROCID",
+        "PALS_",      "ALPS_",     "MV2_COMM_", "FLUX_TASK_", "JSM_"};
     for (char **variable = environ; *variable; ++variable)
         for (size_t k = 0; k < sizeof prefix / sizeof *prefix; ++k)
             if (strncmp(*variable, prefix[k], strlen(prefix[k])) == 0) return true;

@@ -264,10 +264,18 @@ def check_nodes(suite, obs):
     suite.true("two nodes: said so", "between nodes" in result.err)
 
 
+def check_alone(suite):
+    """A process that no launcher started does not start MPI, whatever parameters of MPI's libraries
+    users have set: with these, Open MPI would not start."""
+    result = tessera("--version", env={**mpi_environment(), "OMPI_MCA_pml": "none", "PMIX_MCA_gds": "hash"})
+    suite.ran("a process by itself", result)
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
     suite = Suite("any_ranks_full" if FULL else "any_ranks")
+    check_alone(suite)
     obs = make_observation(suite, "crowded", rows=4000)
     if FULL:
         for weight in ("natural", "uniform", "briggs:0"):
