@@ -149,7 +149,7 @@ int64_t tess_source_model_bytes(const tess_source *source)
 
 void tess_source_model_open(tess_source *source, int fd, bool removes, const char *temp)
 {
-    source->model = (source_model){
+    source->whole.model = (source_model){
         .opened = true, .fd = fd, .remove = removes ? tess_strdup(temp) : NULL};
 }
 
@@ -160,7 +160,7 @@ tess_status tess_source_model_put(tess_source *source, int k,
     const tess_vis_segment *segment =
         &segments_of(whole_reader(source, k), &num)[block->segment];
     if (block->num_rows == 0) return TESS_OK;
-    return tess_out_file_write(source->model.fd, "the model that is subtracted",
+    return tess_out_file_write(source->whole.model.fd, "the model that is subtracted",
                                block->vis, block->num_rows * row_bytes(segment),
                                model_place(source, k, block->segment) +
                                    block->row_first * row_bytes(segment));
@@ -169,10 +169,9 @@ tess_status tess_source_model_put(tess_source *source, int k,
 tess_status tess_source_model_end(tess_source *source)
 {
     tess_status status = TESS_OK;
-    tess_source_rest(source); /* no row that was read before is handed out */
-    source->model.ended = true;
+    source->whole.model.ended = true;
     /* ranks of other nodes see what has left this one */
-    if (fdatasync(source->model.fd) != 0)
+    if (fdatasync(source->whole.model.fd) != 0)
         TESS_FAIL(TESS_ERR_IO, "the model that is subtracted cannot be written: %s",
                   strerror(errno));
 cleanup:
@@ -212,10 +211,10 @@ static tess_status subtract_model(const tess_source *source, const part *p,
     const int64_t count = 2 * block->num_rows * block->num_chan * block->num_corr;
     const int64_t row = 2 * block->num_chan * block->num_corr * (int64_t)sizeof(float);
     float *model = NULL;
-    if (!source->model.ended) return TESS_OK;
+    if (!source->whole.model.ended) return TESS_OK;
     model = tess_alloc(count, sizeof *model);
     if (!model) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
-    TESS_TRY(read_all(source->model.fd, model, count * (int64_t)sizeof *model,
+    TESS_TRY(read_all(source->whole.model.fd, model, count * (int64_t)sizeof *model,
                       model_place(source, p->obs, p->lines.segment) +
                           block->row_first * row));
     for (int64_t k = 0; k < count; ++k)
@@ -350,7 +349,7 @@ cleanup:
 
 void source_free_lines(tess_source *source)
 {
-    close_model(&source->model);
+    close_model(&source->whole.model);
     for (int k = 0; k < source->whole.num; ++k)
         tess_vis_close(source->whole.reader[k]);
     tess_free(source->whole.reader);

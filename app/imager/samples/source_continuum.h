@@ -19,8 +19,8 @@ void tess_source_model_open(tess_source *source, int fd, bool removes,
 tess_status tess_source_model_put(tess_source *source, int k,
                                   const tess_vis_block *block);
 
-/** All is written: rows that are read from here on are less the model. TESS_ERR_IO.
- *  Local; ranks agree before they read. */
+/** All is written: rows that are read from here on are less the model. The source rests
+ *  (tess_source_rest), and ranks agree before they read. TESS_ERR_IO. Local. */
 tess_status tess_source_model_end(tess_source *source);
 
 #endif

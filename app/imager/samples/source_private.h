@@ -52,19 +52,20 @@ typedef struct source_reading {
     source_regrid *regrid; /* brings samples into the channels of an axis, or NULL */
 } source_reading;
 
-/** Readers of the same rows with all channels. */
-typedef struct whole_readers {
-    int num; /* 0: nobody needs them; else num_obs */
-    int64_t capacity;
-    tess_vis_reader **reader; /* [num] NULL: that of the source has all channels */
-} whole_readers;
-
 /** Visibilities that are subtracted from whole rows (source_continuum.h). */
 typedef struct source_model {
     bool opened, ended;
     int fd;
     char *remove; /* its name, on the rank that removes it; else NULL */
 } source_model;
+
+/** Readers of the same rows with all channels. */
+typedef struct whole_readers {
+    int num; /* 0: nobody needs them; else num_obs */
+    int64_t capacity;
+    tess_vis_reader **reader; /* [num] NULL: that of the source has all channels */
+    source_model model;
+} whole_readers;
 
 /** Where rows come from, in numbers that all observations share. */
 typedef struct source_origins {
@@ -80,7 +81,6 @@ struct tess_source {
     int64_t capacity_obs;
     tess_vis_reader **reader; /* [num_obs] files, or fields of them */
     whole_readers whole;
-    source_model model;
     tess_source_info info;
     double *freq_hz, *width_hz, *inv_lambda;
     int num_parts;

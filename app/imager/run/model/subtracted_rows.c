@@ -105,6 +105,7 @@ tess_status subtracted_rows_make(image_run *run)
         to.reader = k;
         TESS_TRY(predict_reader(run, k, &predict));
     }
+    tess_source_rest(run->source); /* no row that was read before is handed out */
     TESS_TRY(tess_comm_agree(run->teams.all, tess_source_model_end(run->source)));
 cleanup:
     return status;
