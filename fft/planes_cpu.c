@@ -173,8 +173,9 @@ static void add_pieces_to_line(const tess_planes *planes, const piece_set *piece
 {
     int64_t begin, end, before;
     const int64_t bytes = planes->value_bytes;
-    memset(out, 0, (size_t)(planes->opts.nv * bytes));
     pieces_near(pieces, line, &begin, &end);
+    line %= planes->opts.nu;
+    memset(out, 0, (size_t)(planes->opts.nv * bytes));
     for (int64_t k = begin; k < end; ++k) {
         const tess_piece *piece = &pieces->piece[k];
         if (k + PIECES_AHEAD < end) fetch_piece(planes, piece + PIECES_AHEAD, line);
@@ -202,6 +203,7 @@ static void take_pieces_from_line(const tess_planes *planes, const piece_set *pi
     int64_t begin, end, before;
     const int64_t bytes = planes->value_bytes;
     pieces_near(pieces, line, &begin, &end);
+    line %= planes->opts.nu;
     for (int64_t k = begin; k < end; ++k) {
         const tess_piece *piece = &pieces->piece[k];
         if (k + PIECES_AHEAD < end) fetch_piece(planes, piece + PIECES_AHEAD, line);
@@ -286,7 +288,7 @@ cleanup:
     return status;
 }
 
-/* ---- a batch of planes, one per group ---- */
+/* ---- a batch of planes ---- */
 
 /* Lists the lines of this rank's slab that pieces cover, without giving them memory.
  * Local. */
@@ -294,18 +296,20 @@ static tess_status list_lines(const tess_planes *planes, const piece_set *pieces
                               line_set *own)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(planes_cpu_lines_create(1, own));
+    TESS_TRY(planes_cpu_lines_create(planes, 1, own));
     TESS_TRY(pieces_lines(planes, pieces, &own->line, &own->num_lines));
     own->slab[0].num_lines = own->num_lines;
+    for (int64_t k = 0; k < own->num_lines; ++k)
+        ++own->counts[own->line[k] / planes->opts.nu];
 cleanup:
     return status;
 }
 
-/* Adds a plane of this rank's group to its image. The ranks of the group agree on
+/* Adds the planes of this rank's group to the images. The ranks of the group agree on
  * `status` before they exchange lines. Collective in the group. */
-static tess_status accumulate_plane(tess_planes *planes, const tess_plane_job *mine,
-                                    tess_status status, piece_set *pieces,
-                                    tess_planes_times *times, double *mark)
+static tess_status accumulate_planes(tess_planes *planes, const tess_plane_job *job,
+                                     tess_status status, piece_set *pieces,
+                                     tess_planes_times *times, double *mark)
 {
     const bool whole = planes->opts.fft_ranks == 1;
     line_set own = {0}, all = {0};
@@ -323,7 +327,7 @@ static tess_status accumulate_plane(tess_planes *planes, const tess_plane_job *m
     planes_transformed(times, mark);
     TESS_TRY(planes_cpu_to_rows(planes, status, &own, &all));
     planes_exchanged(times, mark);
-    TESS_TRY(planes_cpu_columns(planes, &all, mine));
+    TESS_TRY(planes_cpu_columns(planes, &all, job));
     planes_transformed(times, mark);
 cleanup:
     planes_cpu_lines_free(&own);
@@ -335,12 +339,11 @@ static tess_status cpu_accumulate(tess_planes *planes, const tess_plane_job *job
                                   tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
-    const tess_plane_job *mine = &job[planes->group_index];
     piece_set pieces = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, true, own, &pieces));
-    if (mine->active)
-        *own = accumulate_plane(planes, mine, *own, &pieces, times, &mark);
+    if (job[planes->group_index].active)
+        *own = accumulate_planes(planes, job, *own, &pieces, times, &mark);
 cleanup:
     pieces_free(&pieces);
     return status;
@@ -363,7 +366,8 @@ static tess_status make_all_lines(tess_planes *planes, tess_status status,
     }
     TESS_TRY(planes_cpu_line_numbers(planes, status, own, all));
     const int64_t most_rows = (planes->opts.ny + slabs - 1) / slabs;
-    planes_note_plane(planes, all->num_lines * rows * planes->value_bytes);
+    planes_note_plane(planes,
+                      all->num_lines * rows * planes->value_bytes / planes->batch);
     TESS_TRY(tess_outbox_same_room(
         planes->lines_box, all->num_lines * most_rows * planes->value_bytes, &room));
     all->row_count = all->stride = rows;
@@ -375,18 +379,18 @@ cleanup:
     return status;
 }
 
-/* Fills the pieces of the plane of this rank's group. The ranks of the group agree on
+/* Fills the pieces of the planes of this rank's group. The ranks of the group agree on
  * `status` before they exchange lines. Collective in the group. */
-static tess_status extract_plane(tess_planes *planes, const tess_plane_job *mine,
-                                 tess_status status, const piece_set *pieces,
-                                 tess_planes_times *times, double *mark)
+static tess_status extract_planes(tess_planes *planes, const tess_plane_job *job,
+                                  tess_status status, const piece_set *pieces,
+                                  tess_planes_times *times, double *mark)
 {
     const bool whole = planes->opts.fft_ranks == 1;
     line_set own = {0}, all = {0};
     if (status == TESS_OK) status = list_lines(planes, pieces, &own);
     TESS_TRY(make_all_lines(planes, status, &own, &all));
     planes_exchanged(times, mark);
-    status = planes_cpu_columns(planes, &all, mine);
+    status = planes_cpu_columns(planes, &all, job);
     planes_transformed(times, mark);
     if (!whole) status = planes_cpu_to_lines(planes, status, &all, &own);
     planes_exchanged(times, mark);
@@ -403,11 +407,11 @@ static tess_status cpu_extract(tess_planes *planes, const tess_plane_job *job,
                                tess_status *own, tess_planes_times *times)
 {
     tess_status status = TESS_OK;
-    const tess_plane_job *mine = &job[planes->group_index];
     piece_set pieces = {0};
     double mark = tess_time_now();
     TESS_TRY(pieces_exchange(planes, job, false, own, &pieces));
-    if (mine->active) *own = extract_plane(planes, mine, *own, &pieces, times, &mark);
+    if (job[planes->group_index].active)
+        *own = extract_planes(planes, job, *own, &pieces, times, &mark);
     TESS_TRY(pieces_return(planes, job, own, &pieces));
     planes_exchanged(times, &mark);
 cleanup:
@@ -475,7 +479,8 @@ static tess_status cpu_unpack(const tess_planes *planes, const plane_part *part,
     return TESS_OK;
 }
 
-const tess_planes_ops tess_planes_ops_cpu = {.create = cpu_create,
+const tess_planes_ops tess_planes_ops_cpu = {.batched = true,
+                                             .create = cpu_create,
                                              .destroy = cpu_destroy,
                                              .image = cpu_image,
                                              .clear = cpu_clear,

@@ -48,14 +48,18 @@ typedef struct slab_lines {
     char *data; /* [num_lines][stride] complex, of the set's rows */
 } slab_lines;
 
-/** The occupied lines of slabs, of which only the rows of the image are kept, as they
- * are after the transform along v (in prediction, before it). They lie in work memory
- * or in an outbox. */
+/** The occupied lines of slabs in the planes of a batch, of which only the rows of the
+ * image are kept, as they are after the transform along v (in prediction, before it).
+ * They lie in work memory or in an outbox: those of a slab together, in order of plane.
+ */
 typedef struct line_set {
     int64_t num_lines;
-    int32_t *line;     /* [num_lines] grid line numbers, ascending */
-    int num_slabs;     /* the lines of a slab follow those of the slab before */
-    slab_lines *slab;  /* [num_slabs] */
+    int32_t *line; /* [num_lines] line numbers (planes_gather_lines), ascending */
+    int64_t
+        line_first;   /* number of the first line of the plane, of a set of one plane */
+    int num_slabs;    /* the lines of a slab follow those of the slab before */
+    slab_lines *slab; /* [num_slabs] */
+    int64_t *counts;  /* [K][num_slabs] lines of a slab in a plane */
     int64_t row_count; /* number of image rows that are kept of each line */
     int64_t stride;    /* distance of lines: row_count and padding (padded_rows) */
 } line_set;
@@ -66,7 +70,8 @@ void *planes_cpu_work(tess_planes *planes, work_slot slot, int64_t bytes);
 
 /** Make a set of `num_slabs` slabs without lines. Free it with planes_cpu_lines_free().
  * Local. */
-tess_status planes_cpu_lines_create(int num_slabs, line_set *set);
+tess_status planes_cpu_lines_create(const tess_planes *planes, int num_slabs,
+                                    line_set *set);
 void planes_cpu_lines_free(line_set *set);
 
 /** Gives memory to the lines of one slab: work memory or, if the ranks of the group are
@@ -95,8 +100,8 @@ tess_status planes_cpu_to_rows(tess_planes *planes, tess_status status, line_set
 tess_status planes_cpu_to_lines(tess_planes *planes, tess_status status,
                                 const line_set *all, line_set *own);
 
-/** Transforms all columns of this rank's rows, into the image or out of it, with the
- *  w-screen. Local. */
+/** Transforms all columns of this rank's rows, into the images or out of them, with the
+ *  w-screens: the planes of the batch, whose jobs job[KQ] has. Local. */
 tess_status planes_cpu_columns(tess_planes *planes, const line_set *set,
                                const tess_plane_job *job);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "planes_cpu.h"
+#include "tess_mem.h"
 #include "tess_omp.h"
 
 /* A group of columns is prefetched from the line that is this many lines ahead, because
@@ -76,7 +77,7 @@ static void gather_columns(const tess_planes *planes, const line_set *set,
     for (const slab_lines *slab = set->slab; slab < set->slab + set->num_slabs; ++slab)
         for (int64_t k = 0; k < slab->num_lines; ++k) {
             const char *from = slab->data + (k * set->stride + first) * bytes;
-            char *to = lines + *number++ * bytes;
+            char *to = lines + (*number++ - set->line_first) * bytes;
             fetch_ahead(set, slab, k, first, bytes, false);
             if (bytes == 8)
                 for (int64_t g = 0; g < count; ++g)
@@ -96,7 +97,7 @@ static void scatter_columns(const tess_planes *planes, const line_set *set,
     for (const slab_lines *slab = set->slab; slab < set->slab + set->num_slabs; ++slab)
         for (int64_t k = 0; k < slab->num_lines; ++k) {
             char *to = slab->data + (k * set->stride + first) * bytes;
-            const char *from = lines + *number++ * bytes;
+            const char *from = lines + (*number++ - set->line_first) * bytes;
             fetch_ahead(set, slab, k, first, bytes, true);
             if (bytes == 8)
                 for (int64_t g = 0; g < count; ++g)
@@ -169,19 +170,55 @@ static void transform_group(tess_planes *planes, const line_set *set,
         scatter_columns(planes, set, first, count, lines, work->line_length);
 }
 
+/* Transforms the columns of one plane. */
+static void plane_columns(tess_planes *planes, const line_set *set,
+                          const tess_plane_job *job, const column_work *work)
+{
+#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
+    for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
+        const row_group *rows = &planes->cpu->group_of_rows[k];
+        make_screens(planes, work, rows, job->w_lambda);
+        transform_group(planes, set, job, work, rows, false);
+        if (rows->mirror >= 0) transform_group(planes, set, job, work, rows, true);
+    }
+}
+
+/* Turns the lines of the plane before into those of a plane. */
+static void next_plane(const tess_planes *planes, const line_set *all, int plane,
+                       line_set *one)
+{
+    const int64_t *counts = all->counts + (int64_t)plane * all->num_slabs;
+    one->line += one->num_lines;
+    one->line_first = plane * planes->opts.nu;
+    one->num_lines = 0;
+    for (int f = 0; f < all->num_slabs; ++f) {
+        slab_lines *slab = &one->slab[f];
+        if (slab->num_lines > 0)
+            slab->data += slab->num_lines * all->stride * planes->value_bytes;
+        slab->num_lines = counts[f];
+        one->num_lines += counts[f];
+    }
+}
+
 tess_status planes_cpu_columns(tess_planes *planes, const line_set *set,
                                const tess_plane_job *job)
 {
     tess_status status = TESS_OK;
     column_work work = {0};
+    line_set one = *set;
+    one.num_lines = 0;
+    one.slab = tess_alloc_zero(set->num_slabs, sizeof *one.slab);
+    if (!one.slab) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
+    for (int f = 0; f < set->num_slabs; ++f)
+        one.slab[f].data = set->slab[f].data;
     TESS_TRY(column_work_create(planes, &work));
-#pragma omp parallel for num_threads(planes->opts.threads) schedule(dynamic, 1)
-    for (int64_t k = 0; k < planes->cpu->num_row_groups; ++k) {
-        const row_group *rows = &planes->cpu->group_of_rows[k];
-        make_screens(planes, &work, rows, job->w_lambda);
-        transform_group(planes, set, job, &work, rows, false);
-        if (rows->mirror >= 0) transform_group(planes, set, job, &work, rows, true);
+    for (int p = 0; p < planes->batch; ++p) {
+        const tess_plane_job *mine = &job[p * planes->num_groups + planes->group_index];
+        if (!mine->active) break;
+        next_plane(planes, set, p, &one);
+        plane_columns(planes, &one, mine, &work);
     }
 cleanup:
+    tess_free(one.slab);
     return status;
 }

@@ -17,15 +17,19 @@ void planes_cpu_lines_free(line_set *set)
 {
     tess_free(set->line);
     tess_free(set->slab);
+    tess_free(set->counts);
     *set = (line_set){0};
 }
 
-tess_status planes_cpu_lines_create(int num_slabs, line_set *set)
+tess_status planes_cpu_lines_create(const tess_planes *planes, int num_slabs,
+                                    line_set *set)
 {
     tess_status status = TESS_OK;
     set->num_slabs = num_slabs;
     set->slab = tess_alloc_zero(num_slabs, sizeof *set->slab);
-    if (!set->slab) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
+    set->counts =
+        tess_alloc_zero(planes->batch * (int64_t)num_slabs, sizeof *set->counts);
+    if (!set->slab || !set->counts) TESS_FAIL(TESS_ERR_ALLOC, "lines of w-planes");
 cleanup:
     return status;
 }
@@ -56,7 +60,7 @@ tess_status planes_cpu_place_lines(tess_planes *planes, int64_t row_count,
     void *data = NULL;
     set->row_count = row_count;
     set->stride = stride;
-    planes_note_plane(planes, bytes);
+    planes_note_plane(planes, bytes / planes->batch);
     if (planes->opts.fft_ranks > 1)
         TESS_TRY(tess_outbox_same_room(
             planes->lines_box, most_lines * stride * planes->value_bytes, &data));

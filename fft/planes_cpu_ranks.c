@@ -15,17 +15,14 @@ tess_status planes_cpu_line_numbers(tess_planes *planes, tess_status status,
                                     const line_set *own, line_set *all)
 {
     const int slabs = planes->opts.fft_ranks;
-    int64_t *count = tess_alloc(slabs, sizeof *count);
-    if (status == TESS_OK)
-        status = count ? planes_cpu_lines_create(slabs, all) : TESS_ERR_ALLOC;
+    if (status == TESS_OK) status = planes_cpu_lines_create(planes, slabs, all);
     TESS_TRY(planes_gather_lines(planes, status, own->line, own->num_lines, &all->line,
-                                 count));
-    for (int f = 0; f < slabs; ++f) {
-        all->slab[f].num_lines = count[f];
-        all->num_lines += count[f];
+                                 all->counts));
+    for (int k = 0; k < planes->batch * slabs; ++k) {
+        all->slab[k % slabs].num_lines += all->counts[k];
+        all->num_lines += all->counts[k];
     }
 cleanup:
-    tess_free(count);
     return status;
 }
 
@@ -97,7 +94,8 @@ static tess_status send_rows(tess_planes *planes, tess_status status,
     TESS_TRY(tess_outbox_send(planes->lines_box, status, counts,
                               counts ? counts + slabs : NULL, part));
     all->stride = all->row_count;
-    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes);
+    planes_note_plane(planes, all->num_lines * all->row_count * planes->value_bytes /
+                                  planes->batch);
     for (int f = 0; f < slabs; ++f)
         all->slab[f].data = part[f];
 cleanup:
@@ -133,7 +131,7 @@ tess_status planes_cpu_to_lines(tess_planes *planes, tess_status status,
                                  own->num_lines * planes->opts.ny * bytes + 1);
     own->row_count = own->stride = planes->opts.ny;
     own->slab[0] = (slab_lines){own->num_lines, data};
-    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes);
+    planes_note_plane(planes, own->num_lines * planes->opts.ny * bytes / planes->batch);
     if (status == TESS_OK && !(part && counts && data)) status = TESS_ERR_ALLOC;
     for (int f = 0; f < slabs && status == TESS_OK; ++f)
         counts[f] = all->slab[f].num_lines * all->row_count * bytes;

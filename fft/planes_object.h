@@ -16,6 +16,7 @@ struct tess_planes {
     tess_comm *column;                   /* the Q ranks with the same slab */
     tess_outbox *pieces_box, *lines_box; /* over all ranks, and over the group */
     int num_groups, group_index, slab;
+    int batch;          /* K: planes of a group that are exchanged together */
     tess_comm *sums;    /* over which images are summed: column, or opts.sum_over */
     int64_t *slab_line; /* [F + 1] */
     int64_t *line_bits; /* work memory of planes_gather_lines() */
@@ -47,6 +48,7 @@ typedef struct rank_values {
  * does. `create` (Local) finds all members above filled in, and `cpu` or `device` NULL.
  * `destroy` frees whatever a failed `create` has left. */
 struct tess_planes_ops {
+    bool batched; /* whether K may be larger than 1 */
     tess_status (*create)(tess_planes *planes);
     void (*destroy)(tess_planes *planes);
     void *(*image)(tess_planes *planes, int image);
@@ -118,11 +120,12 @@ int64_t planes_share(int64_t total, int64_t part, int64_t parts);
 tess_status planes_agree(const tess_planes *planes, tess_status status);
 
 /* Gather the line numbers of all slabs of the group from those of this rank's slab,
- * own[num_own], once its ranks have agreed on `status`. `*lines` is allocated, in order
- * of slab, and of_slab[F] gets the number of lines of each. Collective in the group. */
+ * own[num_own], once its ranks have agreed on `status`. Line k of plane p of the
+ * group's jobs has the number p nu + k. `*lines` is allocated, in order of plane and
+ * slab, and counts[K][F] gets the number of lines of each. Collective in the group. */
 tess_status planes_gather_lines(const tess_planes *planes, tess_status status,
                                 const int32_t *own, int64_t num_own, int32_t **lines,
-                                int64_t *of_slab);
+                                int64_t *counts);
 
 /* The share of a slab's rows that a rank keeps of a sum. `rank`: its place among
  * planes->sums. */
@@ -135,13 +138,14 @@ void planes_sum_share(const tess_planes *planes, int rank, int64_t *row_first,
 tess_status planes_reduce_rows(tess_planes *planes, void *image, int64_t *row_first,
                                int64_t *num_rows, void **rows);
 
-/* The pieces of this rank's slab in its group's plane, from all ranks, by line. */
+/* The pieces of this rank's slab in its group's planes, from all ranks, by plane and
+ * line. */
 typedef struct piece_set {
     tess_piece *piece;
     int64_t num_pieces;
     int64_t *bucket; /* [buckets + 1] first piece of each PIECE_BUCKET lines */
-    int64_t num_buckets;
-    int64_t line_first;
+    int64_t num_buckets, of_plane; /* buckets, and those of a plane */
+    int64_t line_first, nu;
     void *values; /* values of the pieces from other ranks, if they were moved; else
                      NULL */
     void (*free_values)(void *values);
@@ -165,7 +169,8 @@ tess_status pieces_return(tess_planes *planes, const tess_plane_job *job,
 
 void pieces_free(piece_set *set);
 
-/* Find the pieces that may cover a line: [*begin, *end). Local. */
+/* Find the pieces that may cover a line, which has the number of planes_gather_lines():
+ * [*begin, *end). Local. */
 void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *end);
 
 /* List the lines of this rank's slab that any piece covers, ascending. `*lines` is

@@ -10,7 +10,7 @@
 /* The place of a piece. */
 typedef struct piece_header {
     int32_t line, num_lines, cell, num_cells;
-    int64_t order;
+    int64_t plane, order;
 } piece_header;
 
 /* What a message begins with. The places of the pieces follow, and then their values
@@ -54,14 +54,15 @@ static bool next_part(const tess_planes *planes, const tess_plane_job *job,
                       part_walk *walk, tess_piece *part, int *rank)
 {
     const int slabs = planes->opts.fft_ranks;
-    for (; walk->job < planes->num_groups; ++walk->job, walk->piece = 0) {
+    for (; walk->job < tess_planes_jobs(planes); ++walk->job, walk->piece = 0) {
         const tess_plane_job *current = &job[walk->job];
         if (!current->active) continue;
         for (; walk->piece < current->num_pieces; ++walk->piece, walk->slab = 0)
             while (walk->slab < slabs) {
                 const int slab = walk->slab++;
                 if (!clip(planes, &current->piece[walk->piece], slab, part)) continue;
-                *rank = walk->job * slabs + slab;
+                *rank = walk->job % planes->num_groups * slabs + slab;
+                part->plane = walk->job / planes->num_groups;
                 return true;
             }
     }
@@ -226,8 +227,9 @@ static void write_places(const tess_planes *planes, const mail *out, char *room)
         if (out->bytes[k] > 0) memcpy(room, &head, sizeof head);
         for (int64_t p = 0; p < head.num_pieces; ++p, ++part) {
             const tess_piece *piece = &part->piece;
-            *header++ = (piece_header){piece->line, piece->num_lines, piece->cell,
-                                       piece->num_cells, piece->order};
+            *header++ =
+                (piece_header){piece->line,      piece->num_lines, piece->cell,
+                               piece->num_cells, piece->plane,     piece->order};
         }
     }
 }
@@ -268,6 +270,7 @@ static void add_places(const tess_planes *planes, const piece_header *header,
                               .num_cells = header->num_cells,
                               .stride = header->num_cells,
                               .order = header->order,
+                              .plane = (int)header->plane,
                               .source = source};
         set->value_bytes[source] += values_of(piece) * planes->value_bytes;
     }
@@ -373,6 +376,13 @@ static void sort_bucket(tess_piece *piece, int64_t count)
     }
 }
 
+/* The bucket in which a piece begins. */
+static int64_t bucket_of(const piece_set *set, const tess_piece *piece)
+{
+    return piece->plane * set->of_plane +
+           (piece->line - set->line_first) / PIECE_BUCKET;
+}
+
 /* Sorts pieces by bucket, by counting and without moving values, and inside a bucket in
  * the order of tess_piece. Then the pieces of a line are added in the same order,
  * whatever ranks and passes over data they come from. A piece may begin in the bucket
@@ -385,7 +395,9 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
     const int64_t lines = planes->line_end - planes->line_first;
     const bool is_ordered = planes->opts.repeatable || !planes->opts.links;
     set->line_first = planes->line_first;
-    set->num_buckets = lines / PIECE_BUCKET + 1;
+    set->nu = planes->opts.nu;
+    set->of_plane = lines / PIECE_BUCKET + 1;
+    set->num_buckets = planes->batch * set->of_plane;
     set->bucket = tess_alloc_zero(set->num_buckets + 2, sizeof *set->bucket);
     tess_piece *sorted = tess_alloc(set->num_pieces, sizeof *sorted);
     if (!set->bucket || !sorted) {
@@ -393,14 +405,12 @@ static tess_status sort_to_buckets(const tess_planes *planes, piece_set *set)
         TESS_FAIL(TESS_ERR_ALLOC, "pieces of planes");
     }
     int64_t *count = set->bucket + 2;
-    for (int64_t k = 0; k < set->num_pieces; ++k) {
-        const int64_t b = (set->piece[k].line - set->line_first) / PIECE_BUCKET;
-        ++count[b];
-    }
+    for (int64_t k = 0; k < set->num_pieces; ++k)
+        ++count[bucket_of(set, &set->piece[k])];
     for (int64_t b = 1; b <= set->num_buckets + 1; ++b)
         set->bucket[b] += set->bucket[b - 1];
     for (int64_t k = 0; k < set->num_pieces; ++k) {
-        const int64_t b = (set->piece[k].line - set->line_first) / PIECE_BUCKET;
+        const int64_t b = bucket_of(set, &set->piece[k]);
         set->piece[k].serial = k; /* pieces of a rank are in the order of its list */
         sorted[set->bucket[b + 1]++] = set->piece[k];
     }
@@ -542,8 +552,9 @@ cleanup:
 
 void pieces_near(const piece_set *set, int64_t line, int64_t *begin, int64_t *end)
 {
-    const int64_t b = (line - set->line_first) / PIECE_BUCKET;
-    *begin = set->bucket[b > 0 ? b - 1 : 0];
+    const int64_t here = (line % set->nu - set->line_first) / PIECE_BUCKET;
+    const int64_t b = line / set->nu * set->of_plane + here;
+    *begin = set->bucket[here > 0 ? b - 1 : b];
     *end = set->bucket[b + 1];
 }
 
@@ -552,15 +563,19 @@ tess_status pieces_lines(const tess_planes *planes, const piece_set *set,
 {
     tess_status status = TESS_OK;
     const int64_t span = planes->line_end - planes->line_first;
-    int32_t *line = tess_alloc(span, sizeof *line);
-    char *covered = tess_alloc_zero(span, 1);
+    const int64_t all = planes->batch * span;
+    int32_t *line = tess_alloc(all, sizeof *line);
+    char *covered = tess_alloc_zero(all, 1);
     int64_t count = 0;
     if (!covered || !line) TESS_FAIL(TESS_ERR_ALLOC, "list of lines");
     for (int64_t k = 0; k < set->num_pieces; ++k)
-        memset(covered + (set->piece[k].line - planes->line_first), 1,
-               (size_t)set->piece[k].num_lines);
-    for (int64_t k = 0; k < span; ++k)
-        if (covered[k]) line[count++] = (int32_t)(planes->line_first + k);
+        memset(covered + set->piece[k].plane * span +
+                   (set->piece[k].line - planes->line_first),
+               1, (size_t)set->piece[k].num_lines);
+    for (int p = 0; p < planes->batch; ++p)
+        for (int64_t k = 0; k < span; ++k)
+            if (covered[p * span + k])
+                line[count++] = (int32_t)(p * planes->opts.nu + planes->line_first + k);
     *lines = line;
     *num_lines = count;
     line = NULL;

@@ -37,33 +37,65 @@ void planes_transformed(tess_planes_times *times, double *mark)
     times->fft_s += lap(times, "fft", mark);
 }
 
+/* Most bytes of lines of the planes that a rank exchanges at a time, if there are
+ * several, and most such planes of a group. */
+enum { BATCH_BYTES = 1 << 20, MOST_BATCH = 16 };
+
+/* The number of planes of a group that are exchanged together. */
+static int choose_batch(const tess_planes *planes)
+{
+    const tess_planes_opts *opts = &planes->opts;
+    const double lines = (double)opts->nu * (double)opts->ny / opts->fft_ranks;
+    const double most = BATCH_BYTES / (lines * (double)planes->value_bytes);
+    if (!planes->ops->batched || tess_comm_size(planes->comm) == 1 || most < 2)
+        return 1;
+    return most < MOST_BATCH ? (int)most : MOST_BATCH;
+}
+
+int tess_planes_jobs(const tess_planes *planes)
+{
+    return planes->batch * planes->num_groups;
+}
+
 /* Lines for which a word has a bit each, so that a sum of words is not negative. */
 enum { WORD_LINES = 63 };
 
 static int64_t line_words(const tess_planes *planes)
 {
-    return planes->opts.nu / WORD_LINES + 1;
+    return planes->batch * planes->opts.nu / WORD_LINES + 1;
+}
+
+/* Lists the lines whose bits are set, and counts[K][F] those of each plane and slab. */
+static void read_bits(const tess_planes *planes, const int64_t *bits, int32_t *lines,
+                      int64_t *counts)
+{
+    const int64_t nu = planes->opts.nu;
+    int64_t count = 0;
+    for (int p = 0; p < planes->batch; ++p)
+        for (int f = 0; f < planes->opts.fft_ranks; ++f) {
+            const int64_t before = count;
+            const int64_t end = p * nu + planes->slab_line[f + 1];
+            for (int64_t k = p * nu + planes->slab_line[f]; k < end; ++k)
+                if (bits[k / WORD_LINES] >> k % WORD_LINES & 1)
+                    lines[count++] = (int32_t)k;
+            *counts++ = count - before;
+        }
 }
 
 tess_status planes_gather_lines(const tess_planes *planes, tess_status status,
                                 const int32_t *own, int64_t num_own, int32_t **lines,
-                                int64_t *of_slab)
+                                int64_t *counts)
 {
     const int64_t words = line_words(planes);
-    int64_t *bits = planes->line_bits, count = 0;
-    int32_t *all = tess_alloc(planes->opts.nu, sizeof *all);
+    int64_t *bits = planes->line_bits;
+    int32_t *all = tess_alloc(planes->batch * planes->opts.nu, sizeof *all);
     if (status == TESS_OK && !all) status = TESS_ERR_ALLOC;
     memset(bits, 0, (size_t)words * sizeof *bits);
     for (int64_t k = 0; k < num_own; ++k)
         bits[own[k] / WORD_LINES] |= (int64_t)1 << own[k] % WORD_LINES;
     /* a line is in one slab, so the sum has the bits of all slabs */
     TESS_TRY(tess_comm_agree_on(planes->group, status, bits, words, TESS_SUM));
-    for (int f = 0; f < planes->opts.fft_ranks; ++f) {
-        const int64_t before = count;
-        for (int64_t k = planes->slab_line[f]; k < planes->slab_line[f + 1]; ++k)
-            if (bits[k / WORD_LINES] >> k % WORD_LINES & 1) all[count++] = (int32_t)k;
-        of_slab[f] = count - before;
-    }
+    read_bits(planes, bits, all, counts);
     *lines = all;
     all = NULL;
 cleanup:
@@ -84,6 +116,7 @@ static tess_status make_groups(tess_planes *planes)
     TESS_TRY(tess_outbox_create(planes->group, &planes->lines_box));
     planes->sums = planes->opts.sum_over ? planes->opts.sum_over : planes->column;
     planes->slab_line = tess_alloc(slabs + 1, sizeof *planes->slab_line);
+    planes->batch = choose_batch(planes);
     planes->line_bits = tess_alloc(line_words(planes) + 1, sizeof *planes->line_bits);
     if (!planes->slab_line || !planes->line_bits) TESS_FAIL(TESS_ERR_ALLOC, "slabs");
     tess_planes_set_slabs(planes, planes->opts.slab_line);

@@ -71,6 +71,7 @@ typedef struct tess_piece {
                          rank's list where it is equal */
     int64_t serial; /**< private: that place */
     int source;     /**< private: rank that the piece came from */
+    int plane;      /**< private: number of its plane among those of the group's jobs */
 } tess_piece;
 
 /** The plane that a group transforms next. */
@@ -103,8 +104,12 @@ void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line);
 /** Set all images to zero, for the next set of images with the same plan. Local. */
 tess_status tess_planes_clear(tess_planes *planes);
 
-/** The number of groups Q, which is the number of jobs in a batch. */
+/** The number of groups Q. */
 int tess_planes_groups(const tess_planes *planes);
+
+/** The number of jobs in a batch: KQ if K planes of each group are exchanged together.
+ *  K > 1 if planes are so small that K of them take 1 MiB of a rank at most. Local. */
+int tess_planes_jobs(const tess_planes *planes);
 
 /** This rank's image rows during the transforms. */
 void tess_planes_rows(const tess_planes *planes, int64_t *row_first, int64_t *num_rows);
@@ -125,9 +130,9 @@ tess_status tess_planes_place(tess_planes *planes, int image, void **rows);
 tess_status tess_planes_fetch(tess_planes *planes, int image, void **rows, void **copy);
 tess_status tess_planes_put_back(tess_planes *planes, int image, const void *rows);
 
-/** Add one plane per group (job[Q]; the same on all ranks but for the pieces) to the
- *  images. Part of that may be left until the next call of this or of
- *  tess_planes_finish, _fetch or _reduce.
+/** Add planes to the images: job[KQ], which are the same on all ranks but for the
+ *  pieces. Job j is group j % Q's, and the active ones come first. Part of that may be
+ * left until the next call of this or of tess_planes_finish, _fetch or _reduce.
  *
  *  `*own` is what this rank has come to: by its own work before the call, and then by
  *  that of the call. Ranks agree on it before they send anything, and the jobs of a
@@ -140,14 +145,14 @@ tess_status tess_planes_accumulate(tess_planes *planes, const tess_plane_job *jo
 /** Imaging: the images have all planes that were accumulated. Local. */
 tess_status tess_planes_finish(tess_planes *planes);
 
-/** Fill the pieces of one plane per group from the model images; in host memory also
+/** Fill the pieces of as many planes from the model images; in host memory also
  *  what lies behind the cells of a line up to the stride, with zeros. `*own` and the
  *  status that is returned are those of tess_planes_accumulate(). Collective. */
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_status *own, tess_planes_times *times);
 
 /** Free the memory for exchanges between ranks, because no plane follows for a while;
- *  with `briefly` only if it is larger than 256 kiB. Collective. */
+ *  with `briefly` only if it is larger than 1 MiB. Collective. */
 void tess_planes_rest(tess_planes *planes, bool briefly);
 
 /** Sum an image over the groups, or over opts.sum_over. `*rows` becomes the rows that

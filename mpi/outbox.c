@@ -10,11 +10,11 @@ static const double GROWTH = 1.5;
 /* Smallest window. Messages of a few planes are smaller, so that their box seldom
  * grows.
  */
-enum { LEAST_BYTES = 64 << 10 };
+enum { LEAST_BYTES = 256 << 10 };
 
 /* Largest window that a rank keeps while the box rests. To make a window takes a dozen
  * collective calls. */
-enum { REST_BYTES = 256 << 10 };
+enum { REST_BYTES = 1 << 20 };
 
 struct tess_outbox {
     tess_comm *comm;

@@ -218,15 +218,15 @@ static void move_values(tess_planes *planes, held *own, int64_t count, bool back
     }
 }
 
-/* Planes in batches of one per group; the last batch is not full. */
+/* Planes in batches; the last batch is not full. */
 static void for_each_batch(tess_planes *planes, const plane *from, const set_up *is,
                            held *own, bool forward)
 {
-    const int groups = tess_planes_groups(planes);
+    const int groups = tess_planes_jobs(planes);
     tess_planes_times times = {0};
     tess_status own_status = TESS_OK;
     for (int first = 0; first < NUM_PLANES; first += groups) {
-        tess_plane_job job[16] = {{0}};
+        tess_plane_job job[64] = {{0}};
         for (int g = 0; g < groups && first + g < NUM_PLANES; ++g) {
             const plane *next = &from[first + g];
             const int64_t count = hold(next, is, &own[first + g]);
@@ -419,8 +419,8 @@ static void test_no_pieces(void **state)
     tess_planes_times times = {0};
     tess_status own = TESS_OK;
     double image[PIXELS];
-    const tess_plane_job job = {.active = true, .image = 1, .w_lambda = 3};
-    assert_int_equal(tess_planes_accumulate(planes, &job, &own, &times), TESS_OK);
+    const tess_plane_job job[64] = {{.active = true, .image = 1, .w_lambda = 3}};
+    assert_int_equal(tess_planes_accumulate(planes, job, &own, &times), TESS_OK);
     assert_int_equal(tess_comm_agree(world, own), TESS_OK);
     gather(planes, true, 1, image);
     for (int p = 0; p < PIXELS; ++p)

@@ -311,13 +311,12 @@ typedef struct plane_pol {
     int pol;
 } plane_pol;
 
-/* The planes that are transformed, and the jobs of a batch of them: one for each FFT
- * group. */
+/* The planes that are transformed, and the jobs of a batch of them. */
 typedef struct plane_batches {
     plane_pol *list;
     int64_t count;
     tess_plane_job *job;
-    int64_t *begin; /* [groups] the first piece of each group */
+    int64_t *begin; /* [jobs] the first piece of each job */
 } plane_batches;
 
 static void batches_free(plane_batches *batches)
@@ -331,41 +330,41 @@ static tess_status batches_create(const tess_steps *steps, int64_t most,
                                   plane_batches *batches)
 {
     tess_status status = TESS_OK;
-    const int groups = tess_planes_groups(steps->planes);
+    const int jobs = tess_planes_jobs(steps->planes);
     batches->list = tess_alloc(most, sizeof *batches->list);
-    batches->job = tess_alloc_zero(groups, sizeof *batches->job);
-    batches->begin = tess_alloc_zero(groups, sizeof *batches->begin);
+    batches->job = tess_alloc_zero(jobs, sizeof *batches->job);
+    batches->begin = tess_alloc_zero(jobs, sizeof *batches->begin);
     if (!batches->list || !batches->job || !batches->begin)
         TESS_FAIL(TESS_ERR_ALLOC, "list of w-planes");
 cleanup:
     return status;
 }
 
-/* Fills the jobs of the batch that begins at plane `first` of the list: each plane goes
- * to one FFT group, and groups beyond the last plane have nothing to do. Local. */
+/* Fills the jobs of the batch that begins at plane `first` of the list: each plane is
+ * one job, and jobs beyond the last plane have nothing to do. Local. */
 static tess_status fill_batch(tess_steps *steps, const plane_batches *batches,
                               int64_t first)
 {
     tess_status status = TESS_OK;
     const tess_grid_plan *plan = steps->plan;
-    const int groups = tess_planes_groups(steps->planes);
+    const int jobs = tess_planes_jobs(steps->planes);
     const plane_pol *list = batches->list + first;
     tess_plane_job *job = batches->job;
     int64_t num_pieces = 0;
-    for (int g = 0; g < groups && status == TESS_OK; ++g) {
-        batches->begin[g] = num_pieces;
-        job[g] = (tess_plane_job){.active = first + g < batches->count};
-        if (!job[g].active) continue;
-        job[g].image = list[g].pol;
-        job[g].w_lambda =
-            plan->w_first_lambda + (double)list[g].plane * plan->w_step_lambda;
+    for (int j = 0; j < jobs && status == TESS_OK; ++j) {
+        batches->begin[j] = num_pieces;
+        job[j] = (tess_plane_job){.active = first + j < batches->count};
+        if (!job[j].active) continue;
+        job[j].image = list[j].pol;
+        job[j].w_lambda =
+            plan->w_first_lambda + (double)list[j].plane * plan->w_step_lambda;
         for (int64_t k = 0; k < steps->num_live && status == TESS_OK; ++k)
-            status = add_pieces(steps, &steps->live[k].sums, list[g].plane, list[g].pol,
+            status = add_pieces(steps, &steps->live[k].sums, list[j].plane, list[j].pol,
                                 &num_pieces);
-        job[g].num_pieces = num_pieces - batches->begin[g];
+        job[j].num_pieces = num_pieces - batches->begin[j];
     }
-    for (int g = 0; g < groups; ++g)
-        job[g].piece = steps->piece + batches->begin[g];
+    for (int j = 0; j < jobs; ++j)
+        job[j].piece = steps->piece + batches->begin[j];
     return status;
 }
 
@@ -375,7 +374,7 @@ static tess_status note_done(tess_steps *steps, const plane_batches *batches,
                              int64_t first, tess_status own)
 {
     tess_status status = TESS_OK;
-    const int64_t end = first + tess_planes_groups(steps->planes);
+    const int64_t end = first + tess_planes_jobs(steps->planes);
     TESS_TRY(tess_comm_agree(steps->comm, own));
     for (int64_t k = first; steps->done && k < batches->count && k < end; ++k)
         *done_of(steps, batches->list[k].plane, batches->list[k].pol) = '1';
@@ -389,17 +388,17 @@ static tess_status transform(tess_steps *steps, const plane_batches *batches,
                              double start, bool forward)
 {
     tess_status status = TESS_OK, own = TESS_OK;
-    const int groups = tess_planes_groups(steps->planes);
+    const int jobs = tess_planes_jobs(steps->planes);
     tess_planes_times times = {.trace = steps->profile->trace};
     tess_progress_start(&steps->progress, "FFT", " planes", (double)batches->count);
-    for (int64_t first = 0; first < batches->count; first += groups) {
+    for (int64_t first = 0; first < batches->count; first += jobs) {
         if (first > 0) start = tess_time_now();
         if (own == TESS_OK) own = fill_batch(steps, batches, first);
         tess_profile_since(steps->profile, TESS_STAGE_REDUCE, start);
         TESS_TRY(forward
                      ? tess_planes_accumulate(steps->planes, batches->job, &own, &times)
                      : tess_planes_extract(steps->planes, batches->job, &own, &times));
-        tess_progress_add(&steps->progress, groups);
+        tess_progress_add(&steps->progress, jobs);
         if (steps->watch && forward && !steps->in_parts)
             TESS_TRY(note_done(steps, batches, first, own));
     }
