@@ -21,10 +21,10 @@ SKY = [(59.80, -30.02, 1.0), (59.86, -29.95, .5), (60.0, -30.05, .8), (60.03, -2
 BORDERS = [59.6, 59.92, 60.1, 60.4]
 
 
-def simulate(path):
+def simulate(path, pol="XX,YY"):
     """A set whose antennas have a phase of their own in each facet, which turns with time."""
     options = dict(layout="meerkat", antennas=24, ra="60deg", dec="-30deg", freq="1.28GHz", channels=2,
-                   duration="1h", integration="30s", start="2026-01-01T20:00:00", overwrite=True)
+                   duration="1h", integration="30s", start="2026-01-01T20:00:00", pol=pol, overwrite=True)
     random, total = np.random.default_rng(5), 0
     with open(path + ".reg", "w") as regions:
         for k, (east, west) in enumerate(zip(BORDERS, BORDERS[1:])):
@@ -120,11 +120,16 @@ def image(path, size, scale, name, regions, **options):
           f"range {peak / left:.0f}", flush=True)
 
 
+def read_facets(regions):
+    """Names and directions of facets that have both."""
+    with open(regions) as file:
+        found = re.findall(r"point\(([-\d.]+),([-\d.]+)\).*text=\{?([^}\s]+)", file.read())
+    return [f[2] for f in found], [np.radians([float(f[0]), float(f[1])]) for f in found]
+
+
 def self_calibrate(path, regions, size, scale, interval_s, rounds):
     """Each round solves for the phases by the model of the image before it."""
-    with open(regions) as file:  # facets with a name and a point
-        found = re.findall(r"point\(([-\d.]+),([-\d.]+)\).*text=\{?([^}\s]+)", file.read())
-    facets, where = [f[2] for f in found], [np.radians([float(f[0]), float(f[1])]) for f in found]
+    facets, where = read_facets(regions)
     name, solutions = path.rstrip("/").removesuffix(".ms"), path + ".h5"
     image(path, size, scale, f"{name}-round0", regions)
     for k in range(rounds):
@@ -133,9 +138,14 @@ def self_calibrate(path, regions, size, scale, interval_s, rounds):
         image(path, size, scale, f"{name}-round{k + 1}", regions, facet_solutions=solutions)
 
 
-if sys.argv[1] == "--simulate":
-    simulate(sys.argv[2])
-    self_calibrate(sys.argv[2], sys.argv[2] + ".reg", 720, "2.5asec", 300, 3)
-else:
-    INTERVAL_S, ROUNDS = (sys.argv[5:] + ["120", "2"][len(sys.argv) - 5:])[:2]
-    self_calibrate(*sys.argv[1:3], int(sys.argv[3]), sys.argv[4], float(INTERVAL_S), int(ROUNDS))
+def main():
+    if sys.argv[1] == "--simulate":
+        simulate(sys.argv[2])
+        self_calibrate(sys.argv[2], sys.argv[2] + ".reg", 720, "2.5asec", 300, 3)
+        return
+    interval_s, rounds = (sys.argv[5:] + ["120", "2"][len(sys.argv) - 5:])[:2]
+    self_calibrate(*sys.argv[1:3], int(sys.argv[3]), sys.argv[4], float(interval_s), int(rounds))
+
+
+if __name__ == "__main__":
+    main()

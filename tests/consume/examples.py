@@ -8,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
-from e2e import (BIN, FULL, ROOT, Suite, casacore_python, have_ms, mpiexec, run, simulate,  # noqa: E402
+from e2e import (BIN, FULL, ROOT, Suite, casacore_python, dp3_program, have_ms, mpiexec, run, simulate,  # noqa: E402
                  write_sky)
 
 EXAMPLES = os.path.join(ROOT, "examples")
@@ -252,6 +252,14 @@ def check_directions(suite, env):
     reached = [int(found) for found in re.findall(r"dynamic range (\d+)", result.out)]
     suite.true(f"its dynamic range grows: {reached}", len(reached) == 4 and sorted(reached) == reached)
     suite.true("by a factor of 10", reached[-1] > 10 * reached[0])
+    if not dp3_program():
+        return
+    result = run([python, os.path.join(EXAMPLES, "python", "ddecal.py"), "--simulate", suite.path("dp3.ms")], 900,
+                 env={**env, "DP3": dp3_program()})
+    if suite.ran("ddecal.py", result):
+        reached = [int(found) for found in re.findall(r"dynamic range (\d+)", result.out)]
+        suite.true(f"its dynamic range grows by a factor of 10: {reached}",
+                   len(reached) == 4 and sorted(reached) == reached and reached[-1] > 10 * reached[0])
 
 
 def check_solvers(suite, obs, env):
