@@ -183,6 +183,12 @@ def mistaken_end(result):
     return result
 
 
+def dp3_program():
+    """DP3 on PATH, or DP3.py beside TESS_CASA_PYTHON; None: it is not there."""
+    beside = os.path.dirname(os.environ.get("TESS_CASA_PYTHON", ""))
+    return shutil.which("DP3") or shutil.which(os.path.join(beside, "DP3.py"))
+
+
 def casacore_python():
     """An interpreter that can import casacore, or None. python3-casacore may belong to
     another one than the tests'."""

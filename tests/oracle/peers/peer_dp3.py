@@ -9,13 +9,14 @@ import os
 import shlex
 import shutil
 import sys
+import tarfile
 
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (Suite, casacore_python, fits_module, have_ms, read_image, run, simulate, skip,
-                 tessera)
+from e2e import (Suite, casacore_python, data_folder, dp3_program, fits_module, have_ms, read_image, run,
+                 simulate, skip, tessera)
 from peer_casa import (ANTENNAS, CHANNELS, CLEAN, DEC, NOISE_JY, RA, SOURCES, dynamic_range,
                        recipe)
 
@@ -65,13 +66,13 @@ own, found = (table(path, ack=False).getcol(column) for path, column in
 print(np.abs(own - found).max())
 """
 
-
-def find_dp3():
-    beside = os.path.dirname(os.environ.get("TESS_CASA_PYTHON", ""))
-    for name in ("DP3", os.path.join(beside, "DP3.py")):
-        if shutil.which(name):
-            return shutil.which(name)
-    skip("DP3 is not there; have it on PATH, or set TESS_CASA_PYTHON")
+L2 = """
+import numpy as np
+from casacore.tables import table
+own, found = (table(path, ack=False).getcol(column) for path, column in
+              (("obs.ms", "MODEL_DATA"), ("dp3.ms", "DATA")))
+print(np.linalg.norm(own - found) / np.linalg.norm(found))
+"""
 
 
 class Peer:
@@ -152,8 +153,51 @@ def check_predictions(suite, peer):
                      "rounded to single precision")
 
 
+def write_facet_sky(suite, folder):
+    """Three points on pixels in each of three facets: a model image, and DP3's patches, a facet each."""
+    fits = fits_module()
+    from astropy.wcs import WCS
+    with fits.open(os.path.join(folder, "wsclean-dd-dirty.fits")) as file:
+        header = file[0].header
+    random, image, text = np.random.default_rng(3), np.zeros((1, 1, 512, 512), "f4"), ""
+    for facet, columns in enumerate(((370, 500), (210, 300), (10, 150))):
+        for k in range(3):
+            x, y = int(random.integers(*columns)), int(random.integers(20, 490))
+            image[0, 0, y, x] = random.uniform(.5, 3)
+            ra, dec = WCS(header).celestial.all_pix2world(x, y, 0)
+            where = f"{float(ra):.10f}deg,{float(dec):.10f}deg"
+            text += (f",,dir{facet},{where}\n" if k == 0 else "") + \
+                f"s{facet}{k},POINT,dir{facet},{where},{image[0, 0, y, x]:.9f},,\n"
+    fits.writeto(suite.path("facets.fits"), image, header, output_verify="silentfix")
+    return write(suite, "facets.txt", "Format = Name, Type, Patch, Ra, Dec, I, ReferenceFrequency='150e6', "
+                 "SpectralIndex='[]'\n" + text)
+
+
+def check_facets(suite, peer):
+    """Predictions of facets with the amplitudes and phases of an h5parm, each by its own program."""
+    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
+        return
+    folder = data_folder("data", "facets")
+    sky, solutions = write_facet_sky(suite, folder), os.path.join(folder, "solutions.h5")
+    for name in ("obs.ms", "dp3.ms"):
+        shutil.rmtree(suite.path(name), ignore_errors=True)
+    with tarfile.open(os.path.join(folder, "obs.ms.tgz")) as packed:
+        packed.extractall(suite.work)
+    peer.tessera("predict facets", "predict", "obs.ms", "--model", "facets.fits", "--column", "MODEL_DATA",
+                 "--facets", os.path.join(folder, "facets.reg"), "--facet-solutions", solutions, "--accuracy", "1e-6")
+    of = "h5parmpredict.applycal."
+    if peer.dp3("predict facets", ["msin=obs.ms", "msout=dp3.ms", "steps=[h5parmpredict]",
+                                   f"h5parmpredict.sourcedb={sky}", f"{of}parmdb={solutions}",
+                                   f"{of}correction=phase000", f"{of}steps=[amp,phase]",
+                                   f"{of}amp.correction=amplitude000", f"{of}phase.correction=phase000"]):
+        suite.below("predictions of DP3 and tessera with solutions of facets: the accuracy asked for",
+                    peer.tables("difference", L2), 1e-6)
+
+
 def main():
-    program, python = find_dp3(), casacore_python()
+    program, python = dp3_program(), casacore_python()
+    if not program:
+        skip("DP3 is not there; have it on PATH, or set TESS_CASA_PYTHON")
     fits_module()
     if not have_ms() or not python:
         skip("no MeasurementSets, or no casacore")
@@ -167,6 +211,7 @@ def main():
     suite.ran("antenna phases", run([python, "-c", CORRUPT % (ANTENNAS, STEP_RAD)], 60, cwd=suite.work))
     check_gaincal(suite, peer)
     check_predictions(suite, peer)
+    check_facets(suite, peer)
     suite.finish()
 
 

@@ -56,8 +56,11 @@ static tess_status check_opts(const tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE, "a session stores no imaging weights: "
                                   "--store-imaging-weights is for tessera image");
     if (opts->gridding.facets.regions)
-        TESS_FAIL(TESS_ERR_USAGE, "a session has no facets yet: --facets is for "
-                                  "tessera image");
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "a session has no facets: its calls have one gain for all directions; "
+            "tessera image and tessera predict, and the functions of these names, "
+            "have --facets");
     if (opts->beside.primary_beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "a session makes no primary beams: --primary-beam is "
                                   "for tessera image");
