@@ -136,10 +136,16 @@ void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line)
 
 tess_status tess_planes_clear(tess_planes *planes)
 {
-    if (planes->ops->clear) return planes->ops->clear(planes);
-    planes->ops->destroy(planes);
-    planes->cpu = NULL;
+    if (planes->ops->clear && planes->cpu) return planes->ops->clear(planes);
+    tess_planes_drop(planes);
     return planes->ops->create(planes);
+}
+
+void tess_planes_drop(tess_planes *planes)
+{
+    planes->ops->destroy(planes);
+    planes->cpu = NULL; /* of any backend: they are a union */
+    tess_planes_rest(planes, false);
 }
 
 tess_status tess_planes_create(tess_comm *comm, const tess_planes_ops *ops,

@@ -69,16 +69,19 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
 /* What all of these take on a rank [bytes]. */
 static double planes_bytes(const imager_job *job, int fft_ranks)
 {
-    double bytes = 0;
+    double bytes = 0, most = 0;
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
         tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
         tess_planes_opts model = model_opts_of(job, fft_ranks);
         opts.nx = model.nx = imager_job_geom(job, k)->nx;
         opts.ny = model.ny = imager_job_geom(job, k)->ny;
-        bytes += tess_planes_bytes(&opts);
-        if (job->model.is_shared) bytes += tess_planes_bytes(&model);
+        /* targets in turn have predicted before they are gridded */
+        const double own = tess_planes_bytes(&opts);
+        const double of_model = job->model.is_shared ? tess_planes_bytes(&model) : 0;
+        bytes += own + of_model;
+        most = fmax(most, own + of_model);
     }
-    return bytes;
+    return imager_job_in_turn(job) ? most : bytes;
 }
 
 /* The number of w-groups: as few as keep one plane of every rank's FFT in flight.
@@ -199,11 +202,13 @@ static tess_status set_up_planes(imager_job *job, const tess_planes_opts *opts,
     if (*planes) {
         tess_planes_set_slabs(*planes, opts->slab_line);
         /* a model stays in the planes for the next samples */
-        if (opts->forward) status = tess_planes_clear(*planes);
+        if (opts->forward && !imager_job_in_turn(job))
+            status = tess_planes_clear(*planes);
         TESS_TRY(tess_comm_agree(imager_team(job), status));
     } else {
         TESS_TRY(
             tess_planes_create(imager_team(job), job->backend->planes, opts, planes));
+        imager_job_drop_planes(job, *planes);
         ++job->profile->transforms;
     }
 cleanup:

@@ -75,8 +75,11 @@ typedef struct imager_view {
     /** The group of rows with this number of an origin: rows of a group have the same
      *  factors and powers in channels of the same frequency. */
     int64_t (*group)(const void *context, int32_t origin);
-    int64_t num_groups;    /**< 0: they are not known */
-    int64_t num_chan;      /**< of the channel table */
+    int64_t num_groups; /**< 0: they are not known */
+    int64_t num_chan;   /**< of the channel table */
+    /** Sets the model of a target before the target's rows are predicted, if targets
+     * take rows and have their planes in turn; else NULL. Collective. */
+    tess_status (*set_model)(const void *context, int target);
     imager_counts *counts; /**< for targets that take rows as they are, in place of the
                               others; their responses are 1. NULL: all rows */
     const void *context;   /**< borrowed */
@@ -98,7 +101,9 @@ typedef struct imager_targets {
     imager_target *target; /* [num] That at work lies in the job instead: in its geom,
                               plan, planes and model */
     int num;
-    int aim; /* the target at work */
+    int aim;      /* the target at work */
+    bool in_turn; /* planes have memory for the targets that are asked for alone, so
+                     that their memory need not add up */
 } imager_targets;
 
 /** Facts of a plan that have been logged. */

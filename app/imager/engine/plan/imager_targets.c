@@ -47,6 +47,11 @@ void imager_job_aim(imager_job *job, int target)
         tess_steps_aim(job->model.steps, job->plan, job->model.planes);
 }
 
+void imager_job_drop_planes(const imager_job *job, tess_planes *planes)
+{
+    if (imager_job_in_turn(job) && planes) tess_planes_drop(planes);
+}
+
 static void free_plans(imager_job *job)
 {
     imager_job_aim(job, 0); /* whose plan owns the tables of the others */

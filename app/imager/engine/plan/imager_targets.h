@@ -3,9 +3,11 @@
  *
  *  A target is an image with a centre of its own. The plans of all targets of a job
  *  have one frame (tess_grid.h): samples are read, sent and sorted once. A rank holds
- *  the planes of all targets, so that their memory adds up. One target is at work at a
- *  time: its geometry, plan, planes and model are those of the job, and all of the
- *  engine finds them there. Between any two calls of the engine it is the first one.
+ *  the planes of all targets, so that their memory adds up, unless they are in turn.
+ * One target is at work at a time: its geometry, plan, planes and model are those of
+ * the job, and all of the engine finds them there. Between any two calls of the engine
+ * it is the first one. Targets in turn have planes while their images are made, and
+ * give them up.
  */
 #ifndef TESS_IMAGER_TARGETS_H
 #define TESS_IMAGER_TARGETS_H
@@ -26,6 +28,15 @@ const tess_geom *imager_job_geom(const imager_job *job, int target);
 /** Make a target the one at work: that which the steps grid to, and predict from.
  * Local. */
 void imager_job_aim(imager_job *job, int target);
+
+/** Whether memory of planes is that of one target at a time. Local. */
+static inline bool imager_job_in_turn(const imager_job *job)
+{
+    return job->targets.in_turn && job->targets.num > 1;
+}
+
+/** Give the memory of planes of the target at work up if targets are in turn. Local. */
+void imager_job_drop_planes(const imager_job *job, tess_planes *planes);
 
 /** Make the plans of all targets, in place of those that there are. Errors of
  * tess_grid_plan_create_targets(). Local. */

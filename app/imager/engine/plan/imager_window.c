@@ -35,9 +35,11 @@ double imager_finishing_bytes(const imager_job *job)
     const double value = job->plan->is_double ? 8 : 4, n = job->num_images;
     const int ranks = tess_comm_size(job->comm);
     double pixels = 0;
-    for (int k = 0; k < imager_job_num_targets(job); ++k)
-        pixels +=
-            (double)imager_job_geom(job, k)->nx * (double)imager_job_geom(job, k)->ny;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        const tess_geom *geom = imager_job_geom(job, k);
+        const double own = (double)geom->nx * (double)geom->ny;
+        pixels = imager_job_in_turn(job) ? fmax(pixels, own) : pixels + own;
+    }
     const double image = value * pixels / job->ranks.fft_ranks,
                  rows = value * pixels / ranks;
     if (job->ranks.num_outputs > 1) return n * image + n * rows;

@@ -364,6 +364,19 @@ static void subtract_rows(const imager_job *job, double factor, const bool *want
                             residual->vis_first[row] + c, residual);
 }
 
+/* Copies the visibilities of the rows that are wanted. */
+static void copy_rows(const imager_job *job, const bool *wanted,
+                      const tess_samples *samples, tess_samples *to)
+{
+    const int64_t bytes = samples->num_pol * value_bytes(samples);
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        if (wanted[row] && samples->num_chan[row] > 0)
+            memcpy((char *)to->vis + samples->vis_first[row] * bytes,
+                   (const char *)samples->vis + samples->vis_first[row] * bytes,
+                   (size_t)(samples->num_chan[row] * bytes));
+}
+
 /* Makes the samples less the models of targets that take some rows each. Collective. */
 static tess_status subtract_by_rows(imager_job *job, const residual_source *from,
                                     double vis_scale, int planes_at_once,
@@ -377,12 +390,13 @@ static tess_status subtract_by_rows(imager_job *job, const residual_source *from
     status = wanted ? make_values(job, from, samples->num_pol, to) : TESS_ERR_ALLOC;
     if (status == TESS_OK) status = make_values(job, from, job->model.num, &predicted);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
-    const int64_t bytes = samples->num_vis * samples->num_pol * value_bytes(samples);
-    if (bytes > 0) memcpy(to->samples.vis, samples->vis, (size_t)bytes);
-    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+    for (int k = from->first_target; k < from->end_target; ++k) {
+        if (job->view.set_model) TESS_TRY(job->view.set_model(job->view.context, k));
         imager_job_aim(job, k);
         TESS_TRY(predict_rows(job, from, planes_at_once, wanted, &predicted));
+        imager_job_drop_planes(job, job->model.planes);
         double mark = tess_time_now();
+        copy_rows(job, wanted, samples, &to->samples);
         subtract_rows(job, vis_scale / job->model.scale, wanted, &predicted.samples,
                       &to->samples);
         tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);

@@ -62,6 +62,8 @@ typedef struct residual_source {
     const tess_brick_list *bricks; /**< of the samples */
     bool held; /**< the backend holds the samples as `bricks`: none of them is copied
                     from or to the host's memory */
+    int first_target, end_target; /**< of targets that take rows, those whose residuals
+                                       are made: samples of others are undefined */
 } residual_source;
 
 /** Residual samples. */

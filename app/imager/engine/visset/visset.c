@@ -270,6 +270,8 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(set));
+    /* data that would be read for each target serve all of them at once */
+    if (set->over && !spools(set)) job->targets.in_turn = false;
     bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     tess_progress_start(&progress, "sorting", NULL, 0);
     status = imager_count_bricks(job, data, in_place, &set->own_bricks);
@@ -323,18 +325,23 @@ void visset_enter(visset *set)
     imager_job_put_part(set->job, &set->part);
 }
 
-/* Sets images to zero and goes back to the first step, for another image. Collective.
- */
-static tess_status start_again(visset *set)
+/* Sets images to zero and goes back to the first step, for another image. Targets in
+ * turn get their planes. Collective. */
+static tess_status start_again(visset *set, const visset_request *request)
 {
     tess_status status = TESS_OK;
     imager_job *job = set->job;
     double mark = tess_time_now();
-    if (set->num_made++ == 0 && !set->has_left) return TESS_OK;
-    if (set->single) TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
+    const bool in_turn = imager_job_in_turn(job);
+    if (set->num_made++ == 0 && !set->has_left && !in_turn) return TESS_OK;
+    if (set->single && set->num_made > 1)
+        TESS_FAIL(TESS_ERR_INTERNAL, "a single set makes one image");
     tess_steps_restart(job->steps);
     visset_keeper_restart(job);
-    for (int k = 0; k < imager_job_num_targets(job) && status == TESS_OK; ++k) {
+    const int first = in_turn ? request->first_target : 0;
+    const int end =
+        in_turn ? visset_end_target(job, request) : imager_job_num_targets(job);
+    for (int k = first; k < end && status == TESS_OK; ++k) {
         imager_job_aim(job, k);
         status = tess_planes_clear(job->planes);
     }
@@ -349,7 +356,7 @@ tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(start_again(set));
+    TESS_TRY(start_again(set, request));
     status = set->spool  ? visset_grid_spooled(set, request)
              : set->over ? visset_go_over(set, request)
                          : visset_grid(set, request, set->samples, set->bricks);
@@ -359,6 +366,7 @@ tess_status visset_image(visset *set, const visset_request *request,
     for (int k = request->first_target; k < visset_end_target(set->job, request); ++k) {
         imager_job_aim(set->job, k);
         TESS_TRY(visset_finish(set, request, stages, product + k * TESS_MAX_IMAGES));
+        imager_job_drop_planes(set->job, set->job->planes);
     }
 cleanup:
     imager_job_aim(set->job, 0);

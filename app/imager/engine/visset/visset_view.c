@@ -121,7 +121,9 @@ static tess_status make_residuals(visset *set, const visset_request *request,
     if (!held && samples->resident) TESS_TRY(visset_leave_to_host(set));
     /* a device has no room for samples twice */
     if (!held && job->backend->grid->load) tess_brick_list_free(bricks);
-    const residual_source from = {samples, held ? held : bricks, held != NULL};
+    const residual_source from = {samples, held ? held : bricks, held != NULL,
+                                  request->first_target,
+                                  visset_end_target(job, request)};
     TESS_TRY(residual_make(job, request->subtract, &from, set->data->vis_scale,
                            planes_of_model, &view->residual));
     view->samples = &view->residual.samples;

@@ -151,8 +151,10 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         .folder = run->opts->beside.dump_stages,
         .interval = channel->output / run->outputs.num_channels,
         .channel = channel->output % run->outputs.num_channels};
-    /* patches have their PSF of another image of the set */
-    const bool single = !cleans && !(run->whole.patches && request.psf);
+    /* patches have their PSF of another image of the set, and a mosaic's are made one
+     * after the other */
+    const bool single =
+        !cleans && !run->whole.mosaic && !(run->whole.patches && request.psf);
     TESS_TRY(visset_create(&run->job, &channel->data, single, &stages, &channel->set));
     if (!alone && channel->set.over && !channel->set.spool && !channel->data.in_memory)
         TESS_FAIL(TESS_ERR_RESOURCE,

@@ -310,6 +310,7 @@ static void tell(const image_mosaic *mosaic)
 static tess_status find_all(image_run *run, image_mosaic *to)
 {
     tess_status status = TESS_OK;
+    to->run = run;
     to->output = -1;
     to->beam = run->output.primary_beam;
     to->geom = &run->whole.geom;
@@ -320,18 +321,21 @@ static tess_status find_all(image_run *run, image_mosaic *to)
                   "--primary-beam alone");
     TESS_TRY(find_patches(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
+    /* planes of devices stay there */
+    run->job.targets.in_turn = !run->job.backend->start;
 cleanup:
     return status;
 }
 
-/* Memory for an image and a PSF that patches are joined to, the beam of the mosaic and
- * which pixels are covered. */
+/* Memory for an image and a PSF that patches are joined to, the beam of the mosaic,
+ * which pixels are covered, and a model. */
 static double bytes_of(const image_run *run)
 {
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     const double value = image_is_double(run) ? 8 : 4;
     return pixels / tess_comm_size(run->comm) *
-           (value * (run->num_pol + run->opts->make_psf) + 8.0 * run->num_pol + 1);
+           (value * (run->num_pol + run->opts->make_psf) + 9.0 * run->num_pol +
+            (image_is_cleaned(run->opts) ? 8.0 * run->num_pol : 0));
 }
 
 tess_status image_mosaic_open(image_run *run)
@@ -352,9 +356,16 @@ cleanup:
     return status;
 }
 
+void image_mosaic_forget_model(image_mosaic *mosaic)
+{
+    for (int p = 0; p < TESS_MAX_POL; ++p)
+        tess_rows_free(&mosaic->model[p]);
+}
+
 void image_mosaic_free(image_mosaic *mosaic)
 {
     if (!mosaic) return;
+    image_mosaic_forget_model(mosaic);
     forget_beams(mosaic);
     tess_free((void *)mosaic->mean);
     tess_free(mosaic->beam_of);

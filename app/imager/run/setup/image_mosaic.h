@@ -29,8 +29,12 @@ typedef struct image_mosaic {
     double limit;                   /**< below this, the beam of a pointing is 0 */
     double reach;   /**< beyond this distance of a pointing, the beam of any pair of
                        dishes   is 0 [sine] */
-    int64_t output; /**< whose beams are kept: */
-    struct tess_beam_mean **mean; /**< [patches.num] NULL: not made, or no weights */
+    image_run *run; /**< borrowed */
+    int64_t model_output;          /**< the output of */
+    tess_rows model[TESS_MAX_POL]; /**< a model in true flux, to be predicted; or zeros
+                                    */
+    int64_t output;                /**< whose beams are kept: */
+    struct tess_beam_mean **mean;  /**< [patches.num] NULL: not made, or no weights */
 } image_mosaic;
 
 /** Refuse what mosaics do not go together with. TESS_ERR_USAGE. Local. */
@@ -42,6 +46,9 @@ tess_status image_mosaic_check(const tess_image_opts *opts);
  * image_primary_beam_find(). Collective. */
 tess_status image_mosaic_open(image_run *run);
 void image_mosaic_free(image_mosaic *mosaic); /**< NULL is fine. Local. */
+
+/** Free the model that is kept. Local. */
+void image_mosaic_forget_model(image_mosaic *mosaic);
 
 /** Weigh the pixels of a patch by the beam of its pointing in the images of an output,
  * whose samples have been weighed. Borrows the mosaic until another output's are asked

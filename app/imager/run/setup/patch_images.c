@@ -94,12 +94,6 @@ cleanup:
 
 /* ---- patches to an image ---- */
 
-/* An image of the run. */
-typedef struct patch_output {
-    int64_t output;
-    int pol;
-} patch_output;
-
 /* Where a patch's pixels are added. */
 typedef struct join_to {
     int64_t output;
@@ -210,40 +204,81 @@ cleanup:
     return status;
 }
 
-/* Joins the images of all patches, of a polarisation of an output. `response` NULL: it
- * is not wanted. Collective. */
-static tess_status join(const image_run *run, const patch_output *of,
-                        const imager_product *product, tess_rows *image,
-                        imager_product *response)
+/* The images of an output while patches are joined to them. */
+typedef struct joined {
+    int64_t output;
+    tess_rows *image;                /* [num_pol] */
+    tess_rows root[TESS_MAX_POL];    /* their roots, or no memory */
+    tess_rows covered[TESS_MAX_POL]; /* pixels of any patch */
+} joined;
+
+static join_to join_to_pol(const joined *all, int pol)
+{
+    return (join_to){.output = all->output,
+                     .image = &all->image[pol],
+                     .root_of = &all->root[pol],
+                     .covered = &all->covered[pol]};
+}
+
+/* Begins with images of zeros. Local. */
+static tess_status start_joining(const image_run *run, bool with_roots, joined *all)
 {
     tess_status status = TESS_OK;
-    const bool is_mosaic = run->whole.mosaic != NULL;
-    tess_rows covered = rows_of_image(run, TESS_PIXEL_MASK);
-    tess_rows root = rows_of_image(run, TESS_PIXEL_DOUBLE);
-    join_to to = {
-        .output = of->output, .image = image, .root_of = &root, .covered = &covered};
-    double most = 0;
-    *image = rows_of_image(run, product[of->pol].rows.type);
-    status = tess_rows_alloc_zero(image);
-    if (status == TESS_OK && (response || is_mosaic))
-        status = tess_rows_alloc_zero(&root);
-    if (status == TESS_OK) status = tess_rows_alloc_zero(&covered);
-    TESS_TRY(tess_comm_agree(run->job.comm, status));
-    for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
-        TESS_TRY(join_patch(run, k, &product[k * TESS_MAX_IMAGES + of->pol], &to));
-    if (is_mosaic)
-        TESS_TRY(finish_mosaic(run, &to, &most));
-    else
-        blank_others(&to);
-    if (!response) goto cleanup;
-    *response = product[of->pol];
-    if (is_mosaic) response->response = most;
-    response->rows = root;
-    root = (tess_rows){0};
+    for (int p = 0; p < run->num_pol; ++p) {
+        all->image[p] = rows_of_image(run, tess_pixel_of(image_is_double(run)));
+        all->root[p] = rows_of_image(run, TESS_PIXEL_DOUBLE);
+        all->covered[p] = rows_of_image(run, TESS_PIXEL_MASK);
+        TESS_TRY(tess_rows_alloc_zero(&all->image[p]));
+        if (with_roots) TESS_TRY(tess_rows_alloc_zero(&all->root[p]));
+        TESS_TRY(tess_rows_alloc_zero(&all->covered[p]));
+    }
 cleanup:
-    tess_rows_free(&covered);
-    tess_rows_free(&root);
     return status;
+}
+
+/* Adds the images of a patch, whose rows are freed. Collective. */
+static tess_status add_patch(const image_run *run, int patch, imager_product *product,
+                             joined *all)
+{
+    tess_status status = TESS_OK;
+    for (int p = 0; p < run->num_pol; ++p) {
+        join_to to = join_to_pol(all, p);
+        TESS_TRY(join_patch(run, patch, &product[p], &to));
+        tess_rows_free(&product[p].rows);
+    }
+cleanup:
+    return status;
+}
+
+/* Finishes the images, which have the facts of the first patch. `response` NULL: it is
+ * not wanted. Collective. */
+static tess_status finish_joining(const image_run *run, const imager_product *first,
+                                  joined *all, imager_product *response)
+{
+    tess_status status = TESS_OK;
+    for (int p = 0; p < run->num_pol; ++p) {
+        const join_to to = join_to_pol(all, p);
+        double most = 0;
+        if (run->whole.mosaic)
+            TESS_TRY(finish_mosaic(run, &to, &most));
+        else
+            blank_others(&to);
+        if (!response) continue;
+        response[p] = first[p];
+        if (run->whole.mosaic) response[p].response = most;
+        response[p].rows = all->root[p];
+        all->root[p] = (tess_rows){0};
+    }
+cleanup:
+    return status;
+}
+
+static void free_joined(joined *all)
+{
+    for (int p = 0; p < TESS_MAX_POL; ++p) {
+        tess_rows_free(&all->root[p]);
+        tess_rows_free(&all->covered[p]);
+    }
 }
 
 /* Warns of facets that have no solutions for some of the data. */
@@ -372,21 +407,55 @@ cleanup:
     return status;
 }
 
-/* Joins the images of patches, whose rows are freed. Collective. */
-static tess_status join_all(const image_run *run, int64_t output,
-                            imager_product *product, imager_product *made,
-                            imager_product *response)
+/* Makes the images of patches, all together or, of targets in turn, one after the
+ * other, and adds them. Collective. */
+static tess_status make_patches(const image_run *run, visset *set,
+                                const visset_request *request,
+                                const imager_stages *stages, imager_product *product,
+                                joined *all)
 {
     tess_status status = TESS_OK;
-    for (int p = 0; p < run->num_pol; ++p) {
-        const patch_output of = {output, p};
-        made[p] = product[p];
-        TESS_TRY(
-            join(run, &of, product, &made[p].rows, response ? &response[p] : NULL));
-        for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
-            tess_rows_free(&product[k * TESS_MAX_IMAGES + p].rows);
+    const int num = imager_job_num_targets(&run->job);
+    const int at_once = imager_job_in_turn(&run->job) ? 1 : num;
+    visset_request some = *request;
+    some.psf = false;
+    for (int first = 0; first < num; first += at_once) {
+        if (at_once < num) {
+            some.first_target = first;
+            some.num_targets = at_once;
+        }
+        TESS_TRY(visset_image(set, &some, stages, product));
+        for (int k = first; k < first + at_once; ++k)
+            TESS_TRY(add_patch(run, k, &product[k * TESS_MAX_IMAGES], all));
     }
 cleanup:
+    return status;
+}
+
+/* Makes the images of all patches, made[num_pol]. Collective. */
+static tess_status make_joined(const image_run *run, int64_t output, visset *set,
+                               const visset_request *request,
+                               const imager_stages *stages, imager_product *product,
+                               imager_product *made, imager_product *response)
+{
+    tess_status status = TESS_OK;
+    tess_rows image[TESS_MAX_POL] = {0};
+    joined all = {.output = output, .image = image};
+    const bool with_roots = response || run->whole.mosaic;
+    TESS_TRY(tess_comm_agree(run->job.comm, start_joining(run, with_roots, &all)));
+    TESS_TRY(make_patches(run, set, request, stages, product, &all));
+    if (run->whole.mosaic) image_mosaic_forget_model(run->whole.mosaic);
+    if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
+    TESS_TRY(finish_joining(run, product, &all, response));
+    for (int p = 0; p < run->num_pol; ++p) {
+        made[p] = product[p];
+        made[p].rows = image[p];
+        image[p] = (tess_rows){0};
+    }
+cleanup:
+    for (int p = 0; p < TESS_MAX_POL; ++p)
+        tess_rows_free(&image[p]);
+    free_joined(&all);
     return status;
 }
 
@@ -397,15 +466,11 @@ tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
 {
     tess_status status = TESS_OK;
     const int num = imager_job_num_targets(&run->job);
-    visset_request of_patches = *request;
     if (!run->whole.patches) return visset_image(set, request, stages, made);
     imager_product *product =
         tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
     TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
-    of_patches.psf = false;
-    TESS_TRY(visset_image(set, &of_patches, stages, product));
-    if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
-    TESS_TRY(join_all(run, output, product, made, response));
+    TESS_TRY(make_joined(run, output, set, request, stages, product, made, response));
     if (request->psf)
         TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
 cleanup:
@@ -479,6 +544,9 @@ static tess_status set_patch_model(image_run *run, int64_t output, int patch,
     tess_status status = TESS_OK;
     tess_rows part[TESS_MAX_POL] = {0};
     imager_job_aim(&run->job, patch);
+    if (imager_job_in_turn(&run->job))
+        TESS_TRY(
+            tess_comm_agree(run->job.comm, tess_planes_clear(run->job.model.planes)));
     for (int p = 0; p < run->num_pol; ++p)
         TESS_TRY(part_of_model(run, output, patch, &model[p], &part[p]));
     TESS_TRY(imager_model_set(&run->job, part));
@@ -486,6 +554,27 @@ cleanup:
     for (int p = 0; p < run->num_pol; ++p)
         tess_rows_free(&part[p]);
     return status;
+}
+
+/* Sets the model of a target of a mosaic, as an imager_view.set_model. Collective. */
+static tess_status set_kept_model(const void *mosaic, int target)
+{
+    const image_mosaic *of = mosaic;
+    return set_patch_model(of->run, of->model_output, target, of->model);
+}
+
+/* Keeps a model in true flux for the pointings, which it is shared out to one by one.
+ * Local. */
+static void keep_model(image_run *run, int64_t output, tess_rows *in_flux)
+{
+    image_mosaic *mosaic = run->whole.mosaic;
+    run->job.view.set_model = set_kept_model;
+    mosaic->model_output = output;
+    for (int p = 0; p < run->num_pol; ++p) {
+        tess_rows_free(&mosaic->model[p]);
+        mosaic->model[p] = in_flux[p];
+        in_flux[p] = (tess_rows){0};
+    }
 }
 
 tess_status patch_images_set_model(image_run *run, int64_t output,
@@ -499,6 +588,10 @@ tess_status patch_images_set_model(image_run *run, int64_t output,
         status =
             true_model(&model[p], response ? &response[p].rows : NULL, &in_flux[p]);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
+    if (run->whole.mosaic) {
+        keep_model(run, output, in_flux);
+        goto cleanup;
+    }
     for (int k = 0; k < imager_job_num_targets(&run->job); ++k)
         TESS_TRY(set_patch_model(run, output, k, in_flux));
 cleanup:

@@ -29,7 +29,8 @@ tess_status patch_images_psfs(const image_run *run, visset *set, patch_psf_taker
 
 /** Make rows model[num_pol] the model of the job, as imager_model_set() does: of each
  * patch its pixels, over response[num_pol] where there is one, by the weights of the
- * patch in the output. Collective. */
+ * patch in the output. Pointings of a mosaic get theirs when they are predicted.
+ * Collective. */
 tess_status patch_images_set_model(image_run *run, int64_t output,
                                    const tess_rows *model,
                                    const imager_product *response);
