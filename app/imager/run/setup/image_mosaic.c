@@ -17,22 +17,33 @@
 
 /* ---- what goes together ---- */
 
+/* What a mosaic does not go together with, and what does the same; NULL: nothing. */
+static const char *other_of(const tess_image_opts *opts)
+{
+    if (opts->gridding.facets.regions) return "--facets";
+    if (opts->gridding.w_mode == TESS_W_PROJECTION)
+        return "--w projection; leave --w out";
+    if (opts->checkpoint.folder) return "--checkpoint";
+    if (opts->subtract.model || opts->subtract.pixels)
+        return "--subtract; tessera predict --mosaic --column writes a model of fluxes "
+               "into a column, which --subtract-column subtracts";
+    if (opts->clean.only_model)
+        return "--predict-models; tessera predict --mosaic takes NAME-model-pb.fits";
+    if (opts->clean.update_model && opts->beside.cube)
+        return "--update-model and --cube; tessera predict --mosaic takes "
+               "NAME-model-pb.fits";
+    if (opts->clean.pb_mask > 0)
+        return "--pb-mask; --pb-limit says which pixels are cleaned";
+    if (opts->beside.dump_stages) return "--dump-stages";
+    return NULL;
+}
+
 tess_status image_mosaic_check(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
-    const char *other = NULL;
     if (!opts->selection.joins_pointings) return TESS_OK;
-    if (opts->gridding.facets.regions) other = "--facets";
-    if (opts->gridding.w_mode == TESS_W_PROJECTION) other = "--w projection";
-    if (opts->checkpoint.folder) other = "--checkpoint";
-    if (opts->subtract.model || opts->subtract.pixels) other = "--subtract";
-    if (opts->clean.only_model) other = "--predict-models";
-    if (opts->clean.update_model && opts->beside.cube)
-        other = "--update-model and --cube";
-    if (opts->clean.pb_mask > 0) other = "--pb-mask";
-    if (opts->beside.dump_stages) other = "--dump-stages";
-    if (other)
-        TESS_FAIL(TESS_ERR_USAGE, "--mosaic cannot be combined with %s yet", other);
+    const char *other = other_of(opts);
+    if (other) TESS_FAIL(TESS_ERR_USAGE, "--mosaic cannot be combined with %s", other);
     if (!opts->beside.primary_beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "--mosaic needs a beam; use --primary-beam MODEL");
 cleanup:
