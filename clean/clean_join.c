@@ -164,7 +164,7 @@ static tess_status make_spectrum(const tess_clean_images *images, const double *
         need.nu0_hz += weight[c] * images->join.freq_hz[c];
         sum += weight[c];
     }
-    need.nu0_hz /= sum;
+    need.nu0_hz = images->join.nu0_hz > 0 ? images->join.nu0_hz : need.nu0_hz / sum;
     for (int m = 0; m < join->num_channels; ++m) {
         double with = 0, plain = 0, all = 0;
         int count = 0;

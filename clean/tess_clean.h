@@ -53,8 +53,7 @@ typedef enum tess_clean_local_rms {
 /** Most terms of a spectrum. */
 enum { TESS_CLEAN_MOST_TERMS = 16 };
 
-/** How a component depends on frequency ν. ν0 is the mean of the channels' frequencies
- * by weight. */
+/** How a component depends on frequency ν. */
 typedef enum tess_clean_spectrum {
     TESS_CLEAN_EACH_CHANNEL,  /**< each channel has its own value */
     TESS_CLEAN_POLYNOMIAL,    /**< Σ a_k (ν/ν0 − 1)^k */
@@ -78,6 +77,8 @@ typedef struct tess_clean_join {
     int num_terms;
     const double *freq_hz; /**< [channels] mean frequencies, needed with a spectrum;
                               copied. Channels without data take the fitted values */
+    double nu0_hz; /**< ν0 of the spectrum; 0: the mean of the channels' frequencies by
+                      weight */
     int num_cleaned; /**< channels are averaged to this many, which are cleaned; all
                         channels get the fitted values. 0: each channel is cleaned */
 } tess_clean_join;

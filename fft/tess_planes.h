@@ -104,7 +104,7 @@ void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line);
 /** Set all images to zero, for the next set of images with the same plan. Local. */
 tess_status tess_planes_clear(tess_planes *planes);
 
-/** Give all memory up but what planes are, until tess_planes_clear(). Local. */
+/** Give all memory up but what planes are, until tess_planes_clear(). Collective. */
 void tess_planes_drop(tess_planes *planes);
 
 /** The number of groups Q. */

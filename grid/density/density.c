@@ -48,16 +48,18 @@ static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *
 {
     const int64_t nx = weight_grid_size(geom->nx, opts);
     const int64_t ny = weight_grid_size(geom->ny, opts);
-    return (density_layout){.num_grids = opts->first_density ? 1 : num_weight,
-                            .nx = nx,
-                            .ny = ny,
-                            .scale_x = (double)nx * geom->scale_rad,
-                            .scale_y = (double)ny * tess_geom_scale_m(geom),
-                            .pages_x = (nx + DENSITY_PAGE - 1) / DENSITY_PAGE,
-                            .pages_y = (ny / 2 + DENSITY_PAGE) / DENSITY_PAGE,
-                            .empty_factor = opts->weighting != TESS_UNIFORM,
-                            .fwhm_rad =
-                                opts->taper.at_visibilities ? opts->taper.fwhm_rad : 0};
+    const double stretch = opts->stretch > 0 ? opts->stretch : 1;
+    const tess_taper none = {0};
+    return (density_layout){
+        .num_grids = opts->first_density ? 1 : num_weight,
+        .nx = nx,
+        .ny = ny,
+        .scale_x = (double)nx * geom->scale_rad * stretch,
+        .scale_y = (double)ny * tess_geom_scale_m(geom) * stretch,
+        .pages_x = (nx + DENSITY_PAGE - 1) / DENSITY_PAGE,
+        .pages_y = (ny / 2 + DENSITY_PAGE) / DENSITY_PAGE,
+        .empty_factor = opts->weighting != TESS_UNIFORM,
+        .gauss = taper_gauss(opts->taper.at_visibilities ? &opts->taper : &none)};
 }
 
 tess_status tess_density_create(const tess_geom *geom, const tess_weight_opts *opts,
@@ -565,7 +567,7 @@ double tess_density_factor(const tess_density *density, int which, double u_lamb
         !density->page[number]) /* a density that was read back may lack pages */
         return 0;
     return density_factor(&density->layout, density->page[number][cell]) *
-           density_gaussian(density->layout.fwhm_rad, u_lambda, v_lambda);
+           density_gaussian(&density->layout.gauss, u_lambda, v_lambda);
 }
 
 static void apply_to_row(const tess_density *density, tess_samples *samples,

@@ -14,6 +14,13 @@
 
 enum { DENSITY_PAGE = 64, DENSITY_PAGE_CELLS = DENSITY_PAGE * DENSITY_PAGE };
 
+/** A Gaussian on the sky. */
+typedef struct density_gauss {
+    double fwhm_rad;       /**< of its major axis; 0: none */
+    double minor_rad;      /**< FWHM of its minor axis; 0: it is round */
+    double sin_pa, cos_pa; /**< of the major axis, from North through East */
+} density_gauss;
+
 typedef struct density_layout {
     int num_grids;           /**< one per weight, or one for all */
     int64_t nx, ny;          /**< of the weight grid; rows [0, ny/2) are used */
@@ -21,7 +28,7 @@ typedef struct density_layout {
     int64_t pages_x, pages_y;
     double empty_factor; /**< of the weights in a cell without density, whose value is
                             0; a factor of 0 has a negative value */
-    double fwhm_rad;     /**< of a Gaussian taper that cells do not have; 0: none */
+    density_gauss gauss; /**< a taper that cells do not have */
 } density_layout;
 
 TESS_SHARED_FUNCTION int64_t density_num_pages(const density_layout *layout)
@@ -52,12 +59,18 @@ TESS_SHARED_FUNCTION double density_factor(const density_layout *layout, double 
     return value > 0 ? value : value < 0 ? 0 : layout->empty_factor;
 }
 
-/** The transform of a Gaussian of this FWHM at (u, v): exp(−2 (π σ ρ)²) with
- *  FWHM = √(8 ln 2) σ. */
-TESS_SHARED_FUNCTION double density_gaussian(double fwhm_rad, double u, double v)
+/** The transform of a Gaussian at (u, v): exp(−2 (π σ ρ)²) with FWHM = √(8 ln 2) σ,
+ *  where both axes of an ellipse have a σ, and a ρ along them, of their own. */
+TESS_SHARED_FUNCTION double density_gaussian(const density_gauss *gauss, double u,
+                                             double v)
 {
-    const double x = TESS_PI * fwhm_rad * hypot(u, v);
-    return fwhm_rad > 0 ? exp(-x * x / (4 * log(2.0))) : 1;
+    double x = gauss->fwhm_rad * hypot(u, v);
+    if (!(gauss->fwhm_rad > 0)) return 1;
+    if (gauss->minor_rad > 0)
+        x = hypot(gauss->fwhm_rad * (u * gauss->sin_pa + v * gauss->cos_pa),
+                  gauss->minor_rad * (u * gauss->cos_pa - v * gauss->sin_pa));
+    x *= TESS_PI;
+    return exp(-x * x / (4 * log(2.0)));
 }
 
 #endif

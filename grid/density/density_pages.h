@@ -37,6 +37,9 @@ void rank_filter_page(rank_filter *filter, int64_t number, double *out);
 
 /* ---- taper.c: by a baseline's length, and towards the edges of the grid ---- */
 
+/** The Gaussian of a taper. Local. */
+density_gauss taper_gauss(const tess_taper *taper);
+
 /** The factor of a weight at (u, v) [wavelengths], 0 to 1. The grid ends at ±end_u and
  *  ±end_v. Local. */
 double taper_at(const tess_taper *taper, double u, double v, double end_u,

@@ -29,13 +29,24 @@ static double at_edge(const tess_taper *taper, double distance)
     return inside < 0 ? 0 : 1;
 }
 
+density_gauss taper_gauss(const tess_taper *taper)
+{
+    return (density_gauss){.fwhm_rad = taper->fwhm_rad,
+                           .minor_rad = taper->minor_rad,
+                           .sin_pa = sin(taper->angle_rad),
+                           .cos_pa = cos(taper->angle_rad)};
+}
+
 double taper_at(const tess_taper *taper, double u, double v, double end_u, double end_v)
 {
     const double rho = hypot(u, v);
     const bool beyond = taper->max_lambda > 0 && rho > taper->max_lambda;
     double factor = 1;
     if (taper->cuts && (beyond || rho < taper->min_lambda)) return 0;
-    if (taper->fwhm_rad > 0) factor *= density_gaussian(taper->fwhm_rad, u, v);
+    if (taper->fwhm_rad > 0) {
+        const density_gauss gauss = taper_gauss(taper);
+        factor *= density_gaussian(&gauss, u, v);
+    }
     if (taper->outer_lambda > 0)
         factor *= transition(taper->max_lambda - rho, taper->outer_lambda);
     if (taper->inner_lambda > 0)

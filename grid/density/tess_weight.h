@@ -5,12 +5,12 @@
  * image has pixels, rounded up, and then up to a multiple of four. `super_weight`
  * divides this; the quotient is rounded, and then up to a multiple of two. The cells
  * measure 1/(n·scale) wavelengths and cover the half plane v ≥ 0; a sample falls into
- * the cell ⌊·⌋ of its (u, v). With W_c the sum of natural weights in the cell, uniform
- * w' = w / W_c Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ W_c² / Σ W_c)
- * (Briggs 1995, eq. 3.18). A taper multiplies the factor of a cell by its value at the
- * cell's corner of least u and v, as in WSClean. Weights are global: cells live in
- * pages of 64 × 64, a rank holds only pages that its own rows touch, and pages are
- * summed at their owners (page number modulo ranks) by sparse exchange. w plays no
+ * the cell ⌊·⌋ of its (u, v), times `stretch`. With W_c the sum of natural weights in
+ * the cell, uniform w' = w / W_c Briggs   w' = w / (1 + W_c f²),  f² = (5·10^−R)² / (Σ
+ * W_c² / Σ W_c) (Briggs 1995, eq. 3.18). A taper multiplies the factor of a cell by its
+ * value at the cell's corner of least u and v, as in WSClean. Weights are global: cells
+ * live in pages of 64 × 64, a rank holds only pages that its own rows touch, and pages
+ * are summed at their owners (page number modulo ranks) by sparse exchange. w plays no
  * part.
  */
 #ifndef TESS_WEIGHT_H
@@ -31,7 +31,9 @@ typedef struct tess_density tess_density;
 /** Factors of weights by ρ = √(u² + v²), and by the distance from the edges of the grid
  *  of densities; zeros: none. */
 typedef struct tess_taper {
-    double fwhm_rad;      /**< of the Gaussian whose transform multiplies the weights */
+    double fwhm_rad;  /**< of the Gaussian whose transform multiplies the weights */
+    double minor_rad; /**< FWHM of its minor axis if it is an ellipse; 0: it is round */
+    double angle_rad; /**< of its major axis, from North through East */
     bool at_visibilities; /**< it is that at the visibility, and not at its cell's
                              corner of least u and v */
     double outer_lambda;  /**< weights fall from 1 to 0 over so much up to max_lambda,
@@ -65,7 +67,8 @@ typedef struct tess_weight_opts {
                               cell may reach 2^62 of them (tess_density_quantum) */
     double padding;      /**< cells per pixel of each side; 0: 1.2 */
     double super_weight; /**< times as wide a cell; 0: 1 */
-    tess_taper taper;    /**< natural weights have a density for its sake */
+    double stretch; /**< (u, v) are multiplied by it before their cell is found; 0: 1 */
+    tess_taper taper; /**< natural weights have a density for its sake */
 } tess_weight_opts;
 
 /** The smallest quantum, a power of two, for sums of `num_vis` weights up to `largest`:

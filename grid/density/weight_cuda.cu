@@ -67,7 +67,7 @@ __global__ void apply_kernel(const density_layout layout, const double *cells,
         double factor = 0;
         if (density_cell_of(&layout, which, u, v, &page, &cell))
             factor = density_factor(&layout, cells[page * DENSITY_PAGE_CELLS + cell]) *
-                     density_gaussian(layout.fwhm_rad, u, v);
+                     density_gaussian(&layout.gauss, u, v);
         *weight = (real)((double)*weight * factor);
         if (which != whose) {
             atomicAdd(&own[whose], here);

@@ -45,7 +45,7 @@ static void visit(const density_layout *layout, const tess_device_samples *sampl
                     inside
                         ? density_factor(layout,
                                          cells[page * DENSITY_PAGE_CELLS + cell]) *
-                              density_gaussian(layout->fwhm_rad,
+                              density_gaussian(&layout->gauss,
                                                samples->uvw_m[3 * row] * inv_lambda,
                                                samples->uvw_m[3 * row + 1] * inv_lambda)
                         : 0;

@@ -36,6 +36,7 @@ static const sizes SIZES[NUM_SIZES] = {
 
 typedef struct scene {
     const sizes *sizes;
+    double stretch; /* of the grid of weights; 1 before weigh() */
     double inv_lambda[CHANS];
     tess_samples samples;
     double natural[2 * VIS];
@@ -48,6 +49,7 @@ static scene *make_scene(const sizes *sizes, bool is_double, int num_weight)
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
     s->sizes = sizes;
+    s->stretch = 1;
     for (int c = 0; c < CHANS; ++c)
         s->inv_lambda[c] = 5.0 + 0.3 * c;
     s->samples = (tess_samples){.is_double = is_double,
@@ -89,8 +91,8 @@ static void free_scene(scene *s)
 static int cell_of(const scene *s, int vis)
 {
     const double *uvw_m = s->samples.uvw_m + 3 * (vis / CHANS);
-    double u = uvw_m[0] * s->inv_lambda[vis % CHANS];
-    double v = uvw_m[1] * s->inv_lambda[vis % CHANS];
+    double u = uvw_m[0] * s->inv_lambda[vis % CHANS] * s->stretch;
+    double v = uvw_m[1] * s->inv_lambda[vis % CHANS] * s->stretch;
     if (v < 0) {
         u = -u;
         v = -v;
@@ -121,6 +123,16 @@ static double length_of(const scene *s, int vis)
     return hypot(uvw_m[0], uvw_m[1]) * s->inv_lambda[vis % CHANS];
 }
 
+/* The transform of an ellipse at (u, v): that of a Gaussian of the major axis along its
+ * angle, and of the minor axis across. */
+static double ellipse_at(const tess_taper *taper, double u, double v)
+{
+    const double pa = taper->angle_rad, sigma = acos(-1) / 2.3548200450309493;
+    const double along = taper->fwhm_rad * (u * sin(pa) + v * cos(pa)),
+                 across = taper->minor_rad * (u * cos(pa) - v * sin(pa));
+    return exp(-2 * sigma * sigma * (along * along + across * across));
+}
+
 /* What a taper makes of the weight of a visibility in a cell: of the cell's corner of
  * least u and v, but for a Gaussian at visibilities. */
 static double taper_of(const scene *s, const tess_taper *taper, int vis, int cell)
@@ -133,6 +145,12 @@ static double taper_of(const scene *s, const tess_taper *taper, int vis, int cel
                  sigma = taper->fwhm_rad / 2.3548200450309493;
     const double at = taper->at_visibilities ? length_of(s, vis) : rho;
     double factor = exp(-2 * pow(acos(-1) * sigma * at, 2));
+    if (taper->minor_rad > 0 && taper->at_visibilities) {
+        const double *uvw_m = s->samples.uvw_m + 3 * (vis / CHANS);
+        const double per_m = s->inv_lambda[vis % CHANS];
+        factor = ellipse_at(taper, uvw_m[0] * per_m, uvw_m[1] * per_m);
+    } else if (taper->minor_rad > 0)
+        factor = ellipse_at(taper, u, v);
     const double below = taper->max_lambda - rho, above = rho - taper->min_lambda;
     if (taper->outer_lambda > 0 && below < taper->outer_lambda)
         factor *= below > 0 ? pow(sin(acos(0) * below / taper->outer_lambda), 2) : 0;
@@ -204,6 +222,7 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads, bool move
 {
     tess_comm *self;
     tess_density *density = NULL;
+    s->stretch = opts->stretch > 0 ? opts->stretch : 1;
     assert_int_equal(tess_comm_self(&self), TESS_OK);
     assert_int_equal(
         tess_density_create(&s->sizes->geom, opts, s->samples.num_weight, &density),
@@ -263,8 +282,9 @@ static void test_against_definition(void **state)
         {.weighting = TESS_BRIGGS, .robust = 1},
         {.weighting = TESS_BRIGGS, .robust = 2},
         {.weighting = TESS_UNIFORM, .first_density = true},
-        {.weighting = TESS_BRIGGS, .first_density = true}};
-    for (int k = 0; k < 8; ++k)
+        {.weighting = TESS_BRIGGS, .first_density = true},
+        {.weighting = TESS_UNIFORM, .stretch = 1.03}};
+    for (int k = 0; k < 9; ++k)
         for (int mode = 0; mode < 4; ++mode) {
             scene *s =
                 make_scene(&SIZES[(k + mode) % NUM_SIZES], mode / 2, 1 + mode % 2);
@@ -288,8 +308,10 @@ static void test_tapers(void **state)
         {.edge_tukey_lambda = 120},
         {.fwhm_rad = 2e-3, .edge_lambda = 20.3, .edge_tukey_lambda = 90},
         {.fwhm_rad = 4e-3, .at_visibilities = true},
-        {.fwhm_rad = 2e-3, .at_visibilities = true, .edge_lambda = 20.3}};
-    for (int k = 0; k < 10; ++k)
+        {.fwhm_rad = 2e-3, .at_visibilities = true, .edge_lambda = 20.3},
+        {.fwhm_rad = 4e-3, .minor_rad = 1e-3, .angle_rad = .5},
+        {.fwhm_rad = 4e-3, .minor_rad = 1e-3, .angle_rad = 2, .at_visibilities = true}};
+    for (int k = 0; k < 12; ++k)
         for (int mode = 0; mode < 12; ++mode) {
             const tess_weight_opts opts = {.weighting = (tess_weighting)(mode % 3),
                                            .first_density = mode / 3 % 2 == 1,

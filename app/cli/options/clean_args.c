@@ -67,6 +67,7 @@ enum {
     OPT_SQUARED,
     OPT_FIT,
     OPT_FIT_LOG,
+    OPT_REFERENCE,
     OPT_CLEANED,
     OPT_MF_WEIGHTING,
     OPT_NO_MF_WEIGHTING,
@@ -213,6 +214,10 @@ static const struct argp_option clean_options[] = {
      "Fit the channels of each component by a polynomial in frequency with N terms", 0},
     {"fit-spectral-log-pol", OPT_FIT_LOG, "N", OPTION_HIDDEN,
      "The same with a polynomial of logarithms", 0},
+    {"reference-freq", OPT_REFERENCE, "FREQ|middle", OPTION_HIDDEN,
+     "Where spectra have their first term: a frequency, or the middle of the band "
+     "(default: the mean of the channels by weight)",
+     0},
     {"deconvolution-channels", OPT_CLEANED, "M", OPTION_HIDDEN,
      "Clean averages of the channels, M in all, and give all channels the fitted "
      "values",
@@ -295,6 +300,17 @@ static tess_status take_fit(const tess_option_rule *rule, const char *text, void
     join->spectrum = spectrum;
 cleanup:
     return status;
+}
+
+/* --reference-freq: below 0 is the middle of the band. */
+static tess_status take_reference(const tess_option_rule *rule, const char *text,
+                                  void *value)
+{
+    double *reference_hz = value;
+    (void)rule;
+    if (strcmp(text, "middle") != 0) return tess_parse_frequency(text, reference_hz);
+    *reference_hz = -1;
+    return TESS_OK;
 }
 
 /* --channel-mask. */
@@ -427,6 +443,7 @@ static const tess_option_rule clean_rules[] = {
     {OPT_SQUARED, tess_take_flag, .offset = AT(join.squared)},
     {OPT_FIT, take_fit, .offset = 0, .min = 1, .max = TESS_CLEAN_MOST_TERMS},
     {OPT_FIT_LOG, take_fit, .offset = 0, .min = 1, .max = TESS_CLEAN_MOST_TERMS},
+    {OPT_REFERENCE, take_reference, .offset = AT(join.reference_hz)},
     {OPT_CLEANED, tess_take_int, .offset = AT(join.num_cleaned), .min = 1,
      .max = 1 << 20},
     {OPT_MF_WEIGHTING, tess_take_flag,
@@ -524,6 +541,9 @@ static tess_status check_channels(const tess_image_opts *opts)
                   "%d spectral terms cannot be fitted to %lld channel%s; use fewer "
                   "terms or more --channels-out",
                   join->num_terms, (long long)cleaned, cleaned == 1 ? "" : "s");
+    if (!fits && (join->reference_hz < 0 || join->reference_hz > 0))
+        TESS_FAIL(TESS_ERR_USAGE, "--reference-freq is of the spectra of "
+                                  "--fit-spectral-pol, which it needs");
     if (join->num_cleaned > opts->channels_out)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--deconvolution-channels %d: there are %lld channels",

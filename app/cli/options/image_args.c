@@ -30,6 +30,7 @@ enum {
     OPT_RANK_FILTER,
     OPT_RANK_CELLS,
     OPT_DENSITY,
+    OPT_DENSITY_FRAME,
     OPT_HAND_WEIGHT,
     OPT_TAPER,
     OPT_TAPER_AT,
@@ -132,14 +133,18 @@ static const struct argp_option image_options[] = {
      "Weigh each of several Stokes parameters by the density of its own visibilities, "
      "or all by that of the first listed, as WSClean does (default own)",
      2},
+    {"density-frame", OPT_DENSITY_FRAME, "FRAME", OPTION_HIDDEN,
+     "Find the cells of the density by frequencies in the frame topo, lsrk, bary or "
+     "galacto; CASA does so in lsrk (default topo)",
+     2},
     {"hand-weight", OPT_HAND_WEIGHT, "smallest|mean", OPTION_HIDDEN,
      "Weigh a Stokes parameter by the smallest weight of the correlations that it is "
      "made of, as WSClean does, or all by the mean weight of the parallel hands, as "
      "CASA does (default smallest)",
      2},
     {"taper-gaussian", OPT_TAPER, "FWHM", 0,
-     "Multiply weights by the transform of a Gaussian, like 10asec: for a PSF that is "
-     "about as wide, or wider",
+     "Multiply weights by the transform of a Gaussian, like 10asec or "
+     "10asec,8asec,30deg: for a PSF that is about as wide, or wider",
      2},
     {"taper-at", OPT_TAPER_AT, "cells|visibilities", OPTION_HIDDEN,
      "Take that Gaussian at the corner of a visibility's cell, as WSClean does, or at "
@@ -427,7 +432,7 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         status = tess_parse_number(arg, 0, DBL_MAX, &opts->weights.rank_filter);
         break;
     case OPT_TAPER:
-        status = tess_parse_scale(arg, &opts->weights.taper.fwhm_rad);
+        status = tess_parse_taper(arg, &opts->weights.taper);
         break;
     case OPT_TAPER_AT:
         status = tess_parse_taper_at(arg, &opts->weights.taper.at_visibilities);
@@ -459,6 +464,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);
+        break;
+    case OPT_DENSITY_FRAME:
+        status = tess_spectral_frame_parse(arg, &opts->weights.density_frame);
         break;
     case OPT_HAND_WEIGHT:
         status = tess_parse_hand_weight(arg, &opts->selection.mean_weight);

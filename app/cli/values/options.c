@@ -213,6 +213,21 @@ cleanup:
     return status;
 }
 
+tess_status tess_parse_taper(const char *text, tess_taper *taper)
+{
+    tess_status status = TESS_OK;
+    tess_fits_beam beam = {0};
+    if (strchr(text, ','))
+        TESS_TRY(tess_parse_beam(text, &beam));
+    else
+        TESS_TRY(tess_parse_scale(text, &beam.major_rad));
+    taper->fwhm_rad = beam.major_rad;
+    taper->minor_rad = beam.minor_rad;
+    taper->angle_rad = beam.pa_rad;
+cleanup:
+    return status;
+}
+
 /* Reads a value in one of the units that a text may have: a whole number without a unit
  * counts channels. Returns whether it is one. */
 static bool read_axis_value(const char *text, tess_axis_value *value)

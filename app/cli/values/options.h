@@ -26,6 +26,9 @@ tess_status tess_parse_density(const char *text, bool *first);
 /** "smallest" or "mean": the weight of a Stokes parameter from those of its hands. */
 tess_status tess_parse_hand_weight(const char *text, bool *mean);
 
+/** A FWHM, or both axes and the position angle: sets the Gaussian of a taper. */
+tess_status tess_parse_taper(const char *text, tess_taper *taper);
+
 /** "cells" or "visibilities": where a taper is taken. */
 tess_status tess_parse_taper_at(const char *text, bool *at_visibilities);
 

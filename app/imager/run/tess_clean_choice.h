@@ -32,8 +32,10 @@ typedef struct tess_join_choice {
     tess_corr linked[TESS_MAX_POL];
     bool squared; /**< --squared-channel-joining */
     tess_clean_spectrum spectrum;
-    int num_terms;   /**< --fit-spectral-pol, --fit-spectral-log-pol */
-    int num_cleaned; /**< --deconvolution-channels; 0: all */
+    int num_terms;       /**< --fit-spectral-pol, --fit-spectral-log-pol */
+    int num_cleaned;     /**< --deconvolution-channels; 0: all */
+    double reference_hz; /**< --reference-freq; 0: the mean of the channels by weight,
+                            below 0: the middle of their bands */
 } tess_join_choice;
 
 /** When a minor loop of CASA's tclean ends: at `factor` times the highest sidelobe of

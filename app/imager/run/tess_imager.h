@@ -52,6 +52,8 @@ typedef struct tess_image_weights {
     int64_t rank_cells;           /**< --weighting-rank-filter-size, 0: 16 */
     bool first_density;           /**< --density first; default own */
     double padding, super_weight; /**< 0: 1.2, 1 */
+    tess_spectral_frame density_frame; /**< --density-frame: cells of the density count
+                                          frequencies in it */
     tess_taper taper; /**< --taper-gaussian …; its ends are those of --uvrange */
     bool shared_density, own_density; /**< --mf-weighting, --no-mf-weighting */
 } tess_image_weights;

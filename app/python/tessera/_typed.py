@@ -61,6 +61,7 @@ class ImageOptions(TypedDict, total=False):
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
+    density_frame: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]
     even_timesteps: Optional[bool]
@@ -78,7 +79,6 @@ class ImageOptions(TypedDict, total=False):
     fit_spectral_pol: Optional[Union[int, str]]
     fits_mask: Optional[Path]
     force_mask_rounds: Optional[Union[int, str]]
-    frame: Option
     gain: Optional[Union[float, str]]
     gap_channel_division: Optional[bool]
     gcf: Option
@@ -146,6 +146,7 @@ class ImageOptions(TypedDict, total=False):
     primary_beam: Option
     profile: Optional[Path]
     psf_per_facet: Optional[bool]
+    reference_freq: Option
     reproducible: Optional[bool]
     restfreq: Option
     resume: Optional[bool]
@@ -238,6 +239,7 @@ class PlanOptions(TypedDict, total=False):
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
+    density_frame: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]
     even_timesteps: Optional[bool]
@@ -323,6 +325,7 @@ class PlanOptions(TypedDict, total=False):
     primary_beam: Option
     profile: Optional[Path]
     psf_per_facet: Optional[bool]
+    reference_freq: Option
     reproducible: Optional[bool]
     restfreq: Option
     resume: Optional[bool]

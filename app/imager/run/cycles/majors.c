@@ -228,6 +228,7 @@ static tess_clean_images group_images(const majors *all, const cleaned *group,
     images.join.spectrum = join->spectrum;
     images.join.num_terms = join->num_terms;
     images.join.freq_hz = all->freq_hz;
+    images.join.nu0_hz = majors_reference_hz(run);
     images.join.num_cleaned = join->num_cleaned;
     return images;
 }

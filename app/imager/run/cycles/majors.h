@@ -35,6 +35,9 @@ tess_status majors_clean(channel_group *group);
 /** Sum of a model's pixels over all ranks. Collective. */
 tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy);
 
+/** ν0 of spectra [Hz]; 0: the mean of the channels by weight. Local. */
+double majors_reference_hz(const image_run *run);
+
 /** image := model ∗ beam + residual. The rows lie as those of a team's images.
  * Collective. */
 tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,

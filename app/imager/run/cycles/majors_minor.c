@@ -42,6 +42,15 @@ tess_clean_beam majors_beam(const image_run *run, const tess_fits_beam *beam)
                              .angle_rad = beam->pa_rad};
 }
 
+double majors_reference_hz(const image_run *run)
+{
+    const double given_hz = run->opts->clean.join.reference_hz;
+    double middle_hz, width_hz;
+    if (given_hz >= 0) return given_hz;
+    output_table_band(&run->outputs, run->info, -1, &middle_hz, &width_hz);
+    return middle_hz;
+}
+
 tess_status majors_restore(const image_run *run, const tess_fits_beam *beam,
                            const tess_rows *model, const tess_rows *residual,
                            const tess_rows *image)

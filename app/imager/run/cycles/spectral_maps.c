@@ -77,7 +77,8 @@ static tess_status allocate(spectra *job)
                                       .weight = job->weight,
                                       .join.spectrum = join->spectrum,
                                       .join.num_terms = join->num_terms,
-                                      .join.freq_hz = job->freq_hz};
+                                      .join.freq_hz = job->freq_hz,
+                                      .join.nu0_hz = majors_reference_hz(job->run)};
     for (int c = 0; c < job->num_channels; ++c) {
         job->freq_hz[c] = job->channel[c].freq_hz;
         job->weight[c] = product_of(job, c, IMAGE_RESIDUAL)->sum_weights;

@@ -135,6 +135,7 @@ static void tell_counts(const image_counts *counts)
 
 static void tell_weighting(const tess_image_opts *opts)
 {
+    const tess_taper *taper = &opts->weights.taper;
     char text[128];
     if (opts->weights.weighting == TESS_BRIGGS)
         snprintf(text, sizeof text, "Briggs, robust %g", opts->weights.robust);
@@ -143,13 +144,15 @@ static void tell_weighting(const tess_image_opts *opts)
                  opts->weights.weighting == TESS_UNIFORM ? "uniform" : "natural");
     if (opts->weights.weighting != TESS_NATURAL && opts->weights.rank_filter > 0)
         add(text, sizeof text, ", rank filter %g", opts->weights.rank_filter);
-    if (opts->weights.taper.fwhm_rad > 0)
+    if (taper->minor_rad > 0)
+        add(text, sizeof text, ", tapered to %.3g x %.3g arcsec",
+            taper->fwhm_rad / TESS_RAD_PER_ASEC, taper->minor_rad / TESS_RAD_PER_ASEC);
+    else if (taper->fwhm_rad > 0)
         add(text, sizeof text, ", tapered to %.3g arcsec",
-            opts->weights.taper.fwhm_rad / TESS_RAD_PER_ASEC);
-    if (opts->weights.taper.outer_lambda > 0 || opts->weights.taper.inner_lambda > 0)
+            taper->fwhm_rad / TESS_RAD_PER_ASEC);
+    if (taper->outer_lambda > 0 || taper->inner_lambda > 0)
         add(text, sizeof text, ", tapered at the ends of --uvrange");
-    if (opts->weights.taper.edge_lambda > 0 ||
-        opts->weights.taper.edge_tukey_lambda > 0)
+    if (taper->edge_lambda > 0 || taper->edge_tukey_lambda > 0)
         add(text, sizeof text, ", tapered at the edges of the grid");
     tess_words_tell("weighting", "%s", text);
 }

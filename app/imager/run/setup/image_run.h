@@ -27,7 +27,8 @@ typedef struct image_densities {
     tess_density *single; /* of the only output, if the survey has made it */
     tess_density *shared; /* of all channels of an interval (--mf-weighting) */
     int64_t interval;     /* the interval of `shared` */
-    double scale; /* factor by which the weights in `shared` had been multiplied */
+    double scale;   /* factor by which the weights in `shared` had been multiplied */
+    double stretch; /* frequencies of --density-frame over those of the data */
 } image_densities;
 
 /* A model of --subtract: of the pixels of the job's plan, or with a plan of its own. */

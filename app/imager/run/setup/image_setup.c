@@ -9,6 +9,7 @@
 #include "image_primary_beam.h"
 #include "image_run.h"
 #include "imager_resources.h"
+#include "run_samples.h"
 #include "source_axis.h"
 #include "tess_backend_choice.h"
 #include "tess_calibrate.h"
@@ -203,6 +204,30 @@ cleanup:
     return status;
 }
 
+/* Finds the factor of --density-frame in the middle of the first observation: 1 if the
+ * data are in a frame already. Local. */
+static void find_density_stretch(image_run *run)
+{
+    const tess_spectral_frame frame = run->opts->weights.density_frame;
+    const tess_source_info *info = run->info;
+    tess_doppler_view view = {
+        .path = info->meta->path, .ra_rad = info->ra_rad, .dec_rad = info->dec_rad};
+    run->densities.stretch = 1;
+    if (frame == TESS_TOPO || info->meta->line.freq_frame[0] ||
+        !image_has_density(&run->opts->weights))
+        return;
+    tess_vis_site(info->meta, view.site_m);
+    if (tess_doppler_factor(
+            frame, &view,
+            (info->meta->time_start_mjd_s + info->meta->time_end_mjd_s) / 2,
+            &run->densities.stretch) == TESS_OK)
+        return;
+    run->densities.stretch = 1;
+    if (tess_comm_rank(run->comm) == 0)
+        tess_log_warn("--density-frame: cells of the density count the frequencies of "
+                      "the data, which cannot be converted");
+}
+
 /* Prepares reading, and the model that is subtracted. Collective. */
 static tess_status set_up_source(image_run *run)
 {
@@ -286,6 +311,7 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(start_job(run));
     TESS_TRY(choose_pols(run));
     TESS_TRY(open_source(run));
+    find_density_stretch(run);
     TESS_TRY(image_facets_open(run));
     TESS_TRY(image_mosaic_open(run));
     TESS_TRY(set_up_source(run));
