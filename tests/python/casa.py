@@ -115,7 +115,8 @@ def check_continuum_image(suite, obs):
                                  "sky.residual.fits"])
     own = tessera.image(obs, size=64, scale="20asec", weight="briggs:0.5", niter=40, gain=.1,
                         threshold="1mJy", nmiter=2, cyclefactor=1, min_psf_fraction=.05,
-                        max_psf_fraction=.8, padding=1, hand_weight="mean", lobe_beam=True)
+                        max_psf_fraction=.8, padding=1, hand_weight="mean", lobe_beam=True, w="none",
+                        density_frame="lsrk")
     suite.true("the pixels of tessera.image", np.array_equal(
         data("sky.image.fits"), own.image.data.astype(float)))
     minor = found["summaryminor"][0][0]["I"]
@@ -152,13 +153,16 @@ def check_stokes(suite, obs):
 
 def check_spectra(suite, obs):
     casa.tclean(vis=obs, imagename="terms", imsize=64, cell="20arcsec", deconvolver="mtmfs",
-                nterms=2, niter=60)
+                nterms=2, niter=60, reffreq="1.35GHz")
     wanted = ["alpha", "alpha.error", "image.tt0", "image.tt1", "model.cube", "model.tt0",
               "psf.tt0", "residual.tt0"]
     suite.equal("files of mtmfs", sorted(n[6:-5] for n in os.listdir()
                                          if n.startswith("terms.") and n.endswith(".fits")), wanted)
     peak = np.unravel_index(np.argmax(data("terms.image.tt0.fits")), (64, 64))
     index = data("terms.alpha.fits")[peak]
+    flux = data("terms.image.tt0.fits")[peak]
+    suite.true(f"whose flux is that at reffreq, {(1.35 / 1.28) ** -.7:.3f} Jy: {flux:.3f}",
+               abs(flux / (1.35 / 1.28) ** -.7 - 1) < .01)
     suite.true(f"the spectral index of the brightest source, -0.7: {index:.3f}",
                abs(index + .7) < .05)
 
@@ -170,7 +174,7 @@ def check_cube(suite, obs):
                 cell="20arcsec", niter=5)
     own = tessera.image(obs, size=64, scale="20asec", weight="natural", niter=5, gain=.1, cube=True,
                         frame="topo", interpolation="linear", uvcontsub=1, line_channels="3~4",
-                        nmiter=0, padding=1, hand_weight="mean", lobe_beam=True)
+                        nmiter=0, padding=1, hand_weight="mean", lobe_beam=True, w="none")
     image = data("line.image.fits")
     suite.true("channels of a cube without the continuum", image.shape == (8, 64, 64) and
                np.array_equal(image[3], own.select(kind="image", channel=3)[0].data.astype(float)))
@@ -189,7 +193,7 @@ def check_ft(suite, obs):
     tessera.predict("copy.ms", model=2 * data("sky.model.fits"), scale="20asec",
                     column="MODEL_DATA", overwrite=True)
     casa.tclean(vis="copy.ms", imagename="sky", imsize=64, cell="20arcsec", datacolumn="data",
-                savemodel="modelcolumn", restoringbeam="90arcsec")
+                savemodel="modelcolumn", gridder="wproject", restoringbeam="90arcsec")
     rest = tessera.image("copy.ms", size=32, scale="20asec", datacolumn="DATA",
                          subtract_column="MODEL_DATA", no_psf=True)
     suite.below("and so does niter=0 with a model", np.abs(rest.dirty.data).max(), 1e-5)

@@ -153,9 +153,13 @@ def _prepare(values: dict[str, Any], begins: bool) -> tuple[list[str], dict[str,
     options = {**made.options, **continuum}
     if isinstance(options.get("center"), int):
         options["center"] = _center_of_field(obs[0], options["center"])
+    terms = options.get("fit_spectral_pol", 0)
+    if terms:  # no more output channels than there are channels
+        channels = sum(int(w["channels"]) for w in info(obs[0])["spectral_windows"])
+        options["channels_out"] = min(options["channels_out"], max(terms, channels))
     for note in made.notes:
         warnings.warn(note, UserWarning, stacklevel=4)
-    return obs, options, "fit_spectral_pol" in options
+    return obs, options, terms > 0
 
 
 def _names(values: dict[str, Any]) -> tuple[str, Optional[str]]:

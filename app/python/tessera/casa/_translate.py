@@ -338,14 +338,21 @@ def _taper_radians(value: Any) -> float:
 
 def _taper(given: _Given) -> None:
     taper = _list(given["uvtaper"])
+    if not taper:
+        return
+    given.options["taper_at"] = "visibilities"
     if len(taper) == 1 and split_number(taper[0], "uvtaper")[1] not in _LAMBDA:
         given.options["taper_gaussian"] = angle(taper[0], "uvtaper")
-    elif taper:
-        widths = [_taper_radians(t) for t in taper[:2]]
-        mean = math.sqrt(widths[0] * widths[-1]) / _RADIANS["asec"]
-        given.options["taper_gaussian"] = f"{round(mean, 9)!r}asec"
-    if taper:
-        given.options["taper_at"] = "visibilities"
+        return
+    widths = [round(_taper_radians(t) / _RADIANS["asec"], 9) for t in taper[:2]]
+    if len(set(widths)) == 1:
+        given.options["taper_gaussian"] = f"{widths[0]!r}asec"
+        return
+    turn = math.degrees(radians(taper[2], "uvtaper")) if len(taper) > 2 else 0.0
+    if widths[0] < widths[1]:  # baselines: the longer one is the narrower side on the sky
+        widths, turn = widths[::-1], turn + 90
+    given.options["taper_gaussian"] = \
+        f"{widths[0]!r}asec,{widths[1]!r}asec,{round(turn, 9)!r}deg"
 
 
 def _density(given: _Given) -> None:
@@ -355,6 +362,8 @@ def _density(given: _Given) -> None:
     sides = [int(n) for n in given.options["size"].split(",")]
     wider = {-(-n // 4) * 4 / n for n in sides}
     given.options.update(padding=1.0, hand_weight="mean")
+    if given.options["weight"] != "natural":
+        given.options["density_frame"] = "lsrk"
     if wider != {1.0} and len(wider) == 1 and sides[0] % 2 == 0:
         given.options["super_weight"] = wider.pop()
 
@@ -384,9 +393,12 @@ _GRIDDERS = ("standard", "gridft", "ft", "wproject", "wprojectft", "widefield", 
 def _gridder(given: _Given) -> None:
     if given.word("gridder").lower().startswith("aw"):
         given.refuse("gridder", "'awproject'")
-    is_mosaic = "mosaic" in given.one_of("gridder", _GRIDDERS)
+    gridder = given.one_of("gridder", _GRIDDERS)
+    is_mosaic = "mosaic" in gridder
     if is_mosaic:
         given.options["mosaic"] = True
+    elif gridder in ("standard", "gridft", "ft") and int(given["facets"]) == 1:
+        given.options["w"] = "none"
     if is_mosaic or given["pbcor"] or given.word("usemask") == "pb" or float(given["pbmask"]) > 0:
         if given.word("vptable"):
             given.refuse("vptable")
@@ -432,8 +444,9 @@ def _deconvolver(given: _Given) -> None:
             raise Refused("deconvolver='mtmfs': it is for specmode='mfs' and one Stokes "
                           "parameter here; call tclean once for each")
         terms = int(given["nterms"])
-        given.options.update(channels_out=2 * terms, join_channels=True, cube=True,
-                             fit_spectral_pol=terms)
+        given.options.update(channels_out=4 * terms, join_channels=True, cube=True,
+                             fit_spectral_pol=terms,
+                             reference_freq=given.word("reffreq").replace(" ", "") or "middle")
     _scales(given)
 
 
