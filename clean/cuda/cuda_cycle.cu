@@ -31,12 +31,13 @@ enum {
     FEW_THREADS = 64,
 #else
     MOST_THREADS = 1024,
-    FEW_THREADS = 512, /* of lists that have one candidate for each thread */
+    FEW_THREADS = 512, /* of a block, if a list is not long */
 #endif
     MOST_WARPS = MOST_THREADS / LANES,
     MOST_BLOCKS = 256,
     HEAD_WORDS = 5, /* of a message: metric (two), place, x and y */
-    AHEAD = 4       /* candidates of a thread whose PSFs are read at a time */
+    AHEAD = 4,      /* candidates of a thread whose PSFs are read at a time */
+    LONG = 1 << 14  /* candidates of a long list */
 };
 
 typedef unsigned long long word;
@@ -470,8 +471,8 @@ cycle_function *function_of(const cuda_cycle *cycle)
     return many ? cycle_kernel<float, true> : cycle_kernel<float, false>;
 }
 
-/* How the candidates are shared: a thread has one of them as long as there are enough
- * multiprocessors. */
+/* How the candidates are shared: a thread has one of them, or two of a long list, as
+ * long as there are enough multiprocessors. Fewer blocks have fewer messages to hear. */
 launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t *bytes)
 {
     launch with = {};
@@ -479,9 +480,10 @@ launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t
     const int64_t together = tess_most_together();
     const int64_t most = together < MOST_BLOCKS ? together : (int64_t)MOST_BLOCKS;
     const int64_t warps = (count + LANES - 1) / LANES;
-    *threads = count > most * FEW_THREADS ? MOST_THREADS : FEW_THREADS;
+    const int64_t each = count > LONG ? 2 : 1;
+    *threads = count > LONG ? MOST_THREADS : FEW_THREADS;
     if (warps < FEW_THREADS / LANES) *threads = (int)warps * LANES;
-    *blocks = (count + *threads - 1) / *threads;
+    *blocks = (count + each * *threads - 1) / (each * *threads);
     if (*blocks > most) *blocks = most;
     with.share = (count + *blocks - 1) / *blocks;
     *blocks = (count + with.share - 1) / with.share;
