@@ -6,6 +6,7 @@
 
 #include "correct_cuda.h"
 #include "subtract_cuda.h"
+#include "take_cuda.h"
 #include "tess_device.h"
 #include "tess_mem.h"
 #include "tess_projection_cuda.h"
@@ -49,7 +50,7 @@ static double bytes_of(const tess_grid_plan *plan, const tess_samples *samples,
 {
     const double sorted =
         plan->projection ? 0 : (double)tess_device_sort_bytes(num_rows, num_vis);
-    return 40.0 * (double)num_rows +
+    return (samples->origin ? 44.0 : 40.0) * (double)num_rows +
            (double)num_vis * (double)tess_samples_vis_bytes(samples) + sorted;
 }
 
@@ -69,8 +70,8 @@ static double samples_budget(const tess_grid_plan *plan)
 static void drop_set(sample_set *set)
 {
     tess_device_samples *s = &set->samples;
-    const void *const array[] = {s->uvw_m,     s->chan_base, s->num_chan,
-                                 s->vis_first, s->vis,       s->weight};
+    const void *const array[] = {s->uvw_m,  s->chan_base, s->num_chan, s->vis_first,
+                                 s->origin, s->vis,       s->weight};
     tile_cuda_list_free(&set->list);
     for (size_t k = 0; k < sizeof array / sizeof *array; ++k) {
         void *memory;
@@ -187,6 +188,10 @@ static tess_status fetch_set(const tess_grid_plan *plan, const cuda_samples *own
     TESS_TRY(tess_device_copy_of(host->num_chan + first,
                                  rows * (int64_t)sizeof(int32_t), "visibilities",
                                  (const void **)&set->samples.num_chan));
+    if (host->origin)
+        TESS_TRY(tess_device_copy_of(host->origin + first,
+                                     rows * (int64_t)sizeof(int32_t), "visibilities",
+                                     (const void **)&set->samples.origin));
     TESS_TRY(upload_vis_first(host, set));
     TESS_TRY(upload_values(own, set));
     TESS_TRY(sort_set(plan, own->with_data, set));
@@ -501,6 +506,13 @@ static tess_status cuda_subtract(const tess_subtraction *what,
     return subtract_cuda(what, &a->set->samples, &b->set->samples, &c->set->samples);
 }
 
+static tess_status cuda_take(const tess_take *what, const tess_brick_list *from,
+                             tess_brick_list *to)
+{
+    const cuda_samples *a = from->own, *b = to->own;
+    return take_cuda(what, &a->set->samples, &b->set->samples);
+}
+
 /* ---- brick sums ---- */
 
 /* Sums may take this share of the free memory. The rest is for lists of bricks, points
@@ -691,6 +703,7 @@ const tess_grid_ops tess_grid_ops_cuda = {.load = cuda_load,
                                           .holds = cuda_holds,
                                           .derive = cuda_derive,
                                           .subtract = cuda_subtract,
+                                          .take = cuda_take,
                                           .begin = cuda_begin,
                                           .grid = cuda_grid,
                                           .correct = correct_cuda};

@@ -28,6 +28,7 @@
 #include "tess_kernel.h"
 #include "tess_log.h"
 #include "tess_status.h"
+#include "tess_take.h"
 #include "tess_trace.h"
 
 enum {
@@ -63,10 +64,10 @@ typedef struct tess_grid_opts {
     int64_t num_vis;      /**< for the cost model */
     int num_pol;          /**< grids of equal geometry (Stokes, PSF) */
     int threads;
-    int block_planes; /**< w-planes per brick; 0: chosen */
+    int block_planes;   /**< w-planes per brick; 0: chosen */
     bool kernel_planes; /**< planes lie as the kernel of u and v needs them, also where
                              fewer would do */
-    int64_t chunk;    /**< visibilities per chunk; 0: chosen, as the plan's opts say */
+    int64_t chunk; /**< visibilities per chunk; 0: chosen, as the plan's opts say */
     tess_precision precision;
     double padding_min, padding_max; /**< grid size over image size within; 0: chosen */
     int support;                     /**< of the kernel; 0: chosen */
@@ -271,6 +272,10 @@ struct tess_grid_ops {
     tess_status (*subtract)(const tess_subtraction *what, const tess_brick_list *from,
                             const tess_brick_list *predicted,
                             tess_brick_list *residual);
+    /** The visibilities of `to` become what an image takes of those of `from`, from
+     *  which it is derived. NULL without `load`. */
+    tess_status (*take)(const tess_take *what, const tess_brick_list *from,
+                        tess_brick_list *to);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
     tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,

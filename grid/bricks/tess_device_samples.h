@@ -23,6 +23,7 @@ typedef struct tess_device_samples {
     const int32_t *chan_base; /**< device [num_rows] */
     const int32_t *num_chan;  /**< device [num_rows] */
     const int64_t *vis_first; /**< device [num_rows] */
+    const int32_t *origin;    /**< device [num_rows], or NULL: tess_samples.origin */
     void *vis;                /**< device [num_vis][num_pol][2] */
     const void *weight;       /**< device [num_vis][num_weight]; not used to degrid */
     const double *inv_lambda; /**< device [channels] */

@@ -15,6 +15,7 @@
 #include "tess_imager_opts.h"
 #include "tess_planes.h"
 #include "tess_projection.h"
+#include "tess_take.h"
 
 struct tess_device_comm;
 
@@ -69,6 +70,10 @@ typedef struct imager_view {
     bool is_apart; /**< predicted samples hold the correlations of each target, one
                         target after the other, and not their sum */
     imager_powers *response; /**< for the responses of images; NULL: they have none */
+    /** Set `take`, for a backend with memory of its own: it does what to_target's
+     * factors do. It lasts until the next target is prepared. False: there is no table
+     * of gains. NULL: there never is. */
+    bool (*take)(const void *context, int target, tess_take *take);
     void (*prepare)(const void *context, int target); /**< called before the factors of
                                                            a target are asked for, by
                                                            one thread; or NULL */

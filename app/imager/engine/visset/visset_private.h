@@ -23,10 +23,12 @@ typedef struct visset_view {
     struct tess_tracks *tracks; /**< makes nodes of these instead, or NULL */
     bool is_copy;               /**< `mixed` owns all of its arrays */
     const tess_brick_list *all; /**< bricks of `apart` */
-    tess_brick_list own; /**< those of the rows that the target at work takes, or zeros
-                          */
-    bool of_sources;     /**< that is a source in its middle instead */
-    bool with_gains;     /**< times the responses of samples */
+    tess_brick_list own;  /**< those of the rows that the target at work takes, or zeros
+                           */
+    bool of_sources;      /**< that is a source in its middle instead */
+    bool with_gains;      /**< times the responses of samples */
+    tess_brick_list held; /**< `apart` where a backend with memory of its own holds it,
+                               from which `loaded` is derived; or zeros */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;

@@ -7,6 +7,7 @@
 #include "imager_targets.h"
 #include "imager_window.h"
 #include "sample_sets.h"
+#include "tess_degrid.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_tracks.h"
@@ -143,10 +144,62 @@ cleanup:
     return status;
 }
 
+/* Whether the backend has room for what a target takes of samples that it holds, beside
+ * as much for brick sums. Local. */
+static bool has_room_to_take(const imager_job *job, const tess_samples *samples,
+                             const tess_brick_list *held)
+{
+    const double room = (double)job->backend->degrid->sums_room(job->plan, held) -
+                        (double)tess_planes_more_bytes(job->planes);
+    return job->backend->grid->holds(held) &&
+           room >= 2 * visset_mixed_bytes(job, samples);
+}
+
+/* Has a backend with memory of its own hold the correlations of all samples, of which
+ * targets then take their views there, if every rank has room. Collective. */
+static tess_status hold_apart(const imager_job *job, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    const tess_grid_ops *ops = job->backend->grid;
+    const tess_samples *samples = view->apart;
+    tess_take take;
+    bool fits = visset_can_load(job, samples);
+    if (!job->view.take || job->plan->projection || view->of_sources) return TESS_OK;
+    if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
+    fits = fits && job->view.take(job->view.context, job->targets.aim, &take);
+    TESS_TRY(visset_on_all_ranks(job, fits, &fits));
+    if (!fits) return TESS_OK;
+    status = ops->load(job->plan, samples, true, &view->held);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+    TESS_TRY(
+        visset_on_all_ranks(job, has_room_to_take(job, samples, &view->held), &fits));
+    if (!fits) {
+        tess_brick_list_free(&view->held);
+        return TESS_OK;
+    }
+    status = ops->derive(&view->held, job->view.num_pol, &view->loaded);
+    TESS_TRY(tess_comm_agree(imager_team(job), status));
+cleanup:
+    return status;
+}
+
+/* Makes what the target at work takes of the samples that the backend holds. Local. */
+static tess_status take_held(const imager_job *job, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    tess_take take;
+    if (!job->view.take(job->view.context, job->targets.aim, &take))
+        TESS_FAIL(TESS_ERR_INTERNAL, "gains of image %d", job->targets.aim);
+    TESS_TRY(job->backend->grid->take(&take, &view->held, &view->loaded));
+cleanup:
+    return status;
+}
+
 /* Prepares a view of samples of which each target takes its own. Collective. */
 static tess_status keep_apart(const imager_job *job, const visset_request *request,
                               tess_brick_list *bricks, visset_view *view)
 {
+    tess_status status = TESS_OK;
     tess_samples *mixed = &view->mixed;
     view->apart = view->samples;
     if (visset_tracks_wanted(job, request, view->samples))
@@ -160,13 +213,18 @@ static tess_status keep_apart(const imager_job *job, const visset_request *reque
     }
     *mixed = *view->samples; /* rows, positions and weights are borrowed */
     mixed->num_pol = job->view.num_pol;
-    mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
+    mixed->vis = NULL;
     view->samples = mixed;
-    if (job->backend->grid->load) { /* it sorts what each target takes */
+    if (job->backend->grid->load) {
         tess_brick_list_free(bricks);
         view->bricks = &view->loaded;
+        TESS_TRY(hold_apart(job, view));
+        if (view->held.own) return TESS_OK;
     }
-    return tess_comm_agree(imager_team(job), mixed->vis ? TESS_OK : TESS_ERR_ALLOC);
+    mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
+    TESS_TRY(tess_comm_agree(imager_team(job), mixed->vis ? TESS_OK : TESS_ERR_ALLOC));
+cleanup:
+    return status;
 }
 
 static void free_mixed(visset_view *view)
@@ -210,6 +268,8 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
     if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
     if (view->tracks)
         visset_tracks_take(job, view->tracks);
+    else if (view->held.own)
+        return tess_comm_agree(imager_team(job), take_held(job, view));
     else if (view->of_sources)
         status = imager_view_source(job, view->with_gains, &view->mixed);
     else if (job->view.counts)
@@ -252,8 +312,9 @@ cleanup:
 
 void visset_view_free(visset_view *view)
 {
-    residual_free(&view->residual); /* of what is loaded */
-    tess_brick_list_free(&view->loaded);
+    residual_free(&view->residual);      /* of what is loaded */
+    tess_brick_list_free(&view->loaded); /* of what is held */
+    tess_brick_list_free(&view->held);
     tess_tracks_destroy(view->tracks);
     view->tracks = NULL;
     tess_brick_list_free(&view->own);

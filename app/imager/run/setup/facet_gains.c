@@ -127,6 +127,24 @@ void facet_gains_prepare(const void *context, int target)
     if (gains->table) facet_table_fill(gains->table, gains->direction[target]);
 }
 
+bool facet_gains_give(const void *context, int target, tess_take *take)
+{
+    const facet_gains *gains = context;
+    *take = (tess_take){.num_pol = gains->num_pol,
+                        .num_corr = gains->num_corr,
+                        .is_scalar = gains->is_scalar};
+    if (gains->num_pol > TESS_TAKE_MOST || gains->num_corr > TESS_TAKE_MOST)
+        return false;
+    memcpy(take->feed, gains->feed, sizeof take->feed);
+    for (int p = 0; p < gains->num_pol; ++p)
+        for (int q = 0; q < gains->num_corr; ++q) {
+            take->taken[p][q][0] = creal(gains->taken[p][q]);
+            take->taken[p][q][1] = cimag(gains->taken[p][q]);
+        }
+    return !gains->sources ||
+           facet_table_give(gains->table, gains->direction[target], take);
+}
+
 /* ---- groups of rows ---- */
 
 int64_t facet_gains_num_groups(const facet_gains *gains)

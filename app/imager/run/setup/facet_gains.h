@@ -16,6 +16,7 @@
 #include "tess_imager_opts.h"
 #include "tess_polar.h"
 #include "tess_samples.h"
+#include "tess_take.h"
 
 struct gain_cache;
 
@@ -57,6 +58,10 @@ double facet_gains_bytes(const facet_gains *gains);
 /** Find the gains of a target that is worked on next, as an imager_view's `prepare`.
  *  Local. */
 void facet_gains_prepare(const void *context, int target);
+
+/** What images take of correlations, with the matrices of the target that has been
+ *  prepared (imager_view.take). Local. */
+bool facet_gains_give(const void *context, int target, tess_take *take);
 
 /** Groups of rows with the same factors (imager_view.num_groups, .group). Local. */
 int64_t facet_gains_num_groups(const facet_gains *gains);

@@ -105,6 +105,17 @@ const jones_matrix *facet_table_find(const facet_table *table, int facet,
            (table->time[interval] * antennas + antenna) * table->from.num_chan;
 }
 
+bool facet_table_give(const facet_table *table, int facet, tess_take *take)
+{
+    if (!table || table->facet != facet) return false;
+    take->jones = (const double *)table->jones[0].entry;
+    take->num_times = table->num_times;
+    take->num_chan = table->from.num_chan;
+    take->time = table->time;
+    take->origins = table->from.origins;
+    return true;
+}
+
 int64_t facet_table_num_times(const facet_table *table)
 {
     return table->num_times;

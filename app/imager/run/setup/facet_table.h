@@ -9,6 +9,7 @@
 
 #include "tess_gains.h"
 #include "tess_origin.h"
+#include "tess_take.h"
 
 /** XX, XY, YX, YY. */
 typedef struct jones_matrix {
@@ -39,6 +40,10 @@ void facet_table_fill(facet_table *table, int facet);
  *  facet, or there is no table. Local, thread-safe. */
 const jones_matrix *facet_table_find(const facet_table *table, int facet,
                                      int32_t antenna, int32_t interval);
+
+/** Have a backend take these matrices. False: the table holds another facet, or there
+ * is no table. Local. */
+bool facet_table_give(const facet_table *table, int facet, tess_take *take);
 
 /** Number of times at which matrices differ, and that of an interval. Local. */
 int64_t facet_table_num_times(const facet_table *table);

@@ -420,6 +420,7 @@ imager_view image_facets_view(const image_facets *facets)
                          .to_target = facet_gains_take,
                          .from_model = facet_gains_make,
                          .response = facet_gains_power,
+                         .take = facet_gains_give,
                          .prepare = facet_gains_prepare,
                          .group = facet_gains_group,
                          .num_groups = facet_gains_num_groups(&facets->gains),
