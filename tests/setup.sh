@@ -135,6 +135,15 @@ tess_setup_data() {
     "$TESS_DATA_PYTHON" -m pip install -q --disable-pip-version-check pyuvdata "xradio[casacore]"
 }
 
+# EasyBuild, and what Spack checks the style of recipes with, from the Python package index, 150 MB under $1, for
+# parts of the test e2e.packages: `. tests/setup.sh; tess_setup_linters $HOME/linters; ctest --test-dir build -R packages`.
+tess_setup_linters() {
+    TESS_LINT_PYTHON=$1/bin/python
+    export TESS_LINT_PYTHON
+    [ -x "$TESS_LINT_PYTHON" ] || python3 -m venv "$1" || return 1
+    "$TESS_LINT_PYTHON" -m pip install -q --disable-pip-version-check easybuild pycodestyle black isort flake8
+}
+
 # tess_build FOLDER [cmake options]: configure once more and build; only $TESS_BUILD_TARGETS if
 # these are given.
 tess_build() {

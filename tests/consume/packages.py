@@ -6,6 +6,7 @@ a program is compiled with what it sets alone. There is no Spack and no Apptaine
 Debian: the recipe runs with Spack's directives recorded by stand-ins, and its options are
 compared with the project's; of the definition, packages and options are.
 """
+import glob
 import os
 import re
 import shutil
@@ -18,6 +19,10 @@ sys.path.insert(0, os.path.join(HERE, "..", "oracle"))
 from e2e import BIN, ROOT, Suite, run  # noqa: E402
 
 PACKAGES = os.path.join(ROOT, "jobs", "packages")
+EASYBUILD = os.path.join(PACKAGES, "easybuild")
+RECIPE = os.path.join(PACKAGES, "spack", "packages", "tessera", "package.py")
+# Where eb and the linters of Spack are: `. tests/setup.sh; tess_setup_linters FOLDER`.
+LINTERS = os.path.dirname(os.environ.get("TESS_LINT_PYTHON", sys.executable))
 MODULE_SYSTEMS = {"Environment Modules": "/usr/share/modules/init/bash",
                   "Lmod": "/usr/share/lmod/lmod/init/bash"}
 SANITIZED = os.environ.get("TESS_TEST_SLOWER", "1") != "1"
@@ -124,8 +129,7 @@ def load_recipe():
         module.__dict__.update(content)
         sys.modules[name] = module
     found = {}
-    path = os.path.join(PACKAGES, "spack", "packages", "tessera", "package.py")
-    exec(compile(open_text(path), path, "exec"), found)
+    exec(compile(open_text(RECIPE), RECIPE, "exec"), found)
     return found["Tessera"], recorder
 
 
@@ -212,9 +216,9 @@ def check_cuda_definition(suite):
 # ---- EasyBuild ----
 
 def check_easybuild(suite):
-    """The recipe is Python that sets names; EasyBuild's own parser reads it, where it is installed."""
+    """The recipe is Python that sets names."""
     version = project_version()
-    path = os.path.join(PACKAGES, f"tessera-{version}-foss-2023b.eb")
+    path = os.path.join(EASYBUILD, f"tessera-{version}-foss-2023b.eb")
     found = {"SOURCE_TAR_GZ": "%(name)s-%(version)s.tar.gz", "SHLIB_EXT": "so"}
     exec(compile(open_text(path), path, "exec"), found)
     suite.equal("EasyBuild: name and version", (found["name"], found["version"]),
@@ -225,25 +229,40 @@ def check_easybuild(suite):
     suite.equal("EasyBuild: needed and not asked for (FFTW and MPI are foss's)",
                 sorted({"cfitsio", "cminpack", "jansson", "erfa", "libpng", "casacore", "hdf5",
                         "cmake", "pkgconf"} - needs), [])
-    parsed = run([sys.executable, "-c", "import sys; from easybuild.tools.options import "
-                  "set_up_configuration as s; s(args=['--allow-use-as-root-and-accept-consequences'], silent=True); from easybuild.framework."
-                  "easyconfig.parser import EasyConfigParser as P; "
-                  "print(P(sys.argv[1]).get_config_dict()['version'])", path], 60)
-    if "No module named 'easybuild'" in parsed.err:
-        suite.skipped("EasyBuild's parser is not installed (easybuild-framework)")
-    else:
-        suite.true(f"EasyBuild's parser reads it {parsed.err[-300:]}", version in parsed.out)
+    check_eb(suite, path)
+
+
+def check_eb(suite, path):
+    """EasyBuild itself: the style of the recipes, and whether there are recipes of all that is needed."""
+    eb = os.path.join(LINTERS, "eb")
+    modules = glob.glob("/usr/lib/*/modulecmd.tcl")
+    if not os.path.exists(eb) or not modules:
+        suite.skipped("EasyBuild's checks: no eb (tess_setup_linters), or no Environment Modules")
+        return
+    home = suite.path("modules")
+    os.makedirs(os.path.join(home, "libexec"))
+    os.symlink(modules[0], os.path.join(home, "libexec", "modulecmd.tcl"))
+    usual = [eb, "--allow-use-as-root-and-accept-consequences", "--modules-tool=EnvironmentModules",
+             "--module-syntax=Tcl", "--allow-modules-tool-mismatch"]
+    env = dict(os.environ, MODULESHOME=home, HOME=home, PATH=LINTERS + ":" + os.environ["PATH"])
+    styled = run([*usual, "--check-style", *glob.glob(os.path.join(EASYBUILD, "*.eb"))], 120, env=env)
+    suite.true("eb --check-style", styled.status == 0 and styled.out.count("[PASS]") == 3)
+    found = run([*usual, "--dry-run", f"--robot={EASYBUILD}:", "--", path], 120, env=env)
+    if not suite.true("eb --dry-run --robot finds recipes of all that is needed", found.status == 0 and
+                      "casacore/3.5.0-foss-2023b" in found.out):
+        print(found.out[-1000:], found.err[-1000:])
 
 
 def check_style(suite):
-    """Recipes as pycodestyle sees them, with the lines of EasyBuild."""
-    if run([sys.executable, "-m", "pycodestyle", "--version"], 60).status != 0:
-        suite.skipped("pycodestyle is not installed")
-        return
-    result = run([sys.executable, "-m", "pycodestyle", "--max-line-length=120",
-                  os.path.join(PACKAGES, f"tessera-{project_version()}-foss-2023b.eb"),
-                  os.path.join(PACKAGES, "spack", "packages", "tessera", "package.py")], 60)
-    suite.equal("pycodestyle of the recipes", result.out, "")
+    """Spack's recipe as the linters see it that `spack style` runs, with its settings."""
+    for linter, *settings in (
+            ("black", "-l", "99", "--check"), ("isort", "--profile", "black", "-l", "99", "-p", "spack", "--check"),
+            ("flake8", "--max-line-length", "99", "--extend-ignore=F403,F405")):
+        program = os.path.join(LINTERS, linter)
+        if not os.path.exists(program):
+            suite.skipped(f"{linter} is not installed (tess_setup_linters)")
+            continue
+        suite.ran(f"{linter} of Spack's recipe", run([program, *settings, RECIPE], 60))
 
 
 def check_runtime_packages(suite, listed):
