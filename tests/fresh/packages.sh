@@ -52,7 +52,8 @@ for name, value in (("before_all", asked["linux"]["before-all"]), ("settings", "
 END
 }
 
-# The build's folder is in the source's, as README has it: compilers see the same paths.
+# The build's folder is in the source's, as README has it: compilers see the same paths. scikit-build-core
+# would take the compiler that Python was built by, and not `cc`.
 build_wheel() {
     local before_all settings repair needs check wheel size
     eval "$(print_configuration)"
@@ -67,7 +68,8 @@ python3 -m venv /tmp/tools
         fail "cibuildwheel would not build for CPython 3.10 to 3.13"
     step root "an sdist" "/tmp/tools/bin/python -m build --sdist -o /tmp/made .
 tar -C /tmp/made -xf /tmp/made/*.tar.gz"
-    step root "a wheel of the sdist" "time /tmp/tools/bin/python -m build --wheel -o /tmp/built \
+    step root "a wheel of the sdist" "export CC=cc CXX=c++
+time /tmp/tools/bin/python -m build --wheel -o /tmp/built \
     $settings -Cbuild-dir=build /tmp/made/*/"
     grep -a '^real' "$cache/log"
     step root "$repair" "PATH=/tmp/tools/bin:\$PATH
