@@ -19,4 +19,5 @@ sky = session.restore(images.model.data, images.residual.data, beam=session.beam
 import matplotlib.pyplot as plt
 axes = plt.subplot(projection=session.wcs)
 plt.colorbar(axes.imshow(sky * 1e3, origin="lower", vmax=sky.max() * 300), label="mJy/beam")
+axes.set(xlabel="right ascension", ylabel="declination")
 plt.savefig(PICTURE)

@@ -155,7 +155,8 @@ def check_python(suite, obs, env):
 NO_MATPLOTLIB = """
 import pathlib, sys, types
 plots = types.ModuleType("matplotlib.pyplot")
-plots.subplot = lambda projection: types.SimpleNamespace(imshow=lambda pixels, **more: pixels)
+plots.subplot = lambda projection: types.SimpleNamespace(imshow=lambda pixels, **more: pixels,
+                                                         set=lambda **labels: None)
 plots.colorbar = lambda pixels, label: pathlib.Path(sys.argv[4]).write_text(str(pixels.max()))
 plots.savefig = lambda path: None
 sys.modules.update({"matplotlib": types.ModuleType("matplotlib"), "matplotlib.pyplot": plots})
