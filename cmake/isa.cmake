@@ -1,8 +1,9 @@
 # tess_isa_sources(file macro table [options...]): compile `file` of the folder's module for
-# the portable instruction set and once more for each of base/machine/tess_isa.h (those of
-# AVX-512 only with TESS_AVX512), with `macro` naming the table it defines; the right one is picked at run time. FMA contraction and vectorised
-# square roots are allowed in these files alone; `options` come last. Sanitizers look at every
-# access of the unrolled loops: at -O3 such a file takes minutes to compile.
+# the portable instruction set and once more for each of TESS_ISA_SETS, which are among those
+# of base/machine/tess_isa.h, with `macro` naming the table it defines; the right one is picked
+# at run time. FMA contraction and vectorised square roots are allowed in these files alone;
+# `options` come last. Sanitizers look at every access of the unrolled loops: at -O3 such a
+# file takes minutes to compile.
 set(optimise -O3)
 if(TESS_SANITIZE)
     set(optimise -O1)
@@ -11,6 +12,26 @@ set(TESS_ISA_OPTIONS ${optimise} -ffp-contract=fast -fno-math-errno -fno-trappin
 set(TESS_ISA_avx2 -mavx2 -mfma)
 set(TESS_ISA_knl -mavx512f -mavx512cd -mfma)
 set(TESS_ISA_avx512 -mavx512f -mavx512cd -mavx512dq -mavx512vl -mfma)
+
+# TESS_ISA_SETS: those beside the portable one. TESS_ISA_DEFINITION tells base/machine/tess_isa.h.
+set(TESS_ISA_SETS avx2)
+set(TESS_ISA_DEFINITION "")
+set(with_avx512 ${TESS_AVX512})
+if(TESS_NATIVE_ISA)
+    execute_process(COMMAND ${CMAKE_C_COMPILER} -march=native -dM -E -x c /dev/null
+                    OUTPUT_VARIABLE native ERROR_QUIET)
+    if(NOT native MATCHES "__AVX512F__")
+        set(with_avx512 OFF)
+    elseif(with_avx512 AND native MATCHES "__AVX512VL__" AND native MATCHES "__AVX512DQ__")
+        set(TESS_ISA_DEFINITION TESS_ISA_ONLY_AVX512)
+        set(TESS_ISA_SETS avx512)
+    endif()
+endif()
+if(NOT with_avx512)
+    set(TESS_ISA_DEFINITION TESS_ISA_NO_AVX512)
+elseif(NOT TESS_ISA_DEFINITION)
+    list(APPEND TESS_ISA_SETS knl avx512)
+endif()
 # Fuzzers look at code that sees bytes of files. The gridder's loops, which do not, are
 # portable and not sanitized for them: clang takes minutes over each.
 function(tess_isa_sources file macro table)
@@ -28,11 +49,7 @@ function(tess_isa_sources file macro table)
     if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         return()
     endif()
-    set(sets avx2)
-    if(TESS_AVX512)
-        list(APPEND sets knl avx512)
-    endif()
-    foreach(isa ${sets})
+    foreach(isa ${TESS_ISA_SETS})
         add_library(${table}_${isa} OBJECT ${file})
         target_include_directories(${table}_${isa} PRIVATE
             $<TARGET_PROPERTY:${TESS_MODULE},INCLUDE_DIRECTORIES>)

@@ -28,6 +28,12 @@ typedef enum tess_isa {
         &name##_portable, &name##_avx2, &name##_avx2, &name##_avx2                     \
     }
 #define TESS_NUM_ISA_BUILT (TESS_ISA_AVX2 + 1)
+#elif defined(TESS_ISA_ONLY_AVX512) /* for a machine that has it; others get by */
+#define TESS_ISA_TABLES(name)                                                          \
+    {                                                                                  \
+        &name##_portable, &name##_portable, &name##_portable, &name##_avx512           \
+    }
+#define TESS_NUM_ISA_BUILT TESS_NUM_ISA
 #else
 #define TESS_ISA_TABLES(name)                                                          \
     {                                                                                  \
