@@ -679,6 +679,7 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add_shift(line, words));
+    TESS_TRY(add_facets(line, words));
     for (int k = 0; k < line->num_obs; ++k)
         TESS_TRY(add(words, line->obs[k]));
 cleanup:
