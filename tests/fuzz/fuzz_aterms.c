@@ -19,10 +19,10 @@ static const char config_path[] = "fuzz-aterms.txt";
 static void write_config(const char *image, int which)
 {
     FILE *file = fopen(config_path, "w");
+    const char *const type[] = {"tec", "diagonal", "diagonal", "dldm"};
     if (!file ||
-        fprintf(file, "aterms = [%s]\ntec.images = %s\ndiagonal.images = [%s%s%s]\n",
-                which == 0 ? "tec" : "diagonal", image, image, which == 2 ? "," : "",
-                which == 2 ? image : "") < 0 ||
+        fprintf(file, "aterms = [a]\na.type = %s\na.images = [%s%s%s]\n", type[which],
+                image, which == 2 ? "," : "", which == 2 ? image : "") < 0 ||
         fclose(file) != 0)
         abort();
 }
@@ -38,13 +38,15 @@ static tess_status read_image(const char *path, int which)
     write_config(path, which);
     TESS_TRY(tess_aterms_read(fuzz_comm(), &opts, &aterms));
     for (int k = 0; k < 8; ++k) {
-        double jones[4][2];
+        double jones[4][2], shift[2];
         const bool counts = tess_aterms_jones(aterms, k & 1, (k >> 1) & 1,
                                               5e9 + 100 * k, 1e8 * (1 + k), jones);
         for (int j = 0; j < 4; ++j)
             fuzz_assert(counts ? isfinite(jones[j][0]) && isfinite(jones[j][1])
                                : jones[j][0] == 0 && jones[j][1] == 0,
                         "matrices are finite, or zero");
+        if (tess_aterms_shift(aterms, (k >> 1) & 1, 5e9 + 100 * k, 1e8, shift))
+            fuzz_assert(isfinite(shift[0]) && isfinite(shift[1]), "shifts are finite");
     }
 cleanup:
     tess_aterms_free(aterms);
@@ -76,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     const char *path = fuzz_file(data, size);
-    for (int which = 0; which < 3; ++which)
+    for (int which = 0; which < 4; ++which)
         fuzz_check(read_image(path, which));
     return 0;
 }
