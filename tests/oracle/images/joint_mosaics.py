@@ -217,9 +217,22 @@ def check_unlike(suite):
             check_fluxes(suite, suite.path("unlike" + part))
 
 
+def check_single(suite, obs):
+    """A mosaic of one pointing is the image of its field, with that field's beam."""
+    made = {}
+    for name, args in (("one", ["--mosaic"]), ("plain", [])):
+        image = [word for word in IMAGE if word not in ("--mosaic", "--pointing-limit", str(LIMIT))]
+        result = tessera("image", obs.path, *image, *args, "--field", "p1", "-o", suite.path(name))
+        suite.ran(f"a pointing alone: {name}", result)
+        made[name] = [read_image(suite.path(f"{name}-{kind}.fits"))[0] for kind in ("dirty", "pb")]
+    for kind, one, plain in zip(("dirty", "pb"), *made.values()):
+        seen = one >= 0 if kind == "pb" else np.isfinite(one)
+        suite.below(f"a mosaic of one pointing, {kind}",
+                    np.abs(one - plain)[seen].max() / np.abs(plain[seen]).max(), 1e-5)
+
+
 def check_errors(suite, obs):
     for what, status, text, args in (
-            ("one pointing", 3, "all fields point to one direction", ["--field", "p1"]),
             ("no beam", 3, "no primary beam of telescope", ["--primary-beam", "auto"]),
             ("another sky", 3, "no pointing sees the image", ["--center", "60deg,-10deg"]),
             ("facets", 2, "--mosaic cannot be combined with --facets", ["--facets", "x.reg"])):
@@ -236,6 +249,7 @@ def main():
     check_cleaned(suite, obs)
     check_psf(suite, obs)
     check_unlike(suite)
+    check_single(suite, obs)
     check_errors(suite, obs)
     suite.finish()
 

@@ -305,12 +305,13 @@ static void tell(const image_mosaic *mosaic)
 {
     const image_patches *patches = &mosaic->patches;
     const int others = count_others(mosaic);
+    const int num = mosaic->beam->num_pointings - others;
     double pixels = 0;
     for (int k = 0; k < patches->num; ++k)
         pixels += (double)patches->geom[k].nx * (double)patches->geom[k].ny;
-    tess_log_info("mosaic of %d pointings, which have %.3g times the pixels of the "
+    tess_log_info("mosaic of %d pointing%s, which ha%s %.3g times the pixels of the "
                   "image together",
-                  mosaic->beam->num_pointings - others,
+                  num, num == 1 ? "" : "s", num == 1 ? "s" : "ve",
                   pixels / ((double)mosaic->geom->nx * (double)mosaic->geom->ny));
     if (others > 0)
         tess_log_warn("%d other pointing%s not see the image, and %s not count", others,
@@ -326,10 +327,6 @@ static tess_status find_all(image_run *run, image_mosaic *to)
     to->beam = run->output.primary_beam;
     to->geom = &run->whole.geom;
     to->limit = fmax(run->opts->beside.primary_beam.pointing_limit, DBL_MIN);
-    if (to->beam->num_pointings == 1)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "--mosaic: all fields point to one direction; image them with "
-                  "--primary-beam alone");
     TESS_TRY(find_patches(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
     /* planes of devices stay there */
