@@ -25,20 +25,30 @@ from peer_casa import Casa, casa_python
 
 fits = fits_module()
 DIRTY, CLEAN = 1e-3, 1
-# Others: CASA counts cells of the density at frequencies of the LSRK, so that with robust=-2 some
-# samples weigh as those of another cell; its Taylor terms are not channels with a polynomial; and its
-# choice of scales is another one.
-LIMITS = {"taper_robust": (6e-3, CLEAN), "wide_band": (DIRTY, 5), "multiscale": (DIRTY, 1.5)}
-POINTS = ((0, 0, 1.0), (60, 45, .5), (-70, 50, .2), (50, -80, .1))  # pixels of .1 asec, Jy
+# Others: CASA's Taylor terms are not channels with a polynomial; its choice of scales is another one; and
+# its gridder of mosaics takes beams in coarse steps, with a PSF by which its residual does not converge.
+LIMITS = {"wide_band": (DIRTY, 1.1), "multiscale": (DIRTY, 1.1), "mosaic": (5e-3, 12)}
+POINTS = ((0, 0, 1.0), (60, 45, .5), (-70, 50, .2), (50, -80, .1))  # pixels, Jy
+PIXELS = {"pointings": 2.0}  # asec; others .1
 # A script and its set.
 SCRIPTS = {"continuum": "mojave", "multiscale": "m87", "line_cube": "line", "selfcal": "gains",
            "wide_band": "band", "polarisation": "polar", "region_mask": "field",
-           "auto_mask": "field", "taper_robust": "field", "mosaic": "field"}
+           "auto_mask": "field", "taper_robust": "field", "mosaic": "pointings"}
 UVFITS = {"mojave": "mojave-J1033+6051-15GHz.uvfits", "m87": "mojave-M87-8GHz.uvfits"}
 # How the set is simulated, beyond what all have.
 SIMULATED = {"field": {}, "gains": {}, "polar": dict(pol="RR,RL,LR,LL"),
              "line": dict(channels=8, width="1MHz"),
-             "band": dict(channels=8, width="128MHz", freq="1.5GHz")}
+             "band": dict(channels=8, width="128MHz", freq="1.5GHz"),
+             # so compact that w, which CASA ignores in mosaics, has no effect
+             "pointings": dict(layout="vla-d", freq="15GHz", integration="20s", start="2026-01-01T04:00:00", extra=(
+                 "--noise", "0.05", "--max-radius", "300m", "--pointings", "hex:7,80asec",
+                 "--primary-beam", "auto"))}
+# Both have the same primary beam for this telescope.
+RENAME = """
+tb.open(VIS + "/OBSERVATION", nomodify=False)
+tb.putcol("TELESCOPE_NAME", np.array(["EVLA"]))
+tb.close()
+"""
 # Each antenna gets phases that stay as they are.
 CORRUPT = """
 tb.open(VIS, nomodify=False)
@@ -50,8 +60,9 @@ tb.close()
 
 
 def sky_of(suite, name):
-    rows = [dict(ra=f"{60 - x * .1 / 3600 / np.cos(np.radians(20)):.8f}deg",
-                 dec=f"{20 + y * .1 / 3600:.8f}deg", flux_jy=flux,
+    pixel = PIXELS.get(name, .1) / 3600
+    rows = [dict(ra=f"{60 - x * pixel / np.cos(np.radians(20)):.8f}deg",
+                 dec=f"{20 + y * pixel:.8f}deg", flux_jy=flux,
                  **(dict(q=.1 * flux, u=-.05 * flux) if name == "polar" else {}),
                  **(dict(spectral_index=-.7, ref_freq="1.5GHz") if name == "band" else {}))
             for x, y, flux in POINTS]
@@ -69,6 +80,8 @@ def set_of(suite, casa, name):
         simulate(path, sky_of(suite, name), **{**how, **SIMULATED[name]})
         if name == "gains":
             casa.run("phases of antennas", f"VIS = {path!r}\n{CORRUPT}")
+        if name == "pointings":
+            casa.run("name of the telescope", f"VIS = {path!r}\n{RENAME}")
     else:
         source = data_folder("data", "uvfits", UVFITS[name])
         casa.run(f"importuvfits of {name}", f"importuvfits(fitsfile={source!r}, vis={path!r})")
@@ -131,10 +144,6 @@ def compare(suite, casa, script):
     source, folders, seconds = set_of(suite, casa, SCRIPTS[script]), {}, {}
     for which in ("tessera", "casa"):
         result, folders[which], seconds[which] = perform(casa, which, script, source)
-        refused = [line for line in result.err.splitlines() if "UsageError" in line]
-        if which == "tessera" and script == "mosaic" and refused:
-            suite.true(f"{script}: {refused[-1]}", "tessera mosaic" in refused[-1])
-            return f"| {script} | refused | | | | |"
         if not suite.ran(f"{script}: {which}", result):
             return None
     dirty, clean = dirty_apart(folders), clean_apart(folders)

@@ -148,8 +148,8 @@ TCLEAN: tuple[Row, ...] = (
         dict(specmode="cube", weighting="briggs", perchanweightdensity=False),
         dict(mf_weighting=True)),
     Row("gridder", "'standard', 'gridft', 'ft'", DONE,
-        "`--w none`: w is ignored, as in CASA, so that sources far from the centre are smeared. A "
-        "warning says by how much where that matters, and 'wproject' corrects it",
+        "`--w none`: w is ignored, as in CASA, so that sources far from the centre are smeared; "
+        "'wproject' corrects it",
         dict(gridder="standard"), dict(w="none")),
     Row("gridder", "'wproject', 'wprojectft', 'widefield'", DONE,
         "w is corrected to the accuracy of gridding, 1e-4", dict(gridder="wproject"),
