@@ -26,7 +26,7 @@ from peer_casa import Casa, casa_python
 fits = fits_module()
 DIRTY, CLEAN = 1e-3, 1
 # Others: CASA's Taylor terms are not channels with a polynomial; its choice of scales is another one; and
-# its gridder of mosaics takes beams in coarse steps, with a PSF by which its residual does not converge.
+# its mosaics have other PSFs, and residuals that are higher than tessera's.
 LIMITS = {"wide_band": (DIRTY, 1.1), "multiscale": (DIRTY, 1.1), "mosaic": (5e-3, 12)}
 POINTS = ((0, 0, 1.0), (60, 45, .5), (-70, 50, .2), (50, -80, .1))  # pixels, Jy
 PIXELS = {"pointings": 2.0}  # asec; others .1
