@@ -109,15 +109,18 @@ unpack_machine() {
 }
 
 # Puts compilers before those that will be installed, which they call with less to do: they
-# optimise little, and copy what they have compiled before, also in other machines' folders.
+# optimise little, and copy what they have compiled before, also in other machines' folders: names of
+# files of the project are compared from the folder of the build, those of the system from the root.
 hurry_compilers() {
     local name
     inside sh -c "apt-get update -qq && apt-get install -y -qq --no-install-recommends ccache" \
         >"$cache/log" 2>&1 </dev/null || fail "no ccache"
-    printf '%s\n' 'cache_dir = /var/cache/compiled' 'umask = 000' 'base_dir = /' \
-        'hash_dir = false' 'max_size = 500M' >"$machine/etc/ccache.conf"
+    printf '%s\n' 'cache_dir = /var/cache/compiled' 'umask = 000' 'hash_dir = false' \
+        'max_size = 500M' >"$machine/etc/ccache.conf"
     for name in cc c++; do
-        printf '#!/bin/sh\nexec ccache /usr/bin/%s "$@" -O1\n' $name >"$machine/usr/local/bin/$name"
+        # shellcheck disable=SC2016  # the bare machine's shell expands this
+        printf '#!/bin/sh\ntop=${PWD#/}\nCCACHE_BASEDIR=/${top%%%%/*} exec ccache /usr/bin/%s "$@" -O1\n' \
+            $name >"$machine/usr/local/bin/$name"
         chmod 755 "$machine/usr/local/bin/$name"
     done
 }
