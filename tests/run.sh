@@ -96,9 +96,9 @@ fi
 
 tess_say "testing: 1 to 4 ranks, end to end"
 if [ $full = yes ]; then
+    export TESS_TEST_MATRIX=1 # all combinations of mpi.session
     run_tests build
 elif [ "${TESS_TEST_FRESH:-}" = 1 ]; then
-    export TESS_TEST_MATRIX=1 # all combinations of mpi.session
     run_tests build -LE full
 else
     run_tests build -LE 'full|fresh'
