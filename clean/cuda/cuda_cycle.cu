@@ -37,7 +37,7 @@ enum {
     MOST_BLOCKS = 256,
     HEAD_WORDS = 5, /* of a message: metric (two), place, x and y */
     AHEAD = 4,      /* candidates of a thread whose PSFs are read at a time */
-    LONG = 1 << 14  /* candidates of a long list */
+    LONG = 1 << 14  /* candidates of one layer: a long list */
 };
 
 typedef unsigned long long word;
@@ -472,7 +472,8 @@ cycle_function *function_of(const cuda_cycle *cycle)
 }
 
 /* How the candidates are shared: a thread has one of them, or two of a long list, as
- * long as there are enough multiprocessors. Fewer blocks have fewer messages to hear. */
+ * long as there are enough multiprocessors. Fewer blocks have fewer messages to hear.
+ */
 launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t *bytes)
 {
     launch with = {};
@@ -480,8 +481,10 @@ launch launch_of(const cuda_cycle *cycle, int *threads, int64_t *blocks, int64_t
     const int64_t together = tess_most_together();
     const int64_t most = together < MOST_BLOCKS ? together : (int64_t)MOST_BLOCKS;
     const int64_t warps = (count + LANES - 1) / LANES;
-    const int64_t each = count > LONG ? 2 : 1;
-    *threads = count > LONG ? MOST_THREADS : FEW_THREADS;
+    const bool many = cycle->list.num_layers > 1;
+    const bool is_long = count > (many ? most * FEW_THREADS : (int64_t)LONG);
+    const int64_t each = is_long && !many ? 2 : 1;
+    *threads = is_long ? MOST_THREADS : FEW_THREADS;
     if (warps < FEW_THREADS / LANES) *threads = (int)warps * LANES;
     *blocks = (count + each * *threads - 1) / (each * *threads);
     if (*blocks > most) *blocks = most;
