@@ -40,8 +40,8 @@ enum {
 
 #define SCALE (0.12 / NX)
 
-/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in place
- * of 50, each of which ranks exchange. */
+/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in
+ * place of 50, each of which ranks exchange. */
 #define FLATNESS 0.25
 
 /* The third image is smaller, oblong, and lies across the edge of the second one. */

@@ -31,8 +31,8 @@ enum {
     POINTS = 6
 };
 
-/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in place
- * of 50, each of which ranks exchange. */
+/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in
+ * place of 50, each of which ranks exchange. */
 static const double FLATNESS = 0.25;
 
 static tess_comm *world;
