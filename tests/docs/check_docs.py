@@ -145,6 +145,8 @@ def check_options(suite):
         shown = run([BIN, command, "--help-all"], 60, env=manual_environment()).out
         options = re.findall(r"^ {2,6}(?:-\w, )?--([a-z][a-z0-9-]*)", shown, re.M)
         suite.true(f"{len(options)} options of {command}", len(options) > 5)
+        suite.equal(f"lines of the help of {command} with another indentation", [
+            line for line in shown.splitlines() if len(line) - len(line.lstrip(" ")) not in (0, 1, 2, 4, 6, 29)], [])
         suite.equal(f"options of {command} that the manual does not have", [
             name for name in options if not re.search(rf"--{name}(?![\w-])", manual)], [])
 

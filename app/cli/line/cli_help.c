@@ -4,7 +4,9 @@
 #define _GNU_SOURCE
 #include "cli_help.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tess_cli.h"
@@ -91,24 +93,62 @@ cleanup:
     return status;
 }
 
+/* ---- columns ---- */
+
+/* Columns of argp's options with a long name alone, and of their texts. */
+enum { OPTION_COLUMN = 6, TEXT_COLUMN = 29 };
+
+/* Prints a line with its indentation. argp of glibc loses count of columns where its
+ * buffer ends: it then indents an option or a text too far, or a text not at all, or
+ * makes a line of spaces. `behind_option`: the line before begins with an option. */
+static void print_line(const char *line, size_t length, bool behind_option)
+{
+    const size_t indent = strspn(line, " ");
+    const bool is_option = strncmp(line + indent, "--", 2) == 0;
+    size_t column = indent;
+    if (indent == length && length > 0) return;
+    if (indent > TEXT_COLUMN) column = is_option ? OPTION_COLUMN : TEXT_COLUMN;
+    if (indent == 0 && length > 0 && behind_option) column = TEXT_COLUMN;
+    printf("%*s%.*s\n", (int)column, "", (int)(length - indent), line + indent);
+}
+
+static void print_lines(const char *text)
+{
+    bool behind_option = false;
+    while (*text) {
+        const size_t length = strcspn(text, "\n"), indent = strspn(text, " ");
+        print_line(text, length, behind_option);
+        behind_option = indent > 0 && text[indent] == '-';
+        text += length + (text[length] == '\n');
+    }
+}
+
 tess_status cli_help_print(const struct argp *argp, const char *command, bool all)
 {
     tess_status status = TESS_OK;
-    char name[64];
+    char name[64], *text = NULL;
+    size_t length = 0;
+    FILE *made = NULL;
     shown *copy = NULL;
     const int hidden = count_hidden(argp);
     snprintf(name, sizeof name, "tessera %s", command);
     TESS_TRY(copy_shown(argp, all, &copy));
-    argp_help(&copy->argp, stdout,
+    made = open_memstream(&text, &length);
+    if (!made) TESS_FAIL(TESS_ERR_ALLOC, "help");
+    argp_help(&copy->argp, made,
               ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG |
                   ARGP_HELP_POST_DOC,
               name);
+    if (fflush(made) != 0) TESS_FAIL(TESS_ERR_ALLOC, "help");
+    print_lines(text);
     if (!all && hidden > 0)
         printf("\n'%s --help-all' lists %d more options, for tuning, tests and "
                "studies.\n",
                name, hidden);
     fflush(stdout);
 cleanup:
+    if (made) fclose(made);
+    free(text); /* of the C library */
     free_shown(copy);
     return status;
 }

@@ -79,6 +79,7 @@ class ImageOptions(TypedDict, total=False):
     fit_spectral_pol: Optional[Union[int, str]]
     fits_mask: Optional[Path]
     force_mask_rounds: Optional[Union[int, str]]
+    frame: Option
     gain: Optional[Union[float, str]]
     gap_channel_division: Optional[bool]
     gcf: Option
