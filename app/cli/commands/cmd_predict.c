@@ -206,6 +206,10 @@ static tess_status check(predict_args *args)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
     if (opts->selection.joins_pointings && !opts->beam.model) opts->beam.model = "auto";
+    if (!opts->beam.model &&
+        (opts->beam.limit < TESS_POINTING_LIMIT || opts->beam.limit > TESS_POINTING_LIMIT))
+        TESS_FAIL(TESS_ERR_USAGE, "--pointing-limit needs a beam; use --primary-beam, as "
+                                  "in --primary-beam auto");
     if (!opts->selection.joins_pointings && opts->selection.field &&
         (strchr(opts->selection.field, ',') ||
          strcasecmp(opts->selection.field, "all") == 0))
@@ -362,7 +366,7 @@ tess_status tess_cmd_predict_memory(tess_comm *comm, int argc, char **argv,
 {
     tess_status status = TESS_OK;
     tess_profile profile;
-    predict_args args = {.opts = {.beam.limit = 0.02,
+    predict_args args = {.opts = {.beam.limit = TESS_POINTING_LIMIT,
                                   .pixels = memory->pixels,
                                   .take = memory->take,
                                   .take_context = memory->take_context}};

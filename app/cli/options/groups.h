@@ -37,6 +37,9 @@ tess_status tess_cli_lock_timeout(const char *text);
     "Wait for at most TIME (1min by default, 0: not at all) where another program "    \
     "has a MeasurementSet locked, which it does while it writes the set"
 
+/** The default of --pointing-limit. */
+#define TESS_POINTING_LIMIT 0.02
+
 /* ---- axes of channels, of `tessera image` and `tessera plan` ---- */
 
 /** Parses the options; its input is a tess_image_opts. */

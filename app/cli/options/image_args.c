@@ -286,7 +286,7 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     tess_cli_default(state, "intervals-out", "1");
     opts->beside.primary_beam.limit = 0.2; /* as pblimit of CASA's tclean */
     tess_cli_default(state, "pb-limit", "0.2");
-    opts->beside.primary_beam.pointing_limit = 0.02;
+    opts->beside.primary_beam.pointing_limit = TESS_POINTING_LIMIT;
     tess_cli_default(state, "pointing-limit", "0.02");
     state->child_inputs[0] = &opts->selection;
     state->child_inputs[1] = state->child_inputs[2] = opts;
@@ -627,11 +627,20 @@ cleanup:
     return status;
 }
 
-/* Refuses a taper without an end, and a shortest baseline that is the longest. */
-static tess_status check_lengths(const tess_image_opts *opts)
+/* Refuses options of tapers and densities that are not there, a taper without an end,
+ * and a shortest baseline that is the longest. */
+static tess_status check_weights(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     const tess_selection *selection = &opts->selection;
+    if (opts->weights.taper.at_visibilities && tess_taper_is_none(&opts->weights.taper))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--taper-at says where a taper acts, and there is none; "
+                  "use one, like --taper-gaussian 20asec");
+    if (opts->weights.density_frame != TESS_TOPO &&
+        opts->weights.weighting == TESS_NATURAL)
+        TESS_FAIL(TESS_ERR_USAGE, "--density-frame is for weights by density, like "
+                                  "--weight uniform");
     if (opts->weights.taper.outer_lambda > 0 && !(selection->uv_max_lambda > 0))
         TESS_FAIL(TESS_ERR_USAGE,
                   "--taper-tukey ends where --uvrange does; use --uvrange :MAX");
@@ -685,6 +694,9 @@ static tess_status check_beam(tess_image_opts *opts)
         if (!beam->model) beam->model = "auto";
         return TESS_OK;
     }
+    if (beam->pointing_limit < TESS_POINTING_LIMIT ||
+        beam->pointing_limit > TESS_POINTING_LIMIT)
+        TESS_FAIL(TESS_ERR_USAGE, "--pointing-limit is for pointings of a --mosaic");
     if (beam->corrects && !beam->model)
         TESS_FAIL(TESS_ERR_USAGE, "--pbcor needs a beam; use --primary-beam, as in "
                                   "--primary-beam auto");
@@ -708,7 +720,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
                                   "--scale 1.5asec (tessera info suggests one)");
     if (!args->is_plan) TESS_TRY(check_memory(comm, opts));
     TESS_TRY(check_field(opts));
-    TESS_TRY(check_lengths(opts));
+    TESS_TRY(check_weights(opts));
     TESS_TRY(check_backend(&args->opts));
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));

@@ -82,6 +82,18 @@ static void warn_left_out(const tess_source *source, const tess_pol *pol, int nu
     }
 }
 
+/* Warns that --hand-weight mean finds no parallel hands. */
+static void warn_no_hands(const tess_source *source)
+{
+    if (!source->selection.mean_weight) return;
+    for (int k = 0; k < source->num_parts; ++k)
+        for (int j = 0; j < source->num_pol; ++j)
+            if (source->parts[k].recipe.mix[j].num_hands > 0) return;
+    tess_log_warn("--hand-weight mean: %s has no parallel hands, and visibilities keep "
+                  "their own weights",
+                  tess_vis_reader_meta(source->reader[0])->path);
+}
+
 /* Rows that are turned are rotated, too, if by nothing. */
 static void turn_recipe(const tess_source *source, tess_recipe *recipe)
 {
@@ -217,7 +229,10 @@ tess_status tess_source_setup(tess_source *source, const tess_pol *pol, int num_
     }
     if (!source->selection.wanted.positions_only) {
         TESS_TRY(check_all_made(source, pol, num_pol));
-        if (tess_comm_rank(source->comm) == 0) warn_left_out(source, pol, num_pol);
+        if (tess_comm_rank(source->comm) == 0) {
+            warn_left_out(source, pol, num_pol);
+            warn_no_hands(source);
+        }
     }
     source->block_bytes = block_bytes;
     TESS_TRY(source_make_spans(source));

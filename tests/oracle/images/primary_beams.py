@@ -306,6 +306,10 @@ def check_errors(suite, obs):
         file.write("1GHz 2GHz poly 1 -1e-3 oops\n")
     for what, status, text, args in (
             ("no beam", 2, "--pbcor needs a beam", [obs, "--pbcor"]),
+            ("no mosaic", 2, "--pointing-limit is for pointings", [obs, *AIRY, "--pointing-limit", ".1"]),
+            ("no taper", 2, "--taper-at says where a taper acts", [obs, "--taper-at", "visibilities"]),
+            ("no density", 2, "--density-frame is for weights by density",
+             [obs, "--density-frame", "lsrk", "--weight", "natural"]),
             ("a model that is none", 2, "'parkes' is no primary beam", [obs, "--primary-beam", "parkes"]),
             ("a level", 2, "--pb-limit", [obs, *AIRY, "--pb-limit", "2"]),
             ("a telescope", 3, "telescope 'TEST'", [obs, "--primary-beam", "auto"]),
