@@ -144,15 +144,23 @@ cleanup:
     return status;
 }
 
-/* Whether the backend has room for what a target takes of samples that it holds, beside
- * as much for brick sums. Local. */
+/* Bytes of the Jones matrices by which samples are taken. Local. */
+static double jones_bytes(const tess_take *take)
+{
+    if (!take->jones) return 0;
+    return 8.0 * sizeof *take->jones * (double)take->num_times *
+           (double)take->origins->num_antennas * (double)take->num_chan;
+}
+
+/* Whether the backend has room for what a target takes of samples that it holds, and
+ * for their Jones matrices, beside as much for brick sums. Local. */
 static bool has_room_to_take(const imager_job *job, const tess_samples *samples,
-                             const tess_brick_list *held)
+                             const tess_brick_list *held, const tess_take *take)
 {
     const double room = (double)job->backend->degrid->sums_room(job->plan, held) -
                         (double)tess_planes_more_bytes(job->planes);
     return job->backend->grid->holds(held) &&
-           room >= 2 * visset_mixed_bytes(job, samples);
+           room >= 2 * visset_mixed_bytes(job, samples) + jones_bytes(take);
 }
 
 /* Has a backend with memory of its own hold the correlations of all samples, of which
@@ -171,8 +179,8 @@ static tess_status hold_apart(const imager_job *job, visset_view *view)
     if (!fits) return TESS_OK;
     status = ops->load(job->plan, samples, true, &view->held);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
-    TESS_TRY(
-        visset_on_all_ranks(job, has_room_to_take(job, samples, &view->held), &fits));
+    fits = has_room_to_take(job, samples, &view->held, &take);
+    TESS_TRY(visset_on_all_ranks(job, fits, &fits));
     if (!fits) {
         tess_brick_list_free(&view->held);
         return TESS_OK;
