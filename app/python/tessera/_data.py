@@ -445,7 +445,8 @@ def _of_processing_set(found: Any, group: str) -> Data:
         raise lib.UsageError("the processing set has several phase centres; select one with its "
                              "query()")
     times = np.concatenate([np.asarray(ms["time"]) for ms in sets]) + _UNIX_MJD_S
-    return Data([_window_of(ms, group, antennas) for ms in sets], ra_deg=centers[0][0] % 360,
+    kept: dict[tuple[int, int, int, int], list[Any]] = {}
+    return Data([_window_of(ms, group, antennas, kept) for ms in sets], ra_deg=centers[0][0] % 360,
                 dec_deg=centers[0][1], num_antennas=len(antennas), object=centers[0][2],
                 times_mjd_s=(float(times.min()), float(times.max())),
                 **_antennas_of(sets, antennas))
@@ -464,9 +465,11 @@ def _times_stored_together(array: Any) -> int:
     return int(chunks[array.dims.index("time")]) if chunks else 1
 
 
-def _window_of(ms: Any, group: str, antennas: dict[str, int]) -> Window:
+def _window_of(ms: Any, group: str, antennas: dict[str, int],
+               kept: dict[tuple[int, int, int, int], list[Any]]) -> Window:
     """A window whose rows are the baselines of the first time, then those of the next. A chunk
-    of the store is decompressed as a whole, and kept until rows of the next one are asked for."""
+    of the store is decompressed as a whole, and kept until rows of the next one are asked for,
+    of this window or another: all share `kept`."""
     variables = _variables(ms, group)
     first, second = (np.array([antennas[str(n)] for n in np.asarray(ms[key])])
                      for key in ("baseline_antenna1_name", "baseline_antenna2_name"))
@@ -477,11 +480,10 @@ def _window_of(ms: Any, group: str, antennas: dict[str, int]) -> Window:
 
     stored = _times_stored_together(ms[variables[0]])
     step = stored * max(1, _ROWS_AT_ONCE // (stored * baselines)) * baselines  # rows
-    kept: dict[tuple[int, int, int], list[Any]] = {}
 
     def load(part: int, chans: slice) -> list[Any]:
         """Visibilities, weights, flags and uvw of the rows from part * step on."""
-        key = (part, chans.start, chans.stop)
+        key = (id(ms), part, chans.start, chans.stop)
         if key not in kept:
             kept.clear()
             span = slice(part * step // baselines, (part + 1) * step // baselines)

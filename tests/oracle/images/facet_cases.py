@@ -95,7 +95,9 @@ def python_of_cases():
 def check_case(suite, seed, facets):
     folder = suite.path(f"case{seed}")
     with open(data_folder("tools", "facet_case.py"), encoding="utf-8") as file:
-        text = file.read().replace("-.12, .12", f"{-.36 / facets}, {.36 / facets}")  # borders do not cross
+        text = file.read()
+    assert "-.12, .12" in text, "facet_case.py has other borders"
+    text = text.replace("-.12, .12", f"{-.36 / facets}, {.36 / facets}")  # borders do not cross
     made = run([python_of_cases(), "-c", text, folder, seed, "meerkat", facets], 600,
                env={**os.environ, "PATH": os.path.dirname(BIN) + os.pathsep + os.environ["PATH"]})
     if not suite.ran(f"case of {facets} facets", made):

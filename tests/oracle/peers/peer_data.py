@@ -21,7 +21,7 @@ try:
     from pyuvdata import UVData
     from xradio.measurement_set import convert_msv2_to_processing_set, open_processing_set
 except ImportError:
-    if not PYTHON or os.path.samefile(sys.executable, PYTHON):
+    if not PYTHON or os.path.abspath(sys.executable) == os.path.abspath(PYTHON):
         skip("pyuvdata and xradio are not there; set TESS_DATA_PYTHON")
     os.execv(PYTHON, [PYTHON, *sys.argv])
 from module import tessera  # noqa: E402

@@ -156,6 +156,8 @@ def _prepare(values: dict[str, Any], begins: bool) -> tuple[list[str], dict[str,
     terms = options.get("fit_spectral_pol", 0)
     if terms:  # no more output channels than there are channels
         channels = sum(int(w["channels"]) for w in info(obs[0])["spectral_windows"])
+        if any(key in options for key in ("spw", "channels", "select_spw")):
+            channels = min(channels, 2 * terms)  # a selection may have few
         options["channels_out"] = min(options["channels_out"], max(terms, channels))
     for note in made.notes:
         warnings.warn(note, UserWarning, stacklevel=4)
