@@ -116,7 +116,8 @@ tess_status tess_outbox_send(tess_outbox *box, tess_status status,
                              void **part)
 {
     const int rank = tess_comm_rank(box->comm), size = tess_comm_size(box->comm);
-    char *own = tess_window_own(box->window);
+    /* without a window, which no rank could make then, `status` is a failure */
+    char *own = box->window ? tess_window_own(box->window) : NULL;
     int64_t total = 0;
     for (int k = 0; k < size && status == TESS_OK; ++k) {
         box->send_at[k] = total;

@@ -147,10 +147,15 @@ int64_t tess_source_model_bytes(const tess_source *source)
     return model_place(source, source->num_obs, 0);
 }
 
-void tess_source_model_open(tess_source *source, int fd, bool removes, const char *temp)
+tess_status tess_source_model_open(tess_source *source, int fd, bool removes,
+                                   const char *temp)
 {
-    source->whole.model = (source_model){
-        .opened = true, .fd = fd, .remove = removes ? tess_strdup(temp) : NULL};
+    tess_status status = TESS_OK;
+    char *name = removes ? tess_strdup(temp) : NULL;
+    source->whole.model = (source_model){.opened = true, .fd = fd, .remove = name};
+    if (removes && !name) TESS_FAIL(TESS_ERR_ALLOC, "name of a file");
+cleanup:
+    return status;
 }
 
 tess_status tess_source_model_put(tess_source *source, int k,

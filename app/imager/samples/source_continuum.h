@@ -10,10 +10,11 @@
 /** Bytes of the visibilities of all rows. Local. */
 int64_t tess_source_model_bytes(const tess_source *source);
 
-/** Give the source the file, which it closes in the end, and removes if `removes`:
- *  `temp` is its unfinished name (tess_out_file.h). Local. */
-void tess_source_model_open(tess_source *source, int fd, bool removes,
-                            const char *temp);
+/** Give the source the open file of the model. The source closes it at its own end, and
+ *  removes it there if `removes`: `temp` is its unfinished name (tess_out_file.h).
+ *  TESS_ERR_ALLOC. Local. */
+tess_status tess_source_model_open(tess_source *source, int fd, bool removes,
+                                   const char *temp);
 
 /** Write a block of whole rows of reader `k`. TESS_ERR_IO. Local. */
 tess_status tess_source_model_put(tess_source *source, int k,

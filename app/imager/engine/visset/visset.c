@@ -270,7 +270,8 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
     *set = (visset){
         .job = job, .data = data, .single = single, .sums = {.num_weight = num_weight}};
     TESS_TRY(goes_over(set));
-    /* data that would be read for each target serve all of them at once */
+    /* data that do not fit are read once for all targets, so that all targets need
+     * their planes */
     if (set->over && !spools(set)) job->targets.in_turn = false;
     bool in_place = tess_comm_size(imager_samples_team(job)) == 1 && !set->over;
     tess_progress_start(&progress, "sorting", NULL, 0);

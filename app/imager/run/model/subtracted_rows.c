@@ -27,6 +27,7 @@ static tess_status create_file(const image_run *run, char *temp, int *fd)
         path = NULL;
         TESS_FAIL(TESS_ERR_ALLOC, "name of a file");
     }
+    tess_out_file_remove_left(path);
     TESS_TRY(tess_out_file_create(path, temp, fd));
     status = tess_out_file_reserve(*fd, path, tess_source_model_bytes(run->source));
 cleanup:
@@ -40,7 +41,8 @@ static tess_status open_created(const char *temp, int *fd)
     tess_status status = TESS_OK;
     *fd = open(temp, O_RDWR | O_CLOEXEC);
     if (*fd < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: it cannot be opened: %s", temp, strerror(errno));
+        TESS_FAIL(TESS_ERR_IO, "%s: it cannot be opened, and all nodes must see it: %s",
+                  temp, strerror(errno));
 cleanup:
     return status;
 }
@@ -55,13 +57,15 @@ static tess_status open_file(image_run *run)
     int fd = -1;
     if (first) {
         status = create_file(run, temp, &fd);
-        tess_source_model_open(run->source, fd, true, temp);
+        const tess_status opened = tess_source_model_open(run->source, fd, true, temp);
+        if (status == TESS_OK) status = opened;
     }
     TESS_TRY(tess_comm_agree(all, status));
     TESS_TRY(tess_comm_bcast(all, temp, sizeof temp, 0));
     if (!first) {
         status = open_created(temp, &fd);
-        tess_source_model_open(run->source, fd, false, temp);
+        const tess_status opened = tess_source_model_open(run->source, fd, false, temp);
+        if (status == TESS_OK) status = opened;
     }
     TESS_TRY(tess_comm_agree(all, status));
 cleanup:
