@@ -453,23 +453,20 @@ static double pixel_of(const int i[6]) /* antenna 3 does not count at the first 
     return aterm(i[2], i[0], i[1], i[3], i[4], i[5]);
 }
 
-/* Images of 0.5 degrees a pixel around the first facet, whose times begin at `first`.
- */
-static void write_aterms(const char *path, int parts, double first)
+/* An image of a-terms with the phase centre at the pixel `centre`. axes, value and
+ * step: [num_axes] of the header. */
+static fitsfile *create_aterms(const char *path, int num_axes, long *axes,
+                               double centre, const double *value, const double *step)
 {
-    fitsfile *file;
+    fitsfile *file = NULL;
     int status = 0;
-    long axes[] = {SIDE, SIDE, parts, ANTENNAS, PLANES, TIMES}, next = 1;
-    const char *const types[] = {"RA---SIN", "DEC--SIN", "MATRIX",
-                                 "ANTENNA",  "FREQ",     "TIME"};
-    const double value[] = {
-        0.5 / TESS_RAD_PER_DEG, -0.6 / TESS_RAD_PER_DEG, 0, 0, 9.5e8, first};
-    const double step[] = {-0.5, 0.5, 1, 1, 1e8, 600};
+    static const char *const types[] = {"RA---SIN", "DEC--SIN", "MATRIX",
+                                        "ANTENNA",  "FREQ",     "TIME"};
     char name[32];
     snprintf(name, sizeof name, "!%s", path);
     fits_create_file(&file, name, &status);
-    fits_create_img(file, DOUBLE_IMG, 6, axes, &status);
-    for (int k = 0; k < 6; ++k) {
+    fits_create_img(file, DOUBLE_IMG, num_axes, axes, &status);
+    for (int k = 0; k < num_axes; ++k) {
         snprintf(name, sizeof name, "CTYPE%d", k + 1);
         fits_update_key_str(file, name, types[k], NULL, &status);
         snprintf(name, sizeof name, "CRVAL%d", k + 1);
@@ -477,8 +474,22 @@ static void write_aterms(const char *path, int parts, double first)
         snprintf(name, sizeof name, "CDELT%d", k + 1);
         fits_update_key_dbl(file, name, step[k], -15, NULL, &status);
         snprintf(name, sizeof name, "CRPIX%d", k + 1);
-        fits_update_key_dbl(file, name, k < 2 ? 3 : 1, -15, NULL, &status);
+        fits_update_key_dbl(file, name, k < 2 ? centre : 1, -15, NULL, &status);
     }
+    assert_int_equal(status, 0);
+    return file;
+}
+
+/* Images of 0.5 degrees a pixel around the first facet, whose times begin at `first`.
+ */
+static void write_aterms(const char *path, int parts, double first)
+{
+    int status = 0;
+    long axes[] = {SIDE, SIDE, parts, ANTENNAS, PLANES, TIMES}, next = 1;
+    const double value[] = {
+        0.5 / TESS_RAD_PER_DEG, -0.6 / TESS_RAD_PER_DEG, 0, 0, 9.5e8, first};
+    const double step[] = {-0.5, 0.5, 1, 1, 1e8, 600};
+    fitsfile *file = create_aterms(path, 6, axes, 3, value, step);
     for (int k = 0; k < TIMES * PLANES * ANTENNAS * parts * SIDE * SIDE; ++k) {
         int rest = k, i[6];
         for (int j = 0; j < 6; ++j) {
@@ -567,25 +578,11 @@ static double shifted_phase(const tess_vis_meta *of, int antenna, int facet,
 /* The same shift of all sources, in an image around the phase centre. */
 static void write_shifts(const char *path, const double by[2])
 {
-    fitsfile *file;
     int status = 0;
     long axes[] = {3, 3, 2};
-    char name[32];
-    static const char *const types[] = {"RA---SIN", "DEC--SIN", "MATRIX"};
     const double value[] = {0.5 / TESS_RAD_PER_DEG, -0.6 / TESS_RAD_PER_DEG, 0};
     const double step[] = {-2, 2, 1};
-    fits_create_file(&file, path, &status);
-    fits_create_img(file, DOUBLE_IMG, 3, axes, &status);
-    for (int k = 0; k < 3; ++k) {
-        snprintf(name, sizeof name, "CTYPE%d", k + 1);
-        fits_update_key_str(file, name, types[k], NULL, &status);
-        snprintf(name, sizeof name, "CRVAL%d", k + 1);
-        fits_update_key_dbl(file, name, value[k], -15, NULL, &status);
-        snprintf(name, sizeof name, "CDELT%d", k + 1);
-        fits_update_key_dbl(file, name, step[k], -15, NULL, &status);
-        snprintf(name, sizeof name, "CRPIX%d", k + 1);
-        fits_update_key_dbl(file, name, k < 2 ? 2 : 1, -15, NULL, &status);
-    }
+    fitsfile *file = create_aterms(path, 3, axes, 2, value, step);
     for (int k = 0; k < 18; ++k) {
         double pixel = by[k / 9];
         fits_write_img(file, TDOUBLE, k + 1, 1, &pixel, &status);
