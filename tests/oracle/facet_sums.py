@@ -9,14 +9,14 @@ anew, by a few lines and h5py, so that nothing of tessera is in the results.
     vis = predict(obs, [(l, m, flux)], jones, good)       # [row][channel][4]
 
 A gain matrix stands between the sky and a correlation: V = G1 S G2^H, XX XY YX YY. Values of time and frequency are
-the nearest ones, those beyond the ends the last ones.
+the nearest ones, those beyond the ends the last ones. peak_ratios() reads the fluxes of sources in images by facets.
 """
 import re
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from e2e import ASEC, C_M_S, casacore_python, run
+from e2e import ASEC, C_M_S, casacore_python, fits_module, run
 
 ORDER = ("dir", "ant", "time", "freq", "pol")
 RAD_HZ_PER_TECU = -8.44797245e9
@@ -263,3 +263,21 @@ def dirty(obs, weight, jones, good, l, m, joint=False):
     seen, square, counts = stokes_i(obs, jones, good, joint)
     total = np.sqrt((square * weight).sum() * (weight * counts).sum())
     return np.array([(seen * weight * np.conj(turn(obs, a, b))).sum().real for a, b in zip(l, m)]) / total
+
+
+def peak_ratios(path, ra_deg, dec_deg, flux_jy):
+    """The flux of each source in an image over its true one: of the pixels around its peak, a parabola."""
+    from astropy.wcs import WCS
+    with fits_module().open(path) as file:
+        image, wcs = file[0].data.squeeze().astype(float), WCS(file[0].header).celestial
+    ratios = []
+    for x, y, flux in zip(*wcs.all_world2pix(ra_deg, dec_deg, 0), flux_jy):
+        y, x = (int(v) for v in np.round((y, x)))
+        part = image[y - 2:y + 3, x - 2:x + 3]
+        at = np.unravel_index(part.argmax(), part.shape)
+        y, x = y - 2 + at[0], x - 2 + at[1]
+        peak = image[y, x]
+        for low, high in ((image[y - 1, x], image[y + 1, x]), (image[y, x - 1], image[y, x + 1])):
+            peak -= (low - high) ** 2 / 8 / (low - 2 * image[y, x] + high)
+        ratios.append(peak / flux)
+    return np.array(ratios)

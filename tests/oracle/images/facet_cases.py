@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import facet_sums  # noqa: E402
-from e2e import (BIN, FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, mpiexec,  # noqa: E402
+from e2e import (BIN, FULL, Suite, casacore_python, data_folder, have_ms, l2_error, mpiexec,  # noqa: E402
                  read_image, run, skip, tessera)
 
 CASES = ((11, 3), (12, 7), (13, 12), (14, 20))  # seeds and facets
@@ -66,24 +66,6 @@ def remove_gains(suite, folder, truth):
                                          os.path.join(folder, "plain.npy")], 120))
 
 
-def fluxes(path, truth):
-    """Peaks over true fluxes."""
-    from astropy.wcs import WCS
-    with fits_module().open(path) as file:
-        image, wcs = file[0].data.squeeze().astype(float), WCS(file[0].header).celestial
-    found = []
-    for x, y, flux in zip(*wcs.all_world2pix(truth[:, 1], truth[:, 2], 0), truth[:, 3]):
-        y, x = (int(v) for v in np.round((y, x)))
-        part = image[y - 2:y + 3, x - 2:x + 3]
-        at = np.unravel_index(part.argmax(), part.shape)
-        y, x = y - 2 + at[0], x - 2 + at[1]
-        peak = image[y, x]
-        for low, high in ((image[y - 1, x], image[y + 1, x]), (image[y, x - 1], image[y, x + 1])):
-            peak -= (low - high) ** 2 / 8 / (low - 2 * image[y, x] + high)
-        found.append(peak / flux)
-    return np.array(found)
-
-
 def python_of_cases():
     """A Python with casacore and h5py, or None."""
     for python in (sys.executable, casacore_python()):
@@ -110,7 +92,7 @@ def check_case(suite, seed, facets):
         if not suite.ran(f"{name} of {facets} facets", tessera("image", os.path.join(folder, obs), "-o",
                                                                os.path.join(folder, name), *size, *more)):
             return None
-    found, plain, one = (fluxes(os.path.join(folder, name), truth[alone])
+    found, plain, one = (facet_sums.peak_ratios(os.path.join(folder, name), *truth[alone][:, 1:4].T)
                          for name in ("facets-image-pb.fits", "plain-image.fits", "one-image.fits"))
     noise = [np.nanstd(pixels(os.path.join(folder, f"{name}-residual.fits"))) for name in ("facets", "plain", "one")]
     what = f"{facets} facets, {alone.sum()} isolated sources"

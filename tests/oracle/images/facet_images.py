@@ -11,6 +11,7 @@ import tarfile
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import facet_sums  # noqa: E402
 import uvfits  # noqa: E402
 from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
                  offset_radec, read_image, run, tessera)
@@ -359,21 +360,9 @@ def check_refused(suite, obs, regions):
 
 
 def fluxes(path, truth):
-    """The flux of each source over its true one: of the pixels around a peak, a parabola."""
-    fits = fits_module()
-    from astropy.wcs import WCS
-    with fits.open(path) as file:
-        image, wcs = file[0].data.squeeze().astype(float), WCS(file[0].header).celestial
-    for row in truth:
-        x, y = wcs.all_world2pix(*(float(row[k].replace("deg", "")) for k in ("ra", "dec")), 0)
-        y, x = (int(v) for v in np.round((y, x)))
-        part = image[y - 2:y + 3, x - 2:x + 3]
-        at = np.unravel_index(part.argmax(), part.shape)
-        y, x = y - 2 + at[0], x - 2 + at[1]
-        peak = image[y, x]
-        for low, high in ((image[y - 1, x], image[y + 1, x]), (image[y, x - 1], image[y, x + 1])):
-            peak -= (low - high) ** 2 / 8 / (low - 2 * image[y, x] + high)
-        yield peak / float(row["flux_jy"])
+    """The flux of each source over its true one."""
+    return facet_sums.peak_ratios(path, *([float(row[k].replace("deg", "")) for row in truth]
+                                          for k in ("ra", "dec", "flux_jy")))
 
 
 def column_of(suite, python, name):
@@ -419,7 +408,7 @@ def check_peaks(suite, truth, ask):
     suite.below("the first lies near a source [pixels]", min(brightest) * 240, 10)
     if suite.ran("PSFs of facets", tessera(*ask, "-o", suite.path("psfs"), "--niter", 20000, "--mgain", .7,
                                            "--auto-threshold", 3, "--auto-mask", 5, "--psf-per-facet")):
-        found = list(fluxes(suite.path("psfs-image-pb.fits"), truth))
+        found = fluxes(suite.path("psfs-image-pb.fits"), truth)
         suite.below(f"true fluxes with PSFs of facets: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
         # 295 uJy/beam, and 335 with one PSF
         rms = [np.nanstd(pixels(suite.path(f"{name}-residual.fits"))) for name in ("psfs", "cleaned")]
@@ -451,7 +440,7 @@ def check_set(suite, folder):
         suite.below("MODEL_DATA has the gains of facets", np.abs(less - residual).max() / np.abs(peer).max(), 1e-5)
     with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
         truth = list(csv.DictReader(file))
-    found = list(fluxes(suite.path("cleaned-image-pb.fits"), truth))
+    found = fluxes(suite.path("cleaned-image-pb.fits"), truth)
     suite.below(f"true fluxes: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
     with open(suite.path("cleaned-sources.txt"), encoding="utf-8") as file:
         listed = sum(float(line.split(",")[4]) for line in file if ",POINT," in line)
