@@ -218,11 +218,13 @@ static void move_values(tess_planes *planes, held *own, int64_t count, bool back
     }
 }
 
-/* Planes in batches; the last batch is not full. */
+/* Planes in batches of one for each group and one more, where a batch may have several
+ * of a group; the last batch is not full. */
 static void for_each_batch(tess_planes *planes, const plane *from, const set_up *is,
                            held *own, bool forward)
 {
-    const int groups = tess_planes_jobs(planes);
+    const int most = tess_planes_groups(planes) + 1, all = tess_planes_jobs(planes);
+    const int groups = all < most ? all : most;
     tess_planes_times times = {0};
     tess_status own_status = TESS_OK;
     for (int first = 0; first < NUM_PLANES; first += groups) {

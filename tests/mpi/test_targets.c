@@ -40,9 +40,8 @@ enum {
 
 #define SCALE (0.12 / NX)
 
-/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in
- * place of 50, each of which ranks exchange. */
-#define FLATNESS 0.25
+/* Some 20 planes, several windows and blocks of them, each of which ranks exchange. */
+#define W_MOST_M 1000.0
 
 /* The third image is smaller, oblong, and lies across the edge of the second one. */
 static const tess_geom geom[TARGETS] = {
@@ -73,9 +72,7 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {71};
     assert_non_null(s);
-    draw_crowded_rows(&from, ROWS, 4000, s->uvw_m, CHANS, s->freq_hz);
-    for (int k = 0; k < ROWS; ++k)
-        s->uvw_m[k][2] *= FLATNESS;
+    draw_crowded_rows(&from, ROWS, W_MOST_M, s->uvw_m, CHANS, s->freq_hz);
     for (int k = 0; k < VIS; ++k) {
         s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
         for (int p = 0; p < POLS; ++p)
@@ -562,7 +559,7 @@ static void test_w_of_one_target(void **state)
     pipeline_facts facts[2];
     pipeline_target target[TARGETS];
     for (int k = 0; k < ROWS; ++k)
-        s->uvw_m[k][2] *= 7e-5 / FLATNESS;
+        s->uvw_m[k][2] *= 0.28 / W_MOST_M;
     for (int t = 0; t < TARGETS; ++t)
         target[t] = (pipeline_target){
             .geom = geom[t], .image = out->image[t], .psf = out->psf[t]};

@@ -31,10 +31,6 @@ enum {
     POINTS = 6
 };
 
-/* Rows in a flat layer have some 20 planes, several windows and blocks of them, in
- * place of 50, each of which ranks exchange. */
-static const double FLATNESS = 0.25;
-
 static tess_comm *world;
 
 /* Rows, values of two polarisations, weights, and a sequence of models. */
@@ -55,9 +51,9 @@ static scene *make_scene(void)
     scene *s = calloc(1, sizeof *s);
     draw from = {53};
     assert_non_null(s);
-    draw_crowded_rows(&from, ROWS, 4000, s->uvw_m, CHANS, s->freq_hz);
-    for (int k = 0; k < ROWS; ++k)
-        s->uvw_m[k][2] *= FLATNESS;
+    /* some 20 planes, several windows and blocks of them, each of which ranks exchange
+     */
+    draw_crowded_rows(&from, ROWS, 1000, s->uvw_m, CHANS, s->freq_hz);
     for (int k = 0; k < VIS; ++k) {
         s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
         for (int p = 0; p < POLS; ++p)
