@@ -108,6 +108,13 @@ def check_processing_set(suite, found, wanted):
              baseline_antenna2_name=("baseline_id", [f"a{k}" for k in found.antenna2[:shape[1]]])))
     image = tessera.image(dict(only=ms), **OPTIONS)
     suite.below("a processing set", np.abs(image.dirty.data - wanted).max(), 1e-3)
+    usual, tessera._data._ROWS_AT_ONCE = tessera._data._ROWS_AT_ONCE, 1  # pieces of one time
+    window = tessera.Data.of_processing_set(dict(only=ms)).windows[0]
+    tessera._data._ROWS_AT_ONCE = usual
+    rows = slice(shape[1] - 3, 2 * shape[1] + 5)
+    read = window.read(rows, slice(1, 3))
+    suite.true("rows of three pieces", np.array_equal(read.vis, found.vis[rows, 1:3]) and
+               np.array_equal(read.uvw, found.uvw[rows]))
     suite.equal("an image as xarray", image.dirty.to_xarray().dims, ("m", "l"))
 
 
