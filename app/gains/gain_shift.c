@@ -7,10 +7,9 @@
 
 #include "gains.h"
 #include "tess_const.h"
+#include "tess_geom.h"
 #include "tess_mem.h"
-
-/* Rate of the Earth rotation angle to UT1 (Capitaine et al. 2000, in ERFA's era00). */
-static const double TURNS_PER_UT1_DAY = 1.00273781191135448;
+#include "tess_primary_beam.h"
 
 struct gain_shift {
     double time_mjd_s;      /* at which axes are */
@@ -28,21 +27,12 @@ static tess_status find_axes(const tess_vis_meta *meta, gain_shift *shift)
 {
     tess_status status = TESS_OK;
     const double time = 0.5 * (meta->time_start_mjd_s + meta->time_end_mjd_s);
-    const double mjd = time / TESS_SECONDS_PER_DAY, day = floor(mjd);
-    const double utc1 = TESS_MJD_ZERO_JD + day, utc2 = mjd - day;
     const double ra = meta->field[0].ra_rad, dec = meta->field[0].dec_rad;
     double sky[3][3] = {{-sin(ra), cos(ra), 0},
                         {-sin(dec) * cos(ra), -sin(dec) * sin(ra), cos(dec)},
                         {cos(dec) * cos(ra), cos(dec) * sin(ra), sin(dec)}};
-    double tai1, tai2, tt1, tt2, to_itrf[3][3];
-    /* above 0 is a warning of a year whose leap seconds are not known yet */
-    if (!isfinite(mjd) || eraUtctai(utc1, utc2, &tai1, &tai2) < 0)
-        TESS_FAIL(
-            TESS_ERR_INPUT,
-            "MJD %.1f is out of range for UTC; shifts of sources (dldm) need times",
-            mjd);
-    eraTaitt(tai1, tai2, &tt1, &tt2);
-    eraC2t06a(tt1, tt2, utc1, utc2, 0.0, 0.0, to_itrf);
+    double to_itrf[3][3];
+    TESS_TRY(tess_earth_axes(time, "shifts of sources (dldm) need", to_itrf));
     for (int k = 0; k < 3; ++k)
         eraRxp(to_itrf, sky[k], shift->axis[k]);
     shift->time_mjd_s = time;
@@ -83,11 +73,10 @@ tess_status gain_shift_create(const tess_facets *facets, const tess_vis_meta *me
     TESS_TRY(find_axes(meta, shift));
     TESS_TRY(take_antennas(meta, shift));
     for (int64_t f = 0; f < facets->num_facets; ++f) {
-        const double d_ra = facets->facet[f].ra_rad - ra0,
-                     dec = facets->facet[f].dec_rad;
-        shift->direction[f][0] = cos(dec) * sin(d_ra);
-        shift->direction[f][1] =
-            sin(dec) * cos(dec0) - cos(dec) * sin(dec0) * cos(d_ra);
+        double lmn1[3];
+        tess_sky_project(facets->facet[f].ra_rad, facets->facet[f].dec_rad, ra0, dec0,
+                         lmn1);
+        memcpy(shift->direction[f], lmn1, sizeof *shift->direction);
     }
     *out = shift;
     shift = NULL;
@@ -114,7 +103,7 @@ static double n_of(double l, double m)
 double gain_shift_phase(const gain_shift *shift, double time_mjd_s, int64_t antenna,
                         int64_t facet, double freq_hz, const double by[2])
 {
-    const double turn = TESS_TWO_PI * TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY *
+    const double turn = TESS_TWO_PI * TESS_TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY *
                         (time_mjd_s - shift->time_mjd_s);
     const double c = cos(turn), s = sin(turn);
     const double *x = shift->antenna[antenna], *at = shift->direction[facet];

@@ -298,9 +298,7 @@ void tess_beam_mean_destroy(tess_beam_mean *mean)
 
 /* ---- the parallactic angle of a direction as seen from a site ---- */
 
-/* From celestial (GCRS) to terrestrial (ITRF) axes: IAU 2006/2000A precession and
- * nutation, no polar motion. UT1 − UTC, below 0.9 s, turns the sky by 0.004 degrees. */
-static tess_status find_axes(double time_mjd_s, double to_itrf[3][3])
+tess_status tess_earth_axes(double time_mjd_s, const char *need, double to_itrf[3][3])
 {
     tess_status status = TESS_OK;
     const double mjd = time_mjd_s / TESS_SECONDS_PER_DAY, day = floor(mjd);
@@ -308,9 +306,8 @@ static tess_status find_axes(double time_mjd_s, double to_itrf[3][3])
     double tai1, tai2, tt1, tt2;
     /* above 0 is a warning of a year whose leap seconds are not known yet */
     if (!isfinite(mjd) || eraUtctai(utc1, utc2, &tai1, &tai2) < 0)
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "MJD %.1f is out of range for UTC; a beam that turns needs times",
-                  mjd);
+        TESS_FAIL(TESS_ERR_INPUT, "MJD %.1f is out of range for UTC; %s times", mjd,
+                  need);
     eraTaitt(tai1, tai2, &tt1, &tt2);
     eraC2t06a(tt1, tt2, utc1, utc2, 0.0, 0.0, to_itrf);
 cleanup:
@@ -348,7 +345,7 @@ tess_status tess_parallactic_angles(double ra_rad, double dec_rad, int64_t num_s
 {
     tess_status status = TESS_OK;
     double to_itrf[3][3];
-    TESS_TRY(find_axes(time_mjd_s, to_itrf));
+    TESS_TRY(tess_earth_axes(time_mjd_s, "a beam that turns needs", to_itrf));
     for (int64_t k = 0; k < num_sites; ++k)
         TESS_TRY(angle_at((const double(*)[3])to_itrf, ra_rad, dec_rad, site_m[k],
                           &angle_rad[k]));

@@ -82,6 +82,12 @@ double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m);
 
 void tess_beam_mean_destroy(tess_beam_mean *mean); /**< NULL is fine. Local. */
 
+/** From celestial (GCRS) to terrestrial (ITRF) axes at a time (UTC): IAU 2006/2000A
+ * precession and nutation, no polar motion. UT1 − UTC, below 0.9 s, turns the sky by
+ * 0.004 degrees. `need` says in a message what needs the time, like "a beam that turns
+ * needs". TESS_ERR_INPUT: the time is out of UTC's range. Local. */
+tess_status tess_earth_axes(double time_mjd_s, const char *need, double to_itrf[3][3]);
+
 /** The parallactic angle: the angle at a direction (J2000) between North and the zenith
  * of a site (geocentric position), from North through East; positive West of the
  * meridian. UT1 is taken for UTC. TESS_ERR_INPUT: the time or the site is impossible.

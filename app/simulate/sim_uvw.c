@@ -9,9 +9,6 @@
 
 #include "tess_const.h"
 
-/* Rate of the Earth rotation angle to UT1 (Capitaine et al. 2000, in ERFA's era00). */
-#define TURNS_PER_UT1_DAY 1.00273781191135448
-
 /* What depends on time alone. */
 typedef struct earth_state {
     double to_itrf[3][3]; /* GCRS to ITRF */
@@ -92,7 +89,8 @@ tess_status tess_uvw_time_of(const tess_uvw_target *target, double hour_angle_ra
                              double start_mjd_s, double *time_mjd_s)
 {
     tess_status status = TESS_OK;
-    const double rad_per_s = TESS_TWO_PI * TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY;
+    const double rad_per_s =
+        TESS_TWO_PI * TESS_TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY;
     double time = start_mjd_s;
     /* Forward by up to a day, then corrections: precession moves the target by less
      * than 0.2 arcsec a day, so that these vanish at once. */

@@ -14,6 +14,9 @@
 #define TESS_SECONDS_PER_DAY    86400.0
 #define TESS_MJD_ZERO_JD        2400000.5 /* Julian date of MJD 0 */
 
+/* Rate of the Earth rotation angle to UT1 (Capitaine et al. 2000, in ERFA's era00). */
+#define TESS_TURNS_PER_UT1_DAY 1.00273781191135448
+
 /* 25 times the distance of the Moon. Longer baselines are damaged data: they would be
  * more cells from the middle of a grid than a double counts. They are treated as if
  * they were not finite. */

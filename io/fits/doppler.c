@@ -92,7 +92,8 @@ static tess_status motion_of(const tess_doppler_view *view, double time_mjd_s,
                              double orbit[3], double rotation[3])
 {
     tess_status status = TESS_OK;
-    const double rad_per_s = TESS_TWO_PI * 1.00273781191135448 / TESS_SECONDS_PER_DAY;
+    const double rad_per_s =
+        TESS_TWO_PI * TESS_TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY;
     const double utc = time_mjd_s / TESS_SECONDS_PER_DAY;
     double tai1, tai2, tt1, tt2, heliocentric[2][3], barycentric[2][3], to_itrf[3][3];
     double turning[3] = {-rad_per_s * view->site_m[1], rad_per_s * view->site_m[0], 0};
