@@ -29,76 +29,43 @@ enum {
 };
 
 /* Which facets, and their gains. */
-#define GAIN_OPTIONS                                                                   \
-    {"select-facets",                                                                  \
-     OPT_SELECT,                                                                       \
-     "NAME[,NAME...]",                                                                 \
-     0,                                                                                \
-     "Only these facets, by their names in the region file",                           \
-     0},                                                                               \
-        {"facet-solutions",                                                            \
-         OPT_SOLUTIONS,                                                                \
-         "FILE[,FILE...]",                                                             \
-         0,                                                                            \
-         "Calibrate each facet by these h5parm files; tessera image also writes "      \
-         "images "                                                                     \
-         "in true flux then: NAME-image-pb.fits ...",                                  \
-         0},                                                                           \
-        {"soltabs",                                                                    \
-         OPT_SOLTABS,                                                                  \
-         "NAME[,NAME...]",                                                             \
-         0,                                                                            \
-         "Take these solution tables (default: amplitude000 and phase000, those that " \
-         "are "                                                                        \
-         "there)",                                                                     \
-         0},                                                                           \
-        {"solution-interpolation",                                                     \
-         OPT_INTERPOLATION,                                                            \
-         "nearest|linear",                                                             \
-         0,                                                                            \
-         "How solutions are taken between their times and frequencies (default "       \
-         "nearest)",                                                                   \
-         0},                                                                           \
-        {"any-solution-direction",                                                     \
-         OPT_ANY_DIRECTION,                                                            \
-         NULL,                                                                         \
-         0,                                                                            \
-         "Take the nearest direction of the solutions also where it is farther from "  \
-         "its "                                                                        \
-         "facet than half of it; a warning tells how far",                             \
-         0},                                                                           \
-        {"facet-beam",                                                                 \
-         OPT_BEAM,                                                                     \
-         "MODEL",                                                                      \
-         0,                                                                            \
-         "Take the primary beam in the direction of each facet, beside its "           \
-         "solutions: auto "                                                            \
-         "(that of the telescope), meerkat, vla, atca, gmrt, alma, aca, "              \
-         "airy:DIAMETER[,BLOCKAGE], poly:FILE, FILE.fits (power or voltages), or "     \
-         "antennas:FILE with a line NAMES MODEL for antennas that differ",             \
-         0},                                                                           \
-        {"facet-beam-update",                                                          \
-         OPT_BEAM_UPDATE,                                                              \
-         "TIME",                                                                       \
-         0,                                                                            \
-         "Compute beams of facets that turn on the sky anew after this time (default " \
-         "2min)",                                                                      \
-         0},                                                                           \
-        {"facet-aterms",                                                               \
-         OPT_ATERMS,                                                                   \
-         "FILE",                                                                       \
-         0,                                                                            \
-         "Take the a-terms (tec, diagonal, dldm) of a configuration of WSClean's "     \
-         "-aterm-config in the direction of each facet, beside its solutions",         \
-         0},                                                                           \
-    {                                                                                  \
-        "scalar-visibilities", OPT_SCALAR, NULL, 0,                                    \
-            "Form Stokes parameters first, and apply the mean gain of both feeds, as " \
-            "WSClean "                                                                 \
-            "3.1 does: half the memory of samples; wrong where the feeds' gains "      \
-            "differ much",                                                             \
-            0                                                                          \
-    }
+static const struct argp_option gain_options[] = {
+    {"select-facets", OPT_SELECT, "NAME[,NAME...]", 0,
+     "Only these facets, by their names in the region file", 0},
+    {"facet-solutions", OPT_SOLUTIONS, "FILE[,FILE...]", 0,
+     "Calibrate each facet by these h5parm files; tessera image also writes images in "
+     "true flux then: NAME-image-pb.fits ...",
+     0},
+    {"soltabs", OPT_SOLTABS, "NAME[,NAME...]", 0,
+     "Take these solution tables (default: amplitude000 and phase000, those that are "
+     "there)",
+     0},
+    {"solution-interpolation", OPT_INTERPOLATION, "nearest|linear", 0,
+     "How solutions are taken between their times and frequencies (default nearest)",
+     0},
+    {"any-solution-direction", OPT_ANY_DIRECTION, NULL, 0,
+     "Take the nearest direction of the solutions also where it is farther from its "
+     "facet than half of it; a warning tells how far",
+     0},
+    {"facet-beam", OPT_BEAM, "MODEL", 0,
+     "Take the primary beam in the direction of each facet, beside its solutions: auto "
+     "(that of the telescope), meerkat, vla, atca, gmrt, alma, aca, "
+     "airy:DIAMETER[,BLOCKAGE], poly:FILE, FILE.fits (power or voltages), or "
+     "antennas:FILE with a line NAMES MODEL for antennas that differ",
+     0},
+    {"facet-beam-update", OPT_BEAM_UPDATE, "TIME", 0,
+     "Compute beams of facets that turn on the sky anew after this time (default 2min)",
+     0},
+    {"facet-aterms", OPT_ATERMS, "FILE", 0,
+     "Take the a-terms (tec, diagonal, dldm) of a configuration of WSClean's "
+     "-aterm-config in the direction of each facet, beside its solutions",
+     0},
+    {"scalar-visibilities", OPT_SCALAR, NULL, 0,
+     "Form Stokes parameters first, and apply the mean gain of both feeds, as WSClean "
+     "3.1 does: half the memory of samples; wrong where the feeds' gains differ much",
+     0},
+    {0},
+};
 
 static const struct argp_option options[] = {
     {"facets", OPT_FACETS, "FILE.reg|N", 0,
@@ -122,7 +89,6 @@ static const struct argp_option options[] = {
      "Width of the slopes with which neighbouring facets overlap (default 1 % of the "
      "side of a square of the image's area; 0: none)",
      0},
-    GAIN_OPTIONS,
     {0},
 };
 
@@ -132,7 +98,6 @@ static const struct argp_option predict_options[] = {
      "Predict the pixels of these facets, the polygons of a region file of ds9, each "
      "with its gains",
      0},
-    GAIN_OPTIONS,
     {0},
 };
 
@@ -208,23 +173,38 @@ static const tess_option_rule rules[] = {
     {OPT_SCALAR, tess_take_flag, .offset = AT(is_scalar)},
     {0}};
 
+static error_t take(const struct argp_option *listed, int key, char *arg,
+                    struct argp_state *state)
+{
+    tess_status status;
+    if (!tess_option_take(rules, key, arg, state->input, &status))
+        return ARGP_ERR_UNKNOWN;
+    return tess_cli_result(state, listed, key, arg, status);
+}
+
+static error_t parse_gains(int key, char *arg, struct argp_state *state)
+{
+    return take(gain_options, key, arg, state);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     tess_facet_choice *choice = state->input;
-    tess_status status;
-    if (key == ARGP_KEY_INIT) {
-        choice->feather = -1;
-        choice->beam.update_s = BEAM_UPDATE_S;
-        tess_cli_default(state, "solution-interpolation", "nearest");
-        return 0;
-    }
-    if (!tess_option_take(rules, key, arg, choice, &status)) return ARGP_ERR_UNKNOWN;
-    return tess_cli_result(state, options, key, arg, status);
+    if (key != ARGP_KEY_INIT) return take(options, key, arg, state);
+    state->child_inputs[0] = choice;
+    choice->feather = -1;
+    choice->beam.update_s = BEAM_UPDATE_S;
+    tess_cli_default(state, "solution-interpolation", "nearest");
+    return 0;
 }
 
-const struct argp tess_facets_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+static const struct argp gains_argp = {.options = gain_options, .parser = parse_gains};
+static const struct argp_child children[] = {{&gains_argp, 0, NULL, 0}, {0}};
+
+const struct argp tess_facets_argp = {
+    .options = options, .parser = parse, .children = children};
 const struct argp tess_predicted_facets_argp = {
-    predict_options, parse, NULL, NULL, NULL, NULL, NULL};
+    .options = predict_options, .parser = parse, .children = children};
 
 tess_status tess_facet_args_check(const tess_facet_choice *choice)
 {
