@@ -54,7 +54,7 @@ struct tess_planes_ops {
     void *(*image)(tess_planes *planes, int image);
     tess_status (*place)(tess_planes *planes, int image,
                          void **rows); /* NULL: images are placed in host memory */
-    tess_status (*clear)(tess_planes *planes); /* NULL: planes are made anew */
+    tess_status (*clear)(tess_planes *planes);
     /* Copies an image to host memory. NULL: images lie there. */
     tess_status (*fetch)(tess_planes *planes, int image, void *rows);
     tess_status (*put_back)(tess_planes *planes, int image, const void *rows);

@@ -136,9 +136,8 @@ void tess_planes_set_slabs(tess_planes *planes, const int64_t *slab_line)
 
 tess_status tess_planes_clear(tess_planes *planes)
 {
-    if (planes->ops->clear && planes->cpu) return planes->ops->clear(planes);
-    tess_planes_drop(planes);
-    return planes->ops->create(planes);
+    /* without memory since tess_planes_drop() */
+    return planes->cpu ? planes->ops->clear(planes) : planes->ops->create(planes);
 }
 
 void tess_planes_drop(tess_planes *planes)
