@@ -155,10 +155,11 @@ tess_status steps_image_in_parts(tess_steps *steps, int first, int end,
             TESS_TRY(take_part(steps, step, bricks, num_pol, &part, &any));
             status = steps_grid_part(steps, &part, (tess_plane_window){0}, samples,
                                      bricks, psf);
-            TESS_TRY(tess_comm_agree(steps->comm, status));
             if (any)
                 TESS_TRY(steps_transform_planes(steps, status, planes, count, num_pol,
                                                 true));
+            else
+                TESS_TRY(tess_comm_agree(steps->comm, status));
             steps_free_live(steps);
         }
     }
@@ -179,10 +180,11 @@ tess_status steps_predict_in_parts(tess_steps *steps, tess_samples *samples,
             TESS_TRY(take_part(steps, step, bricks, samples->num_pol, &part, &any));
             status = steps_lay_out_part(steps, &part, (tess_plane_window){0}, samples,
                                         bricks);
-            TESS_TRY(tess_comm_agree(steps->comm, status));
             if (any)
                 TESS_TRY(steps_transform_planes(steps, status, planes, count,
                                                 samples->num_pol, false));
+            else
+                TESS_TRY(tess_comm_agree(steps->comm, status));
             status = steps_degrid(steps, step, samples, bricks);
             TESS_TRY(tess_comm_agree(steps->comm, status));
         }
