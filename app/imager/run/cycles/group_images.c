@@ -10,6 +10,7 @@
 #include "image_output.h"
 #include "image_primary_beam.h"
 #include "imager_stages.h"
+#include "imager_targets.h"
 #include "imager_teams.h"
 #include "majors.h"
 #include "patch_images.h"
@@ -151,10 +152,10 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         .folder = run->opts->beside.dump_stages,
         .interval = channel->output / run->outputs.num_channels,
         .channel = channel->output % run->outputs.num_channels};
-    /* patches have their PSF of another image of the set, and a mosaic's are made one
-     * after the other */
-    const bool single =
-        !cleans && !run->whole.mosaic && !(run->whole.patches && request.psf);
+    /* patches have their PSF of another image of the set, and those in turn are made
+     * one after the other */
+    const bool single = !cleans && !imager_job_in_turn(&run->job) &&
+                        !(run->whole.patches && request.psf);
     TESS_TRY(visset_create(&run->job, &channel->data, single, &stages, &channel->set));
     if (!alone && channel->set.over && !channel->set.spool && !channel->data.in_memory)
         TESS_FAIL(TESS_ERR_RESOURCE,
