@@ -1,4 +1,4 @@
-/* Opens files for reading, and explains why a file cannot be opened. */
+/* Opens and reads files, and explains why a file cannot be opened. */
 #define _GNU_SOURCE
 #include "tess_input.h"
 
@@ -28,6 +28,27 @@ tess_status tess_input_open(const char *path, int *fd, int64_t *bytes)
     opened = -1;
 cleanup:
     if (opened >= 0) close(opened);
+    return status;
+}
+
+tess_status tess_input_read(int fd, const char *path, void *data, int64_t bytes,
+                            int64_t offset)
+{
+    tess_status status = TESS_OK;
+    char *to = data;
+    while (bytes > 0) {
+        const ssize_t got = pread(fd, to, (size_t)bytes, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        if (got == 0)
+            TESS_FAIL(TESS_ERR_IO, "%s: ended early; did it change while it was read?",
+                      path);
+        to += got;
+        offset += got;
+        bytes -= got;
+    }
+cleanup:
     return status;
 }
 

@@ -1,5 +1,5 @@
 /** @file tess_input.h
- *  Opens files for reading, and finds out why a file cannot be opened.
+ *  Opens and reads files, and finds out why a file cannot be opened.
  */
 #ifndef TESS_INPUT_H
 #define TESS_INPUT_H
@@ -20,6 +20,11 @@ tess_status tess_errno_status(int error);
  * it would wait for a writer. TESS_ERR_IO; TESS_ERR_RESOURCE: too many files are open.
  * Local. */
 tess_status tess_input_open(const char *path, int *fd, int64_t *bytes);
+
+/** Read all of `bytes` at `offset`. `path` is for the message. TESS_ERR_IO, also if the
+ * file ends before that. Local. */
+tess_status tess_input_read(int fd, const char *path, void *data, int64_t bytes,
+                            int64_t offset);
 
 /** Find out why a library could not open `path`, which exists. Returns
  * TESS_ERR_RESOURCE if this process may open no more files. Otherwise the file itself

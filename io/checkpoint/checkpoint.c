@@ -15,6 +15,7 @@
 
 #include "checkpoint_names.h"
 #include "checkpoint_text.h"
+#include "tess_input.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -150,22 +151,13 @@ cleanup:;
     return status;
 }
 
+/* A file that cannot be read counts as damaged, so that the checkpoint before serves.
+ */
 static tess_status read_at(int fd, const char *path, void *to, int64_t bytes,
                            int64_t offset)
 {
-    tess_status status = TESS_OK;
-    for (char *at = to; bytes > 0;) {
-        const ssize_t done = pread(fd, at, (size_t)bytes, (off_t)offset);
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0)
-            TESS_FAIL(TESS_ERR_INPUT, "%s: cannot be read: %s", path,
-                      done < 0 ? strerror(errno) : "it is cut short");
-        at += done;
-        offset += done;
-        bytes -= done;
-    }
-cleanup:
-    return status;
+    return tess_input_read(fd, path, to, bytes, offset) == TESS_OK ? TESS_OK
+                                                                   : TESS_ERR_INPUT;
 }
 
 /* Whether the text tells the rows of one kind, the first of which lie at `at`, as they

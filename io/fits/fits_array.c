@@ -15,6 +15,7 @@
 #include "fits_guard.h"
 #include "fits_keys.h"
 #include "tess_const.h"
+#include "tess_input.h"
 #include "tess_mem.h"
 
 enum { PIECE = 1 << 18 };
@@ -250,25 +251,6 @@ static void convert(const tess_fits_array *array, const unsigned char *byte,
             out[k] = array->bzero + array->bscale * out[k];
 }
 
-static tess_status read_bytes(int fd, const char *path, unsigned char *data,
-                              int64_t bytes, int64_t offset)
-{
-    tess_status status = TESS_OK;
-    while (bytes > 0) {
-        const ssize_t got = pread(fd, data, (size_t)bytes, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-        if (got == 0)
-            TESS_FAIL(TESS_ERR_IO, "%s: became shorter while it was read", path);
-        data += got;
-        offset += got;
-        bytes -= got;
-    }
-cleanup:
-    return status;
-}
-
 tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
                                  int64_t count, double *out)
 {
@@ -286,8 +268,8 @@ tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
     if (!piece) TESS_FAIL(TESS_ERR_ALLOC, "%s: no memory to read it", array->path);
     for (int64_t k = 0; k < count; k += PIECE) {
         const int64_t part = count - k < PIECE ? count - k : PIECE;
-        TESS_TRY(read_bytes(fd, array->path, piece, part * size,
-                            array->data_offset + (first + k) * size));
+        TESS_TRY(tess_input_read(fd, array->path, piece, part * size,
+                                 array->data_offset + (first + k) * size));
         convert(array, piece, part, out + k);
     }
 cleanup:

@@ -34,7 +34,7 @@ static tess_status open_file(uvfits_state *state, const char *path)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is not a regular file", path);
     state->layout.file_bytes = info.st_size;
     if (info.st_size >= (off_t)sizeof start)
-        TESS_TRY(uvfits_pread(state->fd, start, sizeof start, 0, path));
+        TESS_TRY(tess_input_read(state->fd, path, start, sizeof start, 0));
     const char *unpacker = tess_input_unpacker(start, sizeof start);
     if (unpacker)
         TESS_FAIL(TESS_ERR_INPUT, "%s: is compressed; run %s on it", path, unpacker);
@@ -177,8 +177,8 @@ static tess_status read_chunk(const uvfits_state *state, const uvfits_rows *rows
         int64_t group;
         const int64_t count =
             uvfits_neighbours(rows, block->row_first + row, end - row, &group);
-        TESS_TRY(uvfits_pread(state->fd, buffer, count * bytes,
-                              layout->data_offset + group * bytes, state->path));
+        TESS_TRY(tess_input_read(state->fd, state->path, buffer, count * bytes,
+                                 layout->data_offset + group * bytes));
         for (int64_t k = 0; k < count; ++k)
             TESS_TRY(decode_row(state, rows, buffer + k * bytes, block, row + k));
         row += count;
@@ -250,8 +250,9 @@ static tess_status read_raw(const tess_vis_reader *reader, int segment,
     const int64_t bytes = state->layout.group_bytes;
     for (int64_t row = 0, count, group; row < num_rows; row += count) {
         count = uvfits_neighbours(rows, row_first + row, num_rows - row, &group);
-        TESS_TRY(uvfits_pread(state->fd, (char *)to + row * bytes, count * bytes,
-                              state->layout.data_offset + group * bytes, state->path));
+        TESS_TRY(tess_input_read(state->fd, state->path, (char *)to + row * bytes,
+                                 count * bytes,
+                                 state->layout.data_offset + group * bytes));
     }
 cleanup:
     return status;

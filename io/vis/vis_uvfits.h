@@ -150,10 +150,6 @@ int32_t uvfits_antenna_index(const uvfits_state *state, int64_t subarray,
 int64_t uvfits_neighbours(const uvfits_rows *rows, int64_t first, int64_t num_rows,
                           int64_t *group);
 
-/** Read exactly `bytes` bytes at `offset`; `path` is for the message. */
-tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
-                         const char *path);
-
 /** Drop one reference; the last one closes the file and frees. NULL is fine. */
 void uvfits_release(uvfits_state *state);
 

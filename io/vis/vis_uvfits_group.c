@@ -1,39 +1,16 @@
-/* Reads groups of a UVFITS file: bytes, values, and parameters of one group. */
+/* Reads groups of a UVFITS file: values, and parameters of one group. */
 #define _GNU_SOURCE
 #include "vis_uvfits.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tess_const.h"
-#include "tess_input.h"
 #include "tess_mem.h"
 
-/* ---- bytes ---- */
-
-tess_status uvfits_pread(int fd, void *data, int64_t bytes, int64_t offset,
-                         const char *path)
-{
-    tess_status status = TESS_OK;
-    char *to = data;
-    while (bytes > 0) {
-        const ssize_t got = pread(fd, to, (size_t)bytes, offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0)
-            TESS_FAIL(TESS_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
-        if (got == 0)
-            TESS_FAIL(TESS_ERR_IO, "%s: ended early; did it change while it was read?",
-                      path);
-        to += got;
-        offset += got;
-        bytes -= got;
-    }
-cleanup:
-    return status;
-}
+/* ---- values ---- */
 
 static float float_of(uint32_t bits)
 {

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "tess_const.h"
+#include "tess_input.h"
 #include "tess_mem.h"
 #include "tess_words.h"
 #include "vis_pick.h"
@@ -191,8 +192,8 @@ static tess_status look_at_range(group_scan *scan, int64_t first, int64_t end,
                   scan->state->path);
     for (int64_t number = first; number < end; number += at_once * stride) {
         const int64_t count = number + at_once <= end ? at_once : end - number;
-        TESS_TRY(uvfits_pread(scan->state->fd, buffer, count * used,
-                              layout->data_offset + number * bytes, scan->state->path));
+        TESS_TRY(tess_input_read(scan->state->fd, scan->state->path, buffer,
+                                 count * used, layout->data_offset + number * bytes));
         for (int64_t k = 0; k < (apart ? 1 : count); ++k)
             TESS_TRY(look_at_group(scan, number + k, buffer + k * used));
     }
@@ -582,7 +583,8 @@ static tess_status choose_rows(const uvfits_state *state, const tess_vis_select 
     if (!tess_vis_expresses(&select->by)) return TESS_OK;
     group = tess_alloc(bytes, 1);
     if (!group) TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to read %s", state->path);
-    TESS_TRY(uvfits_pread(state->fd, group, bytes, layout->data_offset, state->path));
+    TESS_TRY(
+        tess_input_read(state->fd, state->path, group, bytes, layout->data_offset));
     TESS_TRY(vis_pick_create(&select->by, meta, uvfits_group_time(state, group), pick));
 cleanup:
     tess_free(group);

@@ -17,6 +17,7 @@
 #include "mapped_file.h"
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_input.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
 
@@ -124,7 +125,7 @@ static tess_status begin_copy(uvfits_output *output, const tess_vis_origin *orig
     char *header = tess_alloc(header_bytes, 1);
     if (!header)
         TESS_FAIL(TESS_ERR_ALLOC, "not enough memory to copy %s", source->path);
-    TESS_TRY(uvfits_pread(source->fd, header, header_bytes, 0, source->path));
+    TESS_TRY(tess_input_read(source->fd, source->path, header, header_bytes, 0));
     if (origin) {
         TESS_TRY(extend_header(output, header, header_bytes, origin));
         output->shift = output->header_bytes - header_bytes;
@@ -192,7 +193,7 @@ static tess_status copy_range(const uvfits_output *output, int64_t first, int64_
     }
     while (from < end) {
         const int64_t count = end - from < CHUNK_BYTES ? end - from : CHUNK_BYTES;
-        TESS_TRY(uvfits_pread(source->fd, buffer, count, from, source->path));
+        TESS_TRY(tess_input_read(source->fd, source->path, buffer, count, from));
         TESS_TRY(tess_out_file_write(output->fd, output->path, buffer, count,
                                      from + output->shift));
         from += count;
@@ -475,8 +476,8 @@ static tess_status write_copy(uvfits_output *output, const tess_vis_block *block
         const int64_t count = uvfits_neighbours(
             rows, block->row_first + row, left < at_once ? left : at_once, &group);
         const int64_t offset = layout->data_offset + output->shift + group * bytes;
-        TESS_TRY(uvfits_pread(output->fd, output->buffer, count * bytes, offset,
-                              output->path));
+        TESS_TRY(tess_input_read(output->fd, output->path, output->buffer,
+                                 count * bytes, offset));
         for (int64_t k = 0; k < count; ++k)
             replace_row(output, block, row + k, output->buffer + k * bytes);
         TESS_TRY(write_rows_at(output, output->buffer, count * bytes, offset));

@@ -360,6 +360,22 @@ static void pipes_are_not_waited_for(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
+static void reading_ends_with_the_file(void **state)
+{
+    char text[8] = "";
+    int64_t bytes;
+    int fd = -1;
+    put(FOLDER "/a", "0123456");
+    assert_int_equal(tess_input_open(FOLDER "/a", &fd, &bytes), TESS_OK);
+    assert_int_equal(tess_input_read(fd, "a file", text, bytes - 2, 2), TESS_OK);
+    assert_string_equal(text, "23456");
+    assert_int_equal(tess_input_read(fd, "a file", text, bytes, 2), TESS_ERR_IO);
+    assert_non_null(strstr(tess_error_message(), "a file: ended early"));
+    close(fd);
+    assert_int_equal(tess_input_read(fd, "a file", text, 1, 0), TESS_ERR_IO);
+    assert_non_null(strstr(tess_error_message(), "a file: cannot be read"));
+}
+
 static void caches_are_replaced_whole(void **state)
 {
     char temp[TESS_OUT_FILE_NAME];
@@ -545,6 +561,7 @@ int main(void)
                                        TEST(folders_in_use_stay),
                                        TEST(late_signals_change_nothing),
                                        TEST(pipes_are_not_waited_for),
+                                       TEST(reading_ends_with_the_file),
                                        TEST(caches_are_replaced_whole),
                                        TEST(too_many_files),
                                        TEST(a_log_is_appended_to),

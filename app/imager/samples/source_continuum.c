@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tess_channels.h"
+#include "tess_input.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_out_file.h"
@@ -123,6 +124,9 @@ cleanup:
 
 /* ---- a model that is subtracted before ---- */
 
+/* What messages call its file, which has no name of its own. */
+static const char MODEL_FILE[] = "the model that is subtracted";
+
 static int64_t row_bytes(const tess_vis_segment *segment)
 {
     return segment->num_chan * segment->num_corr * 2 * (int64_t)sizeof(float);
@@ -165,8 +169,8 @@ tess_status tess_source_model_put(tess_source *source, int k,
     const tess_vis_segment *segment =
         &segments_of(whole_reader(source, k), &num)[block->segment];
     if (block->num_rows == 0) return TESS_OK;
-    return tess_out_file_write(source->whole.model.fd, "the model that is subtracted",
-                               block->vis, block->num_rows * row_bytes(segment),
+    return tess_out_file_write(source->whole.model.fd, MODEL_FILE, block->vis,
+                               block->num_rows * row_bytes(segment),
                                model_place(source, k, block->segment) +
                                    block->row_first * row_bytes(segment));
 }
@@ -177,7 +181,7 @@ tess_status tess_source_model_end(tess_source *source)
     source->whole.model.ended = true;
     /* ranks of other nodes see what has left this one */
     if (fdatasync(source->whole.model.fd) != 0)
-        TESS_FAIL(TESS_ERR_IO, "the model that is subtracted cannot be written: %s",
+        TESS_FAIL(TESS_ERR_IO, "%s: cannot be written: %s", MODEL_FILE,
                   strerror(errno));
 cleanup:
     return status;
@@ -192,22 +196,6 @@ static void close_model(source_model *model)
     *model = (source_model){0};
 }
 
-static tess_status read_all(int fd, void *data, int64_t bytes, int64_t at)
-{
-    tess_status status = TESS_OK;
-    for (int64_t done = 0; done < bytes;) {
-        const ssize_t count =
-            pread(fd, (char *)data + done, (size_t)(bytes - done), (off_t)(at + done));
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0)
-            TESS_FAIL(TESS_ERR_IO, "the model that is subtracted cannot be read: %s",
-                      count < 0 ? strerror(errno) : "the file is too short");
-        done += count;
-    }
-cleanup:
-    return status;
-}
-
 /* Subtracts the model from whole rows of a part. Local. */
 static tess_status subtract_model(const tess_source *source, const part *p,
                                   tess_vis_block *block)
@@ -219,9 +207,9 @@ static tess_status subtract_model(const tess_source *source, const part *p,
     if (!source->whole.model.ended) return TESS_OK;
     model = tess_alloc(count, sizeof *model);
     if (!model) TESS_FAIL(TESS_ERR_ALLOC, "rows of a model");
-    TESS_TRY(read_all(source->whole.model.fd, model, count * (int64_t)sizeof *model,
-                      model_place(source, p->obs, p->lines.segment) +
-                          block->row_first * row));
+    TESS_TRY(tess_input_read(
+        source->whole.model.fd, MODEL_FILE, model, count * (int64_t)sizeof *model,
+        model_place(source, p->obs, p->lines.segment) + block->row_first * row));
     for (int64_t k = 0; k < count; ++k)
         block->vis[k] -= model[k];
 cleanup:
