@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "tess_shared_code.h"
+
 /** What numbers of origins count. */
 typedef struct tess_origins {
     int32_t num_antennas, num_intervals, num_fields;
@@ -51,14 +53,15 @@ static inline int32_t tess_origin_number(const tess_origins *origins,
 }
 
 /** The origin that has this number. */
-static inline tess_origin tess_origin_of(const tess_origins *origins, int32_t number)
+TESS_SHARED_FUNCTION tess_origin tess_origin_of(const tess_origins *origins,
+                                                int32_t number)
 {
     const int32_t antennas = origins->num_antennas, pair = number / antennas;
     const int32_t time = pair / antennas;
-    return (tess_origin){.antenna1 = pair % antennas,
-                         .antenna2 = number % antennas,
-                         .interval = time % origins->num_intervals,
-                         .field = time / origins->num_intervals};
+    const tess_origin origin = {pair % antennas, number % antennas,
+                                time % origins->num_intervals,
+                                time / origins->num_intervals};
+    return origin;
 }
 
 #endif
