@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """tessera.image(): the same pixels and headers as the program's files, errors as
 exceptions, lifetime of the arrays."""
+import contextlib
 import gc
 import json
 import logging
@@ -170,6 +171,23 @@ def check_subtract(suite, obs):
     suite.true("the array stays as it is", np.array_equal(model, before))
 
 
+def check_subtracted_rows(suite, obs):
+    """Without files of images, the rows of a model that is subtracted before a fit wait in the
+    current folder, which nodes share. Nothing is left there."""
+    folder, before = suite.path("current"), os.getcwd()
+    call = dict(size=64, scale="12asec", subtract=np.ones((8, 8)), uvcontsub=0,
+                line_channels="none")
+    os.mkdir(folder)
+    os.chdir(folder)
+    with log_lines() as lines:
+        tessera.image(obs, **call)
+    os.chdir(before)
+    told = [line for line in lines if "model is subtracted before" in line]
+    suite.true(f"rows of a model lie in the current folder: {told}",
+               len(told) == 1 and "lie in ./tessera-subtracted" in told[0])
+    suite.equal("files that are left there", os.listdir(folder), [])
+
+
 def check_errors(suite, obs):
     cases = [("an unknown option", ValueError, "bogus", dict(bogus=3)),
              ("a wrong value", ValueError, "weight", dict(weight="heavy")),
@@ -274,20 +292,27 @@ def check_types(suite):
     suite.true(f"_typed.py has the options of today: {made.err.strip()}", made.status == 0)
 
 
+@contextlib.contextmanager
+def log_lines():
+    """Lines of the log, while this lasts."""
+    lines, handler, log = [], logging.Handler(), logging.getLogger("tessera")
+    handler.emit = lambda record: lines.append(record.getMessage())
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield lines
+    log.removeHandler(handler)
+
+
 def check_messages(suite, obs):
     """Warnings, lines of the log, steps and major cycles come to Python."""
     call = dict(size=32, scale="12asec", niter=9, nmiter=3, mgain=.3, auto_threshold=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        lines, steps, majors = [], [], []
-        handler = logging.Handler()
-        handler.emit = lambda record: lines.append(record.getMessage())
-        logging.getLogger("tessera").addHandler(handler)
-        logging.getLogger("tessera").setLevel(logging.INFO)
+        steps, majors = [], []
         tessera.show_progress(steps.append)
-        images = tessera.image(obs, each_major=majors.append, **call)
+        with log_lines() as lines:
+            images = tessera.image(obs, each_major=majors.append, **call)
         tessera.show_progress(False)
-        logging.getLogger("tessera").removeHandler(handler)
     suite.true("a warning of this line", any(
         w.category is tessera.TesseraWarning and w.filename == __file__ and
         "lets noise be cleaned" in str(w.message) for w in caught))
@@ -341,6 +366,7 @@ def main():
     check_messages(suite, obs)
     check_values(suite, obs)
     check_subtract(suite, obs)
+    check_subtracted_rows(suite, obs)
     check_errors(suite, obs)
     check_checkpoint(suite, obs)
     check_lifetime(suite, obs)

@@ -10,25 +10,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "predict_reader.h"
 #include "source_continuum.h"
 #include "tess_log.h"
+#include "tess_mem.h"
 #include "tess_out_file.h"
 
-/* Makes the file beside the images, which all ranks can write. temp[TESS_OUT_FILE_NAME]
- * is its name. Rank 0 alone. */
+/* What the name of the file begins with. It lies beside the images, where all ranks can
+ * write. A run without images on disk uses the current folder: that of a batch job is
+ * usually seen by all nodes, and those of temporary files are not. */
+static const char *choose_prefix(const tess_image_opts *opts)
+{
+    if (opts->output) return opts->output;
+    return access(".", W_OK | X_OK) == 0 ? "./tessera" : "/tmp/tessera";
+}
+
+/* Makes the file. temp[TESS_OUT_FILE_NAME] is its name. Rank 0 alone. */
 static tess_status create_file(const image_run *run, char *temp, int *fd)
 {
     tess_status status = TESS_OK;
-    const char *prefix = run->opts->output ? run->opts->output : "/tmp/tessera";
     char *path = NULL;
-    if (asprintf(&path, "%s-subtracted", prefix) < 0) {
+    if (asprintf(&path, "%s-subtracted", choose_prefix(run->opts)) < 0) {
         path = NULL;
         TESS_FAIL(TESS_ERR_ALLOC, "name of a file");
     }
     tess_out_file_remove_left(path);
     TESS_TRY(tess_out_file_create(path, temp, fd));
+    tess_log_info("the model is subtracted before the continuum is fitted; until then "
+                  "its rows lie in %s (%s)",
+                  temp, tess_mem_text((double)tess_source_model_bytes(run->source)));
     status = tess_out_file_reserve(*fd, path, tess_source_model_bytes(run->source));
 cleanup:
     free(path); /* from asprintf */
@@ -41,7 +53,9 @@ static tess_status open_created(const char *temp, int *fd)
     tess_status status = TESS_OK;
     *fd = open(temp, O_RDWR | O_CLOEXEC);
     if (*fd < 0)
-        TESS_FAIL(TESS_ERR_IO, "%s: it cannot be opened, and all nodes must see it: %s",
+        TESS_FAIL(TESS_ERR_IO,
+                  "%s: cannot be opened: %s; all nodes must see this file: write the "
+                  "images into, or start the run in, a folder that they share",
                   temp, strerror(errno));
 cleanup:
     return status;
@@ -104,7 +118,6 @@ tess_status subtracted_rows_make(image_run *run)
     predict.selection.wanted = (tess_rows_wanted){.whole = true};
     predict.selection.shift.given = false; /* rows are as their files have them */
     TESS_TRY(open_file(run));
-    tess_log_info("the model is subtracted before the continuum is fitted");
     for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
         to.reader = k;
         TESS_TRY(predict_reader(run, k, &predict));
