@@ -390,7 +390,7 @@ struct Chosen {
 
     std::vector<bool> rows;                        /* [rows of the table]; empty: all */
     std::map<int, std::vector<Channels>> channels; /* by window; empty: all */
-    std::string text; /* the expressions, for messages: "--select-scan 1~3" */
+    std::string text; /* the expressions, for messages: "--scan '1~3'" */
 
     bool has(int64_t row) const
     {

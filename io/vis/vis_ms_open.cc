@@ -415,9 +415,23 @@ int64_t add_segment(Reader &reader, const tess_vis_select &select,
     return in_file;
 }
 
+/* The options that select rows and channels, for messages. */
+std::string options_of(const tess_vis_select &select, const Chosen &chosen)
+{
+    std::string text;
+    const auto add = [&text](bool given, const std::string &option) {
+        if (given) text += (text.empty() ? "" : ", ") + option;
+    };
+    add(select.field != nullptr, "--field");
+    add(select.num_spw > 0, "--spw");
+    add(select.chan_first > 0 || select.chan_end > 0, "--channels");
+    add(!chosen.text.empty(), chosen.text);
+    return text;
+}
+
 /* Fails with the reason why no segment is left. */
 void refuse_empty(const Reader &reader, const tess_vis_select &select,
-                  int64_t max_spw_chan)
+                  const Chosen &chosen, int64_t max_spw_chan)
 {
     const bool by_choice =
         select.num_spw > 0 || select.chan_first > 0 || select.chan_end > 0;
@@ -431,10 +445,8 @@ void refuse_empty(const Reader &reader, const tess_vis_select &select,
                 max_spw_chan == 1 ? "" : "s");
     }
     if (by_choice)
-        MS_FAIL(TESS_ERR_USAGE,
-                "%s: no rows or channels are left by --field, --spw and "
-                "--channels",
-                reader.path.c_str());
+        MS_FAIL(TESS_ERR_USAGE, "%s: no rows or channels are left by %s",
+                reader.path.c_str(), options_of(select, chosen).c_str());
     MS_FAIL(TESS_ERR_INPUT, "%s: its spectral windows have no channels",
             reader.path.c_str());
 }
@@ -501,7 +513,7 @@ void build_segments(Reader &reader, const tess_vis_select &select, const Chosen 
             max_spw_chan = std::max(max_spw_chan, in_file);
         }
     }
-    if (meta.num_segments == 0) refuse_empty(reader, select, max_spw_chan);
+    if (meta.num_segments == 0) refuse_empty(reader, select, chosen, max_spw_chan);
     set_times(times, meta);
 }
 

@@ -90,7 +90,7 @@ void add_expression(const Reader &reader, MeasurementSet &set,
                 reader.path.c_str(), expression.option, text,
                 one_line(error.what()).c_str());
     }
-    chosen.text += (chosen.text.empty() ? "" : " ") + std::string(expression.option) +
+    chosen.text += (chosen.text.empty() ? "" : ", ") + std::string(expression.option) +
                    " '" + text + "'";
 }
 

@@ -284,6 +284,11 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
     char choices[600];
     int found = -1, num_used = 0;
     list_fields(meta, choices, sizeof choices);
+    if (!choices[0])
+        TESS_FAIL(TESS_ERR_USAGE, "%s: no rows are left by %s", meta->path,
+                  !select->by.time      ? "--antenna"
+                  : !select->by.antenna ? "--timerange"
+                                        : "--antenna and --timerange");
     if (select->field) {
         char *end = NULL;
         const long id = strtol(select->field, &end, 10);
@@ -307,9 +312,6 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
                       "--center: %s",
                       meta->path, num_used, choices);
     }
-    if (found < 0)
-        TESS_FAIL(TESS_ERR_USAGE, "%s: no rows are left by --antenna and --timerange",
-                  meta->path);
     const tess_vis_field *field = &meta->field[found];
     meta->field_selected = found;
     meta->ra_rad = field->ra_rad;

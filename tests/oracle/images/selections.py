@@ -253,16 +253,25 @@ def check_expressions(suite):
         a, b = (make((words, end), path, *words) for end, path in sets.items())
         if a is not None and b is not None:
             suite.below(f"{words}: UVFITS as the MeasurementSet", l2_error(b, a), 1e-4)
+    late = ("--timerange", ">2027/01/01/00:00:00")
     for words, said in ((("--scan", "x~"), "casacore says: Scan Expression"),
                         (("--select-spw", "9"), "casacore says"),
                         (("--select-taql", "ANTENNA1 ="), "casacore says"),
-                        (("--scan", "77"), "no rows are left by --scan '77'")):
+                        (("--scan", "77"), "no rows are left by --scan '77'"),
+                        (("--scan", "0~9", *late),
+                         f"no rows are left by --scan '0~9', --timerange '{late[1]}'"),
+                        (("--select-spw", "0:0~1", "--channels", "4:6"),
+                         "no rows or channels are left by --channels, --select-spw '0:0~1'")):
         result = tessera("image", sets[".ms"], *image, *words, "-o", suite.path("none"),
                          ranks=RANKS[-1] if "x~" in words else 1)
         suite.ran(f"{words}", result, 2)
         suite.true(f"{words}: {said!r} in {result.err[-200:]!r}", said in result.err)
-    result = tessera("image", sets[".uvfits"], *image, "--scan", "1", "-o", suite.path("none"))
-    suite.ran("scans of UVFITS", result, 2)
+    for words, said in ((("--scan", "1"), "--scan is for MeasurementSets"),
+                        (late, "no rows are left by --timerange"),
+                        (("--field", "0", *late), "no rows are left by --timerange")):
+        result = tessera("image", sets[".uvfits"], *image, *words, "-o", suite.path("none"))
+        suite.ran(f"{words} of UVFITS", result, 2)
+        suite.true(f"{words}: {said!r} in {result.err[-200:]!r}", said in result.err)
 
 
 def main():
