@@ -346,7 +346,9 @@ const wsclean_option wsclean_options[] = {
     BECOMES("facet-regions", "FILE", "--facets %1", "pixels of no facet are NaN",
             WSCLEAN_PREDICT),
     BECOMES("apply-facet-solutions", "FILE NAMES", "--facet-solutions %1 --soltabs %2",
-            "also full Jones matrices, and tables of other types", WSCLEAN_PREDICT),
+            "also full Jones matrices, which images of Stokes I take with "
+            "-diagonal-visibilities, and tables of other types",
+            WSCLEAN_PREDICT),
     BECOMES("select-facets", "NAMES", "--select-facets %1", NULL, WSCLEAN_PREDICT),
     BECOMES("feather-size", "N", "--facet-feather %1",
             "default: 1 % of the side of a square of the image's area", 0),

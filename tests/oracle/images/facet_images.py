@@ -330,6 +330,8 @@ def check_bad_solutions(suite, obs, regions):
 def check_refused(suite, obs, regions):
     other = suite.path("other.h5")
     write_gains(other, 2, names=[b"B%02d" % k for k in range(ANTENNAS)])
+    full, tables = suite.path("full.h5"), ("--soltabs", "amplitude000,phase000")
+    write_gains(full, 4)
     where = ("--size", NX, "--scale", f"{SCALE}asec")
     ask = ("--facets", regions)
     cases = [((*ask, "--facet-solutions", other), 3, ("other.h5", "A00")),
@@ -346,7 +348,9 @@ def check_refused(suite, obs, regions):
              (("--facets", 3), 3, ("--facets 3", "no source")),
              ((*ask, "--facet-beam", "lofar"), 2, ("--facet-beam", "lofar")),
              ((*ask, "--facet-aterms", regions), 3, ("facets.reg", "key = value")),
-             ((*ask, "--facet-solutions", other, "--stokes", "XX"), 2, ("Stokes parameters",))]
+             ((*ask, "--facet-solutions", other, "--stokes", "XX"), 2, ("Stokes parameters",)),
+             ((*ask, "--facet-solutions", full, *tables, "--scalar-visibilities"), 2,
+              ("mix feeds", "-diagonal-visibilities"))]
     for k, (args, status, words) in enumerate(cases):
         out = suite.path(f"refused-{k}")
         result = tessera("image", obs, "-o", out, *where, *args, "--quiet", ranks=2 if mpiexec() and k == 0 else 1)

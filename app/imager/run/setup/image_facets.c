@@ -294,8 +294,10 @@ static tess_status take_gains(const facet_setup *setup, image_facets *to)
     to->gains.num_antennas = origins->num_antennas;
     to->gains.is_diagonal = tess_gains_shape(to->sources) < TESS_GAIN_FULL;
     if (to->gains.is_scalar && !to->gains.is_diagonal)
-        TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for gains that do not mix "
-                                  "feeds; leave it out");
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--scalar-visibilities is for gains that do not mix feeds, and these "
+                  "do: leave it out, or give -diagonal-visibilities where the command "
+                  "line is WSClean's");
 cleanup:
     return status;
 }
