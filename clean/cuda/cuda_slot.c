@@ -150,6 +150,11 @@ tess_status cuda_list_make(clean_work *work, const cuda_slot *slot, double from,
     int64_t *first = work->rows.here, place = 0;
     cuda_list list = {.num_layers = work->layers.count};
     TESS_TRY(count_rows(work, &search, from, &list.count));
+    if (list.count > INT32_MAX) /* cuda_cycle numbers them so */
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%lld pixels may have components: a device lists at most %d; raise "
+                  "--auto-threshold or --threshold, give a mask, or use --backend cpu",
+                  (long long)list.count, INT32_MAX);
     for (int64_t y = 0; y < rows; ++y) {
         const int64_t own = first[y];
         first[y] = place;

@@ -155,17 +155,24 @@ struct entry_args {
     double gain; /* visibilities are multiplied with */
 };
 
-/* Counts the entries of every point, for the scan, and how many points have any. */
+/* What is counted: points with entries, all entries, and the bits of the largest part
+ * of a visibility. */
+enum { POINTS, ENTRIES, LARGEST, COUNTERS };
+
+/* Counts the entries of every point, for the scan, and all of them. */
 __global__ void rank_kernel(entry_args args, uint32_t *rank,
-                            unsigned long long *factored)
+                            unsigned long long *counter)
 {
     const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     int mine = 0;
     if (k < args.count) mine = args.plane[gcf_plane_of(args.place[k].kernel)].rank;
     if (k <= args.count) rank[k] = (uint32_t)mine;
     const unsigned with = __ballot_sync(GCF_ALL_LANES, mine > 0);
-    if (threadIdx.x % GCF_WARP == 0 && with)
-        atomicAdd(factored, (unsigned long long)__popc(with));
+    for (int step = 1; step < GCF_WARP; step *= 2)
+        mine += __shfl_xor_sync(GCF_ALL_LANES, mine, step);
+    if (threadIdx.x % GCF_WARP > 0 || !with) return;
+    atomicAdd(&counter[POINTS], (unsigned long long)__popc(with));
+    atomicAdd(&counter[ENTRIES], (unsigned long long)mine);
 }
 
 __device__ inline int full_offset(int oversampling, uint32_t kernel, int shift,
@@ -453,7 +460,7 @@ cleanup:
 
 struct work {
     uint32_t *rank, *before, *start, *count, *items_before;
-    unsigned long long *counter; /* points that are factored, the largest part */
+    unsigned long long *counter; /* [COUNTERS] */
     void *entry;
     factored_item *item;
 };
@@ -495,12 +502,11 @@ tess_status count_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
                           bool degrid, entry_args *args, work *w, int *gain)
 {
     tess_status status = TESS_OK;
-    unsigned long long counter[2] = {0, 0};
-    uint32_t entries = 0;
+    unsigned long long counter[COUNTERS] = {};
     const int64_t parts = 2 * job.num_vis * job.num_pol;
     TESS_TRY(take(job.count + 1, &w->rank));
     TESS_TRY(take(job.count + 1, &w->before));
-    TESS_TRY(take(2, &w->counter));
+    TESS_TRY(take(COUNTERS, &w->counter));
     TESS_TRY(tess_device_zero(w->counter, sizeof counter));
     tess_launch(rank_kernel, blocks_for(job.count + 1), THREADS, 0, *args, w->rank,
                w->counter);
@@ -508,17 +514,22 @@ tess_status count_entries(const gcf_cuda_job &job, const gcf_cuda_factors &with,
     TESS_TRY(gcf_cuda_scan(w->rank, w->before, job.count + 1));
     if (with.products > 0 && !degrid) {
         tess_launch(largest_kernel, min(blocks_for(parts), (int64_t)2048), THREADS, 0,
-                   parts, (const float *)job.vis, (unsigned *)(w->counter + 1));
+                   parts, (const float *)job.vis, (unsigned *)(w->counter + LARGEST));
         TESS_CUDA_LAUNCHED();
     }
     TESS_TRY(tess_device_download(counter, w->counter, sizeof counter));
-    TESS_TRY(tess_device_download(&entries, w->before + job.count, sizeof entries));
-    *gain = with.products > 0 && !degrid ? gain_of(with, (unsigned)counter[1]) : 0;
+    /* they are numbered by 32 bits */
+    if (counter[ENTRIES] > INT32_MAX)
+        TESS_FAIL(TESS_ERR_RESOURCE,
+                  "%llu products of kernels and points on a GPU: at most %d at a time",
+                  counter[ENTRIES], INT32_MAX);
+    *gain =
+        with.products > 0 && !degrid ? gain_of(with, (unsigned)counter[LARGEST]) : 0;
     args->before = w->before;
-    args->num_entries = entries;
+    args->num_entries = (int64_t)counter[ENTRIES];
     args->gain = std::ldexp(1.0, *gain);
-    job.host.report->point_ranks = entries;
-    job.host.report->points_factored = (int64_t)counter[0];
+    job.host.report->point_ranks = args->num_entries;
+    job.host.report->points_factored = (int64_t)counter[POINTS];
 cleanup:
     return status;
 }
