@@ -13,9 +13,10 @@ extern "C" {
 #endif
 
 /** Give threads that start from now on stacks of a usual size where the limit would
- * make them larger than memory may have room for. To be called by programs before
- * threads and MPI start. TESS_ERR_RESOURCE: the limit is too small for this process.
- * Local. */
+ * make them larger than memory may have room for, and let the stack of this thread have
+ * address space for what follows. To be called by programs, in their first thread,
+ * before threads and MPI start. TESS_ERR_RESOURCE: the limit is too small for this
+ * process. Local. */
 tess_status tess_stack_prepare(void);
 
 #ifdef __cplusplus

@@ -143,31 +143,27 @@ void open(tess_casa_image &image, tess_fits_model *header)
     take_stokes(coords, header);
 }
 
+const char no_image[] = "cannot be read as an image of CASA";
+
 } // namespace
 
 tess_status tess_casa_image_open(const char *path, tess_fits_model *header,
                                  tess_casa_image **image)
 {
-    try {
-        std::unique_ptr<tess_casa_image> opened(new tess_casa_image);
+    return tess_ms::caught(TESS_ERR_INPUT, path, no_image, [&] {
+        auto opened = std::make_unique<tess_casa_image>();
         opened->path = path;
         open(*opened, header);
         *image = opened.release();
-        return TESS_OK;
-    } catch (const tess_ms::Failure &failure) {
-        return failure.status;
-    } catch (const std::exception &error) {
-        return tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
-                                 "%s: it cannot be read as an image of CASA: %s", path,
-                                 error.what());
-    }
+    });
 }
 
 tess_status tess_casa_image_read(const tess_casa_image *image, int stokes_index,
                                  int freq_index, int64_t row_first, int64_t num_rows,
                                  double *out)
 {
-    try {
+    const char *path = image->path.c_str();
+    return tess_ms::caught(TESS_ERR_INPUT, path, "its pixels cannot be read", [&] {
         IPosition start(image->shape.size(), 0), count(image->shape.size(), 1);
         count[image->x_axis] = image->shape[image->x_axis];
         start[image->y_axis] = row_first;
@@ -180,12 +176,7 @@ tess_status tess_casa_image_read(const tess_casa_image *image, int stokes_index,
         int64_t k = 0;
         for (auto value = part.begin(); value != part.end(); ++value, ++k)
             out[transposed ? k % num_rows * nx + k / num_rows : k] = *value;
-        return TESS_OK;
-    } catch (const std::exception &error) {
-        return tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
-                                 "%s: its pixels cannot be read: %s",
-                                 image->path.c_str(), error.what());
-    }
+    });
 }
 
 void tess_casa_image_close(tess_casa_image *image)

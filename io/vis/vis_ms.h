@@ -9,6 +9,7 @@
 #include <casacore/casa/Arrays/Array.h>
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/Exceptions/Error.h>
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
 #include <casacore/casa/OS/HostInfo.h>
@@ -102,6 +103,14 @@ inline int lacking_manager(const char *what)
                : 0;
 }
 
+inline tess_status record_no_memory(const char *path)
+{
+    return tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
+                             "%s: not enough memory, unless the set is damaged and "
+                             "asks for too much",
+                             path);
+}
+
 /** Run `work`. An exception of casacore becomes the status `otherwise`, with a message
  *  that names `path`. */
 template <class Work>
@@ -114,10 +123,9 @@ tess_status caught(tess_status otherwise, const char *path, const char *trouble,
     } catch (const Failure &failure) {
         return failure.status;
     } catch (const std::bad_alloc &) {
-        return tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
-                                 "%s: not enough memory, unless the set is damaged and "
-                                 "asks for too much",
-                                 path);
+        return record_no_memory(path);
+    } catch (const casacore::AllocError &) {
+        return record_no_memory(path);
     } catch (const std::exception &error) {
         /* casacore's text ends with the system's */
         if (std::strstr(error.what(), std::strerror(EMFILE)))

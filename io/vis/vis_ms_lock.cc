@@ -253,10 +253,10 @@ extern "C" tess_status vis_ms_await(const char *path)
                                         "/OBSERVATION",
                                         "/POLARIZATION",
                                         "/SPECTRAL_WINDOW"};
-    std::string set(path);
-    while (set.size() > 1 && set.back() == '/')
-        set.pop_back();
     return tess_ms::caught(TESS_ERR_IO, path, tess_ms::damaged, [&] {
+        std::string set(path);
+        while (set.size() > 1 && set.back() == '/')
+            set.pop_back();
         for (const char *part : parts)
             tess_ms::wait_until_readable(set + part);
     });

@@ -1,4 +1,4 @@
-/* Allocation: overflow, alignment, growth; limits and texts. */
+/* Allocation: overflow, alignment, growth; limits and texts; stacks. */
 #define _XOPEN_SOURCE 700
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tess_mem.h"
 #include "tess_processors.h"
+#include "tess_stack.h"
 
 static void test_overflow(void **state)
 {
@@ -167,6 +169,20 @@ static int check_small_peak(void)
     return 1;
 }
 
+/* How this program ends with another argument. */
+static int outcome_of(const char *program)
+{
+    int outcome = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execl("/proc/self/exe", "test_mem", program, (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &outcome, 0), child);
+    return outcome;
+}
+
 /* The system's resource usage keeps the peak of a process through an exec: a program
  * that a large process starts must not report that process's memory. */
 static void test_peak_of_a_large_parent(void **state)
@@ -175,18 +191,38 @@ static void test_peak_of_a_large_parent(void **state)
     assert_non_null(block);
     memset(block, 1, LARGE_BYTES);
     assert_true(tess_mem_peak_bytes() >= LARGE_BYTES);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        execl("/proc/self/exe", "test_mem", small_program, (char *)NULL);
-        _exit(127);
-    }
+    assert_int_equal(outcome_of(small_program), 0);
     tess_free(block);
-    int outcome = -1;
-    assert_int_equal(waitpid(child, &outcome, 0), child);
-    assert_true(WIFEXITED(outcome));
-    assert_int_equal(WEXITSTATUS(outcome), 0);
     assert_true(tess_mem_peak_bytes() >= LARGE_BYTES); /* a peak never falls */
+}
+
+/* ---- stacks ---- */
+
+static const char deep_program[] = "deep",
+                  deep_unprepared_program[] = "deep, unprepared";
+
+/* Uses this much of the stack. */
+static int descend(int64_t bytes)
+{
+    volatile char frame[1024];
+    frame[0] = 1;
+    return bytes > 1024 ? descend(bytes - 1024) + frame[0] : frame[0];
+}
+
+/* Goes down the stack when there is no address space left, and ends. */
+static void go_deep(bool prepares)
+{
+    const struct rlimit none = {1, 1};
+    if (prepares && tess_stack_prepare() != TESS_OK) _exit(1);
+    if (setrlimit(RLIMIT_AS, &none) != 0) _exit(2);
+    _exit(descend(768 << 10) == 768 ? 0 : 3);
+}
+
+/* A stack that was prepared needs no more address space; others end the process. */
+static void test_stack_without_address_space(void **state)
+{
+    assert_int_equal(outcome_of(deep_program), 0);
+    assert_int_not_equal(outcome_of(deep_unprepared_program), 0);
 }
 
 /* ---- control groups, of a tree that looks like /proc and /sys ---- */
@@ -286,6 +322,8 @@ static void test_processors(void **state)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], small_program) == 0) return check_small_peak();
+    if (argc == 2 && strcmp(argv[1], deep_program) == 0) go_deep(true);
+    if (argc == 2 && strcmp(argv[1], deep_unprepared_program) == 0) go_deep(false);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_aligned),
@@ -298,6 +336,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_quotas),
         cmocka_unit_test(test_processors),
         cmocka_unit_test(test_peak_of_a_large_parent),
+        cmocka_unit_test(test_stack_without_address_space),
     };
     if (lacks_memkind()) {
         puts("skipped: there is no memkind library");

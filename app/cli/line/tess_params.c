@@ -189,6 +189,7 @@ tess_status tess_params_expand_text(const struct argp *argp, const char *path,
     r = tess_alloc_zero(1, sizeof *r);
     if (!made.argv || !made.line || !copy || !r) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
     made.argv[0] = tess_strdup(argc > 0 ? argv[0] : "tessera");
+    if (!made.argv[0]) TESS_FAIL(TESS_ERR_ALLOC, "arguments");
     made.argc = 1;
     if (text) {
         made.path = tess_strdup(path);

@@ -8,6 +8,7 @@
 #include "tess_beam_models.h"
 #include "tess_checkpoint.h"
 #include "tess_image_args.h"
+#include "tess_mem.h"
 #include "tess_profile_report.h"
 #include "tess_version.h"
 #include "trace_file.h"
@@ -32,17 +33,20 @@ static void add_input(FILE *out, const char *path)
         fprintf(out, "%s: %s\n", path, state);
 }
 
-/* The files that facets and their gains are read from. */
-static void add_facets(FILE *out, const tess_facet_choice *facets)
+/* The files that facets and their gains are read from. Returns false if memory is
+ * short. */
+static bool add_facets(FILE *out, const tess_facet_choice *facets)
 {
-    char *list = facets->solutions ? strdup(facets->solutions) : NULL;
+    char *list = tess_strdup(facets->solutions);
+    const bool complete = list || !facets->solutions;
     if (facets->number == 0) add_input(out, facets->regions);
     add_input(out, facets->sources);
     for (char *next = list; next;)
         add_input(out, strsep(&next, ","));
     add_input(out, facets->aterms);
     if (facets->beam.model) add_input(out, tess_beam_models_file(facets->beam.model));
-    free(list);
+    tess_free(list);
+    return complete;
 }
 
 /* The forced choices by which sums are cut. The others leave the result the same. */
@@ -75,8 +79,10 @@ static char *identity_of(const tess_image_args *args)
     add_input(out, args->opts.clean.casa_mask);
     add_input(out, args->opts.clean.mask);
     add_input(out, tess_beam_models_file(args->opts.beside.primary_beam.model));
-    add_facets(out, &args->opts.gridding.facets);
-    return fclose(out) == 0 ? text : (free(text), NULL);
+    const bool complete = add_facets(out, &args->opts.gridding.facets) && !ferror(out);
+    if (fclose(out) == 0 && complete) return text;
+    free(text);
+    return NULL;
 }
 
 /* Rank 0 makes the text that identifies the result, and sends it to all. Collective. */
