@@ -65,9 +65,10 @@ struct tess_planes_ops {
                            tess_status *own, tess_planes_times *times);
     tess_status (*reduce)(tess_planes *planes, int image, int64_t *row_first,
                           int64_t *num_rows, void **rows); /* to host memory */
-    /* With opts.place, on one rank or between devices: `rows`, whose place is set, get
-     * the memory of the image itself or memory of their own; and images take rows.
-     * NULL: the host does it. */
+    /* For images that live in opts.place. `keeps` tells whether there are any.
+     * `reduce_there` fills rows whose place is set: they lend the memory of the image,
+     * or own theirs. `put_rows` fills an image. NULL: images pass through host memory.
+     */
     bool (*keeps)(const tess_planes *planes);
     tess_status (*reduce_there)(tess_planes *planes, int image, tess_rows *rows);
     tess_status (*put_rows)(tess_planes *planes, int image, const tess_rows *rows,

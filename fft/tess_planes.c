@@ -37,8 +37,8 @@ void planes_transformed(tess_planes_times *times, double *mark)
     times->fft_s += lap(times, "fft", mark);
 }
 
-/* Most bytes of lines of the planes that a rank exchanges at a time, if there are
- * several, and most such planes of a group. */
+/* A rank exchanges several planes at a time as long as their lines have no more bytes
+ * than this, and no more planes of a group than this. */
 enum { BATCH_BYTES = 1 << 20, MOST_BATCH = 16 };
 
 /* The number of planes of a group that are exchanged together. */
@@ -57,7 +57,8 @@ int tess_planes_jobs(const tess_planes *planes)
     return planes->batch * planes->num_groups;
 }
 
-/* Lines for which a word has a bit each, so that a sum of words is not negative. */
+/* A word has a bit for each of this number of lines. The bit of the sign is left out,
+ * so that a sum of words is not negative. */
 enum { WORD_LINES = 63 };
 
 static int64_t line_words(const tess_planes *planes)

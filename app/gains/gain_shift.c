@@ -20,9 +20,9 @@ struct gain_shift {
 
 /* ---- axes ---- */
 
-/* Precession and nutation are those of one time, the middle of the observation: in a
- * day they turn the axes by less than 1e-6. UT1 − UTC and aberration turn them by 1e-4,
- * and the phases of shifts by as much. */
+/* Precession and nutation are those of the middle of the observation: within a day they
+ * turn the axes by less than 1e-6. UT1 − UTC and aberration are left out. They turn the
+ * axes by 1e-4, and change the phases of shifts by this part. */
 static tess_status find_axes(const tess_vis_meta *meta, gain_shift *shift)
 {
     tess_status status = TESS_OK;

@@ -209,9 +209,9 @@ static int gather_turns(const tess_beam_mean_of *of, turn turns[ANGLES])
     return num;
 }
 
-/* The directions on the sky in which azimuth and elevation grow: the direction to the
- * zenith has the cosine of the angle to the North and its sine to the East; azimuth
- * grows a quarter of a turn from there through West. */
+/* The power at (l, m) of a beam that the parallactic angle q has turned. The zenith
+ * lies in the direction (l, m) = (sin q, cos q), and azimuth grows a quarter of a turn
+ * West of that, along (−cos q, sin q). */
 static double turned_power(const beam_map *fixed, double l, double m, const turn *by)
 {
     return beam_map_at(fixed, m * by->sine - l * by->cosine,

@@ -103,11 +103,12 @@ tess_status tess_parallactic_angles(double ra_rad, double dec_rad, int64_t num_s
 
 /* ---- voltages ---- */
 
-/** What antennas do to the signals of their feeds, in some places, at the frequencies
- *  of a range: Jones matrices in the frame of the feeds. Those of formulas are the
- *  fields of the feeds, MeerKAT's horizontal one as X; those of a file of powers the
- *  root of them; those of a file of voltages are its own, in proportion to the middle:
- *  each feed's, or the inverse of the matrix there times the others. */
+/** What antennas do to the signals of their feeds: Jones matrices in the frame of the
+ *  feeds, in some places and at the frequencies of a range. A formula gives the field
+ * of each feed; X is the horizontal feed of MeerKAT. A file of powers gives their
+ * roots. A file of voltages gives these over those of the middle: each feed is divided
+ * by its own, and matrices are multiplied by the inverse of the middle's from the left.
+ */
 typedef struct tess_beam_voltages tess_beam_voltages;
 
 /** Where voltages are wanted: x, y of tess_primary_beam.h; NaN: where they are 0. */

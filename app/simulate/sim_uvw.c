@@ -92,8 +92,8 @@ tess_status tess_uvw_time_of(const tess_uvw_target *target, double hour_angle_ra
     const double rad_per_s =
         TESS_TWO_PI * TESS_TURNS_PER_UT1_DAY / TESS_SECONDS_PER_DAY;
     double time = start_mjd_s;
-    /* Forward by up to a day, then corrections: precession moves the target by less
-     * than 0.2 arcsec a day, so that these vanish at once. */
+    /* The first step goes forward by up to a day. The others correct it: precession
+     * moves the target by less than 0.2 arcsec a day, so that they vanish at once. */
     for (int i = 0; i < 4; ++i) {
         tess_uvw_frame frame;
         TESS_TRY(tess_uvw_frame_at(target, time, &frame));

@@ -31,7 +31,7 @@ static const double SUN_IN_LSRK[3] = {290.0, -17317.26, 10001.42};
 static const double SUN_IN_LSRD[3] = {-638.23, -14585.43, 7801.16};
 static const double LSRD_IN_GALAXY[3] = {108704.08, -97862.51, 164336.09};
 
-/* Farther from the middle of the Earth, or nearer to it, there is no array. */
+/* All arrays lie between these distances from the middle of the Earth. */
 static const double LEAST_RADIUS_M = 1e5, MOST_RADIUS_M = 7e6;
 
 static const struct {
@@ -117,7 +117,7 @@ cleanup:
     return status;
 }
 
-/* The direction in which an observer sees the source who moves like this: aberration to
+/* The direction in which an observer with this velocity sees the source: aberration to
  * the first order of v/c. */
 static void aberrate(const double direction[3], const double velocity_m_s[3],
                      double apparent[3])

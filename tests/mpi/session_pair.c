@@ -22,7 +22,7 @@ static bool is_forced(const char *name)
     return strncmp(name, "force-", 6) == 0;
 }
 
-/* Little memory, and a disk in its place, which leave images as they are. */
+/* Options that limit memory and give a disk in its place. They do not change images. */
 static bool is_of_memory(const char *name)
 {
     return strcmp(name, "memory") == 0 || strcmp(name, "scratch") == 0;
@@ -45,9 +45,10 @@ void force(const char *name, const char *value)
     assert_int_equal(setenv("TESS_FORCE", text, 1), 0);
 }
 
-/* Options beside the observation, two strings each, up to NULL: --reproducible, or else
- * what forces the work of several ranks, and is not for one process, nor is a limit of
- * memory. Sessions read the forced choices when they are opened. */
+/* Sets the options beside the observation: pairs of strings up to NULL. Sessions are
+ * reproducible unless there are forced choices. Forced choices and limits of memory are
+ * for the ranks, and not for the process alone. Sessions read the forced choices when
+ * they are opened. */
 static void set_options(tess_session *session, bool alone, const char *const *options)
 {
     assert_int_equal(unsetenv("TESS_FORCE"), 0);
@@ -94,7 +95,7 @@ tess_session *open_alone(const char *const *options)
 
 /* ---- arrays ---- */
 
-/* Values of an array [num_pol][rows][nx], of all rows or of a rank's; NULL for none. */
+/* The number of values of an array [num_pol][rows][nx]. */
 int64_t count_of(const tess_session_info *info)
 {
     return info->num_pol * info->num_rows * info->nx;
@@ -253,7 +254,7 @@ void compare_images(pair *both, int64_t interval, int64_t channel)
     }
 }
 
-/* Rows before this rank's, of all ranks below it, and of all ranks. */
+/* The number of rows of all ranks before this one. `*total` gets that of all ranks. */
 static int64_t rows_before(MPI_Comm comm, int64_t own, int64_t *total)
 {
     int64_t before = 0;

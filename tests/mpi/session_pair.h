@@ -26,16 +26,17 @@ extern const char *observation;
 /** Add a choice, "force-KEY" and its value, to TESS_FORCE. */
 void force(const char *name, const char *value);
 
-/** A session of the ranks of `comm` that has its options and is not open; an open one.
- */
+/** Make a session of the ranks of `comm` with these options; the second function opens
+ * it, too. */
 tess_session *shared_session(MPI_Comm comm, const char *const *options);
 tess_session *open_shared(MPI_Comm comm, const char *const *options);
 
-/** That of this process alone, without what is forced and without a limit of memory. */
+/** Open a session of this process alone with these options, except forced choices and
+ * limits of memory. */
 tess_session *open_alone(const char *const *options);
 
-/** An array [num_pol][rows][nx] of all rows or of a rank's, NULL without any: how many
- *  values it has, and one that is to be freed. */
+/** The number of values of an array [num_pol][rows][nx] for the rows of a session, and
+ * such an array, which the caller frees. */
 int64_t count_of(const tess_session_info *info);
 double *array_of(const tess_session_info *info);
 

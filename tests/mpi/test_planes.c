@@ -197,8 +197,8 @@ static int64_t hold(const plane *from, const set_up *is, held *own)
     return count;
 }
 
-/* Move the values of held pieces to memory of the backend's, or back from there, as if
- * all had come from rank 0. */
+/* Moves the values of held pieces to memory of the backend, or back from there. All of
+ * them count as values of rank 0. */
 static void move_values(tess_planes *planes, held *own, int64_t count, bool back)
 {
     const tess_planes_ops *ops = backend->planes;
@@ -218,8 +218,8 @@ static void move_values(tess_planes *planes, held *own, int64_t count, bool back
     }
 }
 
-/* Planes in batches of one for each group and one more, where a batch may have several
- * of a group; the last batch is not full. */
+/* Works on all planes in batches. A batch has one plane more than there are groups if
+ * groups may have several planes at a time. The last batch is not full. */
 static void for_each_batch(tess_planes *planes, const plane *from, const set_up *is,
                            held *own, bool forward)
 {
@@ -254,7 +254,8 @@ static double number(const void *array, bool is_double, int64_t at)
     return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
 }
 
-/* The reduced rows of all ranks in one array: each row from exactly one of them. */
+/* Collects the reduced rows of all ranks in one array. Each row comes from exactly one
+ * rank. */
 static void gather(tess_planes *planes, bool is_double, int image, double *out)
 {
     int64_t rows[NY] = {0};
@@ -277,8 +278,8 @@ static void gather(tess_planes *planes, bool is_double, int image, double *out)
     tess_rows_free(&made);
 }
 
-/* Rounding: an FFT of N values errs by about log2 N half units in the last place (here
- * 12), the screens and the sum over planes by a few more. */
+/* Rounding in units of half the last place: an FFT of N values errs by about log2 N of
+ * them, which is 12 here. The screens and the sum over planes err by a few more. */
 static double rounding(bool is_double)
 {
     return 20 * (is_double ? 0x1p-53 : 0x1p-24);

@@ -98,10 +98,10 @@ static bool has_pixels_of_models(const tess_session_info *info)
     return fabs(info->scale_rad / (MODEL_SCALE_ASEC * TESS_RAD_PER_ASEC) - 1) < 1e-9;
 }
 
-/* Residuals of a set of models, and visibilities predicted from it, of the nearest
- * channels (`terms` 0) or of polynomials of 2 terms; of both if `terms` < 0. The former
- * are predicted where samples lie, which is another place on other ranks and in other
- * passes: they agree to rounding. */
+/* Compares residuals of a set of models, and visibilities predicted from it: of the
+ * nearest channels (`terms` 0), of polynomials of 2 terms, or of both (`terms` < 0).
+ * Nearest channels are predicted on the rank and in the pass that hold the samples, so
+ * that results agree to rounding. */
 static void compare_files(pair *both, int64_t interval, int64_t channel, int terms,
                           MPI_Comm comm)
 {
@@ -144,9 +144,9 @@ static double power_of_rows(const tess_session_info *info, const double *rows)
     return power;
 }
 
-/* Output channels of one channel each: the residual of a file is that of the array that
- * the file has for the output, within the accuracy of either, and so is what is
- * predicted. A model of channels is more than its first one. */
+/* Each output has one channel. A model from a file leaves the residual, and predicts
+ * the visibilities, that an array with the file's pixels of this channel does, to the
+ * accuracy of both. Other channels of the file count, too. */
 static void test_files_are_arrays(void **state)
 {
     (void)state;
@@ -179,7 +179,8 @@ static void test_files_are_arrays(void **state)
     close_pair(&both);
 }
 
-/* The nearest of three channels, and the line through them, in six output channels. */
+/* Six output channels take the nearest of three channels of a model, or the line
+ * through them. */
 static void test_channels_of_files(void **state)
 {
     (void)state;
@@ -213,7 +214,7 @@ static void test_channels_of_files(void **state)
 
 /* ---- all outputs ---- */
 
-/* The models in files are those of channels and of polynomials in turn. */
+/* Models in files are taken by their nearest channels and by polynomials in turn. */
 static void compare_all(MPI_Comm comm, const char *const *options)
 {
     static int turn;
@@ -231,8 +232,8 @@ static void compare_all(MPI_Comm comm, const char *const *options)
     close_pair(&both);
 }
 
-/* One image; outputs of channels and times in several polarisations, in double
- * precision too; fewer rows of pixels than ranks; ranks that share planes. */
+/* Sessions of one image, of several channels, times and polarisations, of double
+ * precision, and of fewer rows of pixels than there are ranks. */
 static void test_equals_one_process(void **state)
 {
     (void)state;
@@ -249,8 +250,8 @@ static void test_equals_one_process(void **state)
         compare_all(MPI_COMM_WORLD, options[k]);
 }
 
-/* Every divisor of the ranks as those that share a plane, and as number of w-groups:
- * rows of images then lie elsewhere. */
+/* Each divisor of the number of ranks is tried as the number of ranks that share a
+ * plane, and as the number of w-groups. Rows of images lie on other ranks then. */
 static void test_shares(void **state)
 {
     (void)state;
@@ -297,12 +298,12 @@ static void test_parts_of_ranks(void **state)
 
 /* ---- data that do not fit into memory ---- */
 
-/* Memory of a rank: more than images take, less than the samples of the long
+/* The memory of a rank has room for the images, and not for the samples of the long
  * observation. */
 enum { MEMORY_KB = 400 };
 
-/* Images from scratch are those of samples in memory: of several outputs, polarisations
- * and weights. */
+/* Images of samples on scratch are those of samples in memory, for several outputs,
+ * polarisations and weights. */
 static void test_spooled(void **state)
 {
     (void)state;
@@ -394,8 +395,10 @@ static void test_calls_that_fail_on_one_rank(void **state)
     close_pair(&both);
 }
 
-/* A set on one rank alone, one that lacks a file, an axis that is none, other pixels,
- * polarisations that it lacks: an error on all ranks, and the session is as it was. */
+/* All ranks get an error, and the session stays as it was, if one rank alone has a set
+ * of models, if the set lacks a file or polarisations, or has other pixels or a false
+ * axis.
+ */
 static void test_files_that_are_refused(void **state)
 {
     (void)state;
@@ -473,8 +476,8 @@ static void test_models_of_other_images(void **state)
     free(model);
 }
 
-/* Options of one rank alone, and an observation that is not there: the session opens
- * afterwards. */
+/* Opening fails if options differ between ranks, or if the observation is not there.
+ * The session can be opened afterwards. */
 static void test_opening_that_fails(void **state)
 {
     (void)state;

@@ -428,7 +428,7 @@ static void sum_and_difference(const void *context, int target,
     }
 }
 
-/* Values that a view makes may take the place of those that they are made of. */
+/* A view may write its values over those that it is made of. */
 static void test_view_in_place(void **state)
 {
     (void)state;
@@ -453,8 +453,8 @@ static void test_view_in_place(void **state)
 
 /* ---- one reading, or one for each ---- */
 
-/* A set that makes all images makes those that sets of their own make on the same
- * frame, bit by bit, and those of one rank; so it does with residuals, once more. */
+/* The images of one set for all targets are, bit by bit, those of a set for each target
+ * on the same frame, and those of one rank. The same holds for residuals. */
 static void same_as_their_own(const tess_layout *layout, double accuracy, int times,
                               const char *scratch)
 {
@@ -474,8 +474,7 @@ static void same_as_their_own(const tess_layout *layout, double accuracy, int ti
     assert_memory_equal(all, alone, sizeof *all);
     make_images(s, world, layout, accuracy, true, -1, times, scratch, all);
     make_images(s, self, &plain, accuracy, true, -1, 1, NULL, alone);
-    /* sums over planes that are predicted some at a time are rounded in another order
-     */
+    /* windows of planes round the sums of predictions in another order */
     if (layout->forced.plane_window > 0 && strcmp(test_backend(), "cpu") == 0)
         for (int t = 0; t < TARGETS; ++t)
             assert_true(relative(all->image[t], alone->image[t], POLS * pixels_of(t)) <=
@@ -519,8 +518,8 @@ static void test_spooled(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-/* The largest w-range decides about the frame: each of the images has a frame of its
- * own elsewhere, and is the same within the accuracy. */
+/* The largest w-range of all targets decides about their frame. A set for each target
+ * has another frame, and its image is the same within the accuracy. */
 static void test_without_a_frame(void **state)
 {
     (void)state;

@@ -128,8 +128,8 @@ static void image_directly(const scene *s, double (*vis)[2], double *image)
     tess_direct_dirty(&direct, vis[0], s->weight, image);
 }
 
-/* Both directions keep the accuracy: the error of prediction, of which no more than all
- * goes into the image, adds to that of imaging. */
+/* Prediction and imaging keep the accuracy each. At most all of the error of prediction
+ * goes into the image, so that both errors add up. */
 static void test_against_direct_sums(void **state)
 {
     (void)state;
@@ -165,13 +165,13 @@ static void test_against_direct_sums(void **state)
 
 /* ---- cycles ---- */
 
-/* Some cycles end where a fresh set of the last model begins, bit by bit, however
- * planes and samples are gone over; and where one rank alone ends. */
+/* After some cycles the residual is, bit by bit, the first one of a fresh set with the
+ * last model, and that of one rank, whatever windows, passes and chunks there are. */
 static void cycles(const tess_layout *layout, double accuracy, int count)
 {
     scene *s = make_scene();
-    /* sums over planes that are predicted some at a time, as the processor's are, are
-     * rounded in another order */
+    /* windows of planes, which processors have, round the sums of predictions in
+     * another order */
     const bool in_windows = strcmp(test_backend(), "cpu") == 0;
     const tess_layout plain = {.threads = 1,
                                .reproducible = true,
@@ -219,8 +219,9 @@ static void test_cycles(void **state)
     }
 }
 
-/* Every divisor of the ranks as FFT group and as number of w-groups: within rounding of
- * one rank, bounded by a tenth of the accuracy. */
+/* Each divisor of the number of ranks is tried as the size of an FFT group and as the
+ * number of w-groups. Images differ from those of one rank by rounding, which is less
+ * than a tenth of the accuracy. */
 static void test_layouts(void **state)
 {
     (void)state;
@@ -392,8 +393,8 @@ static void test_disk_of_one_rank(void **state)
 
 enum { STOKES = 4, IMAGES = 2 };
 
-/* Four polarisations less two model images, as XX, XY, YX and YY less I and U; all of
- * them and those of some samples at a time. */
+/* Residuals of four polarisations and two model images, as of XX, XY, YX and YY with
+ * models of I and U: of all samples at once, and of some at a time. */
 static void polarised(const scene *s, const tess_layout *layout, double *residual,
                       double *psf, pipeline_facts *facts)
 {
@@ -417,8 +418,8 @@ static void polarised(const scene *s, const tess_layout *layout, double *residua
     free(vis);
 }
 
-/* The samples of a batch are all that is held of residuals, where a backend leaves that
- * to the steps. */
+/* Where a backend leaves batches to the steps, no more residuals are held than those of
+ * the samples of a batch. */
 static void test_batches(void **state)
 {
     (void)state;
@@ -482,8 +483,9 @@ static crowd *make_crowd(void)
     return c;
 }
 
-/* The image of some of the rows' residuals; returns how many were held at a time, 0:
- * all. `memory_bytes` of a rank; 0: the machine's. */
+/* Makes the image of the residuals of the first `num_rows` rows. Returns how many
+ * residuals were held at a time; 0: all. `memory_bytes` is the memory of a rank; 0:
+ * that of the machine. */
 static int64_t crowd_residual(crowd *c, int num_rows, int64_t memory_bytes)
 {
     pipeline_facts facts;
@@ -506,9 +508,9 @@ static int64_t crowd_residual(crowd *c, int num_rows, int64_t memory_bytes)
     return facts.batch_vis;
 }
 
-/* Memory says whether residuals are made in batches, and of how many samples: not of
- * few, nor where all fit into one; smaller ones where there is less memory. Where the
- * sums of all planes do not fit, not in batches either. The images are the same. */
+/* The memory of a rank decides whether residuals are made in batches, and how large
+ * these are: there are none if all residuals fit into one batch, or if the sums of all
+ * planes do not fit. Less memory makes smaller batches. The images are the same. */
 static void test_choice_by_memory(void **state)
 {
     (void)state;

@@ -3,10 +3,10 @@
 solutions: true fluxes, and residuals beside those of the same sky and noise without gains and without facets. And the
 same images on 1, 2, 3, 4 and 7 ranks. It needs --full, python3-casacore and h5py.
 
-Isolated sources have no other one within five beams. Peaks are read between pixels by a parabola; without gains and
-facets they are as much too low, so that both are compared with one another and with the truth. Pixels are an eighth of
-the beam: with larger ones residuals are what components in pixels leave of sources between them. They are cleaned to 2
-sigma with the PSF of each facet."""
+A source is isolated if no other one lies within five beams. A parabola through the pixels around a peak tells its flux.
+This is a little too low, with facets and without them, so that both fluxes are compared with one another and with the
+truth. Pixels are an eighth of the beam: larger ones would leave residuals of all sources that lie between pixels. Images
+are cleaned to 2 sigma with the PSF of each facet."""
 import csv
 import os
 import shutil

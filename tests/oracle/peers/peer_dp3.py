@@ -113,8 +113,8 @@ def check_gaincal(suite, peer):
     peer.dp3("gaincal once more", words[1:])
     noise = np.sqrt(2) * NOISE_JY  # of complex samples
     suite.true("DATA are not the model", peer.tables("DATA", LEFT % "DATA") > 5 * noise)
-    # phases of both antennas walk by STEP_RAD an integration: n = 4 of them, a solution's, are
-    # (n² - 1) / 6n steps squared from their mean
+    # The phase of an antenna takes a random step of STEP_RAD in each integration. A solution is the
+    # mean of n = 4 integrations, whose mean square distance from it is (n² - 1) / 6n squared steps.
     drift = STEP_RAD * np.sqrt(2 * 15 / 24) * np.sqrt(sum(flux ** 2 for *_, flux in SOURCES))
     suite.below("rms of CORRECTED_DATA less the model (Jy)",
                 peer.tables("CORRECTED_DATA", LEFT % "CORRECTED_DATA"), 1.02 * np.hypot(noise, drift))

@@ -152,8 +152,7 @@ static tess_status make_images(channel_group *group, group_channel *channel)
         .folder = run->opts->beside.dump_stages,
         .interval = channel->output / run->outputs.num_channels,
         .channel = channel->output % run->outputs.num_channels};
-    /* patches have their PSF of another image of the set, and those in turn are made
-     * one after the other */
+    /* a set makes several images if targets take turns, and for the PSFs of patches */
     const bool single = !cleans && !imager_job_in_turn(&run->job) &&
                         !(run->whole.patches && request.psf);
     TESS_TRY(visset_create(&run->job, &channel->data, single, &stages, &channel->set));
@@ -311,9 +310,9 @@ static void take_made(const image_run *run, group_channel *channel)
     memset(channel->made + skipped, 0, (size_t)num * sizeof *channel->made);
 }
 
-/* A checkpoint holds the work on the images of a channel alone from the first one on.
- * Of several channels it holds major cycles, and not the sets, so that the keeper of
- * the checkpoint sees them while they are cleaned only. Collective. */
+/* The work on a channel alone is kept in checkpoints from its first image on. Of
+ * several channels, checkpoints keep the major cycles and not the sets; the keeper
+ * takes part only while they are cleaned. Collective. */
 static tess_status clean(channel_group *group)
 {
     tess_status status = TESS_OK;
@@ -397,8 +396,7 @@ tess_status group_images_write(image_run *rank, channel_group *group)
         tess_progress_add(&progress, 1);
     }
     tess_progress_finish(&progress);
-    /* the files of the round before have their names behind this one, and those of
-     * channels that are cleaned together */
+    /* the files of a channel alone get their names when the next round is written */
     if (group->num_channels != 1)
         TESS_TRY(image_backlog_finish(run->comm, run->output.backlog));
 cleanup:
