@@ -365,6 +365,89 @@ static void all_of_tclean_are_known(void **state)
     }
 }
 
+/* ---- options that need others ---- */
+
+/* The status of `tessera image` with these options beside those that it needs. */
+static tess_status check_image(fixture *f, const char *options)
+{
+    char text[512], *rest = text, *word, *argv[48] = {0};
+    tess_image_args args = {0};
+    int argc = 0;
+    snprintf(text, sizeof text, "image -o test_cli --size 64 --scale 1asec %s a.ms",
+             options);
+    while ((word = strtok_r(rest, " ", &rest)) && argc < 47)
+        argv[argc++] = word;
+    const tess_status status = tess_image_args_parse(f->comm, "", argc, argv, &args);
+    tess_image_args_free(&args);
+    return status;
+}
+
+/* Options that are refused alone, and what makes them act. */
+static const char *const idle_options[][2] = {
+    {"--subtract-spectral-pol 2", "--subtract m.fits"},
+    {"--gap-channel-division", "--channels-out 2"},
+    {"--channel-division-frequencies 1GHz", "--channels-out 2"},
+    {"--weighting-rank-filter-size 9", "--weighting-rank-filter 3"},
+    {"--density first", "--stokes IQ"},
+    {"--cut-cells", "--uvrange :99"},
+    {"--primary-beam airy:12 --pb-limit .3", "--pbcor"},
+    {"--model-column A", "--niter 9 --update-model"},
+    {"--niter 9 --multiscale-scale-bias .5", "--multiscale"},
+    {"--niter 9 --multiscale-max-scales 3", "--multiscale"},
+    {"--niter 9 --multiscale-shape gaussian", "--multiscale"},
+    {"--niter 9 --multiscale-gain .3", "--multiscale"},
+    {"--niter 9 --auto-mask-nmiter 3", "--auto-mask 5"},
+    {"--niter 9 --force-mask-rounds 3", "--auto-mask 5"},
+    {"--niter 9 --local-rms-window 9", "--local-rms"},
+    {"--niter 9 --local-rms-strength .5", "--local-rms-method rms-with-min"},
+    {"--weight natural --weighting-rank-filter 3", "--weight uniform"},
+    {"--weight natural --super-weight 2", "--taper-gaussian 9asec"},
+    {"--weight natural --padding 1.5", "--uvrange 9: --cut-cells"}};
+
+/* Options that others leave without an effect. */
+static const char *const crossed_options[][2] = {
+    {"--niter 9", "--dirty-as-image"},
+    {"--beam-size 6asec", "--circular-beam"},
+    {"--beam-size 6asec", "--theoretic-beam"},
+    {"--beam-shape 6asec,5asec,0deg", "--lobe-beam"},
+    {"--beam-size 6asec", "--beam-fitting-size 5"}};
+
+static void assert_idle(fixture *f, const char *options)
+{
+    if (check_image(f, options) != TESS_ERR_USAGE) fail_msg("%s: not refused", options);
+    if (!strstr(tess_error_message(), "has no effect"))
+        fail_msg("%s: %s", options, tess_error_message());
+    tess_error_clear();
+}
+
+static void assert_taken(fixture *f, const char *options)
+{
+    if (check_image(f, options) != TESS_OK)
+        fail_msg("%s: %s", options, tess_error_message());
+}
+
+static void options_without_effect_are_refused(void **state)
+{
+    fixture *f = *state;
+    char both[256];
+    for (size_t k = 0; k < sizeof idle_options / sizeof *idle_options; ++k) {
+        const char *const *pair = idle_options[k];
+        assert_idle(f, pair[0]);
+        snprintf(both, sizeof both, "%s %s", pair[0], pair[1]);
+        assert_taken(f, both);
+    }
+    for (size_t k = 0; k < sizeof crossed_options / sizeof *crossed_options; ++k) {
+        const char *const *pair = crossed_options[k];
+        assert_taken(f, pair[0]);
+        assert_taken(f, pair[1]);
+        snprintf(both, sizeof both, "%s %s", pair[0], pair[1]);
+        assert_idle(f, both);
+    }
+    /* as NAME.conf has defaults */
+    assert_taken(f, "--pb-limit 0.2 --density own --weight natural "
+                    "--weighting-rank-filter 0");
+}
+
 /* What a function prints on stdout, at most 64 KiB of it. */
 static void catch_help(fixture *f, const char *line, char text[65536])
 {
@@ -498,6 +581,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(mistakes_are_explained, start, finish),
         cmocka_unit_test_setup_teardown(parameters_of_casa_are_known, start, finish),
         cmocka_unit_test_setup_teardown(all_of_tclean_are_known, start, finish),
+        cmocka_unit_test_setup_teardown(options_without_effect_are_refused, start,
+                                        finish),
         cmocka_unit_test_setup_teardown(help_shows_what_users_need, start, finish),
         cmocka_unit_test_setup_teardown(used_options_make_a_parameter_file, start,
                                         finish),

@@ -40,6 +40,9 @@ tess_status tess_cli_lock_timeout(const char *text);
 /** The default of --pointing-limit. */
 #define TESS_POINTING_LIMIT 0.02
 
+/** Default of --pb-limit, that of pblimit of CASA's tclean. */
+#define TESS_PB_LIMIT 0.2
+
 /* ---- axes of channels, of `tessera image` and `tessera plan` ---- */
 
 /** Parses the options; its input is a tess_image_opts. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "groups.h"
+#include "image_needs.h"
 #include "job.h"
 #include "options.h"
 #include "tess_beam_models.h"
@@ -284,7 +285,7 @@ static void set_defaults(struct argp_state *state, tess_image_args *args)
     tess_cli_default(state, "stokes", "I");
     tess_cli_default(state, "channels-out", "1");
     tess_cli_default(state, "intervals-out", "1");
-    opts->beside.primary_beam.limit = 0.2; /* as pblimit of CASA's tclean */
+    opts->beside.primary_beam.limit = TESS_PB_LIMIT;
     tess_cli_default(state, "pb-limit", "0.2");
     opts->beside.primary_beam.pointing_limit = TESS_POINTING_LIMIT;
     tess_cli_default(state, "pointing-limit", "0.02");
@@ -728,6 +729,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
+    TESS_TRY(image_needs_check(args));
     choose_calibration(args);
 cleanup:
     return status;

@@ -30,6 +30,10 @@ enum {
     WSCLEAN_RESTORE = 32,   /**< with -restore and -restore-list, too */
     WSCLEAN_DRAW = 64,      /**< with -draw-model, too */
     WSCLEAN_SIGNED = 128,   /**< not where the peaks of squares are searched */
+    WSCLEAN_MASKED = 256,   /**< only with -auto-mask */
+    WSCLEAN_FITTED = 512,   /**< not where the beam is given */
+    WSCLEAN_CELLS = 1024,   /**< only where weights are those of cells: by density, with
+                                 a taper, or cut */
 };
 
 typedef struct wsclean_option {

@@ -183,17 +183,6 @@ static bool squares(const wsclean_line *line)
            wsclean_line_last(line, "squared-channel-joining");
 }
 
-/* Whether an option has an effect beside the others. */
-static bool has_effect(const wsclean_line *line, const wsclean_option *option)
-{
-    if (option->where & WSCLEAN_CLEAN && !cleans(line)) return false;
-    if (option->where & WSCLEAN_JOINED && !wsclean_line_last(line, "join-channels"))
-        return false;
-    if (option->where & WSCLEAN_SIGNED && squares(line)) return false;
-    return !(option->where & WSCLEAN_MULTISCALE) ||
-           wsclean_line_last(line, "multiscale");
-}
-
 /* Whether the first argument is 0, with a unit or not, where that is none. */
 static bool is_none(const wsclean_given *given)
 {
@@ -202,6 +191,50 @@ static bool is_none(const wsclean_given *given)
     char *end;
     const double value = strtod(text, &end);
     return end != text && !(value > 0) && !(value < 0);
+}
+
+static bool is_given(const wsclean_line *line, const char *name)
+{
+    const wsclean_given *given = wsclean_line_last(line, name);
+    return given && !is_none(given);
+}
+
+static bool is_natural(const wsclean_line *line)
+{
+    const wsclean_given *weight = wsclean_line_last(line, "weight");
+    return weight && strcasecmp(weight->argument[0], "natural") == 0;
+}
+
+/* Whether weights are those of cells. */
+static bool has_cells(const wsclean_line *line)
+{
+    static const char *const of_cells[] = {
+        "taper-gaussian", "taper-tukey",      "taper-inner-tukey",
+        "taper-edge",     "taper-edge-tukey", "minuv-l",
+        "maxuv-l"};
+    bool any = !is_natural(line);
+    for (size_t k = 0; k < sizeof of_cells / sizeof *of_cells; ++k)
+        any = any || is_given(line, of_cells[k]);
+    return any;
+}
+
+static bool has_beam(const wsclean_line *line)
+{
+    return is_given(line, "beam-size") || is_given(line, "beam-shape");
+}
+
+/* Whether an option has an effect beside the others. */
+static bool has_effect(const wsclean_line *line, const wsclean_option *option)
+{
+    if (option->where & WSCLEAN_MASKED && !is_given(line, "auto-mask")) return false;
+    if (option->where & WSCLEAN_FITTED && has_beam(line)) return false;
+    if (option->where & WSCLEAN_CELLS && !has_cells(line)) return false;
+    if (option->where & WSCLEAN_CLEAN && !cleans(line)) return false;
+    if (option->where & WSCLEAN_JOINED && !wsclean_line_last(line, "join-channels"))
+        return false;
+    if (option->where & WSCLEAN_SIGNED && squares(line)) return false;
+    return !(option->where & WSCLEAN_MULTISCALE) ||
+           wsclean_line_last(line, "multiscale");
 }
 
 static tess_status add_note(const wsclean_given *given, const char *why,
@@ -305,12 +338,13 @@ cleanup:
 
 /* ---- weights and visibilities ---- */
 
-/* WSClean limits nothing below 1, and by a window of less than two cells, which has no
- * mean. */
+/* WSClean limits no natural weights, nothing below 1, and nothing by a window of less
+ * than two cells, which has no mean. */
 static tess_status add_rank_filter(const wsclean_line *line, wsclean_words *words)
 {
     tess_status status = TESS_OK;
-    const bool none = number_of(line, "weighting-rank-filter-size", 16) < 2 ||
+    const bool none = is_natural(line) ||
+                      number_of(line, "weighting-rank-filter-size", 16) < 2 ||
                       number_of(line, "weighting-rank-filter", 3) < 1;
     const char *limit = wsclean_line_value(line, "weighting-rank-filter", "3");
     TESS_TRY(
@@ -571,10 +605,7 @@ static tess_status add_beam(const wsclean_line *line, wsclean_words *words)
 {
     const wsclean_given *fits = wsclean_line_last(line, "fit-beam");
     const wsclean_given *without = wsclean_line_last(line, "no-fit-beam");
-    const wsclean_given *size = wsclean_line_last(line, "beam-size");
-    if (!without || (fits && fits > without)) return TESS_OK;
-    if (wsclean_line_last(line, "beam-shape") || (size && !is_none(size)))
-        return TESS_OK;
+    if (!without || (fits && fits > without) || has_beam(line)) return TESS_OK;
     return add(words, "--theoretic-beam");
 }
 

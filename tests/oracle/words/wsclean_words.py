@@ -137,7 +137,15 @@ TRANSLATED = [
     (f"{BASE} -channels-out 2 -join-channels -no-mf-weighting",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --no-mf-weighting --no-psf"),
     (f"{BASE} -store-imaging-weights -weight natural",
-     f"{IMAGE} --store-imaging-weights --stokes I --weight natural --weighting-rank-filter 3 --field 0 --no-psf"),
+     f"{IMAGE} --store-imaging-weights --stokes I --weight natural --weighting-rank-filter 0 --field 0 --no-psf"),
+    # options that have no effect are left out
+    (f"{BASE} -weight natural -padding 1.3 -super-weight 2 -circular-beam -beam-size 6 -beam-fitting-size 9",
+     f"{IMAGE} --beam-size 6asec --stokes I --weight natural --weighting-rank-filter 0 --field 0 --no-psf"),
+    (f"{BASE} -weight natural -padding 1.3 -taper-gaussian 20",
+     f"{IMAGE} --padding 1.3 --taper-gaussian 20asec --stokes I --weight natural --weighting-rank-filter 0 --field 0 "
+     "--no-psf"),
+    (f"{BASE} -niter 9 -multiscale-gain .3 -multiscale-shape gaussian -force-mask-rounds 6 -no-update-model-required",
+     f"{IMAGE} --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -taper-gaussian 20 -taper-tukey 9 -taper-inner-tukey 8 -minuvw-m 7 -maxuvw-m 70 -odd-timesteps",
      f"{IMAGE} --taper-gaussian 20asec --taper-tukey 9 --taper-inner-tukey 8 --minuvw-m 7 --maxuvw-m 70 "
      f"--odd-timesteps --stokes I {UNIFORM} --field 0 --no-psf"),

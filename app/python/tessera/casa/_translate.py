@@ -361,9 +361,12 @@ def _density(given: _Given) -> None:
     it, of two."""
     sides = [int(n) for n in given.options["size"].split(",")]
     wider = {-(-n // 4) * 4 / n for n in sides}
-    given.options.update(padding=1.0, hand_weight="mean")
+    given.options["hand_weight"] = "mean"
     if given.options["weight"] != "natural":
         given.options["density_frame"] = "lsrk"
+    elif "taper_gaussian" not in given.options:
+        return
+    given.options["padding"] = 1.0
     if wider != {1.0} and len(wider) == 1 and sides[0] % 2 == 0:
         given.options["super_weight"] = wider.pop()
 
@@ -380,10 +383,10 @@ def _weights(given: _Given) -> None:
         given.options["weight"] = "natural" if weighting == "natural" else "uniform"
     if cells > 0 and weighting in ("uniform", "briggs", "briggsbwtaper"):
         given.refuse("npixels")
+    _taper(given)
     _density(given)
     if weighting == "superuniform":
         given.options["super_weight"] = 2 * (cells or 3) + 1
-    _taper(given)
 
 
 _GRIDDERS = ("standard", "gridft", "ft", "wproject", "wprojectft", "widefield", "mosaic",

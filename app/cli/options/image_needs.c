@@ -1,0 +1,100 @@
+/* Refuses options of `tessera image` that would change nothing, because an option that
+ * they belong to is missing. Other checks of options together are in image_args.c and
+ * clean_args.c. */
+#include "image_needs.h"
+
+#include <string.h>
+
+#include "groups.h"
+
+/* An option, whether it has an effect, and what is the matter if it has none. */
+typedef struct option_need {
+    bool acts;
+    const char *option, *but;
+} option_need;
+
+static bool is_used(const tess_cli *cli, const char *option)
+{
+    for (int64_t k = 0; k < cli->num_used; ++k)
+        if (strcmp(cli->used[k].name, option) == 0) return true;
+    return false;
+}
+
+static tess_status check(const tess_cli *cli, const option_need *need, size_t count)
+{
+    tess_status status = TESS_OK;
+    for (size_t k = 0; k < count; ++k)
+        if (!need[k].acts && is_used(cli, need[k].option))
+            TESS_FAIL(TESS_ERR_USAGE, "--%s has no effect %s", need[k].option,
+                      need[k].but);
+cleanup:
+    return status;
+}
+
+static tess_status check_images(const tess_image_args *args)
+{
+    const tess_image_opts *opts = &args->opts;
+    const tess_image_weights *weights = &opts->weights;
+    const tess_beam_correction *beam = &opts->beside.primary_beam;
+    const bool divides = opts->channels_out > 1 || opts->channels.axis.given;
+    const bool by_density = weights->weighting != TESS_NATURAL;
+    const bool has_cells =
+        by_density || opts->selection.cut_cells || !tess_taper_is_none(&weights->taper);
+    const bool has_range =
+        opts->selection.uv_min_lambda > 0 || opts->selection.uv_max_lambda > 0;
+    const bool has_limit = beam->limit < TESS_PB_LIMIT || beam->limit > TESS_PB_LIMIT;
+    static const char no_density[] = "with --weight natural, which has no density";
+    const option_need needs[] = {
+        {opts->subtract.model || opts->subtract.pixels, "subtract-spectral-pol",
+         "without --subtract"},
+        {divides, "gap-channel-division", "on one channel; use --channels-out"},
+        {divides, "channel-division-frequencies", "on one channel; use --channels-out"},
+        {by_density || !(weights->rank_filter > 0), "weighting-rank-filter",
+         no_density},
+        {weights->rank_filter > 0, "weighting-rank-filter-size",
+         "without --weighting-rank-filter"},
+        {opts->num_pol > 1 || !weights->first_density, "density",
+         "on one image; use --stokes"},
+        {has_cells, "super-weight", no_density},
+        {has_cells, "padding", no_density},
+        {has_range, "cut-cells", "without --uvrange"},
+        {beam->corrects || opts->selection.joins_pointings || !has_limit, "pb-limit",
+         "without --pbcor"},
+        {opts->clean.minor.niter == 0, "dirty-as-image", "with --niter"}};
+    return check(&args->cli, needs, sizeof needs / sizeof *needs);
+}
+
+static tess_status check_cleaning(const tess_image_args *args)
+{
+    const tess_clean_choice *clean = &args->opts.clean;
+    const bool masks = clean->minor.auto_mask > 0;
+    const bool is_local = clean->minor.local.kind != TESS_CLEAN_GLOBAL_RMS;
+    const bool fits = !(clean->beam.major_rad > 0);
+    static const char not_multiscale[] = "without --multiscale",
+                      given[] = "with --beam-size or --beam-shape";
+    const option_need needs[] = {
+        {clean->minor.multiscale, "multiscale-scale-bias", not_multiscale},
+        {clean->minor.multiscale, "multiscale-max-scales", not_multiscale},
+        {clean->minor.multiscale, "multiscale-shape", not_multiscale},
+        {clean->minor.multiscale, "multiscale-gain", not_multiscale},
+        {masks, "auto-mask-nmiter", "without --auto-mask"},
+        {masks, "force-mask-rounds", "without --auto-mask"},
+        {is_local, "local-rms-window", "without --local-rms"},
+        {is_local, "local-rms-strength", "without --local-rms"},
+        {clean->update_model || clean->only_model, "model-column",
+         "without --update-model"},
+        {fits, "circular-beam", given},
+        {fits, "theoretic-beam", given},
+        {fits, "lobe-beam", given},
+        {fits, "beam-fitting-size", given}};
+    return check(&args->cli, needs, sizeof needs / sizeof *needs);
+}
+
+tess_status image_needs_check(const tess_image_args *args)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(check_images(args));
+    TESS_TRY(check_cleaning(args));
+cleanup:
+    return status;
+}
