@@ -665,7 +665,7 @@ def check_stack(faults):
     suite = faults.suite
     if SLOWER > 1:  # sanitizers need stacks of their own
         return
-    for limit, status in ((100, 4), (2 * 10 ** 12, 0)):
+    for limit, status in ((100, 4), (900, 4), (1024, 0), (2 * 10 ** 12, 0)):
         limited = ["sh", "-c", f'ulimit -s {limit} 2>/dev/null || exit 77; exec "$@"', "sh", BIN]
         result = run([*limited, "image", faults.valid, *IMAGE, "--threads", "2", "--overwrite", "-o",
                       suite.path("stack")], TIMEOUT, env=mpi_environment())
