@@ -89,6 +89,8 @@ cleanup:
     return status;
 }
 
+/* The host's array may be changed when this returns. A device that shares the page tables
+ * of the host reads pageable memory where it lies, and not before its turn comes. */
 template <typename T>
 tess_status copy_to_device(const T *host, int64_t count, cudaStream_t stream, T **out)
 {
@@ -96,6 +98,7 @@ tess_status copy_to_device(const T *host, int64_t count, cudaStream_t stream, T 
     const size_t bytes = (size_t)count * sizeof *host;
     TESS_CUDA(cudaMallocAsync(out, bytes, stream));
     TESS_CUDA(cudaMemcpyAsync(*out, host, bytes, cudaMemcpyHostToDevice, stream));
+    TESS_CUDA(cudaStreamSynchronize(stream));
 cleanup:
     return status;
 }
