@@ -399,7 +399,6 @@ static const char *const idle_options[][2] = {
     {"--niter 9 --auto-mask-nmiter 3", "--auto-mask 5"},
     {"--niter 9 --force-mask-rounds 3", "--auto-mask 5"},
     {"--niter 9 --local-rms-window 9", "--local-rms"},
-    {"--niter 9 --local-rms-strength .5", "--local-rms-method rms-with-min"},
     {"--weight natural --weighting-rank-filter 3", "--weight uniform"},
     {"--weight natural --super-weight 2", "--taper-gaussian 9asec"},
     {"--weight natural --padding 1.5", "--uvrange 9: --cut-cells"}};

@@ -371,6 +371,7 @@ static void reading_ends_with_the_file(void **state)
     assert_string_equal(text, "23456");
     assert_int_equal(tess_input_read(fd, "a file", text, bytes, 2), TESS_ERR_IO);
     assert_non_null(strstr(tess_error_message(), "a file: ended early"));
+    tess_error_clear();
     close(fd);
     assert_int_equal(tess_input_read(fd, "a file", text, 1, 0), TESS_ERR_IO);
     assert_non_null(strstr(tess_error_message(), "a file: cannot be read"));

@@ -80,7 +80,6 @@ static tess_status check_cleaning(const tess_image_args *args)
         {masks, "auto-mask-nmiter", "without --auto-mask"},
         {masks, "force-mask-rounds", "without --auto-mask"},
         {is_local, "local-rms-window", "without --local-rms"},
-        {is_local, "local-rms-strength", "without --local-rms"},
         {clean->update_model || clean->only_model, "model-column",
          "without --update-model"},
         {fits, "circular-beam", given},
