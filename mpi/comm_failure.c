@@ -108,7 +108,7 @@ tess_status tess_comm_agree_on(tess_comm *comm, tess_status status, int64_t *val
                                int64_t count, tess_op op)
 {
     const tess_status mine = status;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     int64_t *failed = &values[count];
     MPI_Request request = MPI_REQUEST_NULL;
     if (comm->size == 1) return mine;

@@ -171,7 +171,7 @@ tess_status tess_window_meet(const tess_window *window, tess_status status,
     if (status == TESS_OK) status = comm_window_sync(window);
     TESS_TRY(tess_comm_agree(window->comm, status));
     TESS_TRY(comm_window_sync(window));
-    comm_account(tess_time_now(), bytes);
+    comm_account(comm_clock_start(), bytes);
 cleanup:
     return status;
 }
@@ -368,7 +368,7 @@ tess_status tess_flight_start(tess_flight *flight, tess_status status,
                               const int64_t *send_at, const int64_t *send_bytes,
                               int64_t *recv_bytes)
 {
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     int64_t sent = 0;
     tess_comm *comm = flight->comm;
     flight->own = status;
@@ -415,7 +415,7 @@ static tess_status read_notices(tess_flight *flight, bool *any_messages)
 tess_status tess_flight_settle(tess_flight *flight)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     bool any_messages;
     if (flight->stage != STARTED) return TESS_OK;
     flight->stage = SETTLED;
@@ -437,7 +437,7 @@ void tess_flight_progress(tess_flight *flight)
 {
     int done;
     if (!flight || flight->stage == GROUNDED || flight->comm->size == 1) return;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     /* a failure shows when the flight is settled, or finished */
     if (flight->stage == STARTED)
         MPI_Request_get_status(flight->notices, &done, MPI_STATUS_IGNORE);
@@ -450,7 +450,7 @@ void tess_flight_progress(tess_flight *flight)
 static tess_status wait_for_messages(tess_flight *flight)
 {
     tess_status status = tess_flight_settle(flight);
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     if (flight->num_requests > 0)
         TESS_TRY(comm_wait(flight->request, flight->num_requests));
     flight->num_requests = 0;

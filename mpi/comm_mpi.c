@@ -272,10 +272,16 @@ int tess_comm_size(const tess_comm *comm)
     return comm->size;
 }
 
-void comm_account(double start, int64_t bytes)
+comm_clock comm_clock_start(void)
 {
-    tess_spent_add(
-        &(tess_spent){.bytes_sent = bytes, .seconds = tess_time_now() - start});
+    return (comm_clock){tess_time_now(), tess_spent_so_far().seconds};
+}
+
+void comm_account(comm_clock start, int64_t bytes)
+{
+    const double inside_s = tess_spent_so_far().seconds - start.spent_s;
+    const double passed_s = tess_time_now() - start.time_s;
+    tess_spent_add(&(tess_spent){.bytes_sent = bytes, .seconds = passed_s - inside_s});
 }
 
 void comm_account_between(const tess_comm *comm, int to, int64_t bytes)
@@ -287,7 +293,7 @@ void comm_account_between(const tess_comm *comm, int to, int64_t bytes)
 tess_status tess_comm_barrier(tess_comm *comm)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     if (comm->size > 1) TESS_MPI(MPI_Barrier(comm->handle));
 cleanup:
     comm_account(start, 0);
@@ -297,7 +303,7 @@ cleanup:
 tess_status tess_comm_bcast(tess_comm *comm, void *data, int64_t bytes, int root)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     for (int64_t at = 0; comm->size > 1 && at < bytes; at += CHUNK) {
         const int count = (int)(bytes - at < CHUNK ? bytes - at : CHUNK);
         TESS_MPI(MPI_Bcast((char *)data + at, count, MPI_BYTE, root, comm->handle));
@@ -316,7 +322,7 @@ static tess_status allreduce(tess_comm *comm, void *values, int64_t count, size_
                              MPI_Datatype type, tess_op op)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     for (int64_t at = 0; comm->size > 1 && at < count; at += CHUNK) {
         const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
         TESS_MPI(MPI_Allreduce(MPI_IN_PLACE, (char *)values + (size_t)at * size, part,
@@ -342,7 +348,7 @@ tess_status tess_comm_allreduce_i64(tess_comm *comm, int64_t *values, int64_t co
 tess_status tess_comm_exscan_i64(tess_comm *comm, int64_t *values, int64_t count)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     for (int64_t at = 0; comm->size > 1 && at < count; at += CHUNK) {
         const int part = (int)(count - at < CHUNK ? count - at : CHUNK);
         TESS_MPI(MPI_Exscan(MPI_IN_PLACE, values + at, part, MPI_INT64_T, MPI_SUM,
@@ -359,7 +365,7 @@ tess_status tess_comm_allgather(tess_comm *comm, const void *send, int64_t bytes
                                 void *recv)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
+    const comm_clock start = comm_clock_start();
     if (bytes > CHUNK)
         TESS_FAIL(TESS_ERR_INTERNAL, "allgather of %lld bytes", (long long)bytes);
     if (comm->size == 1)

@@ -62,9 +62,17 @@ tess_status comm_window_sync(const tess_window *window);
  *  its patience is over. */
 tess_status comm_wait(MPI_Request *request, int count);
 
-/** Add bytes sent and the time since `start` to what is spent (tess_profile.h). Local.
- */
-void comm_account(double start, int64_t bytes);
+/** When a call began, and what had been spent by then [s]. */
+typedef struct comm_clock {
+    double time_s, spent_s;
+} comm_clock;
+
+/** The clock of a call that begins now. Local. */
+comm_clock comm_clock_start(void);
+
+/** Add bytes sent and the time since `start` to what is spent (tess_profile.h). Calls
+ * inside this one have added their own time, which does not count twice. Local. */
+void comm_account(comm_clock start, int64_t bytes);
 
 /** Note bytes that go to this rank of the communicator, if it is on another node.
  *  Local. */

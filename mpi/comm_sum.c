@@ -262,8 +262,7 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
                                      const int64_t *counts, bool is_double)
 {
     tess_status status = TESS_OK;
-    const double start = tess_time_now();
-    const double before = tess_spent_so_far().seconds; /* calls account their own */
+    const comm_clock start = comm_clock_start();
     const int64_t value_bytes = is_double ? sizeof(double) : sizeof(float);
     scatter job = {.comm = comm,
                    .values = values,
@@ -278,7 +277,7 @@ tess_status tess_comm_reduce_scatter(tess_comm *comm, const void *values, void *
     TESS_TRY(comm->per_node > 1 ? scatter_by_nodes(&job, out)
                                 : scatter_flat(&job, out));
 cleanup:
-    comm_account(start + tess_spent_so_far().seconds - before, job.sent);
+    comm_account(start, job.sent);
     tess_free(job.at);
     tess_free(job.member);
     return status;

@@ -23,7 +23,10 @@ const char *tess_stage_name(tess_stage stage)
 
 void tess_profile_start(tess_profile *profile)
 {
-    *profile = (tess_profile){0};
+    const tess_spent spent = tess_spent_so_far();
+    *profile = (tess_profile){.spent_before = spent,
+                              .sent_before = spent.bytes_sent,
+                              .mpi_before_s = spent.seconds};
     profile->start_s = tess_time_now();
     profile->energy.total = (tess_readings){NAN, NAN, NAN, NAN};
 }
@@ -121,11 +124,8 @@ void tess_profile_sent(tess_profile *profile, tess_stage stage)
 
 void tess_profile_start_team(tess_profile *profile, tess_trace *trace)
 {
-    const tess_spent spent = tess_spent_so_far();
     tess_profile_start(profile);
     profile->trace = trace;
-    profile->sent_before = spent.bytes_sent;
-    profile->mpi_before_s = spent.seconds;
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -178,4 +178,14 @@ void tess_spent_add(const tess_spent *more)
 tess_spent tess_spent_so_far(void)
 {
     return all_spent;
+}
+
+tess_spent tess_profile_spent(const tess_profile *profile)
+{
+    const tess_spent *before = &profile->spent_before;
+    tess_spent spent = tess_spent_so_far();
+    spent.bytes_sent -= before->bytes_sent;
+    spent.bytes_between -= before->bytes_between;
+    spent.seconds -= before->seconds;
+    return spent;
 }

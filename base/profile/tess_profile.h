@@ -112,8 +112,9 @@ typedef struct tess_profile {
     tess_energy energy; /**< energy of this rank's GPU, and of its node's processors
                            unless another rank measures them */
     struct tess_profile_metering
-        *metering;  /**< state of the measurement, while energy is measured */
-    double start_s; /**< tess_time_now() at program start */
+        *metering;           /**< state of the measurement, while energy is measured */
+    double start_s;          /**< tess_time_now() when the profile began */
+    tess_spent spent_before; /**< what this thread had spent until then */
     tess_grid_work grid;
     double join_s;   /**< seconds of the FFT stage in which tile sums were added to grid
                         lines or taken from them */
@@ -126,7 +127,11 @@ typedef struct tess_profile {
 /** Name of a stage: "read", "grid", ... */
 const char *tess_stage_name(tess_stage stage);
 
+/** Begin with zeros. Time and messages of this thread count from here on. Local. */
 void tess_profile_start(tess_profile *profile);
+
+/** What this thread has spent since tess_profile_start(). Local. */
+tess_spent tess_profile_spent(const tess_profile *profile);
 
 /** Add the time since `*mark` to a stage, and what tess_profile_sent adds. Set `*mark`
  * to now. */

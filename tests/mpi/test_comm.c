@@ -1,6 +1,7 @@
 /* The communicator: what test_core_ranks.c leaves out. Broadcasts, minima and maxima,
  * gathering of uneven and of no bytes, parts of communicators, accounts, and a rank
  * that runs out of memory in the middle of a collective. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "rank_tests.h"
 #include "tess_comm.h"
+#include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_outbox.h"
 #include "tess_profile.h"
@@ -472,18 +475,51 @@ static void test_stats(void **state)
     tess_free(received);
 }
 
+/* The other ranks wait for the last one in an agreement inside an exchange. This time
+ * counts once. */
+static void test_waiting_counts_once(void **state)
+{
+    const struct timespec late = {.tv_nsec = 50000000};
+    int64_t send[MOST_RANKS], recv[MOST_RANKS];
+    tess_flight *flight = NULL;
+    void *received = NULL;
+    char data[MOST_RANKS * 10] = {0};
+    for (int k = 0; k < size; ++k)
+        send[k] = 10;
+    assert_int_equal(tess_flight_create(world, &flight), TESS_OK);
+    const double before_s = tess_spent_so_far().seconds, start_s = tess_time_now();
+    assert_int_equal(tess_flight_start(flight, TESS_OK, NULL, data, NULL, send, recv),
+                     TESS_OK);
+    if (rank == size - 1) nanosleep(&late, NULL);
+    assert_int_equal(tess_flight_finish(flight, &received), TESS_OK);
+    const double spent_s = tess_spent_so_far().seconds - before_s;
+    assert_true(spent_s <= tess_time_now() - start_s + 1e-6);
+    tess_flight_free(flight);
+    tess_free(received);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bcast),      cmocka_unit_test(test_allreduce),
-        cmocka_unit_test(test_exscan),     cmocka_unit_test(test_allgather),
-        cmocka_unit_test(test_gatherv),    cmocka_unit_test(test_nobody_sends),
-        cmocka_unit_test(test_uneven),     cmocka_unit_test(test_reduce_scatter_single),
-        cmocka_unit_test(test_split),      cmocka_unit_test(test_self),
-        cmocka_unit_test(test_each_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_stats),      cmocka_unit_test(test_two_flights),
-        cmocka_unit_test(test_window),     cmocka_unit_test(test_reduce_large_shares),
-        cmocka_unit_test(test_outbox),     cmocka_unit_test(test_shared_outbox),
+        cmocka_unit_test(test_bcast),
+        cmocka_unit_test(test_allreduce),
+        cmocka_unit_test(test_exscan),
+        cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_gatherv),
+        cmocka_unit_test(test_nobody_sends),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_reduce_scatter_single),
+        cmocka_unit_test(test_split),
+        cmocka_unit_test(test_self),
+        cmocka_unit_test(test_each_fails),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_two_flights),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_reduce_large_shares),
+        cmocka_unit_test(test_outbox),
+        cmocka_unit_test(test_shared_outbox),
+        cmocka_unit_test(test_waiting_counts_once),
     };
     const struct CMUnitTest of_nodes[] = {cmocka_unit_test(test_reduce_by_nodes)};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;

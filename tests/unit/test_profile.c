@@ -115,6 +115,22 @@ static void json_says_what_was_measured(void **state)
     json_decref(root);
 }
 
+/* The share of communication is that of the profile's own time. */
+static void earlier_communication_does_not_count(void **state)
+{
+    tess_profile profile;
+    tess_spent_add(&(tess_spent){.bytes_sent = 7000, .seconds = 1e6});
+    tess_profile_start(&profile);
+    tess_spent_add(&(tess_spent){.bytes_sent = 70});
+    assert_int_equal(tess_profile_write(*state, &profile, path, true), TESS_OK);
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    const json_t *totals = json_object_get(root, "totals");
+    assert_true(number(totals, "communication_fraction") <= 1);
+    assert_true(number(totals, "sent_bytes") == 70);
+    json_decref(root);
+}
+
 /* What is written of a stream that kept these busy. */
 static json_t *busiest_of(tess_comm *comm, tess_streaming stream)
 {
@@ -228,6 +244,8 @@ int main(void)
     tess_log_start(0, TESS_LOG_QUIET);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(json_says_what_was_measured, start, finish),
+        cmocka_unit_test_setup_teardown(earlier_communication_does_not_count, start,
+                                        finish),
         cmocka_unit_test_setup_teardown(the_busiest_is_named, start, finish),
         cmocka_unit_test_setup_teardown(nan_does_not_spoil_the_file, start, finish),
         cmocka_unit_test_setup_teardown(unwritable_path_is_an_error, start, finish),

@@ -80,6 +80,7 @@ typedef struct totals {
 
 static void fill_entry(const tess_profile *profile, entry *e)
 {
+    const tess_spent spent = tess_profile_spent(profile);
     *e = (entry){.visibilities = profile->visibilities,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
@@ -100,7 +101,6 @@ static void fill_entry(const tess_profile *profile, entry *e)
     memcpy(e->stage_visibilities, profile->stage_visibilities,
            sizeof e->stage_visibilities);
     memcpy(e->ignored, profile->ignored, sizeof e->ignored);
-    const tess_spent spent = tess_spent_so_far();
     e->communication_seconds = spent.seconds;
     e->sent_bytes = spent.bytes_sent;
     e->between_bytes = spent.bytes_between;
