@@ -1,8 +1,11 @@
 /* Forms the teams of a run, once its job is planned. */
 #include "image_teams.h"
 
+#include <math.h>
+
 #include "image_names.h"
 #include "image_place.h"
+#include "imager_estimate.h"
 #include "imager_targets.h"
 #include "imager_thread_teams.h"
 #include "majors.h"
@@ -10,6 +13,7 @@
 #include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* Counts the memory that cleaning keeps while images are made, and refuses too much.
  * Collective. */
@@ -225,6 +229,78 @@ cleanup:
     return status;
 }
 
+/* Whether outputs can be written and added to means as they are made, and not in rounds
+ * of all ranks: teams add them up by themselves, or there is one team of ranks. Lists
+ * of sources and primary beams are joined by all ranks, checkpoints are written between
+ * rounds, and rows on a device are written by one thread. */
+static bool ends_alone(const image_run *run, bool kept)
+{
+    const tess_image_opts *opts = run->opts;
+    const imager_teams *teams = &run->teams;
+    const bool several = teams->num > 1 || teams->of_threads.num > 1;
+    const bool sums =
+        teams->num == 1 || teams->sums_means || run->outputs.num_channels == 1;
+    return several && sums && kept && !run->job.backend->start && !run->whole.patches &&
+           !image_joins_channels(opts) && !opts->checkpoint.folder &&
+           !opts->beside.primary_beam.model && !image_has_sources(opts, -1);
+}
+
+/* Turns of ranks take no longer than this together [s], because a rank that fails says
+ * so when the round ends; and there are at most so many, because a round has a table of
+ * its outputs. Of several intervals each has so many at least. */
+static const double ROUND_S = 60;
+enum { MOST_TURNS = 16, LEAST_TURNS = 4 };
+
+/* Share of a rank's memory that samples of later turns may take. */
+static const double DEALT_SHARE = 1.0 / 8;
+
+/* Bytes of the largest output's samples, which a rank of several teams is sent. */
+static double sent_bytes(const image_run *run, const imager_teams_need *need)
+{
+    if (run->teams.num == 1) return 0;
+    return (need->vis_bytes + need->row_bytes) *
+           (double)output_table_most_vis(&run->outputs) / run->teams.members;
+}
+
+/* Turns of teams of ranks that time and memory allow. */
+static double most_turns(const image_run *run, const imager_teams_need *need)
+{
+    const imager_teams *teams = &run->teams;
+    const double seconds =
+        imager_estimate_output(&run->job, teams->members,
+                               output_table_most_vis(&run->outputs), need->vis_bytes);
+    const double room = DEALT_SHARE * (double)run->job.memory.rank_bytes;
+    const double bytes = imager_teams_at_once(teams) * sent_bytes(run, need);
+    return 1 + fmin(ROUND_S / seconds, room / bytes);
+}
+
+/* Lets each team make several outputs in a round, so that no team waits for the slowest
+ * one behind each output. Teams of ranks are sent the samples of all of these when the
+ * round begins. A round ends with an interval, so intervals need some turns each.
+ * Collective. */
+static tess_status choose_turns(image_run *run, const imager_teams_need *need)
+{
+    tess_status status = TESS_OK;
+    imager_teams *teams = &run->teams;
+    const int at_once = imager_teams_at_once(teams);
+    const int64_t each = (int64_t)teams->num * at_once;
+    const int64_t channels = run->outputs.num_channels, num = run->outputs.num;
+    const int64_t needed = ((channels > 1 ? channels : num) + each - 1) / each;
+    int64_t turns = tess_min_i64(needed, MOST_TURNS);
+    if (!ends_alone(run, need->kept)) return TESS_OK;
+    if (channels > 1 && channels < num && needed < LEAST_TURNS) return TESS_OK;
+    if (teams->num > 1) turns = (int64_t)fmin((double)turns, most_turns(run, need));
+    TESS_TRY(tess_comm_allreduce_i64(teams->all, &turns, 1, TESS_MIN));
+    if (turns <= 1) return TESS_OK;
+    teams->turns = (int)turns;
+    run->job.memory.dealt_bytes =
+        (double)((turns - 1) * at_once) * sent_bytes(run, need);
+    tess_log_detail("a team makes up to %d outputs before all ranks meet",
+                    teams->turns);
+cleanup:
+    return status;
+}
+
 /* All ranks work together if the samples of a round, which teams would send and
  * receive, do not fit into memory beside those on scratch. Collective. */
 static tess_status keep_parts(image_run *run, int *num)
@@ -255,6 +331,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     if (num == 1) {
         TESS_TRY(choose_backlog(run));
         TESS_TRY(choose_thread_teams(run, &need));
+        TESS_TRY(choose_turns(run, &need));
         return TESS_OK;
     }
     TESS_TRY(check_team_memory(run, num));
@@ -274,6 +351,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(choose_sums(run));
     TESS_TRY(choose_backlog(run));
     TESS_TRY(choose_thread_teams(run, &need));
+    TESS_TRY(choose_turns(run, &need));
 cleanup:
     return status;
 }

@@ -391,6 +391,8 @@ static void add_thread_teams(const image_run *run, imager_estimate *estimate)
     const imager_thread_teams *teams = &run->teams.of_threads;
     const double more = teams->num - 1, samples = teams->sample_bytes;
     if (!(more > 0)) return;
+    if (run->teams.turns > 1) /* images that wait for earlier outputs */
+        estimate->peak += teams->num * run->job.memory.backlog_bytes;
     estimate->peak +=
         more * (samples + estimate->sums + estimate->planes +
                 run->job.memory.clean_bytes + run->job.memory.backlog_bytes);

@@ -19,6 +19,7 @@ from fields_and_cubes import NX, NY, Samples
 
 EPS = 1e-9
 ROUNDING = 1e-12
+CLEANED = 1e-9  # a fit of the beam multiplies rounding
 STEPS, PER_STEP = 30, 120  # integrations, and rows of one by uvfits.write
 NAMES = [f"-t{t:04d}-{c}-{k}" for t in range(2) for c in ("0000", "0001", "0002", "MFS")
          for k in ("dirty", "psf")]
@@ -102,6 +103,45 @@ def check_threads(suite, obs):
              "stages are written, so all threads")]:
         _, result = run(suite, label, obs, *exact, *options, *forced(thread_teams=2), status=2)
         suite.true(f"{label}: said why", why in result.err)
+
+
+def check_turns(suite):
+    """Teams that make several outputs before all ranks meet: every image, mean and line of the
+    log is there, of ranks to rounding and of threads bit for bit; one channel is empty."""
+    def flag(s):
+        s.weight[:, 3] = -1.0
+    obs = Samples(suite, "turns", rows=STEPS * PER_STEP, channels=9, change=flag).path
+    options = [*IMAGE, "--channels-out", "9", "--intervals-out", "1", "--cube", "--niter", "5",
+               "--weight", "briggs:0", "--accuracy", str(EPS), "--verbose", "--overwrite"]
+    prefix = suite.path("turns")
+    kinds = [f"{k}{e}" for k in ("cube-", "MFS-") for e in ("dirty", "psf", "model", "image")
+             if (k, e) != ("MFS-", "model")]
+
+    def made(label, *more, ranks=1):
+        result = tessera("image", obs, *options, *more, "-o", prefix, ranks=ranks)
+        suite.ran(label, result, 0)
+        return result, {k: fits_module().getdata(f"{prefix}-{k}.fits") for k in kinds}
+
+    one, wanted = made("turns, one rank")
+    for label, more, ranks in [("2 teams", forced(teams=2), 2), ("3 teams", forced(teams=3), 3),
+                               ("2 teams of 2 ranks", forced(teams=2), 4),
+                               ("2 teams of threads", ["--threads", "2", *forced(thread_teams=2)], 1),
+                               ("2 teams with 2 teams of threads",
+                                ["--threads", "2", *forced(teams=2, thread_teams=2)], 2)]:
+        label = f"turns, {label}"
+        result, found = made(label, *more, ranks=ranks)
+        suite.true(f"{label}: said so", "outputs before all ranks meet" in result.err)
+        suite.equal(f"{label}: files in the log", result.err.count("wrote "),
+                    one.err.count("wrote "))
+        for kind in kinds:
+            blank = np.isnan(wanted[kind])
+            suite.true(f"{label}: {kind}: what is NaN", np.array_equal(blank, np.isnan(found[kind])))
+            if ranks == 1:
+                suite.true(f"{label}: {kind}: bit for bit",
+                           np.array_equal(wanted[kind], found[kind], equal_nan=True))
+            else:
+                suite.below(f"{label}: {kind}: L2 to one rank",
+                            l2_error(found[kind][~blank], wanted[kind][~blank]), CLEANED)
 
 
 def check_shared(suite, obs):
@@ -224,6 +264,7 @@ def main():
     check_layouts(suite, obs)
     check_reproducible(suite, obs)
     check_threads(suite, obs)
+    check_turns(suite)
     check_shared(suite, obs)
     check_subtracted(suite, obs)
     check_choice(suite, obs)

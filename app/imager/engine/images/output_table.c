@@ -572,3 +572,11 @@ void output_table_channels(const output_table *outputs, int64_t channel, bool *w
     for (int64_t k = 0; k < outputs->num_chan; ++k)
         wanted[k] = outputs->chan_output[k] == channel;
 }
+
+int64_t output_table_most_vis(const output_table *outputs)
+{
+    int64_t most = 0;
+    for (int64_t k = 0; k < outputs->num; ++k)
+        if (outputs->extent[k].num_vis > most) most = outputs->extent[k].num_vis;
+    return most;
+}

@@ -91,4 +91,7 @@ void output_table_band(const output_table *outputs, const tess_source_info *info
  * Local. */
 void output_table_channels(const output_table *outputs, int64_t channel, bool *wanted);
 
+/** Visibilities of the largest output, on all ranks. Local. */
+int64_t output_table_most_vis(const output_table *outputs);
+
 #endif

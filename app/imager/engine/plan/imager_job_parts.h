@@ -139,6 +139,7 @@ typedef struct imager_memory {
     double clean_bytes;   /* what cleaning keeps while images are made */
     double joined_bytes;  /* images that targets are joined to, and gains of targets */
     double backlog_bytes; /* images that are written while the next ones are made */
+    double dealt_bytes;   /* samples of outputs that this rank makes later in a round */
     bool device_rows;     /* finished rows of images live on the device */
     double device_bytes;  /* what rows and minor loops take on the device */
     void *pixels;         /* memory of the only image, borrowed from a caller of the

@@ -24,7 +24,7 @@ double imager_base_bytes(const imager_job *job)
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
     return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->memory.mean_bytes +
            job->memory.clean_bytes + job->memory.backlog_bytes +
-           job->memory.joined_bytes;
+           job->memory.dealt_bytes + job->memory.joined_bytes;
 }
 
 /* All targets are finished before they are used. Sums whose memory serves another

@@ -31,6 +31,8 @@ typedef struct imager_teams {
     int num, members, own;
     imager_thread_teams of_threads; /**< of this rank, once they are chosen */
     bool sums_means; /**< a team sums up its own images for means over channels */
+    int turns; /**< outputs that each team, of ranks or of threads, makes in a round on
+                  its own; 0 and 1: one */
 } imager_teams;
 
 /** Outputs that this rank makes at a time. Local. */

@@ -74,23 +74,16 @@ static double output_s(const imager_job *job, const imager_teams_need *need,
            (inner && threads > 1 ? INNER_TEAM_S : 0) + device_s(job, num_vis);
 }
 
-static int64_t largest_vis(const output_table *outputs)
-{
-    int64_t largest = 0;
-    for (int64_t k = 0; k < outputs->num; ++k)
-        if (outputs->extent[k].num_vis > largest) largest = outputs->extent[k].num_vis;
-    return largest;
-}
-
 /* Memory of a team: samples of its output, its planes and images, the sums of one
- * plane, what cleaning takes, and images that are being written. */
+ * plane, what cleaning takes, images that are being written, and images that wait for
+ * earlier outputs. */
 static double team_bytes(const imager_job *job, double samples, double output_bytes)
 {
     const tess_grid_plan *plan = job->plan;
     const double sums = OVERLAP * (double)plan->nu * (double)plan->nv *
                         (plan->is_double ? 16 : 8) * job->num_images;
     return samples + imager_planes_bytes(job) + imager_finishing_bytes(job) + sums +
-           job->memory.clean_bytes + 2 * output_bytes;
+           job->memory.clean_bytes + 3 * output_bytes;
 }
 
 /* Most teams for which the job's device has lanes and memory. Images that are cleaned
@@ -150,7 +143,7 @@ cleanup:
 static int fastest(const imager_job *job, const imager_teams_need *need, int64_t most,
                    double room, double each)
 {
-    const int64_t vis = largest_vis(need->outputs);
+    const int64_t vis = output_table_most_vis(need->outputs);
     const int threads = job->layout->threads;
     const double lanes = most_lanes(job, vis), of_device = device_s(job, vis);
     int best = 1;
@@ -177,8 +170,8 @@ tess_status imager_thread_teams_choose(const imager_job *job,
     tess_status status = TESS_OK;
     const int threads = job->layout->threads, forced = job->layout->forced.thread_teams;
     const int64_t left = need->outputs->num - need->first_output;
-    const double samples =
-        (need->vis_bytes + need->row_bytes) * (double)largest_vis(need->outputs);
+    const double samples = (need->vis_bytes + need->row_bytes) *
+                           (double)output_table_most_vis(need->outputs);
     /* else a rank holds those of the outputs of a round, which are copied, too */
     const double each =
         team_bytes(job, samples, output_bytes) + (need->kept ? 0 : samples);

@@ -27,8 +27,7 @@ static tess_status begin(beam_round *round, int64_t first, int64_t end, int k)
     const int64_t from = first + (int64_t)k * run->teams.num;
     const int64_t own = from + run->teams.own;
     channel_group *group = &round->group[k];
-    status =
-        channel_group_create(thread_teams_run(&round->teams, k), own, own < end, group);
+    status = channel_group_create(run, own, own < end, group);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     group->wants_beam = true;
     TESS_TRY(
@@ -52,7 +51,8 @@ static tess_status make_round(beam_round *round, int64_t first, int64_t end,
     }
     for (int k = 0; k < num; ++k)
         TESS_TRY(begin(round, first, end, k));
-    status = thread_teams_make(&round->teams, round->group, num);
+    status = thread_teams_make(&round->teams,
+                               &(team_work){.group = round->group, .num = num});
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     for (int k = 0; k < num; ++k)
         if (round->group[k].num_channels > 0 && tess_comm_rank(run->comm) == 0)

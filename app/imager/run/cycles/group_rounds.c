@@ -20,7 +20,8 @@
 typedef struct run_rounds {
     image_run *run;
     thread_teams teams;
-    channel_group *group; /* [teams.num] those of a round */
+    channel_group *group; /* [teams.num × turns] those of a round */
+    int turns;            /* outputs that each team makes in a round */
     channel_mean mean;
     channel_mean own; /* sums of the images of this rank's team, for the mean */
 } run_rounds;
@@ -209,7 +210,7 @@ static tess_status begin_group(run_rounds *rounds, output_range round, int k)
     const int num = joined ? (int)(range.end - range.first) : own < range.end;
     channel_group *group = &rounds->group[k];
     double mark = tess_time_now();
-    status = channel_group_create(thread_teams_run(&rounds->teams, k), own, num, group);
+    status = channel_group_create(run, own, num, group);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
     if (!joined) TESS_TRY(group_images_deal(run, group, range.first, range.end));
@@ -242,6 +243,86 @@ cleanup:
     return status;
 }
 
+/* Makes the groups of a round, and ends them one after the other. Collective. */
+static tess_status make_groups(run_rounds *rounds, output_range round)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    const int num = count_groups(rounds, round);
+    const team_work work = {.group = rounds->group, .num = num};
+    const tess_status made = thread_teams_make(&rounds->teams, &work);
+    group_images_give_up(run, round.end);
+    for (int k = 0; k < num; ++k)
+        TESS_TRY(end_group(rounds, round, k, made));
+cleanup:
+    return status;
+}
+
+/* Writes the images of the k-th group of a round of several turns, adds them to the
+ * mean or to the sums of this team, and frees them. Collective in the team. */
+static tess_status end_in_turn(void *context, int k)
+{
+    tess_status status = TESS_OK;
+    run_rounds *rounds = context;
+    channel_group *group = &rounds->group[k];
+    image_run *run = group->run;
+    double mark;
+    if (group->num_channels == 0) return TESS_OK;
+    TESS_TRY(group_images_write(run, group));
+    mark = tess_time_now();
+    if (run->outputs.num_channels > 1)
+        status = run->teams.num == 1
+                     ? channel_mean_add(run, group->channel->product, &rounds->mean)
+                     : channel_mean_add_own(run, group->channel->product, &rounds->own);
+    channel_group_free(group);
+    tess_profile_lap(run->output.profile, TESS_STAGE_REDUCE, &mark);
+cleanup:
+    return status;
+}
+
+/* Completes the mean behind the last channel of an interval. Collective. */
+static tess_status end_interval(run_rounds *rounds, int64_t interval)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    const channel_group none = {0};
+    if (run->teams.num > 1)
+        TESS_TRY(channel_mean_join(run, &rounds->own, &rounds->mean));
+    TESS_TRY(end_mean(rounds, interval, &none));
+cleanup:
+    return status;
+}
+
+/* Makes the groups of a round of several turns. Teams write their images, and add them
+ * up, by themselves; all ranks meet behind the last one. Collective. */
+static tess_status make_turns(run_rounds *rounds, output_range round)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
+    const int64_t channels = run->outputs.num_channels;
+    const team_work work = {.group = rounds->group,
+                            .num = count_groups(rounds, round),
+                            .end = end_in_turn,
+                            .context = rounds};
+    double mark;
+    if (channels > 1) TESS_TRY(channel_mean_start(run, &rounds->mean));
+    status = thread_teams_make(&rounds->teams, &work);
+    mark = tess_time_now();
+    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    group_images_give_up(run, round.end);
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
+    TESS_TRY(finish_files(rounds));
+    tell_files(run, round.first, round.end);
+    TESS_TRY(image_cubes_close(&run->means, round.first, round.end));
+    if (channels == 1) return TESS_OK;
+    for (int64_t k = round.first; k < round.end; ++k)
+        imager_extent_join(&rounds->mean.extent, &run->outputs.extent[k]);
+    if (round.end % channels == 0)
+        TESS_TRY(end_interval(rounds, round.first / channels));
+cleanup:
+    return status;
+}
+
 /* Makes the outputs of a round, side by side. Collective. */
 static tess_status make_round(run_rounds *rounds, output_range round)
 {
@@ -257,10 +338,8 @@ static tess_status make_round(run_rounds *rounds, output_range round)
     mark = tess_time_now();
     TESS_TRY(image_cubes_open(&run->means, round.first, round.end));
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);
-    const tess_status made = thread_teams_make(&rounds->teams, rounds->group, num);
-    group_images_give_up(run, round.end);
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(end_group(rounds, round, k, made));
+    TESS_TRY(rounds->turns > 1 ? make_turns(rounds, round)
+                               : make_groups(rounds, round));
 cleanup:
     for (int k = 0; k < num; ++k)
         channel_group_free(&rounds->group[k]);
@@ -268,17 +347,19 @@ cleanup:
 }
 
 /* The end of the round that begins with an output. Teams of threads share a density of
- * all channels, and the weights of channels for primary beams, of one interval. */
+ * all channels, and the weights of channels for primary beams, of one interval. Teams
+ * that add to its mean as they make channels do not begin the next one either. */
 static int64_t round_end(const run_rounds *rounds, int64_t first)
 {
     const image_run *run = rounds->run;
     const int64_t channels = run->outputs.num_channels;
-    const int64_t at_once = image_joins_channels(run->opts)
-                                ? channels
-                                : (int64_t)run->teams.num * rounds->teams.num;
-    const bool one_interval =
-        rounds->teams.team &&
-        (run->opts->weights.shared_density || run->opts->beside.primary_beam.model);
+    const int64_t at_once =
+        image_joins_channels(run->opts)
+            ? channels
+            : (int64_t)run->teams.num * rounds->teams.num * rounds->turns;
+    const bool shares = rounds->teams.team && (run->opts->weights.shared_density ||
+                                               run->opts->beside.primary_beam.model);
+    const bool one_interval = shares || (rounds->turns > 1 && channels > 1);
     const int64_t end =
         one_interval ? (first / channels + 1) * channels : run->outputs.num;
     return tess_min_i64(first + at_once, end);
@@ -293,7 +374,8 @@ static tess_status start(run_rounds *rounds)
     TESS_TRY(start_backlog(run));
     status = thread_teams_create(run, &rounds->teams);
     if (status == TESS_OK) {
-        rounds->group = tess_alloc_zero(rounds->teams.num, sizeof *rounds->group);
+        const int64_t num = (int64_t)rounds->teams.num * rounds->turns;
+        rounds->group = tess_alloc_zero(num, sizeof *rounds->group);
         if (!rounds->group) status = TESS_ERR_ALLOC;
     }
     TESS_TRY(tess_comm_agree(run->teams.all, status));
@@ -306,7 +388,9 @@ tess_status group_rounds_make(image_run *run)
 {
     tess_status status = TESS_OK;
     const int64_t num = run->outputs.num;
-    run_rounds rounds = {.run = run, .mean = {.extent = imager_extent_empty()}};
+    run_rounds rounds = {.run = run,
+                         .turns = run->teams.turns > 1 ? run->teams.turns : 1,
+                         .mean = {.extent = imager_extent_empty()}};
     run->checkpoint.mean = rounds.mean.product;
     TESS_TRY(start(&rounds));
     for (int64_t first = image_outputs_done(run), end; first < num; first = end) {

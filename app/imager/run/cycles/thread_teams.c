@@ -1,6 +1,8 @@
 /* Makes outputs side by side, one by each team of threads. */
 #include "thread_teams.h"
 
+#include <pthread.h>
+
 #include "image_backlog.h"
 #include "imager_thread_teams.h"
 #include "imager_window.h"
@@ -96,6 +98,68 @@ image_run *thread_teams_run(const thread_teams *teams, int k)
 
 /* ---- work ---- */
 
+/* A team may be ahead of the first group that has not ended by so many groups of each
+ * team: the images of all of these are held. */
+enum { MOST_AHEAD = 2 };
+
+/* The groups that are left. All but `work` and `teams` changes under the lock. */
+typedef struct team_queue {
+    const team_work *work;
+    thread_teams *teams;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int next;       /* the group that is taken next */
+    int ended;      /* groups before this one have ended */
+    bool is_ending; /* a thread ends groups */
+    bool *made;     /* [num] */
+    tess_status status;
+} team_queue;
+
+/* Takes the next group when it may be begun; −1: none is left. */
+static int take_group(team_queue *queue)
+{
+    const int ahead = MOST_AHEAD * queue->teams->num;
+    int taken = -1;
+    pthread_mutex_lock(&queue->lock);
+    while (queue->work->end && queue->status == TESS_OK &&
+           queue->next < queue->work->num && queue->next >= queue->ended + ahead)
+        pthread_cond_wait(&queue->changed, &queue->lock);
+    if (queue->status == TESS_OK && queue->next < queue->work->num)
+        taken = queue->next++;
+    pthread_mutex_unlock(&queue->lock);
+    return taken;
+}
+
+/* Ends groups in their order as far as they are made, unless another thread does so.
+ * The lock is open meanwhile. */
+static void end_groups(team_queue *queue)
+{
+    const team_work *work = queue->work;
+    if (!work->end || queue->is_ending) return;
+    queue->is_ending = true;
+    while (queue->status == TESS_OK && queue->ended < work->num &&
+           queue->made[queue->ended]) {
+        pthread_mutex_unlock(&queue->lock);
+        const tess_status status = work->end(work->context, queue->ended);
+        pthread_mutex_lock(&queue->lock);
+        if (queue->status == TESS_OK) queue->status = status;
+        ++queue->ended;
+        pthread_cond_broadcast(&queue->changed);
+    }
+    queue->is_ending = false;
+}
+
+/* Notes that a group is made, or has failed. */
+static void note_made(team_queue *queue, int k, tess_status status)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->made[k] = status == TESS_OK;
+    if (queue->status == TESS_OK) queue->status = status;
+    end_groups(queue);
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 /* Makes an output in a lane of the device, if there is a device. */
 static tess_status make_in_lane(const thread_team *team, int lane, channel_group *group)
 {
@@ -107,16 +171,21 @@ static tess_status make_in_lane(const thread_team *team, int lane, channel_group
     return status == TESS_OK ? left : status;
 }
 
-/* Makes an output. All that belongs to the threads of OpenMP in it, such as a thread's
- * number, is that of a region of its own. */
-static void make_one(thread_team *team, int number, channel_group *group)
+/* Makes one output after the other. All that belongs to the threads of OpenMP in it,
+ * such as a thread's number, is that of a region of its own. */
+static void make_as_team(team_queue *queue, int number)
 {
+    thread_team *team = &queue->teams->team[number];
 #pragma omp parallel num_threads(1)
     {
         tess_profile_start_team(&team->profile,
-                                number == 0 ? team->run.output.profile->trace : NULL);
-        team->status = make_in_lane(team, number, group);
-        imager_job_note_held(&team->run.job);
+                                number == 0 ? queue->teams->run->profile->trace : NULL);
+        for (int k; (k = take_group(queue)) >= 0;) {
+            channel_group *group = &queue->work->group[k];
+            group->run = &team->run;
+            note_made(queue, k, make_in_lane(team, number, group));
+            imager_job_note_held(&team->run.job);
+        }
     }
 }
 
@@ -124,45 +193,78 @@ static void make_one(thread_team *team, int number, channel_group *group)
  * side, the time that passes is shared among stages as the sum of their times is. */
 static void add_profiles(const thread_teams *teams, int num, double passed_s)
 {
-    double all_s = 0;
+    double all_s = tess_profile_seconds(&teams->ends);
     for (int k = 0; k < num; ++k)
         all_s += tess_profile_seconds(&teams->team[k].profile);
+    const double share = all_s > 0 ? passed_s / all_s : 0;
+    tess_profile_add_team(teams->run->profile, &teams->ends, share);
     for (int k = 0; k < num; ++k)
-        tess_profile_add_team(teams->run->profile, &teams->team[k].profile,
-                              all_s > 0 ? passed_s / all_s : 0);
+        tess_profile_add_team(teams->run->profile, &teams->team[k].profile, share);
 }
 
-/* What the run of the rank has changed since the teams were made. */
-static void renew(const thread_teams *teams)
+/* What the run of the rank has changed since the teams were made. Files that are
+ * written while teams work count in a profile of their own. */
+static void renew(thread_teams *teams, bool ends)
 {
+    tess_profile_start_team(&teams->ends, NULL);
     for (int k = 0; k < teams->num; ++k) {
         image_run *own = &teams->team[k].run;
         own->densities = teams->run->densities;
         own->all = teams->run->all;
         own->parts = teams->run->parts;
+        own->output.profile = ends ? &teams->ends : teams->run->output.profile;
     }
 }
 
-tess_status thread_teams_make(thread_teams *teams, channel_group *groups, int num)
+/* The ranks of the run make one group after the other. */
+static tess_status make_in_turn(const team_work *work)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < work->num; ++k) {
+        TESS_TRY(group_images_make(&work->group[k]));
+        if (work->end) TESS_TRY(work->end(work->context, k));
+    }
+cleanup:
+    return status;
+}
+
+/* Lets `num` teams work until no group is left. */
+static void let_teams_work(team_queue *queue, int num)
+{
+    const int levels = tess_omp_nest(2); /* of teams, and of threads of a team */
+#pragma omp parallel for num_threads(num) schedule(static, 1)
+    for (int k = 0; k < num; ++k)
+        make_as_team(queue, k);
+    tess_omp_nest(levels);
+}
+
+tess_status thread_teams_make(thread_teams *teams, const team_work *work)
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
     const tess_lanes *lanes = teams->run->job.backend->lanes;
-    if (!teams->team) return group_images_make(groups);
-    renew(teams);
+    const int num = work->num < teams->num ? work->num : teams->num;
+    team_queue queue = {.work = work,
+                        .teams = teams,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .changed = PTHREAD_COND_INITIALIZER};
+    if (!teams->team) return make_in_turn(work);
+    queue.made = tess_alloc_zero(work->num, sizeof *queue.made);
+    if (!queue.made) TESS_FAIL(TESS_ERR_ALLOC, "a round of %d outputs", work->num);
+    renew(teams, work->end != NULL);
     if (lanes) TESS_TRY(lanes->split(teams->num));
-    const int levels = tess_omp_nest(2); /* of teams, and of threads of a team */
-#pragma omp parallel for num_threads(num) schedule(static, 1)
-    for (int k = 0; k < num; ++k)
-        make_one(&teams->team[k], k, &groups[k]);
-    tess_omp_nest(levels);
+    let_teams_work(&queue, num);
     add_profiles(teams, num, tess_time_now() - start);
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(teams->team[k].status);
-cleanup:
+    status = queue.status;
     if (lanes) {
         const tess_status joined = lanes->split(1);
         if (status == TESS_OK) status = joined;
     }
+cleanup:
+    /* nothing is being written from the images of groups that have not ended */
+    for (int k = queue.ended; work->end && k < work->num; ++k)
+        if (work->group[k].run) work->group[k].run = teams->run;
+    renew(teams, false);
+    tess_free(queue.made);
     return status;
 }

@@ -17,13 +17,13 @@ typedef struct thread_team {
     tess_grid_plan plan;
     tess_profile profile;
     tess_comm *comm; /**< of this rank alone, without MPI; owned */
-    tess_status status;
 } thread_team;
 
 typedef struct thread_teams {
     image_run *run; /**< borrowed */
     int num;
     thread_team *team; /**< [num]; NULL where all threads make one output at a time */
+    tess_profile ends; /**< of what ends groups while teams make others */
 } thread_teams;
 
 /** Make the teams that were chosen (run->teams.of_threads). TESS_ERR_ALLOC: callers
@@ -31,13 +31,24 @@ typedef struct thread_teams {
 tess_status thread_teams_create(image_run *run, thread_teams *teams);
 void thread_teams_free(thread_teams *teams); /**< Zeros are fine. Local. */
 
-/** The run in which the k-th of the outputs of a round is made: a team's, or that of
- * the rank. Local. */
+/** The run of the k-th team, or that of the rank where there are no teams. Local. */
 image_run *thread_teams_run(const thread_teams *teams, int k);
 
-/** Make the images of groups[num], num ≤ teams->num, one by each team; those of a
- * single team are made by the ranks of the run. Fails as the first of them that fails.
- * Collective in the ranks of a group. */
-tess_status thread_teams_make(thread_teams *teams, channel_group *groups, int num);
+/** Groups that teams make, each team one after the other. */
+typedef struct team_work {
+    channel_group *group; /**< [num] */
+    int num;
+    tess_status (*end)(void *context, int k); /**< writes the k-th group, adds it to
+                           means and frees it, once the groups before it have ended; one
+                           thread at a time calls this. NULL: the caller does so. Local,
+                           or collective in the team of ranks */
+    void *context;
+} team_work;
+
+/** Make the images of all groups. A team takes the next group as soon as it is free,
+ * and its run is that of the group from then on; without teams the ranks of the run
+ * make one group after the other. Fails as the first group that fails; later ones are
+ * not begun then. Collective in the ranks of a group. */
+tess_status thread_teams_make(thread_teams *teams, const team_work *work);
 
 #endif
