@@ -382,6 +382,31 @@ def check_channels(suite):
                 ["3:5", "3"], obs, *few, "--channels", "3:5")
 
 
+def check_no_w(suite):
+    """--w none: one warning with the largest phase that is left out and the distance of 0.1 rad, if any
+    phase is larger."""
+    obs, small, wide = observe(suite, "flat"), 32, 256
+    uvw = uvfits.read(obs)[0]
+    turns = 2 * np.pi * np.abs(uvw[:, 2]).max() * (1e9 + 2e7) / C_M_S  # rad for each n - 1
+
+    def phase(side, scale=60 * ASEC):  # at the corner, of pixel 0
+        return turns * (1 - np.sqrt(1 - 2 * (side // 2 * scale) ** 2))
+
+    suite.true(f"phases {phase(small)}, {phase(wide)}", phase(small) < .1 < phase(wide))
+    options = ["--scale", "60asec", "--no-psf", "--w"]
+    warned(suite, "a narrow field", [], obs, "--size", small, *options, "none", count=0)
+    warned(suite, "a wide field with w", [], obs, "--size", wide, *options, "auto", count=0)
+    warned(suite, "a wide field without w", [f"up to {phase(wide):.2g} rad", "--w auto"], obs, "--size",
+           wide, *options, "none")
+    said = tessera("plan", obs, "--size", wide, "--scale", "60asec", "--w", "none")
+    found = re.search(r"0\.1 rad beyond ([\d.]+)(deg|amin|asec)", said.err)
+    if suite.true(f"a distance is named by plan: {said.err.strip()}", found):
+        asec = float(found[1]) * {"deg": 3600, "amin": 60, "asec": 1}[found[2]]
+        # rounded down to three digits
+        suite.below("its phase less 0.1 rad, of it", abs(
+            turns * (1 - np.cos(asec * ASEC)) / .1 - 1), .02)
+
+
 def check_plan(suite):
     """A time of each stage; they add up to the whole."""
     obs = observe(suite, "planned")
@@ -605,7 +630,7 @@ def main():
     suite = Suite("what_it_says")
     for check in (check_help, check_convolve, check_version, check_info, check_info_flags,
                   check_info_windows, check_info_numbers,
-                  check_data_column, check_options, check_stokes, check_scale, check_channels,
+                  check_data_column, check_options, check_stokes, check_scale, check_channels, check_no_w,
                   check_plan, check_compare, check_last_lines,
                   check_last_lines_of_many, check_no_beam):
         check(suite)

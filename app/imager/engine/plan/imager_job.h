@@ -132,8 +132,9 @@ tess_status imager_job_measure(imager_job *job, const tess_samples *samples,
 tess_status imager_job_tell_error(imager_job *job);
 
 /** Warn on rank 0 if the transforms of the w-planes that have visibilities take hours,
- * or if few of the planes have any, with the largest |w|, which is the cause. After
- * imager_job_partition. Local. */
+ * or if few of the planes have any, with the largest |w|, which is the cause; and if
+ * --w none leaves out phases that matter in the images. After imager_job_partition.
+ * Local. */
 void imager_job_warn_of_w(const imager_job *job);
 
 /** Log the plan on rank 0, once, and note it in the profile. Local. */

@@ -3,8 +3,11 @@
 #include <stdio.h>
 
 #include "imager_job.h"
+#include "imager_targets.h"
+#include "tess_const.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
+#include "tess_text.h"
 
 /* Warns if w-projection is expected to miss the accuracy that is asked for. */
 static void warn_of_error(const imager_job *job)
@@ -117,12 +120,35 @@ static const char *advice_on_w(const imager_job *job)
     return job->worst_pixel ? "" : "; --maxuvw-m leaves out longer baselines";
 }
 
-void imager_job_warn_of_w(const imager_job *job)
+/* Phases that --w none may leave out without a warning [rad]: those to which a field is
+ * taken for flat (Thompson, Moran & Swenson 2017, section 3.1). They cost a source at
+ * most 0.5 % of its peak. */
+static const double FLAT_PHASE = 0.1;
+
+/* Warns if --w none leaves out phases that matter at the corners of the images. */
+static void warn_of_no_w(const imager_job *job)
+{
+    const double w_rad = TESS_TWO_PI * job->extent.w_max_lambda;
+    double depth = 0; /* largest |n - 1| of the images */
+    char radius[32];
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        depth = fmax(depth, fabs(tess_geom_nm1_min(imager_job_geom(job, k))));
+    if (w_rad * depth <= FLAT_PHASE) return;
+    tess_text_angle_below(acos(fmax(-1, 1 - FLAT_PHASE / w_rad)), radius,
+                          sizeof radius);
+    tess_log_warn(
+        "--w none leaves out phases of up to %.2g rad at the image's corners, "
+        "and of more than %g rad beyond %s from the phase centre, where "
+        "sources are smeared; --w auto corrects them",
+        w_rad * depth, FLAT_PHASE, radius);
+}
+
+/* Warns if the transforms of the w-planes take hours, or if few of them are needed. */
+static void warn_of_planes(const imager_job *job)
 {
     const tess_grid_plan *plan = job->plan;
     const int64_t planes = tess_steps_touched(job->steps);
     const double seconds = transforms_s(job, planes), w = job->extent.w_max_lambda;
-    if (tess_comm_rank(job->comm) != 0 || !plan->opts.do_w) return;
     if (seconds > LONG_S)
         tess_log_warn(
             "the transforms of %lld w-planes take about %.2g hours, because |w| "
@@ -134,6 +160,15 @@ void imager_job_warn_of_w(const imager_job *job)
             "visibilities lie in %lld of %d w-planes: |w| of some rows reaches "
             "%.3g wavelengths, far from all others, as of damaged rows%s",
             (long long)planes, plan->num_planes, w, advice_on_w(job));
+}
+
+void imager_job_warn_of_w(const imager_job *job)
+{
+    if (tess_comm_rank(job->comm) != 0) return;
+    if (job->gridding->w_mode == TESS_W_NONE)
+        warn_of_no_w(job);
+    else if (job->plan->opts.do_w)
+        warn_of_planes(job);
 }
 
 void imager_job_log(imager_job *job)

@@ -149,7 +149,7 @@ TCLEAN: tuple[Row, ...] = (
         dict(mf_weighting=True)),
     Row("gridder", "'standard', 'gridft', 'ft'", DONE,
         "`--w none`: w is ignored, as in CASA, so that sources far from the centre are smeared; "
-        "'wproject' corrects it",
+        "a warning tells how far out, and 'wproject' corrects it",
         dict(gridder="standard"), dict(w="none")),
     Row("gridder", "'wproject', 'wprojectft', 'widefield'", DONE,
         "w is corrected to the accuracy of gridding, 1e-4", dict(gridder="wproject"),
