@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
+"""CASA's tasks have the parameters of tessera.casa; CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
 lines of the manual, and tessera images CORRECTED_DATA; its image tool opens cubes, and what it
 exports is read here; sets and UVFITS that it imports, joins and cuts make the same image; its primary
 beams are those of --primary-beam; its uvcontsub leaves what --uvcontsub does; and with --full, automatic
@@ -8,6 +8,7 @@ masks of tclean are those of --auto-multithresh (casa_masks.py).
 Skipped (77) without CASA. TESS_CASA_PYTHON is an interpreter that imports casatools, casatasks
 and casadata: `. tests/setup.sh; tess_setup_casa FOLDER` makes one.
 """
+import ast
 import json
 import os
 import re
@@ -91,6 +92,31 @@ def recipe(heading, language):
     with open(os.path.join(ROOT, "docs", "manual", "self-calibration.md"), encoding="utf-8") as page:
         text = page.read().split(f"\n## {heading}\n")[1]
     return re.search(rf"```{language}\n(.*?)```", text, re.S).group(1)
+
+
+# ---- parameters of tasks ----
+
+SIGNATURES = """
+import inspect
+for name, task in (("tclean", tclean), ("uvcontsub", uvcontsub), ("ft", ft)):
+    parameters = inspect.signature(task.__call__ if not inspect.isroutine(task) else task).parameters
+    tell[name] = {key: p.default for key, p in parameters.items() if key != "self"}
+"""
+
+
+def check_parameters(suite, casa):
+    """tessera.casa's tasks have all parameters of CASA's, in their order and with their defaults."""
+    told = casa.run("parameters of tasks", SIGNATURES)
+    with open(os.path.join(ROOT, "app", "python", "tessera", "casa", "_tasks.py")) as file:
+        functions = {f.name: f.args for f in ast.parse(file.read()).body if isinstance(f, ast.FunctionDef)}
+    for name, own in (("tclean", "tclean"), ("uvcontsub", "uvcontsub"), ("ft", "predict_model")):
+        arguments = functions[own]
+        mine = {arg.arg: ast.literal_eval(default)
+                for arg, default in zip(arguments.args, arguments.defaults, strict=True)}
+        theirs = told[name] if told else {}
+        suite.true(f"{name}: {len(theirs)} parameters, in CASA's order", list(mine) == list(theirs))
+        suite.equal(f"{name}: other defaults than CASA's",
+                    {key: mine[key] for key in mine if mine[key] != theirs.get(key)}, {})
 
 
 # ---- self-calibration ----
@@ -616,6 +642,7 @@ def main():
     told = casa.run("version", "tell['version'] = version_string()")
     if told:
         print("  CASA", told["version"])
+    check_parameters(suite, casa)
     check_self_calibration(suite, casa)
     observe_line(suite)
     check_exchange(suite, casa)
