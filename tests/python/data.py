@@ -52,6 +52,14 @@ def check_arrays(suite, obs, found, wanted):
     weight[7] = 0
     one = tessera.image(arrays_of(found, weight=weight), **OPTIONS).dirty.num_vis
     suite.true("weights of 0 are flags", one == image.dirty.num_vis - len(found.freq_hz))
+    own, like = (tessera.image(given, weight="briggs:0.5", niter=9, auto_threshold=3, **OPTIONS)
+                 for given in (arrays_of(found), obs))
+    keys = [key for key in like.image.header if key[:4] in ("CTYP", "CRPI", "CRVA", "CDEL", "BMAJ", "BMIN",
+                                                            "BPA", "SUMW", "NVIS", "FREQ", "BUNI")]
+    suite.true("Briggs weights, beams and headers", len(keys) > 20 and
+               np.array_equal(own.psf.data, like.psf.data) and
+               not np.array_equal(own.psf.data, image.psf.data) and
+               [k for k in keys if own.image.header[k] != like.image.header[k]] == [])
     part = tessera.image(arrays_of(found), channels="1:3", **OPTIONS)
     like = tessera.image(obs, channels="1:3", **OPTIONS)
     suite.true("channels are chosen", part.dirty.num_vis == like.dirty.num_vis and

@@ -9,6 +9,7 @@ import os
 import pathlib
 import signal
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -330,11 +331,44 @@ def check_messages(suite, obs):
     except ZeroDivisionError as error:
         raised = error
     suite.true("what a function raises comes out of the call", raised is not None)
+    for lacking in (dict(obs=obs + "-none"), dict(obs="none.ms"), dict(subtract="none.fits"),
+                    dict(fits_mask="none.fits", niter=9), dict(mask="none.crtf", niter=9)):
+        raised = None
+        try:
+            tessera.image(**{**dict(obs=obs, size=32, scale="12asec"), **lacking})
+        except FileNotFoundError as error:
+            raised = error
+        suite.true(f"a file that is not there, {lacking}: {raised}", isinstance(raised, tessera.FileError))
+
+
+def check_bars(suite, obs):
+    """show_progress() draws a bar of tqdm for each step, and closes it."""
+    bars = []
+
+    class Bar:
+        def __init__(self, total, desc, **more):
+            self.total, self.desc, self.n, self.shown, self.closed = total, desc, 0, [], False
+            bars.append(self)
+
+        def refresh(self):
+            self.shown.append(self.n)
+
+        def close(self):
+            self.closed = True
+
+    usual = {name: sys.modules.get(name) for name in ("tqdm", "tqdm.auto")}
+    sys.modules.update({"tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.SimpleNamespace(tqdm=Bar)})
     try:
-        tessera.image(obs + "-none", size=8, scale="12asec")
-    except FileNotFoundError as error:
-        raised = error
-    suite.true(f"a file that is not there: {raised}", isinstance(raised, tessera.FileError))
+        tessera.show_progress()
+    finally:
+        for name, module in usual.items():
+            sys.modules.pop(name) if module is None else sys.modules.update({name: module})
+    tessera.image(obs, size=32, scale="12asec", niter=9, auto_threshold=1)
+    tessera.show_progress(False)
+    suite.true(f"{len(bars)} bars of tqdm, of {sorted({bar.desc for bar in bars})}",
+               "cleaning" in {bar.desc for bar in bars} and all(
+                   bar.closed and bar.shown and 0 <= min(bar.shown) and max(bar.shown) <= bar.total
+                   for bar in bars))
 
 
 def check_values(suite, obs):
@@ -364,6 +398,7 @@ def main():
     check_forms(suite, obs)
     check_types(suite)
     check_messages(suite, obs)
+    check_bars(suite, obs)
     check_values(suite, obs)
     check_subtract(suite, obs)
     check_subtracted_rows(suite, obs)
