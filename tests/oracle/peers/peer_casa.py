@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""CASA's tasks have the parameters of tessera.casa; CASA reads what tessera writes, and the other way round: its solver takes MODEL_DATA, with the
-lines of the manual, and tessera images CORRECTED_DATA; its image tool opens cubes, and what it
-exports is read here; sets and UVFITS that it imports, joins and cuts make the same image; its primary
-beams are those of --primary-beam; its uvcontsub leaves what --uvcontsub does; and with --full, automatic
-masks of tclean are those of --auto-multithresh (casa_masks.py).
+"""CASA's tasks have the parameters of tessera.casa. CASA reads what tessera writes, and the other way
+round: its solver takes MODEL_DATA, with the lines of the manual, and tessera images CORRECTED_DATA; its
+image tool opens cubes, and what it exports is read here; sets and UVFITS that it imports, joins and cuts
+make the same image; its primary beams are those of --primary-beam; its uvcontsub leaves what --uvcontsub
+does; and with --full, automatic masks of tclean are those of --auto-multithresh (casa_masks.py).
 
 Skipped (77) without CASA. TESS_CASA_PYTHON is an interpreter that imports casatools, casatasks
 and casadata: `. tests/setup.sh; tess_setup_casa FOLDER` makes one.
