@@ -24,9 +24,7 @@ const char *tess_stage_name(tess_stage stage)
 void tess_profile_start(tess_profile *profile)
 {
     const tess_spent spent = tess_spent_so_far();
-    *profile = (tess_profile){.spent_before = spent,
-                              .sent_before = spent.bytes_sent,
-                              .mpi_before_s = spent.seconds};
+    *profile = (tess_profile){.spent_before = spent, .counted = spent};
     profile->start_s = tess_time_now();
     profile->energy.total = (tess_readings){NAN, NAN, NAN, NAN};
 }
@@ -114,10 +112,9 @@ void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark)
 void tess_profile_sent(tess_profile *profile, tess_stage stage)
 {
     const tess_spent spent = tess_spent_so_far();
-    profile->stage_bytes[stage] += spent.bytes_sent - profile->sent_before;
-    profile->stage_mpi_s[stage] += spent.seconds - profile->mpi_before_s;
-    profile->sent_before = spent.bytes_sent;
-    profile->mpi_before_s = spent.seconds;
+    profile->stage_bytes[stage] += spent.bytes_sent - profile->counted.bytes_sent;
+    profile->stage_mpi_s[stage] += spent.seconds - profile->counted.seconds;
+    profile->counted = spent;
 }
 
 /* ---- teams of threads ---- */

@@ -92,8 +92,7 @@ typedef struct tess_profile {
     int64_t stage_bytes[TESS_NUM_STAGES]; /**< bytes that were read, written, or sent to
                                              other ranks */
     double stage_mpi_s[TESS_NUM_STAGES];  /**< seconds in MPI, including waiting */
-    int64_t sent_before; /**< bytes sent so far that a stage has already counted */
-    double mpi_before_s; /**< seconds in MPI so far that a stage has already counted */
+    tess_spent counted; /**< spent so far, of which stages have counted their part */
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities; /**< visibilities of this rank's rows that were imaged or
                              predicted */

@@ -59,18 +59,17 @@ void team_parcel_free(team_parcel *parcel)
 }
 
 /* Sends one array of the samples to their ranks; `first` of teams in elements of `size`
- * bytes. What arrives is allocated. Collective. */
+ * bytes. What arrives is allocated. bytes[2 × ranks] is work memory. Collective. */
 static tess_status send_array(const imager_teams *teams, const void *values,
-                              const int64_t *first, int64_t size, void **arrived,
-                              int64_t *count)
+                              const int64_t *first, int64_t size, int64_t *bytes,
+                              void **arrived, int64_t *count)
 {
     tess_status status = TESS_OK;
     const int ranks = tess_comm_size(teams->all);
-    int64_t *bytes = tess_alloc_zero(2 * (int64_t)ranks, sizeof *bytes);
-    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
     /* ranks of equal number / num, which hold neighbouring rows, send to one member, so
      * that the members hold rows in their order on any number of ranks */
     const int member = tess_comm_rank(teams->all) / teams->num;
+    memset(bytes, 0, (size_t)ranks * sizeof *bytes);
     for (int g = 0; g < teams->num; ++g)
         bytes[g * teams->members + member] = (first[g + 1] - first[g]) * size;
     TESS_TRY(tess_comm_alltoallv(teams->all, values, bytes, arrived, bytes + ranks));
@@ -78,7 +77,6 @@ static tess_status send_array(const imager_teams *teams, const void *values,
     for (int k = 0; k < ranks; ++k)
         *count += bytes[ranks + k] / size;
 cleanup:
-    tess_free(bytes);
     return status;
 }
 
@@ -111,25 +109,29 @@ static tess_status send(const imager_teams *teams, const team_parcel *own,
     const int64_t vis = 2 * element * from->num_pol,
                   weight = element * from->num_weight;
     int64_t rows;
+    int64_t *bytes = tess_alloc(2 * (int64_t)tess_comm_size(teams->all), sizeof *bytes);
     *to = tess_samples_like(from);
-    TESS_TRY(send_array(teams, from->uvw_m, own->row, 3 * sizeof(double), &uvw,
+    TESS_TRY(tess_comm_agree(teams->all, bytes ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(send_array(teams, from->uvw_m, own->row, 3 * sizeof(double), bytes, &uvw,
                         &to->num_rows));
     to->uvw_m = uvw;
-    TESS_TRY(
-        send_array(teams, from->chan_base, own->row, sizeof(int32_t), &base, &rows));
+    TESS_TRY(send_array(teams, from->chan_base, own->row, sizeof(int32_t), bytes, &base,
+                        &rows));
     to->chan_base = base;
-    TESS_TRY(
-        send_array(teams, from->num_chan, own->row, sizeof(int32_t), &chan, &rows));
+    TESS_TRY(send_array(teams, from->num_chan, own->row, sizeof(int32_t), bytes, &chan,
+                        &rows));
     to->num_chan = chan;
     if (from->origins)
-        TESS_TRY(
-            send_array(teams, from->origin, own->row, sizeof(int32_t), &origin, &rows));
+        TESS_TRY(send_array(teams, from->origin, own->row, sizeof(int32_t), bytes,
+                            &origin, &rows));
     to->origin = origin;
-    TESS_TRY(send_array(teams, from->vis, own->vis, vis, &to->vis, &to->num_vis));
     TESS_TRY(
-        send_array(teams, from->weight, own->vis, weight, &to->weight, &to->num_vis));
+        send_array(teams, from->vis, own->vis, vis, bytes, &to->vis, &to->num_vis));
+    TESS_TRY(send_array(teams, from->weight, own->vis, weight, bytes, &to->weight,
+                        &to->num_vis));
     TESS_TRY(tess_comm_agree(teams->all, index_rows(to)));
 cleanup:
+    tess_free(bytes);
     return status;
 }
 
