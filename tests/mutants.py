@@ -415,9 +415,17 @@ TABLE = [Mutant(*entry) for entry in [
      "if (num_rows > UINT32_MAX)",
      "unit.samples"),
     ("rank-filter-pages", "grid/density/density.c",
-     "if (filter) status = touch_neighbours(density);",
+     "status = touch_neighbours(density, rank_reach(density));",
      "(void)touch_neighbours;",
      "mpi.core_ranks.np2"),
+    ("density-box-conjugates", "grid/density/box_sum.c",
+     "j < 0 ? layout->nx - 1 - i : i",
+     "j < 0 ? layout->nx - i : i",
+     "unit.weight"),
+    ("density-box-pages", "grid/density/density.c",
+     "TESS_TRY(touch_conjugates(density, k, reach));",
+     "(void)touch_conjugates;",
+     "unit.weight"),
 
     # ---- kernels, corrections, sorting, tiles ----
     ("kernel-start", "grid/bricks/locate.h",

@@ -41,6 +41,19 @@ static int64_t num_pages(const tess_density *density)
     return density_num_pages(&density->layout);
 }
 
+static void free_pages(const tess_density *density, double **pages)
+{
+    for (int64_t k = 0; pages && k < num_pages(density); ++k)
+        tess_free(pages[k]);
+    tess_free(pages);
+}
+
+/* Whether cells count what is around them, too. */
+static bool boxes(const tess_density *density)
+{
+    return density->opts.box_cells > 0 && density->opts.weighting != TESS_NATURAL;
+}
+
 /* Lays out the grid of the density. An empty cell has the factor of no density, which
  * is 1 with natural and Briggs weights. Uniform weights have no factor there. */
 static density_layout layout_for(const tess_geom *geom, const tess_weight_opts *opts,
@@ -82,9 +95,7 @@ cleanup:
 void tess_density_destroy(tess_density *density)
 {
     if (!density) return;
-    for (int64_t k = 0; density->page && k < num_pages(density); ++k)
-        tess_free(density->page[k]);
-    tess_free(density->page);
+    free_pages(density, density->page);
     tess_free(density->counts);
     tess_free(density);
 }
@@ -211,16 +222,8 @@ cleanup:
 
 static void add_page(const tess_density *density, double *to, const double *from)
 {
-    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c) {
-        int64_t sum[2];
-        if (density->opts.quantum > 0) {
-            memcpy(&sum[0], &to[c], sizeof *sum);
-            memcpy(&sum[1], &from[c], sizeof *sum);
-            sum[0] += sum[1];
-            memcpy(&to[c], &sum[0], sizeof *sum);
-        } else
-            to[c] += from[c];
-    }
+    for (int c = 0; c < DENSITY_PAGE_CELLS; ++c)
+        density_add_cell(density->opts.quantum > 0, &to[c], &from[c]);
 }
 
 /* Turns integers into weights. */
@@ -353,12 +356,12 @@ static int64_t rank_reach(const tess_density *density)
                         tess_max_i64(density->layout.nx, density->layout.ny));
 }
 
-/* Makes those pages within the rank filter's reach of page k that are not there yet. */
-static tess_status touch_around(tess_density *density, int64_t k)
+/* Makes those pages within `reach` cells of page k that are not there yet. */
+static tess_status touch_around(tess_density *density, int64_t k, int64_t reach)
 {
     tess_status status = TESS_OK;
     const int64_t nx = density->layout.pages_x, ny = density->layout.pages_y;
-    const int64_t around = (rank_reach(density) + DENSITY_PAGE - 1) / DENSITY_PAGE;
+    const int64_t around = (reach + DENSITY_PAGE - 1) / DENSITY_PAGE;
     const int64_t x = k % nx, y = k / nx % ny, grid = k / (nx * ny);
     const int64_t x_end = tess_min_i64(x + around + 1, nx);
     const int64_t y_end = tess_min_i64(y + around + 1, ny);
@@ -370,9 +373,29 @@ cleanup:
     return status;
 }
 
-/* Makes the pages around each page, because the rank filter looks beyond the border of
- * a page. */
-static tess_status touch_neighbours(tess_density *density)
+/* Makes those pages within `reach` cells of page k beyond v = 0, where conjugates are,
+ * that are not there yet. */
+static tess_status touch_conjugates(tess_density *density, int64_t k, int64_t reach)
+{
+    tess_status status = TESS_OK;
+    const density_layout *layout = &density->layout;
+    const int64_t nx = layout->pages_x, ny = layout->pages_y;
+    const int64_t i0 = k % nx * DENSITY_PAGE, j0 = k / nx % ny * DENSITY_PAGE;
+    const int64_t grid = k / (nx * ny);
+    const int64_t first = tess_max_i64(layout->nx - DENSITY_PAGE - i0 - reach, 0);
+    const int64_t end = tess_min_i64(layout->nx - i0 + reach, layout->nx);
+    const int64_t rows = tess_min_i64(reach - j0, layout->ny / 2);
+    for (int64_t j = 0; j * DENSITY_PAGE < rows; ++j)
+        for (int64_t i = first / DENSITY_PAGE; i * DENSITY_PAGE < end; ++i)
+            if (!density_page_made(density, (grid * ny + j) * nx + i))
+                TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+cleanup:
+    return status;
+}
+
+/* Makes the pages around each page, because sums over cells around a cell reach beyond
+ * the border of a page. */
+static tess_status touch_neighbours(tess_density *density, int64_t reach)
 {
     tess_status status = TESS_OK;
     const int64_t pages = num_pages(density);
@@ -381,9 +404,46 @@ static tess_status touch_neighbours(tess_density *density)
     for (int64_t k = 0; k < pages; ++k)
         held[k] = density->page[k] != NULL;
     for (int64_t k = 0; k < pages; ++k)
-        if (held[k]) TESS_TRY(touch_around(density, k));
+        if (held[k]) {
+            TESS_TRY(touch_around(density, k, reach));
+            TESS_TRY(touch_conjugates(density, k, reach));
+        }
 cleanup:
     tess_free(held);
+    return status;
+}
+
+/* Makes others the pages of a density. */
+static void replace_pages(tess_density *density, double **fresh)
+{
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        tess_free(density->page[k]);
+        density->page[k] = fresh[k];
+        fresh[k] = NULL;
+    }
+}
+
+/* Sums what this rank has of the density over the square around each cell; the ranks
+ * sum these sums. */
+static tess_status sum_squares(tess_density *density)
+{
+    tess_status status = TESS_OK;
+    const int64_t reach = density->opts.box_cells;
+    double **summed = tess_alloc_zero(num_pages(density), sizeof *summed);
+    double *rows = tess_alloc((DENSITY_PAGE + 2 * reach) * DENSITY_PAGE, sizeof *rows);
+    if (!summed || !rows) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    TESS_TRY(touch_neighbours(density, reach));
+    for (int64_t k = 0; k < num_pages(density); ++k) {
+        if (!density->page[k]) continue;
+        summed[k] = tess_alloc(DENSITY_PAGE_CELLS, sizeof **summed);
+        if (!summed[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+        box_sum_page(&density->layout, density->page, density->opts.quantum > 0, reach,
+                     k, rows, summed[k]);
+    }
+    replace_pages(density, summed);
+cleanup:
+    free_pages(density, summed);
+    tess_free(rows);
     return status;
 }
 
@@ -506,17 +566,12 @@ static tess_status filter_ranks(tess_density *density)
         if (!filtered[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
         rank_filter_page(filter, k, filtered[k]);
     }
-    for (int64_t k = 0; k < num_pages(density); ++k) {
+    for (int64_t k = 0; k < num_pages(density); ++k)
         if (density->page[k]) finish_page(density, k, filtered[k]);
-        tess_free(density->page[k]);
-        density->page[k] = filtered[k];
-        filtered[k] = NULL;
-    }
+    replace_pages(density, filtered);
 cleanup:
     rank_filter_destroy(filter);
-    for (int64_t k = 0; filtered && k < num_pages(density); ++k)
-        tess_free(filtered[k]);
-    tess_free(filtered);
+    free_pages(density, filtered);
     return status;
 }
 
@@ -525,7 +580,9 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm)
     tess_status status = TESS_OK;
     const bool filter =
         density->opts.rank_filter > 0 && density->opts.weighting != TESS_NATURAL;
-    if (filter) status = touch_neighbours(density);
+    if (boxes(density)) status = sum_squares(density);
+    if (status == TESS_OK && filter)
+        status = touch_neighbours(density, rank_reach(density));
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(sum_over_ranks(density, comm));
     to_factors(density);
@@ -602,7 +659,7 @@ tess_status tess_density_apply(const tess_density *density, tess_samples *sample
 
 double tess_density_variance(const tess_density *density, int which)
 {
-    return density->finished && which < density->layout.num_grids
+    return density->finished && !boxes(density) && which < density->layout.num_grids
                ? density->variance[which]
                : (double)NAN;
 }

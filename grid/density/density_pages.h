@@ -4,6 +4,8 @@
 #ifndef TESS_DENSITY_PAGES_H
 #define TESS_DENSITY_PAGES_H
 
+#include <string.h>
+
 #include "density.h"
 #include "tess_status.h"
 #include "tess_weight.h"
@@ -17,6 +19,30 @@ const double *density_page(const tess_density *density, int64_t number);
 
 /** The same, made of zeros if need be; NULL: no memory. */
 double *density_page_made(tess_density *density, int64_t number);
+
+/** Adds a cell to another; `fixed`: both are integers, which have the size of doubles.
+ */
+static inline void density_add_cell(bool fixed, double *to, const double *from)
+{
+    int64_t sum[2];
+    if (!fixed) {
+        *to += *from;
+        return;
+    }
+    memcpy(&sum[0], to, sizeof *sum);
+    memcpy(&sum[1], from, sizeof *sum);
+    sum[0] += sum[1];
+    memcpy(to, &sum[0], sizeof *sum);
+}
+
+/* ---- box_sum.c: densities summed over squares of cells ---- */
+
+/** Writes to out[DENSITY_PAGE_CELLS] the sum over [x − reach, x + reach] and
+ *  [y − reach, y + reach] of the cells around each cell of a page, and its conjugates
+ *  where v < 0. Pages that are not there (NULL) are empty. rows[(DENSITY_PAGE + 2
+ * reach) × DENSITY_PAGE] is the caller's, for sums in between. Local. */
+void box_sum_page(const density_layout *layout, double *const *page, bool fixed,
+                  int64_t reach, int64_t number, double *rows, double *out);
 
 /* ---- rank_filter.c: factors limited to a multiple of the mean around them ---- */
 

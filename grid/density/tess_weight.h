@@ -67,6 +67,10 @@ typedef struct tess_weight_opts {
                               cell may reach 2^62 of them (tess_density_quantum) */
     double padding;      /**< cells per pixel of each side; 0: 1.2 */
     double super_weight; /**< times as wide a cell; 0: 1 */
+    int64_t box_cells;   /**< > 0: W_c is the sum over the square of cells that reaches
+                              so many beyond the cell on each side, as CASA's
+                              superuniform weights have it. Cells of v < 0 hold
+                              conjugates */
     double stretch; /**< (u, v) are multiplied by it before their cell is found; 0: 1 */
     tess_taper taper; /**< natural weights have a density for its sake */
 } tess_weight_opts;
@@ -112,7 +116,8 @@ int64_t tess_density_most_bytes(const tess_density *density);
 /** Σ W²/w over the samples of all ranks that have a weight `which`, with natural
  * weights w and imaging weights W: Σ W_c (factor of c)² over the cells. Where weights
  * are 1/σ², it is the variance of Σ W Re V. NAN before tess_density_finish, and for
- * weights that the density is not made of (first_density). Local. */
+ * weights that the density is not made of (first_density), and for densities of
+ *  squares (box_cells). Local. */
 double tess_density_variance(const tess_density *density, int which);
 
 /** Whether tess_density_finish has been at it. Local. */

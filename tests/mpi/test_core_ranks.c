@@ -265,6 +265,8 @@ static void test_weights(void **state)
         {.weighting = TESS_UNIFORM, .rank_filter = 1.2},
         {.weighting = TESS_UNIFORM, .rank_filter = 1.1, .rank_cells = 9},
         {.weighting = TESS_BRIGGS, .rank_filter = 1, .rank_cells = 170},
+        {.weighting = TESS_BRIGGS, .box_cells = 3},
+        {.weighting = TESS_UNIFORM, .box_cells = 70, .rank_filter = 1.2},
         {.weighting = TESS_BRIGGS,
          .taper = {.edge_lambda = 20, .edge_tukey_lambda = 2000}}};
     const int size = tess_comm_size(world), rank = tess_comm_rank(world);

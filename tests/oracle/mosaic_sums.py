@@ -110,6 +110,19 @@ class Airy:
         return (self.disk(u) - part) / (1 - share)
 
 
+class Polynomial:
+    """The voltage of a beam whose power is a polynomial in (r f)^2, r in arcminutes and f in GHz, as far as it is
+    above 0."""
+    turns = False
+
+    def __init__(self, *coefficients):
+        self.coefficients = (1, *coefficients)
+
+    def voltage(self, x, y, freq_hz):
+        square = (np.rad2deg(np.arcsin(np.hypot(x, y))) * 60 * freq_hz / 1e9) ** 2
+        return np.sqrt(np.maximum(sum(c * square ** k for k, c in enumerate(self.coefficients)), 0))
+
+
 class Ellipse:
     """The voltage of a Gaussian whose half widths along azimuth and elevation (degrees) are at 1 GHz."""
     turns = True

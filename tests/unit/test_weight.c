@@ -161,6 +161,25 @@ static double taper_of(const scene *s, const tess_taper *taper, int vis, int cel
     return taper->cuts && (above < 0 || below < 0) ? 0 : factor;
 }
 
+/* Sums a density over the square around each cell, with conjugates where v < 0. */
+static void sum_squares(const scene *s, int reach, double *density)
+{
+    static double whole[2 * MOST_CELLS]; /* of all v: row y is that of v = y − ny/2 */
+    const int nx = s->sizes->cells_x, ny = s->sizes->cells_y / 2 * 2;
+    for (int at = 0; at < nx * ny / 2; ++at) {
+        whole[nx * ny / 2 + at] = density[at];
+        whole[nx * ny / 2 - 1 - at] = density[at];
+    }
+    for (int at = 0; at < nx * ny / 2; ++at) {
+        const int x0 = at % nx, y0 = ny / 2 + at / nx;
+        density[at] = 0;
+        for (int y = y0 - reach; y <= y0 + reach; ++y)
+            for (int x = x0 - reach; x <= x0 + reach; ++x)
+                if (x >= 0 && x < nx && y >= 0 && y < ny)
+                    density[at] += whole[y * nx + x];
+    }
+}
+
 /* Imaging weights of one set of weights, out[VIS]. */
 static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opts,
                           double *out)
@@ -173,6 +192,7 @@ static void weigh_plainly(const scene *s, int which, const tess_weight_opts *opt
         if (cell_of(s, k) >= 0)
             density[cell_of(s, k)] +=
                 s->natural[k * num_weight + (opts->first_density ? 0 : which)];
+    if (opts->box_cells > 0) sum_squares(s, (int)opts->box_cells, density);
     for (int c = 0; c < MOST_CELLS; ++c) {
         sum += density[c];
         sum_of_squares += density[c] * density[c];
@@ -352,6 +372,26 @@ static void test_super_weight(void **state)
     free_scene(s);
 }
 
+/* Densities of squares of cells, which reach over borders of pages and over v = 0,
+ * with and without sums of integers. Their variance is not known. */
+static void test_squares(void **state)
+{
+    static const tess_weight_opts opts[] = {
+        {.weighting = TESS_UNIFORM, .box_cells = 3},
+        {.weighting = TESS_UNIFORM, .box_cells = 70, .quantum = 0.125},
+        {.weighting = TESS_BRIGGS, .robust = .5, .box_cells = 1},
+        {.weighting = TESS_BRIGGS, .box_cells = 5, .quantum = 0.125},
+        {.weighting = TESS_BRIGGS, .box_cells = 2, .first_density = true}};
+    for (int k = 0; k < 5; ++k)
+        for (int mode = 0; mode < 4; ++mode) {
+            scene *s = make_scene(&SIZES[mode], mode / 2, 1 + mode % 2);
+            weigh(s, &opts[k], 1 + mode % 2, mode % 2 == 1);
+            compare(s, &opts[k]);
+            assert_true(isnan(s->variance[0]));
+            free_scene(s);
+        }
+}
+
 /* Σ W²/w, summed up cell by cell, is that of the samples. Weights in single precision
  * are rounded; the density of a cell follows from its factor, which is at least 1e-3
  * from 1 here. A density that is of the first weights alone does not know that of
@@ -426,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_tapers),
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_super_weight),
+        cmocka_unit_test(test_squares),
         cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),

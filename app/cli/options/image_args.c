@@ -41,6 +41,7 @@ enum {
     OPT_EDGE_TUKEY,
     OPT_PADDING,
     OPT_SUPER_WEIGHT,
+    OPT_DENSITY_BOX,
     OPT_CUT_CELLS,
     OPT_STORE_WEIGHTS,
     OPT_STOKES,
@@ -170,6 +171,11 @@ static const struct argp_option image_options[] = {
      2},
     {"super-weight", OPT_SUPER_WEIGHT, "F", OPTION_HIDDEN,
      "Make cells of the density so many times as wide (default 1)", 2},
+    {"density-box", OPT_DENSITY_BOX, "N", OPTION_HIDDEN,
+     "Take the density of a cell from the square that reaches N cells beyond it on "
+     "each "
+     "side, as CASA's superuniform weights do (default 0)",
+     2},
     {"cut-cells", OPT_CUT_CELLS, NULL, OPTION_HIDDEN,
      "Leave cells of the density that are not within --uvrange out, after it has been "
      "made of all visibilities, in place of visibilities, as WSClean does",
@@ -398,7 +404,12 @@ static tess_status take_lines(const char *text, tess_selection *selection)
 
 static error_t parse_image(int key, char *arg, struct argp_state *state)
 {
-    enum { MAX_OUT = 1 << 20, MAX_RANK_CELLS = 1 << 16, MAX_CONTINUUM_ORDER = 9 };
+    enum {
+        MAX_OUT = 1 << 20,
+        MAX_RANK_CELLS = 1 << 16,
+        MAX_BOX_CELLS = 100,
+        MAX_CONTINUUM_ORDER = 9
+    };
     tess_image_args *args = state->input;
     tess_image_opts *opts = &args->opts;
     tess_status status = TESS_OK;
@@ -462,6 +473,9 @@ static error_t parse_image(int key, char *arg, struct argp_state *state)
         break;
     case OPT_SUPER_WEIGHT:
         status = tess_parse_number(arg, 0.05, 100, &opts->weights.super_weight);
+        break;
+    case OPT_DENSITY_BOX:
+        status = tess_parse_integer(arg, 0, MAX_BOX_CELLS, &opts->weights.box_cells);
         break;
     case OPT_DENSITY:
         status = tess_parse_density(arg, &opts->weights.first_density);
@@ -641,6 +655,9 @@ static tess_status check_weights(const tess_image_opts *opts)
     if (opts->weights.density_frame != TESS_TOPO &&
         opts->weights.weighting == TESS_NATURAL)
         TESS_FAIL(TESS_ERR_USAGE, "--density-frame is for weights by density, like "
+                                  "--weight uniform");
+    if (opts->weights.box_cells > 0 && opts->weights.weighting == TESS_NATURAL)
+        TESS_FAIL(TESS_ERR_USAGE, "--density-box is for weights by density, like "
                                   "--weight uniform");
     if (opts->weights.taper.outer_lambda > 0 && !(selection->uv_max_lambda > 0))
         TESS_FAIL(TESS_ERR_USAGE,

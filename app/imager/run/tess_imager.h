@@ -52,6 +52,7 @@ typedef struct tess_image_weights {
     int64_t rank_cells;           /**< --weighting-rank-filter-size, 0: 16 */
     bool first_density;           /**< --density first; default own */
     double padding, super_weight; /**< 0: 1.2, 1 */
+    int64_t box_cells;            /**< --density-box, default 0 */
     tess_spectral_frame density_frame; /**< --density-frame: cells of the density count
                                           frequencies in it */
     tess_taper taper; /**< --taper-gaussian …; its ends are those of --uvrange */

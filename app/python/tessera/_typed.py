@@ -61,6 +61,7 @@ class ImageOptions(TypedDict, total=False):
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
+    density_box: Optional[Union[int, str]]
     density_frame: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]
@@ -240,6 +241,7 @@ class PlanOptions(TypedDict, total=False):
     datacolumn: Optional[Path]
     deconvolution_channels: Optional[Union[float, str]]
     density: Option
+    density_box: Optional[Union[int, str]]
     density_frame: Option
     dirty_as_image: Optional[bool]
     dump_stages: Optional[Path]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Scripts as CASA's guides have them, run by CASA's tclean and by that of tessera.casa on the same
 sets. The scripts are the other files of this folder; their import is all that differs. Dirty images
-agree to 1e-3 of the peak where CASA's gridding does, cleaned ones to three times the noise and a percent.
+agree to 1e-3 of the peak, cleaned ones to three times the noise and a percent, but where CLEANED says why
+not. Mosaics, where CASA's gridding is less exact, are compared with direct sums and true fluxes, too.
 
     python guides.py --full [SCRIPT...] [--table]
 
@@ -9,6 +10,7 @@ agree to 1e-3 of the peak where CASA's gridding does, cleaned ones to three time
 without CASA (see tests/oracle/peers/peer_casa.py).
 """
 import glob
+import json
 import os
 import resource
 import shutil
@@ -20,20 +22,26 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "oracle"))
 
-from e2e import BIN, FULL, ROOT, Suite, data_folder, fits_module, run, simulate, skip, write_sky
+from e2e import (ASEC, BIN, FULL, ROOT, Suite, data_folder, fits_module, offset_radec, run, simulate, skip,
+                 write_sky)
+from mosaic_sums import Dishes, Mosaic, Polynomial, read_pointings
 from peer_casa import Casa, casa_python
 
 fits = fits_module()
 DIRTY, CLEAN = 1e-3, 1
-# Others: CASA's Taylor terms are not channels with a polynomial; its choice of scales is another one; and
-# its mosaics have other PSFs, and residuals that are higher than tessera's.
-LIMITS = {"wide_band": (DIRTY, 1.1), "multiscale": (DIRTY, 1.1), "mosaic": (5e-3, 12)}
+ACCURACY = 1e-4  # of tessera's gridding
+# Scales are chosen by another rule. CASA's own images with smallscalebias=.6 and 0 are 1.86 apart in this measure.
+CLEANED = {"multiscale": 1.86}
+SIDE = 200  # of the images of mosaics
+# The power of the VLA's beam between 14948 and 15052 MHz (Perley 2016, EVLA Memo 195), in (arcminutes GHz)^2.
+BEAM_15GHZ = (-1.3975e-3, 7.27e-7, -1.425e-10)
 POINTS = ((0, 0, 1.0), (60, 45, .5), (-70, 50, .2), (50, -80, .1))  # pixels, Jy
 PIXELS = {"pointings": 2.0}  # asec; others .1
 # A script and its set.
 SCRIPTS = {"continuum": "mojave", "multiscale": "m87", "line_cube": "line", "selfcal": "gains",
            "wide_band": "band", "polarisation": "polar", "region_mask": "field",
            "auto_mask": "field", "taper_robust": "field", "mosaic": "pointings"}
+IMAGING = ("tclean", "exportfits")  # the tasks that both have
 UVFITS = {"mojave": "mojave-J1033+6051-15GHz.uvfits", "m87": "mojave-M87-8GHz.uvfits"}
 # How the set is simulated, beyond what all have.
 SIMULATED = {"field": {}, "gains": {}, "polar": dict(pol="RR,RL,LR,LL"),
@@ -90,7 +98,7 @@ def set_of(suite, casa, name):
 
 def perform(casa, which, script, source):
     """Run a script on a copy of the set; its result, its folder, and its processor and elapsed
-    seconds, less those of the import."""
+    seconds, and the processor seconds that its calls of tclean and exportfits took."""
     folder = casa.suite.path(f"{script}-{which}")
     os.makedirs(folder)
     vis = os.path.join(folder, "obs.ms")
@@ -104,10 +112,15 @@ def perform(casa, which, script, source):
     env = {**casa.env, "OMP_NUM_THREADS": "2", "PYTHONPATH": os.path.join(ROOT, "app", "python"),
            "TESSERA_LIBRARY": os.path.join(os.path.dirname(os.path.dirname(BIN)), "lib")}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    result = run([casa.python, "script.py", vis], 1500, cwd=folder, env=env)
+    result = run([casa.python, os.path.join(HERE, "timed.py"), "script.py", vis, "times.json"], 1500,
+                 cwd=folder, env=env)
     elapsed, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return result, folder, (spent, elapsed)
+    imaging = 0.0
+    if result.status == 0:
+        with open(os.path.join(folder, "times.json"), encoding="utf-8") as file:
+            imaging = sum(s[0] for name, s in json.load(file).items() if name in IMAGING)
+    return result, folder, (spent, elapsed, imaging)
 
 
 def data(folder, name):
@@ -118,6 +131,10 @@ def data(folder, name):
 def inner(image):
     """The inner quarter: towards the edges CASA's gridding is less exact."""
     return image[(..., *(slice(n // 4, 3 * n // 4) for n in image.shape[-2:]))]
+
+
+def noise_of(image):
+    return 1.4826 * np.median(np.abs(image - np.median(image)))
 
 
 def dirty_apart(folders):
@@ -133,10 +150,46 @@ def clean_apart(folders):
     """The largest difference of cleaned images, of three times the noise and a percent."""
     if not os.path.exists(os.path.join(folders["casa"], "clean.image.fits")):
         return None
-    rest = inner(data(folders["casa"], "clean.residual.fits"))
-    noise = 1.4826 * np.median(np.abs(rest - np.median(rest)))
+    noise = noise_of(inner(data(folders["casa"], "clean.residual.fits")))
     a, b = (inner(data(folders[w], "clean.image.fits")) for w in ("casa", "tessera"))
     return (np.abs(a - b) / (3 * noise + .01 * np.abs(a))).max()
+
+
+def true_mosaic(suite, path):
+    """What both estimate: the dirty image of even noise by direct sums, at every fourth pixel of the inner
+    quarter, and what the sources leave in the cleaned one; the places of both."""
+    obs = read_pointings(suite, path)
+    dishes = Dishes([Polynomial(*BEAM_15GHZ)], np.zeros(len(obs.diameter), int))
+    centre, scale = np.rad2deg(obs.centre[0]), PIXELS["pointings"] * ASEC
+    at = np.arange(0, SIDE // 2, 4) - SIDE // 8 * 2
+    places = np.array([(x, y) for y in at for x in at] + [(x, y) for x, y, _ in POINTS])
+    joint = Mosaic(obs, dishes, obs.weight, *offset_radec(*centre, -places[:, 0] * scale, places[:, 1] * scale))
+    dirty = joint.flat_sky(obs.vis) * joint.beam
+    sources = np.arange(len(places)) >= len(at) ** 2
+    fluxes = np.array([flux for _, _, flux in POINTS]) * joint.beam[sources]
+    seen = joint.beam[sources] > .2
+    return dirty[~sources], places[~sources], fluxes[seen], places[sources][seen]
+
+
+def at_places(image, places):
+    return image[SIDE // 2 + places[:, 1], SIDE // 2 + places[:, 0]]
+
+
+def check_mosaic(suite, source, folders):
+    """Tells how far each is from the truth; tessera's are within its accuracy, and three times the noise and a
+    percent. Returns CASA's error of the dirty image."""
+    dirty, places, fluxes, sources = true_mosaic(suite, source)
+    noise = noise_of(inner(data(folders["casa"], "clean.residual.fits")))
+    errors = {}
+    for which, folder in folders.items():
+        made, clean = (data(folder, f"{name}.image.fits") for name in ("dirty", "clean"))
+        errors[which] = (np.abs(at_places(made, places) - dirty).max() / np.abs(dirty).max(),
+                         (np.abs(at_places(clean, sources) - fluxes) / (3 * noise + .01 * fluxes)).max())
+        print(f"  mosaic: {which}: dirty image from the direct sum {errors[which][0]:.1e} of the peak, fluxes from "
+              f"the true ones {errors[which][1]:.2f} of 3 sigma + 1 %")
+    suite.below("mosaic: tessera from the direct sum", errors["tessera"][0], ACCURACY)
+    suite.below("mosaic: tessera from the true fluxes", errors["tessera"][1], CLEAN)
+    return errors["casa"][0]
 
 
 def compare(suite, casa, script):
@@ -147,14 +200,15 @@ def compare(suite, casa, script):
         if not suite.ran(f"{script}: {which}", result):
             return None
     dirty, clean = dirty_apart(folders), clean_apart(folders)
-    limits = LIMITS.get(script, (DIRTY, CLEAN))
-    suite.below(f"{script}: dirty images, of the peak", dirty, limits[0])
+    error = check_mosaic(suite, source, folders) if script == "mosaic" else 0.0
+    suite.below(f"{script}: dirty images, of the peak", dirty, DIRTY + error)
     if clean is not None:
-        suite.below(f"{script}: cleaned images, of 3 sigma + 1 %", clean, limits[1])
-    spent, elapsed = ([seconds[w][k] for w in ("casa", "tessera")] for k in (0, 1))
+        suite.below(f"{script}: cleaned images, of 3 sigma + 1 %", clean, CLEANED.get(script, CLEAN))
+    spent, elapsed, imaging = ([seconds[w][k] for w in ("casa", "tessera")] for k in range(3))
     told = "" if clean is None else f"{clean:.2f}"
     return (f"| {script} | {dirty:.1e} | {told} | {spent[0]:.1f} / {spent[1]:.1f} s | "
-            f"{elapsed[0]:.1f} / {elapsed[1]:.1f} s | {spent[0] / spent[1]:.1f} |")
+            f"{elapsed[0]:.1f} / {elapsed[1]:.1f} s | {spent[0] / spent[1]:.1f} | "
+            f"{imaging[0]:.1f} / {imaging[1]:.2f} s | {imaging[0] / imaging[1]:.1f} |")
 
 
 def main():

@@ -310,6 +310,8 @@ def check_errors(suite, obs):
             ("no taper", 2, "--taper-at says where a taper acts", [obs, "--taper-at", "visibilities"]),
             ("no density", 2, "--density-frame is for weights by density",
              [obs, "--density-frame", "lsrk", "--weight", "natural"]),
+            ("no density to sum", 2, "--density-box is for weights by density",
+             [obs, "--density-box", "3", "--weight", "natural"]),
             ("a model that is none", 2, "'parkes' is no primary beam", [obs, "--primary-beam", "parkes"]),
             ("a level", 2, "--pb-limit", [obs, *AIRY, "--pb-limit", "2"]),
             ("a telescope", 3, "telescope 'TEST'", [obs, "--primary-beam", "auto"]),

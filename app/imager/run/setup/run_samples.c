@@ -256,6 +256,7 @@ tess_status image_create_density(const image_run *run, int num_weight,
                        : 0,
         .padding = opts->weights.padding,
         .super_weight = opts->weights.super_weight,
+        .box_cells = opts->weights.box_cells,
         .stretch = run->densities.stretch,
         .taper = opts->weights.taper};
     tess_status status = TESS_OK;

@@ -386,7 +386,7 @@ def _weights(given: _Given) -> None:
     _taper(given)
     _density(given)
     if weighting == "superuniform":
-        given.options["super_weight"] = 2 * (cells or 3) + 1
+        given.options["density_box"] = cells if cells > 0 else 3
 
 
 _GRIDDERS = ("standard", "gridft", "ft", "wproject", "wprojectft", "widefield", "mosaic",
