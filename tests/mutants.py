@@ -422,10 +422,6 @@ TABLE = [Mutant(*entry) for entry in [
      "j < 0 ? layout->nx - 1 - i : i",
      "j < 0 ? layout->nx - i : i",
      "unit.weight"),
-    ("density-box-pages", "grid/density/density.c",
-     "TESS_TRY(touch_conjugates(density, k, reach));",
-     "(void)touch_conjugates;",
-     "unit.weight"),
 
     # ---- kernels, corrections, sorting, tiles ----
     ("kernel-start", "grid/bricks/locate.h",

@@ -296,11 +296,9 @@ static void test_weights(void **state)
 
 /* Samples on either side of the borders between pages, and of each page on one rank
  * alone. A cell's mean then takes in cells that only other ranks have samples in. */
-static void test_rank_filter_of_disjoint_cover(void **state)
+static void check_disjoint_cover(const tess_weight_opts *opts)
 {
-    (void)state;
     enum { PAGE = 64, EACH = 60, PAGES = 4, ALL = EACH * PAGES };
-    const tess_weight_opts opts = {.weighting = TESS_UNIFORM, .rank_filter = 1.2};
     const tess_geom geom = {.nx = 200, .ny = 200, .scale_rad = 1e-3}; /* 240² cells */
     const int size = tess_comm_size(world), rank = tess_comm_rank(world);
     const double inv_lambda = 1, cell = 1 / (240 * geom.scale_rad);
@@ -337,9 +335,9 @@ static void test_rank_filter_of_disjoint_cover(void **state)
         ((double *)own.weight)[to] = ((double *)all.weight)[k];
     }
     own.num_vis = own.num_rows;
-    weigh_image(self, &geom, &opts, &all);
+    weigh_image(self, &geom, opts, &all);
     memcpy(expected, all.weight, sizeof expected);
-    weigh_image(world, &geom, &opts, &own);
+    weigh_image(world, &geom, opts, &own);
     for (int k = 0, at = 0; k < ALL; ++k)
         if (k / EACH % size == rank) {
             assert_true(expected[k] > 0);
@@ -348,6 +346,23 @@ static void test_rank_filter_of_disjoint_cover(void **state)
     tess_samples_free(&all);
     tess_samples_free(&own);
     tess_comm_free(self);
+}
+
+static void test_rank_filter_of_disjoint_cover(void **state)
+{
+    (void)state;
+    check_disjoint_cover(
+        &(tess_weight_opts){.weighting = TESS_UNIFORM, .rank_filter = 1.2});
+}
+
+/* Squares hold cells of other ranks, also beyond v = 0. */
+static void test_squares_of_disjoint_cover(void **state)
+{
+    (void)state;
+    check_disjoint_cover(
+        &(tess_weight_opts){.weighting = TESS_UNIFORM, .box_cells = 20});
+    check_disjoint_cover(
+        &(tess_weight_opts){.weighting = TESS_BRIGGS, .box_cells = 20});
 }
 
 int main(int argc, char **argv)
@@ -360,6 +375,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_rank_filter_of_disjoint_cover),
+        cmocka_unit_test(test_squares_of_disjoint_cover),
     };
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);

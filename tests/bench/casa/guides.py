@@ -161,7 +161,7 @@ def true_mosaic(suite, path):
     obs = read_pointings(suite, path)
     dishes = Dishes([Polynomial(*BEAM_15GHZ)], np.zeros(len(obs.diameter), int))
     centre, scale = np.rad2deg(obs.centre[0]), PIXELS["pointings"] * ASEC
-    at = np.arange(0, SIDE // 2, 4) - SIDE // 8 * 2
+    at = 4 * (np.arange(SIDE // 8) - SIDE // 16)
     places = np.array([(x, y) for y in at for x in at] + [(x, y) for x, y, _ in POINTS])
     joint = Mosaic(obs, dishes, obs.weight, *offset_radec(*centre, -places[:, 0] * scale, places[:, 1] * scale))
     dirty = joint.flat_sky(obs.vis) * joint.beam
