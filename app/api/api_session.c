@@ -297,6 +297,44 @@ cleanup:
     return leave(session, status);
 }
 
+/* ---- facets ---- */
+
+int tess_session_num_facets(const tess_session *session)
+{
+    return session->open ? image_session_num_facets(session->open) : 0;
+}
+
+const char *tess_session_facet(const tess_session *session, int facet)
+{
+    return session->open ? image_session_facet(session->open, facet) : NULL;
+}
+
+tess_status tess_session_solutions(tess_session *session, const char *files,
+                                   const char *tables)
+{
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(image_session_solutions(session->open, files, tables));
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
+tess_status tess_session_response(tess_session *session, int64_t interval,
+                                  int64_t channel, double *response)
+{
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    TESS_TRY(check_open(session));
+    TESS_TRY(image_session_response(session->open, interval, channel, response));
+cleanup:
+    api_turn_end();
+    return leave(session, status);
+}
+
 /* ---- beams, restored images, headers, cleaning ---- */
 
 static void show_beam(const tess_fits_beam *beam, double beam_rad[3])
@@ -464,6 +502,7 @@ cleanup:
 /* Predictions of an array, or else of a file. Collective. */
 static tess_status predict(tess_session *session, int64_t interval, int64_t channel,
                            const double *model, const image_session_file *file,
+                           const image_session_part *part,
                            tess_predictions **predictions)
 {
     tess_status status = TESS_OK;
@@ -471,7 +510,7 @@ static tess_status predict(tess_session *session, int64_t interval, int64_t chan
     TESS_TRY(tess_comm_agree(session->comm, made ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(file ? image_session_predict_file(session->open, interval, channel, file,
                                                &made->made)
-                  : image_session_predict(session->open, interval, channel, model,
+                  : image_session_predict(session->open, interval, channel, model, part,
                                           &made->made));
     TESS_TRY(tess_comm_agree(session->comm, show_segments(made)));
     *predictions = made;
@@ -485,11 +524,21 @@ tess_status tess_session_predict(tess_session *session, int64_t interval,
                                  int64_t channel, const double *model,
                                  tess_predictions **predictions)
 {
+    return tess_session_predict_facet(session, interval, channel, model, NULL, true,
+                                      predictions);
+}
+
+tess_status tess_session_predict_facet(tess_session *session, int64_t interval,
+                                       int64_t channel, const double *model,
+                                       const char *facet, bool with_gains,
+                                       tess_predictions **predictions)
+{
     tess_status status = enter(session);
     if (status != TESS_OK) return status;
+    const image_session_part part = {facet, !with_gains};
     api_turn_begin();
     TESS_TRY(check_open(session));
-    TESS_TRY(predict(session, interval, channel, model, NULL, predictions));
+    TESS_TRY(predict(session, interval, channel, model, NULL, &part, predictions));
 cleanup:
     api_turn_end();
     return leave(session, status);
@@ -505,7 +554,7 @@ tess_status tess_session_predict_file(tess_session *session, int64_t interval,
     TESS_TRY(check_open(session));
     TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
     const image_session_file file = {model->path, model->num_terms};
-    TESS_TRY(predict(session, interval, channel, NULL, &file, predictions));
+    TESS_TRY(predict(session, interval, channel, NULL, &file, NULL, predictions));
 cleanup:
     api_turn_end();
     return leave(session, status);

@@ -14,6 +14,7 @@ struct tess_gains {
     gain_intervals intervals;
     tess_gain_shape shape;
     int64_t num_antennas;
+    bool lack;
 };
 
 /* ---- sources ---- */
@@ -55,6 +56,15 @@ static tess_status open_solutions(tess_comm *comm, const tess_facets *facets,
 cleanup:
     tess_free((void *)name);
     return status;
+}
+
+/* Whether a direction has a solution that does not count. */
+static bool lacks_solutions(const tess_solutions *solutions, int64_t num_directions)
+{
+    for (int table = 0; table < tess_solutions_num_tables(solutions); ++table)
+        for (int64_t k = 0; k < num_directions; ++k)
+            if (tess_solutions_range(solutions, table, k).num_bad > 0) return true;
+    return false;
 }
 
 /* Collective. */
@@ -104,6 +114,9 @@ tess_status tess_gains_create(tess_comm *comm, const tess_facets *facets,
     if (opts->beam.model)
         TESS_TRY(gain_beam_create(comm, facets, opts, &gains->from.beam));
     gains->shape = most_general(&gains->from);
+    gains->lack =
+        opts->aterms || (gains->from.solutions &&
+                         lacks_solutions(gains->from.solutions, facets->num_facets));
     if (opts->meta) gains->num_antennas = opts->meta->num_antennas;
     TESS_TRY(tess_comm_agree(
         comm, gain_intervals_find(opts, &gains->from, &gains->intervals)));
@@ -135,6 +148,11 @@ tess_gain_shape tess_gains_shape(const tess_gains *gains)
 const tess_solutions *tess_gains_solutions(const tess_gains *gains)
 {
     return gains->from.solutions;
+}
+
+bool tess_gains_lack(const tess_gains *gains)
+{
+    return gains->lack;
 }
 
 bool tess_gains_turn(const tess_gains *gains)

@@ -66,6 +66,9 @@ tess_gain_shape tess_gains_shape(const tess_gains *gains);
 /** Where matrices come from, or NULL: none from there. Local. */
 const tess_solutions *tess_gains_solutions(const tess_gains *gains);
 
+/** Whether a value may not count: solutions or a-terms lack some. Local. */
+bool tess_gains_lack(const tess_gains *gains);
+
 /** Whether matrices change within intervals: sources are shifted, whose phases turn
  * with the Earth. Local. */
 bool tess_gains_turn(const tess_gains *gains);

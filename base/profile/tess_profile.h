@@ -97,6 +97,8 @@ typedef struct tess_profile {
     int64_t visibilities; /**< visibilities of this rank's rows that were imaged or
                              predicted */
     int64_t ignored[TESS_NUM_IGNORED];
+    int64_t unsolved; /**< visibilities that facets leave out for lack of a solution,
+                         once for each facet, of all ranks (rank 0) */
     double beyond_uv_lambda; /**< largest |u| or |v| of the visibilities that
                                 TESS_IGNORED_BEYOND_UV counts; 0: unknown */
     int64_t plans;           /**< number of gridding plans that were made */

@@ -1,11 +1,11 @@
-"""Direction-dependent self-calibration: image and clean, predict each facet, solve for a phase of each
-antenna, facet and interval, write the solutions as an h5parm, and image again with them.
+"""Direction-dependent self-calibration over a session: image and clean, predict each facet, solve for a
+phase of each antenna, facet and interval, write the solutions as an h5parm, and image again with them.
 
 usage: python direction_dependent.py OBS.ms FACETS.reg SIZE SCALE [INTERVAL_S [ROUNDS]]
        python direction_dependent.py --simulate OBS.ms
 
 The second line first makes a set to try it on: the phases of MeerKAT's antennas differ between the
-three facets of the image. It needs numpy, python-casacore and h5py.
+three facets of the image. It needs numpy, astropy, python-casacore and h5py.
 """
 import re
 import sys
@@ -74,27 +74,26 @@ def solve(vis, models, p, q, antennas, sweeps=20):
     return gains
 
 
-def calibrate(path, name, regions, facets, interval_s):
-    """Middles of the intervals, names of antennas, and phases [interval][antenna][facet]."""
-    models = []
-    model = name + ("-model.fits" if name.endswith("round0") else "-model-pb.fits")  # in true flux
-    for facet in facets:
-        tessera.predict(path, model=model, column="MODEL_DATA", overwrite=True, facets=regions,
-                        select_facets=facet)
-        with table(path, ack=False) as main:
-            models.append(main.getcol("MODEL_DATA")[..., [0, -1]])  # the parallel hands
+def read(path):
+    """Parallel hands of the data, which are good, and antennas, times and names of antennas."""
     with table(path, ack=False) as main, table(f"{path}/ANTENNA", ack=False) as antenna:
-        names = antenna.getcol("NAME")
         p, q, time = (main.getcol(key) for key in ("ANTENNA1", "ANTENNA2", "TIME"))
         good = ~main.getcol("FLAG")[..., [0, -1]] & (p != q)[:, None, None]
         vis = np.where(good, main.getcol("DATA")[..., [0, -1]], 0)
-    models = [np.where(good, model, 0) for model in models]
+        return vis, good, p, q, time, antenna.getcol("NAME")
+
+
+def calibrate(session, data, model, interval_s):
+    """Middles of the intervals, and phases [interval][antenna][facet]."""
+    vis, good, p, q, time, names = data
+    models = [np.where(good, session.predict(model, facet=facet, gains=False)[0].vis[..., [0, -1]], 0)
+              for facet in session.facets]
     number = ((time - time.min()) // interval_s).astype(int)
     found = []
     for k in range(number.max() + 1):
         rows = number == k
         found.append(solve(vis[rows], [m[rows] for m in models], p[rows], q[rows], len(names)))
-    return time.min() + interval_s * (np.arange(len(found)) + .5), names, np.angle(found).swapaxes(1, 2)
+    return time.min() + interval_s * (np.arange(len(found)) + .5), np.angle(found).swapaxes(1, 2)
 
 
 def write_h5parm(path, times, names, facets, where, phases):
@@ -111,13 +110,20 @@ def write_h5parm(path, times, names, facets, where, phases):
             group["phase000"].create_dataset(key, data=values).attrs["AXES"] = np.bytes_("time,ant,dir")
 
 
-def image(path, size, scale, name, regions, **options):
-    """Clean, and say the dynamic range: the peak over the rms of the residual."""
-    made = tessera.image(path, size=size, scale=scale, weight="briggs:0", niter=20000, mgain=.7,
-                         auto_mask=6, auto_threshold=3, output=name, overwrite=True, facets=regions, **options)
-    peak, left = np.nanmax(made.image.data), np.nanstd(made.residual.data)
+CLEAN = dict(niter=20000, mgain=.7, auto_mask=6, auto_threshold=3)
+
+
+def tell(name, image, residual):
+    peak, left = np.nanmax(image), np.nanstd(residual)
     print(f"{name}: peak {peak:.4g} Jy/beam, rms of the residual {left * 1e3:.4g} mJy/beam, dynamic "
           f"range {peak / left:.0f}", flush=True)
+
+
+def image(path, size, scale, name, regions, **options):
+    """Clean, and say the dynamic range: the peak over the rms of the residual."""
+    made = tessera.image(path, size=size, scale=scale, weight="briggs:0", **CLEAN,
+                         output=name, overwrite=True, facets=regions, **options)
+    tell(name, made.image.data, made.residual.data)
 
 
 def read_facets(regions):
@@ -127,15 +133,26 @@ def read_facets(regions):
     return [f[2] for f in found], [np.radians([float(f[0]), float(f[1])]) for f in found]
 
 
+def clean(session, name):
+    """Clean, write the image and say its dynamic range; the model in true flux."""
+    made = session.clean(**CLEAN)
+    tell(name, made.image.data, made.residual.data)
+    session.write_fits(f"{name}-image.fits", made.image.data, overwrite=True)
+    return made.model.data / session.response()
+
+
 def self_calibrate(path, regions, size, scale, interval_s, rounds):
-    """Each round solves for the phases by the model of the image before it."""
+    """The data are read once. Each round solves for the phases by the model of the image before."""
     facets, where = read_facets(regions)
-    name, solutions = path.rstrip("/").removesuffix(".ms"), path + ".h5"
-    image(path, size, scale, f"{name}-round0", regions)
-    for k in range(rounds):
-        times, names, phases = calibrate(path, f"{name}-round{k}", regions, facets, interval_s)
-        write_h5parm(solutions, times, names, facets, where, phases)
-        image(path, size, scale, f"{name}-round{k + 1}", regions, facet_solutions=solutions)
+    name, solutions, data = path.rstrip("/").removesuffix(".ms"), path + ".h5", read(path)
+    with tessera.Session(path, size=size, scale=scale, weight="briggs:0", facets=regions) as session:
+        model = clean(session, f"{name}-round0")
+        for k in range(rounds):
+            times, phases = calibrate(session, data, model, interval_s)
+            order = [session.facets.index(facet) for facet in facets]
+            write_h5parm(solutions, times, data[-1], facets, where, phases[..., order])
+            session.solutions(solutions, "phase000")
+            model = clean(session, f"{name}-round{k + 1}")
 
 
 def main():

@@ -101,17 +101,41 @@ TESS_API tess_status tess_session_weights_of(tess_session *session, int64_t inte
                                              int64_t channel, int pol,
                                              tess_session_weights *weights);
 
+/** Facets of a session that is opened with the option "facets", and the name of one; 0
+ *  and NULL where there are none. */
+TESS_API int tess_session_num_facets(const tess_session *session);
+TESS_API const char *tess_session_facet(const tess_session *session, int facet);
+
+/** Give facets the solutions of h5parm files, `files` "FILE,FILE" with `tables`
+ *  "NAME,NAME", as the options "facet-solutions" and "soltabs" do (NULL: no solutions;
+ *  the usual tables), in place of those that they have. Nothing is read but these
+ *  files. The samples hold the correlations that solutions for both feeds need; for
+ *  solutions that mix feeds, the session is opened with such, or with "stokes" "IQUV".
+ *  TESS_ERR_USAGE: no facets, correlations that are not held, ranks that pass different
+ *  names; TESS_ERR_IO, TESS_ERR_INPUT as of tess_session_open(). On failure facets keep
+ *  the solutions that they have. Collective. */
+TESS_API tess_status tess_session_solutions(tess_session *session, const char *files,
+                                            const char *tables);
+
+/** What images of facets with gains are over to be in true flux, for an output:
+ *  response[num_pol][num_rows][nx], the root of the mean of |g1 g2|² by weight. It is
+ *  NaN in no facet, and 1 everywhere in a session without gains. Models of sessions are
+ *  in true flux. Errors of tess_session_image(). Collective. */
+TESS_API tess_status tess_session_response(tess_session *session, int64_t interval,
+                                           int64_t channel, double *response);
+
 /** Images of an output. `image` [num_pol][num_rows][nx], the caller's, gets the dirty
  * images in Jy/beam, or, with `model` [num_pol][num_rows][nx] in Jy/pixel, the residual
  * ones: those of the data less the model's visibilities. `psf` [num_pol][num_rows][nx],
  * unless NULL, gets the PSFs. Row 0 of the image is South, column 0 East. Images are
  * NaN beyond the horizon, and all of them without visibilities; pixels of the model
- * that are not finite count as 0. Each call starts from the data: nothing accumulates
- * from call to call. A rank without rows may pass NULL for any array. With the option
- * "reproducible", images are the same on any number of ranks and threads.
- * TESS_ERR_USAGE for an output that is not there, when the session is not open, and
- * when ranks ask for different outputs or only some pass an array; TESS_ERR_ALLOC.
- * Collective. */
+ * that are not finite count as 0. With gains of facets, the model is in true flux, and
+ * images are as the data see them (tess_session_response). Each call starts from the
+ * data: nothing accumulates from call to call. A rank without rows may pass NULL for
+ * any array. With the option "reproducible", images are the same on any number of ranks
+ * and threads. TESS_ERR_USAGE for an output that is not there, when the session is not
+ * open, and when ranks ask for different outputs or only some pass an array;
+ * TESS_ERR_ALLOC. Collective. */
 TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
                                         int64_t channel, const double *model,
                                         double *image, double *psf);
@@ -138,6 +162,15 @@ typedef struct tess_predictions tess_predictions;
 TESS_API tess_status tess_session_predict(tess_session *session, int64_t interval,
                                           int64_t channel, const double *model,
                                           tess_predictions **predictions);
+
+/** As tess_session_predict(), what lies in the facet of this name (NULL: in any), with
+ *  the gains of the facets or, without `with_gains`, with gains of 1: what a
+ * calibration of each direction solves with. TESS_ERR_USAGE also for a facet that is
+ * not there. Collective. */
+TESS_API tess_status tess_session_predict_facet(tess_session *session, int64_t interval,
+                                                int64_t channel, const double *model,
+                                                const char *facet, bool with_gains,
+                                                tess_predictions **predictions);
 
 /** A model in files: a FITS image, a cube with a FREQ axis, or the NAME of the files
  *  NAME-cube-model.fits or NAME-0000-model.fits, NAME-0001-model.fits … (with several

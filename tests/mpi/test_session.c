@@ -26,6 +26,7 @@
 static tess_comm *world;
 static char sky[64], short_one[64], long_one[64];
 static char models[64]; /* name of a set of models */
+static char regions[64];
 
 static int world_rank(void)
 {
@@ -36,6 +37,19 @@ static int world_rank(void)
 static bool is_full(void)
 {
     return getenv("TESS_TEST_MATRIX") != NULL;
+}
+
+/* ---- facets ---- */
+
+/* Two facets, in which all pixels lie. */
+static void write_regions(void)
+{
+    FILE *file = fopen(regions, "w");
+    assert_non_null(file);
+    fputs("polygon(61,29,59.99,29,60.01,31,61,31) # text={east}\npoint(60.1,30)\n"
+          "polygon(59.99,29,59,29,59,31,60.01,31) # text={west}\npoint(59.9,30)\n",
+          file);
+    assert_int_equal(fclose(file), 0);
 }
 
 /* ---- models in files ---- */
@@ -229,6 +243,52 @@ static void compare_all(MPI_Comm comm, const char *const *options)
         }
     compare_files(&both, both.all->num_intervals - 1, both.all->num_channels - 1, terms,
                   comm);
+    close_pair(&both);
+}
+
+/* Predictions of what lies in a facet, and those of the other one. */
+static void compare_facets(pair *both, MPI_Comm comm)
+{
+    for (int k = 0; k < 2; ++k) {
+        const char *name = tess_session_facet(both->shared, k);
+        tess_predictions *shared = NULL, *alone = NULL;
+        assert_string_equal(name, k == 0 ? "east" : "west");
+        assert_int_equal(tess_session_predict_facet(both->shared, 0, 0,
+                                                    both->model_part, name, k, &shared),
+                         TESS_OK);
+        assert_int_equal(tess_session_predict_facet(both->alone, 0, 0, both->model_all,
+                                                    name, k, &alone),
+                         TESS_OK);
+        compare_segments(both->exact, tess_predictions_get(shared, 0),
+                         tess_predictions_get(alone, 0), comm);
+        tess_predictions_destroy(shared);
+        tess_predictions_destroy(alone);
+    }
+}
+
+static void test_facets(void **state)
+{
+    (void)state;
+    const char *const options[] = {"size", "45,31",  "scale", "20asec", "stokes",
+                                   "IQ",   "facets", regions, NULL};
+    if (world_rank() == 0) write_regions();
+    assert_int_equal(tess_comm_barrier(world), TESS_OK);
+    pair both = open_pair(MPI_COMM_WORLD, options);
+    tess_predictions *none = NULL;
+    assert_int_equal(tess_session_num_facets(both.shared), 2);
+    assert_null(tess_session_facet(both.shared, 2));
+    compare_images(&both, 0, 0);
+    compare_predictions(&both, 0, 0, MPI_COMM_WORLD);
+    compare_facets(&both, MPI_COMM_WORLD);
+    assert_int_equal(tess_session_response(both.shared, 0, 0, both.image_part),
+                     TESS_OK);
+    for (int64_t k = 0; k < count_of(both.part); ++k)
+        assert_true(both.image_part[k] == 1);
+    const char *const other = world_rank() > 0 ? "west" : "north";
+    assert_int_not_equal(tess_session_predict_facet(both.shared, 0, 0, both.model_part,
+                                                    other, true, &none),
+                         TESS_OK);
+    assert_null(none);
     close_pair(&both);
 }
 
@@ -541,6 +601,7 @@ static void test_simulate(void **state)
     snprintf(short_one, sizeof short_one, "session-ranks-%ld.uvfits", process);
     snprintf(long_one, sizeof long_one, "session-long-%ld.uvfits", process);
     snprintf(models, sizeof models, "session-models-%ld", process);
+    snprintf(regions, sizeof regions, "session-regions-%ld.reg", process);
     if (world_rank() == 0) {
         write_models();
         simulate("2min", short_one);
@@ -554,6 +615,7 @@ static void remove_files(void)
     tess_comm_barrier(world);
     if (world_rank() > 0) return;
     unlink(sky);
+    unlink(regions);
     unlink(short_one);
     unlink(long_one);
     remove_models();
@@ -564,6 +626,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_simulate), /* what all others read */
         cmocka_unit_test(test_equals_one_process),
+        cmocka_unit_test(test_facets),
         cmocka_unit_test(test_files_are_arrays),
         cmocka_unit_test(test_channels_of_files),
         cmocka_unit_test(test_files_that_are_refused),

@@ -174,7 +174,7 @@ def check_cube(suite, obs):
                 cell="20arcsec", niter=5)
     own = tessera.image(obs, size=64, scale="20asec", weight="natural", niter=5, gain=.1, cube=True,
                         frame="topo", interpolation="linear", uvcontsub=1, line_channels="3~4",
-                        nmiter=0, padding=1, hand_weight="mean", lobe_beam=True, w="none")
+                        nmiter=0, hand_weight="mean", lobe_beam=True, w="none")
     image = data("line.image.fits")
     suite.true("channels of a cube without the continuum", image.shape == (8, 64, 64) and
                np.array_equal(image[3], own.select(kind="image", channel=3)[0].data.astype(float)))

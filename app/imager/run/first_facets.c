@@ -148,7 +148,7 @@ tess_status first_facets_find(tess_comm *comm, tess_image_opts *opts,
     tess_facet_choice *facets = &opts->gridding.facets;
     if (facets->number == 0) return TESS_OK;
     TESS_TRY(image_mosaic_check(opts));
-    TESS_TRY(image_facets_check(opts));
+    TESS_TRY(image_facets_check(opts, false));
     TESS_TRY(take_earlier(comm, opts, first));
     if (facets->number == 0) return TESS_OK;
     if (opts->output) {

@@ -32,7 +32,7 @@ typedef struct entry {
     int64_t stage_bytes[TESS_NUM_STAGES];
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
-    int64_t ignored[TESS_NUM_IGNORED];
+    int64_t ignored[TESS_NUM_IGNORED], unsolved;
     double seconds; /* since program start */
     double communication_seconds;
     int64_t sent_bytes, between_bytes; /* those between nodes */
@@ -67,7 +67,7 @@ typedef struct totals {
     int64_t stage_bytes[TESS_NUM_STAGES];
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
-    int64_t ignored[TESS_NUM_IGNORED];
+    int64_t ignored[TESS_NUM_IGNORED], unsolved;
     double max_s, sum_s, communication_s;
     int64_t sent_bytes, between_bytes;
     int64_t peak_memory_max_bytes, peak_memory_sum_bytes, device_max_bytes;
@@ -82,6 +82,7 @@ static void fill_entry(const tess_profile *profile, entry *e)
 {
     const tess_spent spent = tess_profile_spent(profile);
     *e = (entry){.visibilities = profile->visibilities,
+                 .unsolved = profile->unsolved,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
                  .device_bytes = profile->device_bytes,
@@ -186,6 +187,7 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         for (int k = 0; k < TESS_NUM_IGNORED; ++k)
             sum->ignored[k] += e->ignored[k];
         sum->visibilities += e->visibilities;
+        sum->unsolved += e->unsolved;
         if (e->seconds > sum->max_s) sum->max_s = e->seconds;
         sum->sum_s += e->seconds;
         sum->communication_s += e->communication_seconds;
@@ -511,9 +513,11 @@ static json_t *total_object(const totals *sum, int ranks)
         json_object_set_new(ignored, ignored_names[k],
                             json_integer((json_int_t)sum->ignored[k]));
     return json_pack(
-        "{s:I, s:o, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, "
+        "{s:I, s:o, s:I, s:o, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+        "s:o, "
         "s:f, s:o, s:I}",
-        "visibilities", (json_int_t)sum->visibilities, "ignored", ignored, "seconds",
+        "visibilities", (json_int_t)sum->visibilities, "ignored", ignored,
+        "without_solution", (json_int_t)sum->unsolved, "seconds",
         json_seconds(sum->max_s), "communication_fraction",
         json_number(communication_fraction(sum)), "sent_bytes",
         (json_int_t)sum->sent_bytes, "sent_between_nodes_bytes",

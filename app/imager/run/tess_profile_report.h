@@ -21,7 +21,8 @@ tess_status tess_profile_summary(tess_comm *comm, const tess_profile *profile);
  *  busy:{readers, writers, link, device}, busiest:{name ("readers", who write too,
  *  "link" or "device"), share of the seconds}, or null}, energy:{cpu_joules,
  * gpu_joules, gpu_mhz, gpu_celsius, stages:{name:{cpu_joules, gpu_joules}}}}],
- *  "totals":{visibilities, ignored:{reason:n}, seconds, communication_fraction,
+ *  "totals":{visibilities, ignored:{reason:n}, without_solution (left out of facets for
+ *  lack of a solution, once for each facet), seconds, communication_fraction,
  *  peak_memory_bytes, plans, transforms, checkpoints:{number, seconds, bytes} with
  *  --checkpoint, streaming, cpu_joules, gpu_joules, grid_utilisation (the mean),
  *  grid_imbalance:{predicted, measured} (the most loaded rank over the mean, less 1),

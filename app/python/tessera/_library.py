@@ -199,6 +199,14 @@ library.tess_session_restore.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(Resto
 library.tess_session_header.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_char_p, c_int,
                                         _P(ctypes.c_void_p), _P(c_i64)]
 library.tess_session_clean.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+library.tess_session_num_facets.argtypes = [ctypes.c_void_p]
+library.tess_session_facet.argtypes = [ctypes.c_void_p, ctypes.c_int]
+library.tess_session_facet.restype = ctypes.c_char_p
+library.tess_session_solutions.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+library.tess_session_response.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p]
+library.tess_session_predict_facet.argtypes = [
+    ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_bool,
+    ctypes.POINTER(ctypes.c_void_p)]
 library.tess_session_predict.argtypes = [ctypes.c_void_p, c_i64, c_i64, ctypes.c_void_p,
                                          _P(ctypes.c_void_p)]
 library.tess_session_image_file.argtypes = [ctypes.c_void_p, c_i64, c_i64, _P(ModelFile),

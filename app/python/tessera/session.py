@@ -108,6 +108,11 @@ class Session:
     (polarisations, ny, nx) with several `stokes`: row 0 is South, column 0 East. They are
     NaN beyond the horizon, and everywhere where an output has no visibilities.
 
+    With `facets`, an image is made by facets, with `facet_solutions` in the gains of
+    their directions; `solutions()` gives them others, for a self-calibration that reads
+    the data once. Images are as the data see them, and models are in true flux: an
+    image over `response()` is, too.
+
     Calls of several threads take turns. A session belongs to the process that opened it:
     a process that is forked from it, as by multiprocessing, opens one of its own.
 
@@ -115,6 +120,7 @@ class Session:
     ----------
     shape : shape of the images
     polarisations : names of the images of an output, like ["I", "Q"]
+    facets : names of the facets; empty without the option `facets`
     num_channels, num_intervals : number of outputs
     scale_rad : size of a pixel
     ra_rad, dec_rad : position of pixel [ny//2, nx//2]
@@ -152,6 +158,9 @@ class Session:
         self.polarisations: list[str] = [
             library.tess_session_polarisation(self._call.handle, k).decode()
             for k in range(info.num_pol)]
+        self.facets: list[str] = [
+            library.tess_session_facet(self._call.handle, k).decode()
+            for k in range(library.tess_session_num_facets(self._call.handle))]
         planes = (info.num_pol,) if info.num_pol > 1 else ()
         self.shape: tuple[int, ...] = planes + (info.ny, info.nx)
 
@@ -226,8 +235,39 @@ class Session:
         return self._image(channel, interval, self._array(model, fit_spectral_pol),
                            False)[0]
 
+    def solutions(self, facet_solutions: Union[None, Path, Sequence[Path]] = None,
+                  soltabs: Union[None, str, Sequence[str]] = None) -> None:
+        """Give the facets the solutions of h5parm files, in place of those that they have.
+
+        The arguments are those of the options of these names; None: no solutions. Nothing
+        is read but these files. Solutions that mix feeds (full Jones) need a session that
+        was opened with such, or with all of `stokes`.
+
+        Raises
+        ------
+        tessera.UsageError : the session has no facets, or holds too few correlations
+        tessera.InputError : the file does not fit the observations or the facets; they
+            keep the solutions that they have
+        """
+        names = [None if value is None else lib.text(name, text_of(name, value))
+                 for name, value in (("facet_solutions", facet_solutions),
+                                     ("soltabs", soltabs))]
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_solutions(handle, *names))
+            self._options.update(facet_solutions=facet_solutions, soltabs=soltabs)
+
+    def response(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
+        """What images of an output are over to be in true flux: the root of the response of
+        the facets. It is NaN in no facet, and 1 without gains."""
+        response = np.empty(self.shape)
+        with self._turn() as handle:
+            lib.check(lib.library.tess_session_response(
+                handle, *_output_of(interval, channel), response.ctypes.data))
+        return response
+
     def predict(self, model: Union[npt.ArrayLike, Path], channel: int = 0,
-                interval: int = 0, fit_spectral_pol: int = 0) -> Predictions:
+                interval: int = 0, fit_spectral_pol: int = 0, facet: Optional[str] = None,
+                gains: bool = True) -> Predictions:
         """The visibilities of a model at all rows of an output, flagged or not.
 
         `model` is an array of the session's shape in Jy/pixel. The result is what
@@ -243,6 +283,10 @@ class Session:
         model, or with `fit_spectral_pol=N` the value of a polynomial, as `residual` says.
         All correlations are predicted from the Stokes parameters of such a model.
 
+        With facets, `facet` names the one whose part of the model is predicted (None: all),
+        and with `gains=False` gains are 1: what a calibration of each direction needs.
+        Models are arrays then.
+
         The session keeps good visibilities only. The first call therefore reads the
         positions of all rows once more. They are kept for the next calls, as are, for
         models that are arrays, the plan and the planes of prediction.
@@ -250,15 +294,19 @@ class Session:
         predicted, output = _Predicted(), _output_of(interval, channel)
         try:
             if is_path(model):
+                if facet is not None:
+                    raise lib.UsageError("facet: parts of models that are arrays are predicted")
                 file = _file_of(model, fit_spectral_pol)
                 with self._turn() as handle:
                     lib.check(lib.library.tess_session_predict_file(
                         handle, *output, ctypes.byref(file), ctypes.byref(predicted.handle)))
             else:
                 pixels = self._array(model, fit_spectral_pol)
+                name = None if facet is None else lib.text("facet", facet)
                 with self._turn() as handle:
-                    lib.check(lib.library.tess_session_predict(
-                        handle, *output, pixels.ctypes.data, ctypes.byref(predicted.handle)))
+                    lib.check(lib.library.tess_session_predict_facet(
+                        handle, *output, pixels.ctypes.data, name, bool(gains),
+                        ctypes.byref(predicted.handle)))
         except lib.InputError:
             self._named.raise_error()  # of a function that fills in the rows, read once more
             raise

@@ -3,6 +3,7 @@
 an image without facets, WSClean's dirty image of a set with solutions, cleaned fluxes, facets that are
 made around sources, columns of facets, and what is refused."""
 import csv
+import json
 import os
 import shutil
 import sys
@@ -13,67 +14,15 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import facet_sums  # noqa: E402
 import uvfits  # noqa: E402
+from facet_scene import (ANTENNAS, DEC, FREQ, NX, NY, RA, ROWS, SCALE, START_S, STEP, direction,  # noqa: E402
+                         write_gains, write_regions)
 from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
-                 offset_radec, read_image, run, tessera)
+                 read_image, run, tessera)
 
-NX, NY, SCALE = 48, 40, 60.0  # pixels, arcsec
-RA, DEC, START_S = 60.0, -30.0, 61041 * 86400.0
-ANTENNAS, TIMES, ROWS = 8, 12, 12 * 28
-FREQ = 150e6 + 4e6 * np.arange(4)
-STEP = np.deg2rad(SCALE / 3600)
 # the correlations of UVFITS: XX, YY, XY, YX, by their feeds
 FEEDS = [(0, 0), (1, 1), (0, 1), (1, 0)]
 STOKES = np.array([[1, 1, 0, 0], [1, -1, 0, 0], [0, 0, 1, 1], [0, 0, -1j, 1j]]) / 2
 CORRELATIONS = 2 * STOKES.conj().T
-
-
-def direction(x, y):
-    """Degrees of a column and a row."""
-    return offset_radec(RA, DEC, -(x - NX // 2) * STEP, (y - NY // 2) * STEP)
-
-
-def write_regions(path):
-    """Two facets whose border is slanted, which reach beyond the image on three sides."""
-    shapes = [[(-9, -9), (18.3, -9), (28.4, 35.5), (-9, 35.5)],
-              [(18.3, -9), (60, -9), (60, 35.5), (28.4, 35.5)]]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("fk5\n")
-        for k, shape in enumerate(shapes):
-            text = ",".join("%.9f,%.9f" % direction(*at) for at in shape)
-            file.write(f"polygon({text}) # text=F{k}\npoint(%.9f,%.9f)\n" % direction(12 + 26 * k, 18))
-    return path
-
-
-def write_gains(path, pols, names=None, bad=False, one=False):
-    """An h5parm of gains [time, freq, ant, dir, pol]; with `bad`, one of them has weight 0."""
-    import h5py
-    random = np.random.default_rng(4)
-    shape = (3, 2, ANTENNAS, 2, pols)
-    amplitude, phase = random.uniform(.6, 1.5, shape), random.uniform(-2, 2, shape)
-    if pols == 4:
-        amplitude[..., 1:3] *= .2
-    if one:
-        amplitude[:], phase[:] = 1, 0
-    weight = np.ones(shape)
-    if bad:
-        weight[1, :, 3, 0] = 0
-    axis = {"time": START_S + np.array([15.0, 55.0, 95.0]), "freq": FREQ[::2],
-            "ant": np.array(names or [b"A%02d" % k for k in range(ANTENNAS)]), "dir": np.array([b"[a]", b"[b]"]),
-            "pol": np.array({2: [b"XX", b"YY"], 4: [b"XX", b"XY", b"YX", b"YY"]}[pols])}
-    with h5py.File(path, "w") as file:
-        group = file.create_group("sol000")
-        group["source"] = np.array([(n, np.deg2rad(direction(12 + 26 * k, 18))) for k, n in enumerate(axis["dir"])],
-                                   dtype=[("name", "S128"), ("dir", "f4", (2,))])
-        group["antenna"] = np.array([(n, (0, 0, 0)) for n in axis["ant"]],
-                                    dtype=[("name", "S16"), ("position", "f4", (3,))])
-        for name, values in (("amplitude", amplitude), ("phase", phase)):
-            table = group.create_group(name + "000")
-            table.attrs["TITLE"] = np.bytes_(name)
-            for key, numbers in axis.items():
-                table[key] = numbers
-            for key, numbers in (("val", values), ("weight", weight)):
-                table.create_dataset(key, data=numbers).attrs["AXES"] = np.bytes_("time,freq,ant,dir,pol")
-    return amplitude * np.exp(1j * phase) * (weight > 0)
 
 
 def gains_of_rows(gains, facet):
@@ -98,6 +47,11 @@ def mixing_of(gains, facet):
     """What of each correlation of a source is in each of the samples: [..., to, from]."""
     g1, g2 = gains_of_rows(gains, facet)
     return np.stack([np.stack([g1[..., a, c] * g2[..., b, d].conj() for c, d in FEEDS], -1) for a, b in FEEDS], -2)
+
+
+def truth_counts(gains, facet):
+    """Which samples [rows, channels] have a solution."""
+    return np.abs(mixing_of(gains, facet)).sum((-1, -2)) > 0
 
 
 def truth_of(uvw, vis, weight, gains, facet, stokes, other=1):
@@ -141,11 +95,16 @@ def check_direct_sums(suite, obs, regions):
         for ranks in (1, 3) if mpiexec() and pols == 2 else (1,):
             out = suite.path(f"gains{pols}-{ranks}")
             result = tessera("image", obs, "-o", out, *where, "--stokes", names, "--facet-feather", 0,
-                             "--facet-solutions", solutions, ranks=ranks)
+                             "--facet-solutions", solutions, "--profile", f"{out}.json", ranks=ranks)
             if not suite.ran(f"facets with {pols} gains on {ranks} ranks", result):
                 return
             if pols == 2:
-                suite.true(f"it says what has no solution: {result.err.strip()}", "facet F0" in result.err)
+                lack = int((~truth_counts(gains, 0) & (weight.min(-1) > 0)).sum())
+                suite.true(f"it says what has no solution: {result.err.strip()}", f"facet F0 {lack} (" in result.err and
+                           "facet F1" not in result.err)
+                with open(f"{out}.json", encoding="utf-8") as file:
+                    totals = json.load(file)["totals"]
+                suite.true(f"so does the profile: {lack} samples", lack > 0 and totals["without_solution"] == lack)
             made[ranks] = out
         if len(made) > 1:
             same = [pixels(f"{name}-{kind}.fits") for kind in ("dirty", "psf", "pb") for name in made.values()]

@@ -13,11 +13,12 @@ typedef struct imager_product {
     double effective_vis; /**< ΣW over the largest W; NAN if unknown */
     double
         variance; /**< Σ W²/w, with statistical weights w; 0 for PSFs, NAN if unknown */
-    double counted;  /**< share of ΣW that the view of the target counts (imager_view);
-                          1 without views */
-    double response; /**< of these samples to a source of 1 Jy in this polarisation, on
-                          average by weight: predicted and taken again; 1 without views
-                          of models */
+    double counted; /**< share of ΣW that the view of the target counts (imager_view);
+                         1 without views */
+    int64_t unsolved; /**< samples that it leaves out: a gain has no solution */
+    double response;  /**< of these samples to a source of 1 Jy in this polarisation, on
+                           average by weight: predicted and taken again; 1 without views
+                           of models */
 } imager_product;
 
 #endif

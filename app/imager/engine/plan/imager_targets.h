@@ -45,6 +45,15 @@ tess_status imager_job_create_plans(imager_job *job, const tess_grid_opts *opts)
 /** Free the plans of all targets, and the planes of all but the first. Collective. */
 void imager_job_free_targets(imager_job *job);
 
+/** The targets [*first, *end) whose models are predicted. Local. */
+static inline void imager_job_predicted(const imager_job *job, int *first, int *end)
+{
+    const imager_view *view = &job->view;
+    const bool all = view->num_predicted == 0;
+    *first = all ? 0 : view->first_predicted;
+    *end = all ? imager_job_num_targets(job) : *first + view->num_predicted;
+}
+
 /* ---- imager_view.c ---- */
 
 /** Set the visibilities of `to` to sums over those of `from`, which has the same rows,

@@ -104,12 +104,14 @@ static tess_status predict_targets(imager_job *job, int planes, bool skip_ignore
     tess_status status = TESS_OK;
     const size_t value_bytes = owned->is_double ? 16 : 8;
     tess_samples images = *owned; /* positions are borrowed */
+    int first, end;
     images.num_pol = job->num_pol;
     images.vis = tess_alloc(images.num_vis * images.num_pol, value_bytes);
     TESS_TRY(tess_comm_agree(imager_team(job), images.vis ? TESS_OK : TESS_ERR_ALLOC));
     if (owned->num_vis > 0)
         memset(owned->vis, 0, (size_t)(owned->num_vis * owned->num_pol) * value_bytes);
-    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+    imager_job_predicted(job, &first, &end);
+    for (int k = first; k < end; ++k) {
         imager_job_aim(job, k);
         TESS_TRY(add_target(job, planes, skip_ignored, bricks, &images, owned));
     }
@@ -362,10 +364,12 @@ static tess_status put_rows(imager_predictor *predictor)
     tess_status status = TESS_OK;
     imager_job *job = &predictor->job;
     imager_model *model = &predictor->model;
+    int first, end;
     if (model->parts.num == 0)
         return imager_model_put(job, predictor->rows, model->num_stokes, job->planes,
                                 &model->scale);
-    for (int k = 0; k < model->parts.num; ++k) {
+    imager_job_predicted(job, &first, &end);
+    for (int k = first; k < end; ++k) {
         imager_job_aim(job, k);
         TESS_TRY(put_part(predictor));
     }

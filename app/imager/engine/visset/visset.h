@@ -47,6 +47,9 @@ typedef struct imager_sums {
                                   or NULL: the view has none */
     struct tess_exact *exact_response; /**< [num_targets][2][num_pol] the same sums with
                                           --reproducible, or NULL */
+    int64_t *unsolved;                 /**< [num_targets] samples without a solution,
+                                          over all ranks once the set has them, or NULL:
+                                          the view lacks none */
     double *map;                       /**< maps of --dump-stages, or NULL */
 } imager_sums;
 
@@ -108,6 +111,10 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
  * targets. Collective. */
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
+
+/** Sum the responses of targets anew: the job's view has other gains. The set holds its
+ * samples, in memory or on scratch. TESS_ERR_ALLOC, TESS_ERR_IO. Collective. */
+tess_status visset_count_responses(visset *set);
 
 /** Mean frequency of the samples, weighted by their weights; 0 without weights. Local.
  */

@@ -77,6 +77,11 @@ tess_status visset_response_create(visset *set);
 tess_status visset_response_add(visset *set, const tess_samples *samples);
 tess_status visset_response_sum(visset *set);
 
+/** Samples without a solution (imager_sums.unsolved), likewise. */
+tess_status visset_unsolved_create(visset *set);
+tess_status visset_unsolved_add(visset *set, const tess_samples *samples);
+tess_status visset_unsolved_sum(visset *set);
+
 /** Behind the last target of a request. Local. */
 int visset_end_target(const imager_job *job, const visset_request *request);
 

@@ -106,6 +106,7 @@ tess_status visset_add_sums(visset *set, const tess_samples *samples)
     if (!set->single) add_frequencies(samples, job->layout->threads, sums);
     imager_map_add(&job->geom, samples, sums->map);
     TESS_TRY(visset_response_add(set, samples));
+    TESS_TRY(visset_unsolved_add(set, samples));
 cleanup:
     return status;
 }

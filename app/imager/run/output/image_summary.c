@@ -108,7 +108,8 @@ static void tell_column(const image_files *output)
     tess_words_tell("data column", "%s", text);
 }
 
-static void tell_counts(const image_counts *counts)
+/* `unsolved`: visibilities that facets leave out, once for each facet. */
+static void tell_counts(const image_counts *counts, int64_t unsolved)
 {
     static const char *const reason[TESS_NUM_IGNORED] = {
         [TESS_IGNORED_FLAGGED] = "flagged",
@@ -131,6 +132,9 @@ static void tell_counts(const image_counts *counts)
     else
         tess_words_tell("visibilities", "%lld used, none ignored",
                         (long long)counts->used);
+    if (unsolved > 0)
+        tess_words_tell("no solution", "%lld visibilities, once for each facet",
+                        (long long)unsolved);
 }
 
 static void tell_weighting(const tess_image_opts *opts)
@@ -591,16 +595,18 @@ tess_status image_summary_tell(tess_comm *all, const image_files *output,
     tess_status status = TESS_OK;
     const int64_t numbers = (int64_t)(sizeof(struct image_found) / sizeof(double));
     double seconds = tess_time_now() - output->profile->start_s;
+    int64_t unsolved = output->profile->unsolved;
     TESS_TRY(tess_comm_allreduce_f64(all, (double *)output->summary->image,
                                      numbers * image_found_count(output->summary),
                                      TESS_SUM));
     TESS_TRY(tess_comm_allreduce_f64(all, &seconds, 1, TESS_MAX));
+    TESS_TRY(tess_comm_allreduce_i64(all, &unsolved, 1, TESS_SUM));
     if (tess_comm_rank(all) != 0) return TESS_OK;
     warn_of_beams(output);
     warn_of_endings(output);
     tell_observation(output);
     tell_column(output);
-    tell_counts(counts);
+    tell_counts(counts, unsolved);
     tell_weighting(output->opts);
     tell_images(output);
     tess_words_tell("seconds", "%.2f", seconds);

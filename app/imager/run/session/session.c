@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "image_output.h"
+#include "patch_images.h"
 #include "run_samples.h"
 #include "session_private.h"
 #include "tess_log.h"
@@ -55,12 +56,6 @@ static tess_status check_opts(const tess_image_opts *opts)
     if (opts->beside.weights)
         TESS_FAIL(TESS_ERR_USAGE, "a session stores no imaging weights: "
                                   "--store-imaging-weights is for tessera image");
-    if (opts->gridding.facets.regions)
-        TESS_FAIL(
-            TESS_ERR_USAGE,
-            "a session has no facets: its calls have one gain for all directions; "
-            "tessera image and tessera predict, and the functions of these names, "
-            "have --facets");
     if (opts->beside.primary_beam.model)
         TESS_FAIL(TESS_ERR_USAGE, "a session makes no primary beams: --primary-beam is "
                                   "for tessera image");
@@ -108,6 +103,7 @@ tess_status image_session_open(tess_comm *comm, const tess_image_opts *opts,
     session->opts.output = session->opts.subtract.model = NULL;
     session->opts.beside.dump_stages = NULL;
     session->opts.subtract.pixels = NULL;
+    session->opts.gridding.facets.writes = false;
     session->opts.checkpoint = (tess_checkpoint_opts){0};
     session->opts.make_psf = true;
     session->run = (image_run){.comm = comm,
@@ -128,10 +124,12 @@ void image_session_close(image_session *session)
     if (!session) return;
     for (int64_t k = 0; session->output && k < session->run.outputs.num; ++k) {
         visset_free(&session->output[k].set);
+        session_forget_roots(&session->output[k]);
         image_data_free(&session->output[k].data);
     }
     tess_free(session->output);
     session_predictor_free(&session->predictor);
+    session_solutions_free(&session->solutions);
     image_free_run(&session->run);
     tess_free(session);
 }
@@ -159,12 +157,13 @@ void image_session_weights(const image_session *session, int64_t interval,
 
 /* ---- images ---- */
 
-/* Puts the rows of a model onto the planes of an output. Collective. */
-static tess_status set_model(image_session *session, const double *model)
+/* Puts the rows of a model, which is in true flux, onto the planes of an output.
+ * Collective. */
+static tess_status set_model(image_session *session, int64_t k, const double *model)
 {
     tess_rows rows[2 * TESS_MAX_POL];
     session_model_rows(session, model, rows);
-    return imager_model_set(&session->run.job, rows);
+    return patch_images_set_model(&session->run, k, rows, NULL);
 }
 
 /* Fills the caller's arrays of an output that has no visibilities. */
@@ -190,7 +189,7 @@ cleanup:
     return status;
 }
 
-tess_status session_images(image_session *session, session_output *output,
+tess_status session_images(image_session *session, int64_t k,
                            const visset_request *request, const double *model,
                            double *image, double *psf)
 {
@@ -199,16 +198,22 @@ tess_status session_images(image_session *session, session_output *output,
     const int64_t pixels = facts->num_rows * facts->nx;
     const imager_stages no_stages = {.comm = session->run.comm};
     imager_product product[4 * TESS_MAX_POL] = {0};
+    session_output *output = &session->output[k];
+    imager_product *roots = session_roots(session, output);
     visset *set = &output->set;
     if (!set->job) {
         blank(session, image, psf);
         return TESS_OK;
     }
     visset_enter(set);
-    status = request->less_model ? set_model(session, model) : TESS_OK;
-    if (status == TESS_OK) status = visset_image(set, request, &no_stages, product);
+    status = request->less_model ? set_model(session, k, model) : TESS_OK;
+    if (roots && output->has_root) roots = NULL;
+    if (status == TESS_OK)
+        status = patch_images_make(&session->run, k, set, request, &no_stages, product,
+                                   roots);
     visset_leave(set);
     TESS_TRY(status);
+    output->has_root = output->has_root || roots;
     for (int p = 0; p < facts->num_pol && pixels > 0 && status == TESS_OK; ++p) {
         const int weight = facts->num_pol + (set->sums.num_weight == 1 ? 0 : p);
         status = take_image(&product[p], image + p * pixels);
@@ -217,8 +222,8 @@ tess_status session_images(image_session *session, session_output *output,
     }
     TESS_TRY(tess_comm_agree(session->run.comm, status));
 cleanup:
-    for (int k = 0; k < 4 * TESS_MAX_POL; ++k)
-        tess_rows_free(&product[k].rows);
+    for (int i = 0; i < 4 * TESS_MAX_POL; ++i)
+        tess_rows_free(&product[i].rows);
     return status;
 }
 
@@ -232,8 +237,7 @@ tess_status image_session_image(image_session *session, int64_t interval,
     TESS_TRY(session_agree(session, interval, channel, &given));
     if (!given.image) TESS_FAIL(TESS_ERR_USAGE, "no array for the image is given");
     const visset_request request = {.psf = given.psf, .less_model = given.model};
-    TESS_TRY(
-        session_images(session, &session->output[output], &request, model, image, psf));
+    TESS_TRY(session_images(session, output, &request, model, image, psf));
 cleanup:
     return status;
 }

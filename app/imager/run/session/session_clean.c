@@ -1,6 +1,7 @@
 /* What a session makes beyond dirty and residual images: the beam of an output,
  * restored images, headers, and the cleaning of `tessera image` on the visibilities
  * that the session holds. */
+#include <math.h>
 #include <string.h>
 
 #include "channel_group.h"
@@ -9,22 +10,24 @@
 #include "image_meta.h"
 #include "image_output.h"
 #include "majors.h"
+#include "patch_images.h"
 #include "session_private.h"
 #include "tess_mem.h"
 
 /* ---- the beam ---- */
 
-/* Makes the dirty images and PSFs of an output with data, and measures them.
- * Collective. */
+/* Makes the dirty images and PSFs of an output with data, and measures them; also the
+ * roots of the responses of facets, unless NULL. Collective. */
 static tess_status make_dirty(image_session *session, int64_t k, imager_product *made,
-                              struct image_found *found)
+                              imager_product *roots, struct image_found *found)
 {
     tess_status status = TESS_OK;
     session_output *output = &session->output[k];
     const imager_stages no_stages = {.comm = session->run.comm};
     const visset_request request = {.psf = true};
     visset_enter(&output->set);
-    status = visset_image(&output->set, &request, &no_stages, made);
+    status = patch_images_make(&session->run, k, &output->set, &request, &no_stages,
+                               made, roots);
     visset_leave(&output->set);
     TESS_TRY(status);
     TESS_TRY(image_measure_made(&session->run, k, output->variance, made, found));
@@ -45,7 +48,7 @@ static tess_status find_beam(image_session *session, int64_t k)
     session_output *output = &session->output[k];
     imager_product made[TESS_MAX_IMAGES] = {0};
     if (output->is_measured || !output->set.job) return TESS_OK;
-    TESS_TRY(make_dirty(session, k, made, output->found));
+    TESS_TRY(make_dirty(session, k, made, NULL, output->found));
     for (int p = 0; p < session->run.num_pol; ++p) {
         output->weight[p] = made[p].sum_weights;
         output->effective_vis[p] = made[p].effective_vis;
@@ -77,6 +80,27 @@ cleanup:
 
 /* ---- restored images ---- */
 
+/* A model as the images show it, times the roots of the responses of facets; free
+ * `*shown`, which is NULL without gains. Collective. */
+static tess_status show_model(image_session *session, int64_t k, const double *model,
+                              double **shown)
+{
+    tess_status status = TESS_OK;
+    const image_session_facts *facts = &session->facts;
+    const int64_t pixels = facts->num_pol * facts->num_rows * facts->nx;
+    *shown = NULL;
+    if (!session_roots(session, &session->output[k])) return TESS_OK;
+    *shown = tess_alloc(pixels, sizeof **shown);
+    TESS_TRY(tess_comm_agree(session->run.comm, *shown ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(session_take_roots(session, k, *shown));
+    for (int64_t i = 0; i < pixels; ++i) {
+        const double value = model[i] * (*shown)[i];
+        (*shown)[i] = isfinite(value) ? value : 0;
+    }
+cleanup:
+    return status;
+}
+
 tess_status image_session_restore(image_session *session, int64_t interval,
                                   int64_t channel, const tess_fits_beam *given,
                                   const session_restored *arrays)
@@ -87,6 +111,7 @@ tess_status image_session_restore(image_session *session, int64_t interval,
     tess_rows model[2 * TESS_MAX_POL], residual[2 * TESS_MAX_POL],
         image[2 * TESS_MAX_POL];
     tess_fits_beam beam = *given;
+    double *shown = NULL;
     TESS_TRY(session_agree(session, interval, channel, &passed));
     if (!passed.model || !passed.image)
         TESS_FAIL(TESS_ERR_USAGE, "no array for the model or the image is given");
@@ -97,13 +122,16 @@ tess_status image_session_restore(image_session *session, int64_t interval,
                   "no beam can be fitted to the PSF of output channel %lld of interval "
                   "%lld; give one",
                   (long long)channel, (long long)interval);
-    session_model_rows(session, arrays->model, model);
+    TESS_TRY(show_model(session, number_of(session, interval, channel), arrays->model,
+                        &shown));
+    session_model_rows(session, shown ? shown : arrays->model, model);
     session_model_rows(session, arrays->residual, residual);
     session_model_rows(session, arrays->image, image);
     for (int p = 0; p < facts->num_pol; ++p)
         TESS_TRY(
             majors_restore(&session->run, &beam, &model[p], &residual[p], &image[p]));
 cleanup:
+    tess_free(shown);
     return status;
 }
 
@@ -161,7 +189,8 @@ static tess_status clean_images(image_session *session, channel_group *group)
     for (int c = 0; c < group->num_channels; ++c) {
         group_channel *channel = &group->channel[c];
         if (!channel->has_data) continue;
-        TESS_TRY(make_dirty(session, channel->output, channel->made, channel->found));
+        TESS_TRY(make_dirty(session, channel->output, channel->made,
+                            channel_group_response(run, channel), channel->found));
         channel->freq_hz = visset_freq_hz(&session->output[channel->output].set);
     }
     for (int c = 0; c < group->num_channels && group->num_with_data == 0; ++c)

@@ -67,6 +67,7 @@ static tess_status open_predictor(image_session *session,
     tess_comm *comm = session->run.comm;
     imager_model model = {0};
     TESS_TRY(agree_on_file(session, file));
+    TESS_TRY(session_refuse_facets(session));
     status = tess_comm_agree(comm, open_model(session, file, scale_rad, &model));
     if (status != TESS_OK) imager_model_close(&model);
     TESS_TRY(status);
@@ -91,8 +92,7 @@ tess_status image_session_image_file(image_session *session, int64_t interval,
     predictor.whole = &run->outputs.extent[output];
     imager_model_mix(&predictor.model, run->pol, run->num_pol, &predictor.mix);
     const visset_request request = {.psf = given.psf, .subtract = &predictor};
-    TESS_TRY(
-        session_images(session, &session->output[output], &request, NULL, image, psf));
+    TESS_TRY(session_images(session, output, &request, NULL, image, psf));
 cleanup:
     imager_predictor_free(&predictor);
     return status;

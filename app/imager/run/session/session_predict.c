@@ -3,6 +3,7 @@
  * once more, and are planned for as `tessera predict` plans for the rows of a file. */
 #include <string.h>
 
+#include "image_facets.h"
 #include "predicted_rows.h"
 #include "session_private.h"
 #include "tess_log.h"
@@ -24,6 +25,7 @@ void session_predictor_free(session_predictor *predictor)
         free_rows(&predictor->rows[k]);
     tess_free(predictor->rows);
     if (predictor->source) imager_predictor_free(&predictor->predictor);
+    image_facets_free(predictor->facets);
     tess_source_close(predictor->source);
     *predictor = (session_predictor){0};
 }
@@ -95,13 +97,14 @@ tess_status session_open_rows(image_session *session)
     const tess_image_opts *opts = run->opts;
     session_predictor made = {.layout = opts->layout};
     tess_selection selection = opts->selection;
-    const imager_model model = {
+    imager_model model = {
         .geom = run->whole.geom, .num_stokes = run->num_pol, .scale = 1};
     double mark = tess_time_now();
     if (session->predictor.source) return TESS_OK;
     selection.wanted.positions_only = true;
     TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
                               &made.source));
+    TESS_TRY(session_add_facets(session, &made, &model));
     const tess_pol first = {.code = tess_source_info_of(made.source)->corr[0]};
     status = tess_source_setup(made.source, &first, 1, 0, image_is_double(run),
                                opts->layout.threads, TESS_BLOCK_BYTES);
@@ -207,8 +210,12 @@ static tess_status add_run(session_batch *batch, const tess_recipe *recipe,
 {
     tess_status status = TESS_OK;
     const image_predicted *part = &batch->predictions->part[index];
-    const tess_vis_block block = {
-        .num_rows = part->num_rows, .num_chan = count, .uvw_m = part->uvw_m};
+    const tess_vis_block block = {.num_rows = part->num_rows,
+                                  .num_chan = count,
+                                  .uvw_m = part->uvw_m,
+                                  .time_mjd_s = part->time_mjd_s,
+                                  .antenna1 = part->antenna1,
+                                  .antenna2 = part->antenna2};
     if (tess_grow((void **)&batch->run, &batch->capacity_runs, batch->num_runs + 1,
                   sizeof *batch->run))
         TESS_FAIL(TESS_ERR_ALLOC, "rows to predict");
@@ -325,18 +332,25 @@ cleanup:
 
 tess_status image_session_predict(image_session *session, int64_t interval,
                                   int64_t channel, const double *model,
+                                  const image_session_part *part,
                                   image_predictions *predictions)
 {
     tess_status status = TESS_OK;
+    facet_gains plain;
     image_run *run = &session->run;
     tess_rows rows[2 * TESS_MAX_POL];
     imager_predictor *predictor = &session->predictor.predictor;
-    const session_prediction what = {predictor, run->pol, run->num_pol};
+    session_prediction what = {predictor, run->pol, run->num_pol};
     session_arrays given = {.model = model != NULL};
     TESS_TRY(session_agree(session, interval, channel, &given));
     if (!given.model) TESS_FAIL(TESS_ERR_USAGE, "no model is given");
     TESS_TRY(check_polarisations(run));
     TESS_TRY(session_open_rows(session));
+    TESS_TRY(session_choose_part(session, part, &plain));
+    if (session->predictor.facets) { /* which make correlations */
+        what.pol = session->predictor.facets->held;
+        what.num_pol = session->predictor.facets->num_held;
+    }
     session_model_rows(session, model, rows);
     predictor->rows = rows;
     status = session_predict(session, interval, channel, &what, predictions);

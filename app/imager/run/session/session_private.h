@@ -4,6 +4,7 @@
 #ifndef TESS_SESSION_PRIVATE_H
 #define TESS_SESSION_PRIVATE_H
 
+#include "facet_gains.h"
 #include "image_run.h"
 #include "predictor.h"
 #include "sample_sets.h"
@@ -27,6 +28,7 @@ typedef struct session_predictor {
     int num_segments;
     session_rows *rows; /* [num_segments] */
     tess_layout layout; /* rows of a model lie as those of the session's images do */
+    struct image_facets *facets; /* parts of models, or NULL */
     imager_predictor predictor;
 } session_predictor;
 
@@ -38,7 +40,14 @@ typedef struct session_output {
     bool is_measured;                  /* the rest is known */
     struct image_found found[TESS_MAX_POL];
     double weight[2 * TESS_MAX_POL], effective_vis[2 * TESS_MAX_POL];
+    imager_product root[TESS_MAX_POL]; /* [num_pol] roots of the responses of facets */
+    bool has_root;                     /* they are those of the present gains */
 } session_output;
+
+/* Names of solutions that have replaced those of the options; owned, or NULL. */
+typedef struct session_solutions {
+    char *files, *tables;
+} session_solutions;
 
 struct image_session {
     image_run run;
@@ -46,12 +55,13 @@ struct image_session {
     session_output *output; /* [run.outputs.num] */
     image_session_facts facts;
     session_predictor predictor;
+    session_solutions solutions;
     bool has_told; /* how channels take those of a model, in the log */
 };
 
-/* The images that are asked for, into the caller's arrays as of image_session_image();
- * `model` where they are less the job's. Collective. */
-tess_status session_images(image_session *session, session_output *output,
+/* The images of output k that are asked for, into the caller's arrays as of
+ * image_session_image(); `model` where they are less the job's. Collective. */
+tess_status session_images(image_session *session, int64_t k,
                            const visset_request *request, const double *model,
                            double *image, double *psf);
 
@@ -87,5 +97,30 @@ tess_status session_agree(const image_session *session, int64_t interval,
 
 /* Zeros are fine. Collective. */
 void session_predictor_free(session_predictor *predictor);
+
+/* ---- session_facets.c ---- */
+
+void session_solutions_free(session_solutions *names); /* Local. */
+
+/* TESS_ERR_USAGE for a session with facets. Local. */
+tess_status session_refuse_facets(const image_session *session);
+
+/* What gets the roots of responses when images of an output are made; NULL: facets have
+ * no gains, and all roots are 1. Local. */
+imager_product *session_roots(const image_session *session, session_output *output);
+void session_forget_roots(session_output *output); /* Local. */
+
+/* As image_session_response(), of output k. Collective. */
+tess_status session_take_roots(image_session *session, int64_t k, double *response);
+
+/* Makes the facets of predictions, whose source is open and not set up, and the model's
+ * parts of them, if the session has facets. Collective. */
+tess_status session_add_facets(image_session *session, session_predictor *to,
+                               imager_model *model);
+
+/* Has the predictor predict this part; `plain`, which lasts as long as that, holds
+ * gains of 1 where these are asked for. Collective. */
+tess_status session_choose_part(image_session *session, const image_session_part *part,
+                                facet_gains *plain);
 
 #endif

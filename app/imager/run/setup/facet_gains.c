@@ -30,6 +30,16 @@ static void set_feeds(tess_corr code, int feed[2])
     memcpy(feed, of_code[(-(int)code - 1) % 4], 2 * sizeof *feed);
 }
 
+static bool are_same(const tess_pol *pol, int num_pol, const tess_pol *corr,
+                     int num_corr)
+{
+    bool same = num_pol == num_corr;
+    for (int k = 0; same && k < num_pol; ++k)
+        same = pol[k].code == corr[k].code && pol[k].imaginary == corr[k].imaginary &&
+               pol[k].both == corr[k].both;
+    return same;
+}
+
 /* Samples hold the polarisations of images as they are. */
 static void set_plain(facet_gains *gains)
 {
@@ -79,7 +89,7 @@ tess_status facet_gains_create(const tess_pol *pol, int num_pol, const tess_pol 
     tess_status status = TESS_OK;
     gains->num_pol = num_pol;
     gains->num_corr = num_corr;
-    if ((gains->is_scalar || !gains->sources) && !gains->predicts)
+    if (are_same(pol, num_pol, corr, num_corr))
         set_plain(gains);
     else
         TESS_TRY(set_mixes(pol, corr, gains));

@@ -57,13 +57,13 @@ cleanup:
     return status;
 }
 
-tess_status image_facets_check(const tess_image_opts *opts)
+tess_status image_facets_check(const tess_image_opts *opts, bool later)
 {
     tess_status status = TESS_OK;
     const tess_facet_choice *facets = &opts->gridding.facets;
     if (!facets->regions) return TESS_OK;
     TESS_TRY(check_excluded(opts));
-    if (facets->psf_per_facet && !image_is_cleaned(opts))
+    if (facets->psf_per_facet && !image_is_cleaned(opts) && !later)
         TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for cleaning; give --niter");
     for (int k = 0; k < opts->num_pol && tess_facet_choice_has_gains(facets); ++k)
         if (opts->pol[k] < 1)
@@ -279,14 +279,20 @@ cleanup:
     return status;
 }
 
-/* Collective. */
+/* Begins with gains of 1. Local. */
+static void start_gains(const facet_setup *setup, image_facets *to)
+{
+    to->sources = NULL;
+    to->gains =
+        (facet_gains){.is_scalar = setup->choice->is_scalar, .is_diagonal = true};
+}
+
+/* Reads the gains that are asked for, if any. Collective. */
 static tess_status take_gains(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_comm_agree(
-        setup->comm,
-        tess_source_keep_origins(setup->source, interval_of(setup->source))));
     const tess_origins *origins = tess_source_samples(setup->source).origins;
+    if (!tess_facet_choice_has_gains(setup->choice)) return TESS_OK;
     TESS_TRY(read_gains(setup, origins->num_antennas, to));
     to->gains.sources = to->sources;
     to->gains.origins = origins;
@@ -331,22 +337,43 @@ static int least_held(const facet_setup *setup, const image_facets *facets,
     return setup->predicts ? 1 : parallel ? 2 : 4;
 }
 
+/* The correlations that gains need, held[TESS_MAX_POL], and their number. Local. */
+static int list_correlations(const facet_setup *setup, bool parallel, tess_pol *held)
+{
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    int num = 0;
+    for (int k = 0; k < info->num_corr; ++k)
+        if (!parallel || is_parallel(info->corr[k]))
+            held[num++] = (tess_pol){.code = info->corr[k]};
+    return num;
+}
+
+/* Whether samples hold the polarisations of the images as they are: no gains are
+ * applied to correlations, and none will be. Local. */
+static bool holds_images(const facet_setup *setup, const image_facets *to)
+{
+    tess_pol held[TESS_MAX_POL];
+    const bool parallel = need_parallel(setup, to);
+    if (setup->predicts) return false;
+    if (to->gains.is_scalar || to->sources) return to->gains.is_scalar;
+    return !setup->changes || setup->pol[0].code < 1 ||
+           tess_source_info_of(setup->source)->corr[0] > 0 ||
+           list_correlations(setup, parallel, held) < least_held(setup, to, parallel);
+}
+
 /* Which polarisations samples keep: correlations for gains, or those of the images.
  * Local. */
 static tess_status choose_held(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     const tess_source_info *info = tess_source_info_of(setup->source);
-    const bool is_plain = !to->sources || to->gains.is_scalar;
-    if (is_plain && !setup->predicts) {
+    if (holds_images(setup, to)) {
         to->num_held = setup->num_pol;
         memcpy(to->held, setup->pol, (size_t)setup->num_pol * sizeof *to->held);
         return TESS_OK;
     }
     const bool parallel = need_parallel(setup, to);
-    for (int k = 0; k < info->num_corr; ++k)
-        if (!parallel || is_parallel(info->corr[k]))
-            to->held[to->num_held++] = (tess_pol){.code = info->corr[k]};
+    to->num_held = list_correlations(setup, parallel, to->held);
     if (to->num_held < least_held(setup, to, parallel) || info->corr[0] > 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s has %d of the %d correlations that its solutions and images need",
@@ -368,11 +395,22 @@ static tess_status create_gains(const facet_setup *setup, image_facets *to)
     gains->num_threads = setup->threads;
     gains->direction = to->facet;
     gains->predicts = setup->predicts;
-    TESS_TRY(choose_held(setup, to));
+    if (to->num_held == 0) TESS_TRY(choose_held(setup, to));
     TESS_TRY(
         facet_gains_create(setup->pol, setup->num_pol, to->held, to->num_held, gains));
 cleanup:
     return status;
+}
+
+/* Has the rows of samples keep what gains depend on, or else their baselines, which
+ * tracks are made of (tess_tracks.h). Local. */
+static tess_status keep_origins(const facet_setup *setup)
+{
+    const bool with_gains =
+        setup->changes || tess_facet_choice_has_gains(setup->choice);
+    if (!with_gains && setup->predicts) return TESS_OK;
+    return tess_source_keep_origins(setup->source,
+                                    with_gains ? interval_of(setup->source) : 0);
 }
 
 tess_status image_facets_create(const facet_setup *setup, image_facets **out)
@@ -386,12 +424,9 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     facets->hard.feather = 0;
     TESS_TRY(tess_comm_agree(comm, choose_targets(setup, facets)));
     if (tess_comm_rank(comm) == 0) tell(setup, facets);
-    facets->gains.is_scalar = setup->choice->is_scalar;
-    facets->gains.is_diagonal = true;
-    if (tess_facet_choice_has_gains(setup->choice))
-        TESS_TRY(take_gains(setup, facets));
-    else if (!setup->predicts) /* baselines are told apart (tess_tracks.h) */
-        TESS_TRY(tess_comm_agree(comm, tess_source_keep_origins(setup->source, 0)));
+    start_gains(setup, facets);
+    TESS_TRY(tess_comm_agree(comm, keep_origins(setup)));
+    TESS_TRY(take_gains(setup, facets));
     status = create_gains(setup, facets);
     if (status == TESS_OK && setup->choice->psf_per_facet)
         status = tess_facet_work_create(&facets->hard, &facets->work);
@@ -403,17 +438,56 @@ cleanup:
     return status;
 }
 
+/* Frees what changes with gains. Local. */
+static void free_gains(image_facets *facets)
+{
+    facet_gains_free(&facets->gains);
+    tess_gains_destroy(facets->sources);
+}
+
 void image_facets_free(image_facets *facets)
 {
     if (!facets) return;
     tess_held_free(&facets->made);
     tess_facet_work_destroy(facets->work);
-    facet_gains_free(&facets->gains);
-    tess_gains_destroy(facets->sources);
+    free_gains(facets);
     tess_facets_free(&facets->facets);
     tess_free(facets->facet);
     image_patches_free(&facets->patches);
     tess_free(facets);
+}
+
+/* Whether samples hold what these gains need. Local. */
+static tess_status check_held(const facet_setup *setup, const image_facets *to)
+{
+    tess_status status = TESS_OK;
+    const bool is_plain =
+        !setup->predicts && !to->gains.is_scalar && to->held[0].code > 0;
+    const int least = least_held(setup, to, need_parallel(setup, to));
+    if (!to->sources) return TESS_OK;
+    if (is_plain || to->num_held < least)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--facet-solutions: these solutions need %d correlations, and the "
+                  "samples hold %d; open the session with solutions of this kind",
+                  least, is_plain ? 0 : to->num_held);
+cleanup:
+    return status;
+}
+
+tess_status image_facets_change(const facet_setup *setup, image_facets *facets)
+{
+    tess_status status = TESS_OK;
+    image_facets made = *facets, old = *facets;
+    start_gains(setup, &made);
+    TESS_TRY(take_gains(setup, &made));
+    status = check_held(setup, &made);
+    if (status == TESS_OK) status = create_gains(setup, &made);
+    TESS_TRY(tess_comm_agree(setup->comm, status));
+    *facets = made;
+    made = old;
+cleanup:
+    free_gains(&made);
+    return status;
 }
 
 imager_view image_facets_view(const image_facets *facets)
@@ -422,6 +496,7 @@ imager_view image_facets_view(const image_facets *facets)
                          .to_target = facet_gains_take,
                          .from_model = facet_gains_make,
                          .response = facet_gains_power,
+                         .lacks = facets->sources && tess_gains_lack(facets->sources),
                          .take = facet_gains_give,
                          .prepare = facet_gains_prepare,
                          .group = facet_gains_group,
@@ -528,6 +603,7 @@ tess_status image_facets_open(image_run *run)
                          .pol = run->pol,
                          .num_pol = run->num_pol,
                          .threads = run->opts->layout.threads,
+                         .changes = run->holds.stay,
                          .overwrite = run->opts->overwrite};
     if (!setup.choice->regions) return TESS_OK;
     if (setup.choice->number > 0 && !setup.choice->sources && !setup.choice->peak)

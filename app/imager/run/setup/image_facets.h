@@ -40,18 +40,27 @@ typedef struct facet_setup {
     int num_pol, threads;
     bool
         predicts; /**< samples get all correlations of a file, if there are solutions */
+    bool changes; /**< facets get gains later (image_facets_change): samples keep the
+                       correlations and the origins that these need */
     const char *made; /**< file for regions that are made, or NULL */
     bool overwrite;   /**< that file */
 } facet_setup;
 
-/** Refuse what facets do not go together with. TESS_ERR_USAGE. Local. */
-tess_status image_facets_check(const tess_image_opts *opts);
+/** Refuse what facets do not go together with. `later`: a session cleans when it is
+ * asked to. TESS_ERR_USAGE. Local. */
+tess_status image_facets_check(const tess_image_opts *opts, bool later);
 
 /** Read facets and solutions, and have the rows of samples keep where they come from.
  * Errors of tess_facets_create() and tess_facets_solutions(); TESS_ERR_USAGE: options
  * that do not go together, no facet of a name. Collective. */
 tess_status image_facets_create(const facet_setup *setup, image_facets **facets);
 void image_facets_free(image_facets *facets); /**< NULL is fine. Local. */
+
+/** Give facets the gains of setup->choice in place of those that they have: `setup` is
+ * otherwise that of image_facets_create(), with `changes`. Views of them have to be
+ * taken again. Errors as above; TESS_ERR_USAGE: samples do not hold the correlations
+ * that these gains need. On failure they keep their gains. Collective. */
+tess_status image_facets_change(const facet_setup *setup, image_facets *facets);
 
 /** The name of the region file of facets that a run makes, freed with tess_free();
  * NULL: no memory. Local. */

@@ -307,7 +307,7 @@ tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
     TESS_TRY(image_mosaic_check(run->opts));
-    TESS_TRY(image_facets_check(run->opts));
+    TESS_TRY(image_facets_check(run->opts, run->holds.stay));
     TESS_TRY(start_job(run));
     TESS_TRY(choose_pols(run));
     TESS_TRY(open_source(run));

@@ -3,6 +3,7 @@
 #include "patch_images.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "image_facets.h"
 #include "image_mosaic.h"
@@ -281,18 +282,30 @@ static void free_joined(joined *all)
     }
 }
 
-/* Warns of facets that have no solutions for some of the data. */
+/* Warns of facets that have no solutions for some of the data, in one line, and notes
+ * how many samples these are. */
 static void tell_uncounted(const image_run *run, const imager_product *product)
 {
     const image_facets *facets = run->whole.facets;
+    char text[400] = "";
+    size_t used = 0;
+    int64_t all = 0;
     for (int k = 0; facets && k < facets->patches.num; ++k) {
-        const double counted = product[k * TESS_MAX_IMAGES].counted;
+        const imager_product *of = &product[k * TESS_MAX_IMAGES];
         const tess_facet *facet = &facets->facets.facet[facets->facet[k]];
-        if (counted < 1 - 1e-9)
-            tess_log_warn("facet %s: %.3g %% of the weights have no solution, and do "
-                          "not count in it",
-                          facet->name, 100 * (1 - counted));
+        if (of->unsolved == 0) continue;
+        all += of->unsolved;
+        if (used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "%s facet %s %lld (%.3g %% of the weights)",
+                                     used ? "," : "", facet->name,
+                                     (long long)of->unsolved, 100 * (1 - of->counted));
     }
+    run->profile->unsolved += all;
+    if (all > 0)
+        tess_log_warn("visibilities without a solution do not count in the facets that "
+                      "lack it:%s%s",
+                      text, used < sizeof text ? "" : " ...");
 }
 
 /* ---- the PSF ---- */
