@@ -85,6 +85,8 @@ typedef struct tess_grid_work {
                              as the partition predicted */
     int64_t merged_visibilities; /**< visibilities that were gridded together with
                                     another one at the same position */
+    int64_t unsolved; /**< visibilities that facets leave out for lack of a solution,
+                         once for each facet, of all ranks (rank 0) */
 } tess_grid_work;
 
 typedef struct tess_profile {
@@ -97,8 +99,6 @@ typedef struct tess_profile {
     int64_t visibilities; /**< visibilities of this rank's rows that were imaged or
                              predicted */
     int64_t ignored[TESS_NUM_IGNORED];
-    int64_t unsolved; /**< visibilities that facets leave out for lack of a solution,
-                         once for each facet, of all ranks (rank 0) */
     double beyond_uv_lambda; /**< largest |u| or |v| of the visibilities that
                                 TESS_IGNORED_BEYOND_UV counts; 0: unknown */
     int64_t plans;           /**< number of gridding plans that were made */

@@ -32,7 +32,7 @@ typedef struct entry {
     int64_t stage_bytes[TESS_NUM_STAGES];
     int64_t stage_visibilities[TESS_NUM_STAGES];
     int64_t visibilities;
-    int64_t ignored[TESS_NUM_IGNORED], unsolved;
+    int64_t ignored[TESS_NUM_IGNORED];
     double seconds; /* since program start */
     double communication_seconds;
     int64_t sent_bytes, between_bytes; /* those between nodes */
@@ -82,7 +82,6 @@ static void fill_entry(const tess_profile *profile, entry *e)
 {
     const tess_spent spent = tess_profile_spent(profile);
     *e = (entry){.visibilities = profile->visibilities,
-                 .unsolved = profile->unsolved,
                  .seconds = tess_time_now() - profile->start_s,
                  .peak_memory_bytes = tess_mem_peak_bytes(),
                  .device_bytes = profile->device_bytes,
@@ -187,7 +186,7 @@ static void add_up(const entry *entries, int ranks, totals *sum)
         for (int k = 0; k < TESS_NUM_IGNORED; ++k)
             sum->ignored[k] += e->ignored[k];
         sum->visibilities += e->visibilities;
-        sum->unsolved += e->unsolved;
+        sum->unsolved += e->grid.unsolved;
         if (e->seconds > sum->max_s) sum->max_s = e->seconds;
         sum->sum_s += e->seconds;
         sum->communication_s += e->communication_seconds;

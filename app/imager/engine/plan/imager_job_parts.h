@@ -67,11 +67,9 @@ typedef struct imager_view {
     imager_factors *from_model; /**< of the images of a target's model, which make up
                                    the correlations; NULL: imager_job_model.mix has them
                                    for all rows */
-    bool is_apart;     /**< predicted samples hold the correlations of each target, one
-                            target after the other, and not their sum */
-    int num_predicted; /**< the models of so many targets are predicted, from
-                            `first_predicted` on; 0: those of all */
-    int first_predicted;
+    bool is_apart; /**< predicted samples hold the correlations of each target, one
+                        target after the other, and not their sum */
+    int first_predicted, num_predicted; /**< targets with models; num 0: all */
     imager_powers *response; /**< for the responses of images; NULL: they have none */
     bool lacks;              /**< some powers may be NaN: gains have no solution */
     /** Set `take`, for a backend with memory of its own: it does what to_target's

@@ -595,7 +595,7 @@ tess_status image_summary_tell(tess_comm *all, const image_files *output,
     tess_status status = TESS_OK;
     const int64_t numbers = (int64_t)(sizeof(struct image_found) / sizeof(double));
     double seconds = tess_time_now() - output->profile->start_s;
-    int64_t unsolved = output->profile->unsolved;
+    int64_t unsolved = output->profile->grid.unsolved;
     TESS_TRY(tess_comm_allreduce_f64(all, (double *)output->summary->image,
                                      numbers * image_found_count(output->summary),
                                      TESS_SUM));

@@ -5,6 +5,7 @@
 #define TESS_SESSION_PRIVATE_H
 
 #include "facet_gains.h"
+#include "image_facets.h"
 #include "image_run.h"
 #include "predictor.h"
 #include "sample_sets.h"
@@ -97,6 +98,21 @@ tess_status session_agree(const image_session *session, int64_t interval,
 
 /* Zeros are fine. Collective. */
 void session_predictor_free(session_predictor *predictor);
+
+/* ---- session_parts.c ---- */
+
+/* TESS_ERR_USAGE: the session has none. Local. */
+tess_status session_check_facets(const image_session *session);
+
+/* Refuses ranks that pass different texts, which may be NULL, and numbers. Collective.
+ */
+tess_status session_agree_on_texts(const image_session *session, const char *first,
+                                   const char *second, int64_t number);
+
+/* What the facets of the session's images are made for, with gains of a choice. Local.
+ */
+facet_setup session_facet_setup(const image_session *session,
+                                const tess_facet_choice *choice);
 
 /* ---- session_facets.c ---- */
 

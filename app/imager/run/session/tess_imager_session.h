@@ -1,15 +1,14 @@
 /** @file tess_imager_session.h
  *  Observations that stay open: read, weighted, sent and sorted once, then imaged as
- * often as asked, less one model after another. What deconvolution calls.
- *
- *  Each output, an output channel of an interval, has a visibility set. A rank holds
- * the samples of its bricks of all sets, and rows of images.
+ * often as asked, less one model after another. Each output, an output channel of an
+ * interval, has a visibility set. A rank holds the samples of its bricks of all sets.
  */
 #ifndef TESS_IMAGER_SESSION_H
 #define TESS_IMAGER_SESSION_H
 
 #include "tess_fits.h"
 #include "tess_imager.h"
+#include "tess_session_facets.h"
 
 typedef struct image_session image_session;
 
@@ -41,24 +40,6 @@ void image_session_weights(const image_session *session, int64_t interval,
                            int64_t channel, double *sum, double *freq_hz,
                            int64_t *num_vis);
 
-/** Facets of the session, and the name of one; 0 and NULL: there are none. Local. */
-int image_session_num_facets(const image_session *session);
-const char *image_session_facet(const image_session *session, int facet);
-
-/** Give facets the solutions of these h5parm files ("FILE,FILE"; NULL: none) and tables
- * ("NAME,NAME"; NULL: as tess_solutions_opts), in place of those that they have. The
- * samples stay as they are. TESS_ERR_USAGE: the session has no facets, samples do not
- * hold the correlations that these solutions need, ranks pass different names; errors
- * of image_facets_create(). On failure facets keep their gains. Collective. */
-tess_status image_session_solutions(image_session *session, const char *files,
-                                    const char *tables);
-
-/** What images of an output are over to be in true flux, response[num_pol][num_rows]
- * [nx]: the root of the response of facets, NaN in none of them; 1 without gains.
- * Errors of image_session_image(). Collective. */
-tess_status image_session_response(image_session *session, int64_t interval,
-                                   int64_t channel, double *response);
-
 /** Images of an output, this rank's rows of them, less the model's visibilities:
  *  image[num_pol][num_rows][nx] in Jy/beam, NaN beyond the horizon and in no facet,
  *  from model[num_pol][num_rows][nx] in Jy/pixel and true flux (NULL: nothing is
@@ -89,12 +70,6 @@ typedef struct image_predictions {
     int64_t count;
     image_predicted *part; /**< [count], the same segments on all ranks */
 } image_predictions;
-
-/** Which part of a model is predicted. */
-typedef struct image_session_part {
-    const char *facet; /**< what lies in the facet of this name; NULL: in any */
-    bool no_gains;     /**< with gains of 1 in place of those of facets */
-} image_session_part;
 
 /** Predict the model[num_pol][num_rows][nx] of an output, in Jy/pixel and true flux, at
  *  the rows that the observations have in its interval. Stokes parameters become all

@@ -301,7 +301,7 @@ static void tell_uncounted(const image_run *run, const imager_product *product)
                                      used ? "," : "", facet->name,
                                      (long long)of->unsolved, 100 * (1 - of->counted));
     }
-    run->profile->unsolved += all;
+    run->profile->grid.unsolved += all;
     if (all > 0)
         tess_log_warn("visibilities without a solution do not count in the facets that "
                       "lack it:%s%s",
