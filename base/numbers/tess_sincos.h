@@ -33,19 +33,19 @@ static inline void tess_sincos_turns(double turns, double *sine, double *cosine)
     const double s =
         theta *
         (1 + x * (-1.0 / 6 +
-                  x * (1.0 / 120 +
-                       x * (-1.0 / 5040 +
-                            x * (1.0 / 362880 +
-                                 x * (-1.0 / 39916800 + x * (1.0 / 6227020800.0 -
-                                                             x / 1307674368000.0)))))));
+                  x * (1.0 / 120 + x * (-1.0 / 5040 +
+                                        x * (1.0 / 362880 +
+                                             x * (-1.0 / 39916800 +
+                                                  x * (1.0 / 6227020800.0 -
+                                                       x * (1 / 1307674368000.0))))))));
     const double c =
-        1 + x * (-0.5 +
-                 x * (1.0 / 24 +
-                      x * (-1.0 / 720 + x * (1.0 / 40320 +
-                                             x * (-1.0 / 3628800 +
-                                                  x * (1.0 / 479001600 +
-                                                       x * (-1.0 / 87178291200.0 +
-                                                            x / 20922789888000.0)))))));
+        1 + x * (-0.5 + x * (1.0 / 24 +
+                             x * (-1.0 / 720 +
+                                  x * (1.0 / 40320 +
+                                       x * (-1.0 / 3628800 +
+                                            x * (1.0 / 479001600 +
+                                                 x * (-1.0 / 87178291200.0 +
+                                                      x * (1 / 20922789888000.0))))))));
     /* `half` is quadrant / 2, rounded down; so `odd` is 0 or 1 */
     const double half = tess_nearest(0.5 * quadrant - 0.25), odd = quadrant - 2 * half;
     const double sign = 1 - 2 * (half - 2 * tess_nearest(0.5 * half - 0.25));
@@ -63,10 +63,11 @@ static inline void tess_sincos_turns_single(float turns, float *sine, float *cos
     const float theta = (turns - 0.25f * quadrant) * (float)TESS_TWO_PI;
     const float x = theta * theta;
     const float s =
-        theta * (1.0f + x * (-1.0f / 6 +
-                             x * (1.0f / 120 + x * (-1.0f / 5040 + x / 362880.0f))));
+        theta *
+        (1.0f +
+         x * (-1.0f / 6 + x * (1.0f / 120 + x * (-1.0f / 5040 + x * (1 / 362880.0f)))));
     const float c =
-        1.0f + x * (-0.5f + x * (1.0f / 24 + x * (-1.0f / 720 + x / 40320.0f)));
+        1.0f + x * (-0.5f + x * (1.0f / 24 + x * (-1.0f / 720 + x * (1 / 40320.0f))));
     const float half = tess_nearest_single(0.5f * quadrant - 0.25f);
     const float odd = quadrant - 2.0f * half;
     const float sign =

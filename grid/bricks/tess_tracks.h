@@ -39,21 +39,29 @@ typedef struct tess_tracks_opts {
     double half[3];   /**< half the range of l, m and n − 1 of an image */
     double tolerance; /**< largest error of the phase factor of any pixel */
     int num_pol;      /**< values of a node */
+    int most_images;  /**< that take samples together */
     int threads;
+    /** Whether the factors of two rows, whose numbers of origins these are, are the
+     * same in channels of the same frequency, for each image. */
+    bool (*same)(const void *context, int32_t origin, int32_t other);
+    const void *context; /**< borrowed */
 } tess_tracks_opts;
 
 /** What an image takes of samples: sums over their values times factors. */
 typedef struct tess_tracks_view {
-    /** Set factor[num_chan][num_pol][num_values] of the only row of `row`. Several
-     *  threads call it at a time. */
-    void (*factors)(const void *context, const tess_samples *row,
+    /** Set factor[num_chan][num_pol][num_values] of the only row of `row` in an image.
+     * Several threads call it at a time. */
+    void (*factors)(const void *context, int image, const tess_samples *row,
                     double complex *factor);
-    /** Whether the factors of two rows, whose numbers of origins these are, are the
-     * same in channels of the same frequency. */
-    bool (*same)(const void *context, int32_t origin, int32_t other);
-    const void *context;
+    const void *context; /**< borrowed */
+    int image;
     double phase[3]; /**< of the middle of the image: u, v, w times these [turns] */
 } tess_tracks_view;
+
+enum {
+    TESS_TRACKS_IMAGES = 8
+}; /**< that take samples together, at most: their nodes
+        and factors stay in a core's cache */
 
 typedef struct tess_tracks tess_tracks;
 
@@ -64,9 +72,18 @@ tess_status tess_tracks_create(const tess_samples *samples,
                                const tess_tracks_opts *opts, tess_tracks **tracks);
 void tess_tracks_destroy(tess_tracks *tracks); /**< NULL is fine. Local. */
 
-/** Add the samples to the nodes, as an image takes them. Weights of samples are
- *  included. Local. */
-void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view);
+/** The number of images that take samples together: nodes of all of them have values
+ *  at a time. It is as many as take no more memory than the values of all samples, at
+ *  least 1 and at most most_images. Local. */
+int tess_tracks_images(const tess_tracks *tracks);
+
+/** Add the samples to the nodes of images, as view[num] take them, num at most
+ *  tess_tracks_images(). Weights of samples are included. Each row is read once for all
+ *  images. The values of nodes do not depend on which images are together. Local. */
+void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view, int num);
+
+/** Have the nodes show the values of the image of view[k]. Local. */
+void tess_tracks_show(tess_tracks *tracks, int k);
 
 /** The nodes, which weigh 1 each, and their bricks: as many as there are bricks of the
  *  samples, with the same keys. Local. */

@@ -3,12 +3,12 @@
 #include "tracks.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tess_const.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_omp.h"
 #include "tess_sincos.h"
 
 enum {
@@ -26,12 +26,9 @@ static const double WORTH = 0.7;
  * and cancel in the image, but errors of gridding them do not. */
 static const double MOST_SQUARES = 2;
 
-/* Channels of a row. Rows that other ranks have sent are in the order of time in the
- * list of runs alone. */
+/* Channels of a row. */
 typedef struct item {
-    int64_t baseline;
-    int32_t row, chan, count;
-    int32_t order; /* of its run in the brick */
+    int32_t baseline, row, chan, count;
 } item;
 
 /* What is found in a share of the baselines of a brick. */
@@ -40,6 +37,7 @@ typedef struct find_share {
     int64_t part, num_parts; /* the baselines with this rest of division */
     int64_t num_tracks, capacity_tracks, num_curves, capacity_curves;
     int64_t num_rows, capacity_rows, num_nodes, capacity_nodes, num_vis;
+    int64_t first_track, first_curve, first_row, first_node, first_vis; /* of all */
     track *track; /* whose first rows, nodes and curves are those of the share */
     track_curve *curve;
     int32_t *row;
@@ -337,26 +335,56 @@ cleanup:
 
 /* ---- bricks ---- */
 
-static int compare(const void *a, const void *b)
+/* Byte k of what items are sorted by, from the least significant one on: the number of
+ * channels, the first channel, the baseline. */
+enum { KEY_BYTES = 9 };
+static inline unsigned key_byte(const item *of, int k)
 {
-    const item *x = a, *y = b;
-    if (x->baseline != y->baseline) return x->baseline < y->baseline ? -1 : 1;
-    if (x->chan != y->chan) return x->chan < y->chan ? -1 : 1;
-    if (x->count != y->count) return x->count < y->count ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    if (k == 0) return (unsigned)of->count; /* at most TRACK_CHANS */
+    return (uint32_t)(k < 5 ? of->chan : of->baseline) >> (8 * ((k - 1) % 4)) & 255;
+}
+
+/* Sorts by a byte of the key, if that differs: the sorted items are to[num]. Items of
+ * equal bytes stay in their order. */
+static bool sort_by_byte(const item *from, int64_t num, int k, item *to)
+{
+    int64_t next[257] = {0};
+    for (int64_t i = 0; i < num; ++i)
+        ++next[key_byte(&from[i], k) + 1];
+    for (int b = 1; b <= 256; ++b) {
+        if (next[b] == num) return false;
+        next[b] += next[b - 1];
+    }
+    for (int64_t i = 0; i < num; ++i)
+        to[next[key_byte(&from[i], k)]++] = from[i];
+    return true;
+}
+
+/* Sorts items[num] by baseline, then channels. `other` has room for as many; the sorted
+ * items are in the one that is returned. */
+static const item *sort_items(item *items, int64_t num, item *other)
+{
+    for (int k = 0; num > 1 && k < KEY_BYTES; ++k) {
+        item *const swapped = other;
+        if (!sort_by_byte(items, num, k, other)) continue;
+        other = items;
+        items = swapped;
+    }
+    return items;
 }
 
 /* The number of a pair of antennas, in a field. */
-static int64_t baseline_of(const tess_samples *samples, int64_t row)
+static int32_t baseline_of(const tess_samples *samples, int64_t row)
 {
     const tess_origins *origins = samples->origins;
-    const int64_t pairs = (int64_t)origins->num_antennas * origins->num_antennas;
-    const int64_t number = samples->origin[row];
-    return number % pairs + number / (pairs * origins->num_intervals) * pairs;
+    const int32_t pairs = origins->num_antennas * origins->num_antennas;
+    const int32_t number = samples->origin[row], time = number / pairs;
+    return number % pairs + time / origins->num_intervals * pairs;
 }
 
 /* Lists the runs of a share, cut at multiples of TRACK_CHANS channels: item[*num].
- * Without memory for them they are counted. */
+ * Without memory for them they are counted. Runs are in the order of time, also where
+ * other ranks have sent their rows. */
 static void list_items(const find_work *work, const find_share *share, item *out,
                        int64_t *num)
 {
@@ -365,14 +393,13 @@ static void list_items(const find_work *work, const find_share *share, item *out
     *num = 0;
     for (int64_t r = first; r < bricks->first_run[share->brick + 1]; ++r) {
         const tess_run *run = &bricks->run[r];
-        const int32_t order = (int32_t)(r - first);
-        const int64_t baseline = baseline_of(work->samples, run->row);
+        const int32_t baseline = baseline_of(work->samples, run->row);
         const int32_t end = run->chan + run->count;
         if (baseline % share->num_parts != share->part) continue;
         for (int32_t c = run->chan, next; c < end; c = next) {
             next = (c / TRACK_CHANS + 1) * TRACK_CHANS;
             if (next > end) next = end;
-            if (out) out[*num] = (item){baseline, run->row, c, next - c, order};
+            if (out) out[*num] = (item){baseline, run->row, c, next - c};
             ++*num;
         }
     }
@@ -395,10 +422,10 @@ static tess_status find_in_share(const find_work *work, find_share *share)
     const double most = most_phase(work->opts->tolerance);
     int64_t num;
     list_items(work, share, NULL, &num);
-    item *items = tess_alloc(num, sizeof *items);
-    if (!items) TESS_FAIL(TESS_ERR_ALLOC, "baselines of a brick");
-    list_items(work, share, items, &num);
-    qsort(items, (size_t)num, sizeof *items, compare);
+    item *room = tess_alloc(2 * num, sizeof *room);
+    if (!room) TESS_FAIL(TESS_ERR_ALLOC, "baselines of a brick");
+    list_items(work, share, room, &num);
+    const item *items = sort_items(room, num, room + num);
     for (int64_t k = 0, end; k < num; k = end) {
         for (end = k + 1; end < num; ++end)
             if (items[end].baseline != items[k].baseline ||
@@ -407,7 +434,7 @@ static tess_status find_in_share(const find_work *work, find_share *share)
         TESS_TRY(cut_group(work, items + k, end - k, most, share));
     }
 cleanup:
-    tess_free(items);
+    tess_free(room);
     return status;
 }
 
@@ -460,6 +487,33 @@ cleanup:
     return status;
 }
 
+/* Finds where the parts of shares lie among all. */
+static void place_shares(const find_shares *shares, tess_tracks *to, int64_t *num_nodes,
+                         int64_t *num_vis)
+{
+    for (int64_t k = 0; k < shares->num; ++k) {
+        find_share *share = &shares->share[k];
+        share->first_track = to->num_tracks;
+        share->first_curve = to->num_curves;
+        share->first_row = to->num_rows;
+        share->first_node = *num_nodes;
+        share->first_vis = *num_vis;
+        to->num_tracks += share->num_tracks;
+        to->num_curves += share->num_curves;
+        to->num_rows += share->num_rows;
+        *num_nodes += share->num_nodes;
+        *num_vis += share->num_vis;
+    }
+}
+
+/* How many images take samples together. */
+static int choose_images(const tess_tracks *tracks, int64_t num_vis)
+{
+    const int64_t room = tracks->from->num_vis / tess_max_i64(num_vis, 1);
+    const int64_t most = tess_min_i64(tracks->opts.most_images, TESS_TRACKS_IMAGES);
+    return (int)tess_max_i64(tess_min_i64(room, most), 1);
+}
+
 /* Makes room for all that has been found. */
 static tess_status make_room(const find_work *work, const find_shares *shares,
                              tess_tracks *to)
@@ -467,85 +521,111 @@ static tess_status make_room(const find_work *work, const find_shares *shares,
     tess_status status = TESS_OK;
     tess_samples *nodes = &to->nodes;
     int64_t rows = 0, vis = 0;
-    for (int64_t k = 0; k < shares->num; ++k) {
-        to->num_tracks += shares->share[k].num_tracks;
-        to->num_curves += shares->share[k].num_curves;
-        to->num_rows += shares->share[k].num_rows;
-        rows += shares->share[k].num_nodes;
-        vis += shares->share[k].num_vis;
-    }
+    place_shares(shares, to, &rows, &vis);
+    to->num_images = choose_images(to, vis);
+    to->work_bytes = tracks_work_bytes(to, to->num_images);
     *nodes = (tess_samples){.is_double = work->samples->is_double,
                             .num_pol = work->opts->num_pol,
                             .inv_lambda = work->samples->inv_lambda};
     to->track = tess_alloc(to->num_tracks, sizeof *to->track);
     to->curve = tess_alloc(to->num_curves, sizeof *to->curve);
     to->row = tess_alloc(to->num_rows, sizeof *to->row);
+    to->starts = tess_alloc(to->num_rows, sizeof *to->starts);
+    to->vis =
+        tess_alloc(to->num_images * vis * nodes->num_pol, nodes->is_double ? 16 : 8);
+    to->work = tess_alloc(to->opts.threads * to->work_bytes, 1);
     to->bricks.run = tess_alloc(rows, sizeof *to->bricks.run);
-    if (!to->track || !to->curve || !to->row || !to->bricks.run)
+    if (!to->track || !to->curve || !to->row || !to->starts || !to->vis || !to->work ||
+        !to->bricks.run)
         TESS_FAIL(TESS_ERR_ALLOC, "tracks of baselines");
-    to->bricks.capacity_runs = rows;
-    TESS_TRY(tess_samples_reserve(nodes, rows, vis));
+    to->bricks.capacity_runs = to->bricks.num_runs = rows;
+    TESS_TRY(tess_samples_reserve(nodes, rows, 0)); /* values are in to->vis */
+    nodes->num_rows = rows;
+    nodes->num_vis = vis;
+    nodes->vis = to->vis;
     TESS_TRY(tess_brick_list_make_counts(work->bricks->num_bricks, false, &to->bricks));
 cleanup:
     return status;
 }
 
-static void append_node(const find_work *work, int64_t brick, const item *of,
-                        tess_tracks *to)
+static void set_node(const find_work *work, int64_t brick, const item *of, int64_t row,
+                     int64_t first_vis, tess_tracks *to)
 {
     tess_samples *nodes = &to->nodes;
-    const int64_t row = nodes->num_rows++;
     memcpy(nodes->uvw_m + 3 * row, work->samples->uvw_m + 3 * (int64_t)of->row,
            3 * sizeof *nodes->uvw_m);
     nodes->chan_base[row] = of->chan;
     nodes->num_chan[row] = of->count;
-    nodes->vis_first[row] = nodes->num_vis;
-    to->bricks.run[to->bricks.num_runs++] =
-        (tess_run){.brick = work->bricks->key[brick],
-                   .first = nodes->num_vis,
-                   .row = (int32_t)row,
-                   .chan = of->chan,
-                   .count = of->count};
-    nodes->num_vis += of->count;
-    to->bricks.num_vis[brick] += of->count;
+    nodes->vis_first[row] = first_vis;
+    to->bricks.run[row] = (tess_run){.brick = work->bricks->key[brick],
+                                     .first = first_vis,
+                                     .row = (int32_t)row,
+                                     .chan = of->chan,
+                                     .count = of->count};
 }
 
-static void append_share(const find_work *work, const find_share *share,
-                         tess_tracks *to, int64_t *num_tracks, int64_t *num_rows,
-                         int64_t *num_curves)
+static void join_share(const find_work *work, const find_share *share, tess_tracks *to)
 {
+    int64_t vis = share->first_vis;
     for (int64_t k = 0; k < share->num_tracks; ++k) {
         track next = share->track[k];
-        next.first_row += *num_rows;
-        next.first_node += to->nodes.num_rows;
-        if (next.curve >= 0) next.curve += *num_curves;
-        to->track[(*num_tracks)++] = next;
+        next.first_row += share->first_row;
+        next.first_node += share->first_node;
+        if (next.curve >= 0) next.curve += share->first_curve;
+        to->track[share->first_track + k] = next;
     }
     for (int64_t k = 0; k < share->num_curves; ++k)
-        to->curve[(*num_curves)++] = share->curve[k];
+        to->curve[share->first_curve + k] = share->curve[k];
     for (int64_t k = 0; k < share->num_rows; ++k)
-        to->row[(*num_rows)++] = share->row[k];
-    for (int64_t k = 0; k < share->num_nodes; ++k)
-        append_node(work, share->brick, &share->node[k], to);
+        to->row[share->first_row + k] = share->row[k];
+    for (int64_t k = 0; k < share->num_nodes; ++k) {
+        set_node(work, share->brick, &share->node[k], share->first_node + k, vis, to);
+        vis += share->node[k].count;
+    }
+}
+
+/* Bricks of nodes are in the order of those of samples. */
+static void join_bricks(const find_work *work, const find_shares *shares,
+                        tess_tracks *to)
+{
+    tess_brick_list *bricks = &to->bricks;
+    for (int64_t k = 0; k < shares->num; ++k) {
+        const find_share *share = &shares->share[k];
+        if (share->part == 0) {
+            bricks->key[share->brick] = work->bricks->key[share->brick];
+            bricks->first_run[share->brick] = share->first_node;
+            bricks->num_vis[share->brick] = 0;
+        }
+        bricks->num_vis[share->brick] += share->num_vis;
+    }
+    bricks->num_bricks = work->bricks->num_bricks;
+    bricks->first_run[bricks->num_bricks] = bricks->num_runs;
+}
+
+/* Finds where factors change along a track. */
+static void find_starts(const tess_tracks *tracks, const track *of)
+{
+    const int32_t *origin = tracks->from->origin, *row = tracks->row + of->first_row;
+    const tess_tracks_opts *opts = &tracks->opts;
+    bool *starts = tracks->starts + of->first_row;
+    for (int32_t k = 0; k < of->num_rows; ++k)
+        starts[k] =
+            k == 0 || (origin[row[k]] != origin[row[k - 1]] &&
+                       !opts->same(opts->context, origin[row[k]], origin[row[k - 1]]));
 }
 
 /* Joins what has been found, in the order of bricks. */
 static void join_shares(const find_work *work, const find_shares *shares,
                         tess_tracks *to)
 {
-    int64_t tracks = 0, rows = 0, curves = 0, last = -1;
-    for (int64_t k = 0; k < shares->num; ++k) {
-        const int64_t brick = shares->share[k].brick;
-        if (brick != last) {
-            to->bricks.key[brick] = work->bricks->key[brick];
-            to->bricks.first_run[brick] = to->bricks.num_runs;
-            to->bricks.num_vis[brick] = 0;
-        }
-        last = brick;
-        append_share(work, &shares->share[k], to, &tracks, &rows, &curves);
-    }
-    to->bricks.num_bricks = work->bricks->num_bricks;
-    to->bricks.first_run[to->bricks.num_bricks] = to->bricks.num_runs;
+    const int threads = work->opts->threads;
+    join_bricks(work, shares, to);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (int64_t k = 0; k < shares->num; ++k)
+        join_share(work, &shares->share[k], to);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
+    for (int64_t k = 0; k < to->num_tracks; ++k)
+        find_starts(to, &to->track[k]);
 }
 
 tess_status tess_tracks_create(const tess_samples *samples,
@@ -577,19 +657,36 @@ void tess_tracks_destroy(tess_tracks *tracks)
     tess_free(tracks->track);
     tess_free(tracks->curve);
     tess_free(tracks->row);
+    tess_free(tracks->starts);
+    tess_free(tracks->vis);
+    tess_free(tracks->work);
+    tracks->nodes.vis = NULL;
     tess_samples_free(&tracks->nodes);
     tess_brick_list_free(&tracks->bricks);
     tess_free(tracks);
 }
 
-void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view)
+int tess_tracks_images(const tess_tracks *tracks)
+{
+    return tracks->num_images;
+}
+
+void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view, int num)
 {
     const tracks_table *table = tracks_table_best();
-    const bool is_double = tracks->from->is_double;
+    tracks_taker *take =
+        tracks->from->is_double ? table->take_double : table->take_single;
 #pragma omp parallel for num_threads(tracks->opts.threads) schedule(dynamic, 16)
     for (int64_t k = 0; k < tracks->num_tracks; ++k)
-        (is_double ? table->take_double : table->take_single)(tracks, &tracks->track[k],
-                                                              view);
+        take(tracks, &tracks->track[k], view, num,
+             tracks->work + tess_omp_thread() * tracks->work_bytes);
+}
+
+void tess_tracks_show(tess_tracks *tracks, int k)
+{
+    tess_samples *nodes = &tracks->nodes;
+    nodes->vis = (char *)tracks->vis +
+                 k * nodes->num_vis * nodes->num_pol * (nodes->is_double ? 16 : 8);
 }
 
 const tess_samples *tess_tracks_nodes(const tess_tracks *tracks)

@@ -9,7 +9,8 @@
 enum {
     TRACK_NODES = 16, /**< of a piece, at most */
     TRACK_CHANS = 16, /**< of a piece, at most: a longer row is cut at multiples */
-    TRACK_VALUES = 8  /**< of a sample or node */
+    TRACK_VALUES = 8, /**< of a sample or node */
+    TRACK_ROWS = 8    /**< that all images take before others are read */
 };
 
 /** The place s of a row along a piece, and the Lagrange polynomials of its nodes. */
@@ -34,7 +35,12 @@ struct tess_tracks {
     track *track;
     track_curve *curve;
     int32_t *row; /**< [num_rows] of the samples, in the order of tracks */
-    tess_samples nodes;
+    bool *starts; /**< [num_rows] whether factors are not those of the row before */
+    int num_images;
+    void *vis;  /**< [num_images][num_vis][num_pol] of nodes */
+    char *work; /**< [threads][work_bytes] */
+    int64_t work_bytes;
+    tess_samples nodes; /**< whose visibilities are those of one image */
     tess_brick_list bricks;
 };
 
@@ -62,14 +68,18 @@ static inline double track_place(const track_curve *curve, const double uvw_m[3]
     return s;
 }
 
-/** Add the samples of tracks to nodes; compiled for each instruction set
- *  (tracks_isa.c). */
+/** Add the samples of a track to the nodes of images view[num]. `work` is a thread's.
+ */
+typedef void tracks_taker(tess_tracks *tracks, const track *of,
+                          const tess_tracks_view *view, int num, void *work);
+
+/** Compiled for each instruction set (tracks_isa.c). */
 typedef struct tracks_table {
-    void (*take_single)(tess_tracks *tracks, const track *of,
-                        const tess_tracks_view *view);
-    void (*take_double)(tess_tracks *tracks, const track *of,
-                        const tess_tracks_view *view);
+    tracks_taker *take_single, *take_double;
 } tracks_table;
+
+/** Bytes of a thread's work for as many images. */
+int64_t tracks_work_bytes(const tess_tracks *tracks, int num_images);
 
 /** The table for this processor, see tess_isa_best(). */
 const tracks_table *tracks_table_best(void);

@@ -15,6 +15,14 @@ const tracks_table *tracks_table_best(void)
         TESS_ISA_TABLES(tracks_table);
     return table[tess_isa_best()];
 }
+
+int64_t tracks_work_bytes(const tess_tracks *tracks, int num_images)
+{
+    const int pols = tracks->opts.num_pol, corrs = tracks->from->num_pol;
+    const int64_t values = (pols * corrs + TRACK_NODES * pols) * 2 * TRACK_CHANS;
+    const int64_t bytes = values * (tracks->from->is_double ? 8 : 4);
+    return (bytes * num_images + 63) / 64 * 64; /* threads share no cache line */
+}
 #endif
 
 /* The channels of one row that become nodes together. */
@@ -44,7 +52,7 @@ static void ask_factors(const tess_samples *from, const tess_tracks_view *view,
     row.num_chan = &count;
     row.vis_first = &first;
     row.origin = from->origin + at->row;
-    view->factors(view->context, &row, factor);
+    view->factors(view->context, view->image, &row, factor);
 }
 
 static double path_of(const double uvw_m[3], const double phase[3])

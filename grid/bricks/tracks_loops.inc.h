@@ -1,54 +1,34 @@
 /* Included by tracks_isa.c for each precision REAL. */
 
-/* Values of the channels of a row or of a node: [value][channel]. */
-typedef struct NAME(values) {
-    REAL re[TRACK_VALUES][TRACK_CHANS], im[TRACK_VALUES][TRACK_CHANS];
-} NAME(values);
+/* Values of the channels of a row or node: [value][real, imaginary part][channel]. */
+enum { NAME(VALUE) = 2 * TRACK_CHANS, NAME(MOST) = TRACK_VALUES * NAME(VALUE) };
 
-/* Factors of a row: [value of the node][value of the sample][channel]. */
-typedef struct NAME(factors) {
-    REAL re[TRACK_VALUES * TRACK_VALUES][TRACK_CHANS];
-    REAL im[TRACK_VALUES * TRACK_VALUES][TRACK_CHANS];
-} NAME(factors);
+/* What a thread keeps of an image. */
+typedef struct NAME(image) {
+    REAL *factor;        /* [value of the node][value of the sample] */
+    REAL *node;          /* [TRACK_NODES][value] */
+    int32_t chan, count; /* that the factors are of; count 0: of none */
+} NAME(image);
 
-/* Everything that a thread needs for a track. */
-typedef struct NAME(work) {
-    NAME(values) node[TRACK_NODES];
-    NAME(values) row;
-    NAME(factors) factor;
-    REAL vis[TRACK_CHANS * TRACK_VALUES * 2], weight[TRACK_CHANS * TRACK_VALUES];
+/* Some rows of a track, which all images take before others are read. */
+typedef struct NAME(rows) {
+    piece at[TRACK_ROWS];
+    REAL vis[TRACK_ROWS][NAME(MOST)]; /* times the weight, if there is one */
+    REAL weight[TRACK_ROWS][TRACK_VALUES][TRACK_CHANS]; /* otherwise */
+    REAL share[TRACK_ROWS][TRACK_NODES];                /* of a row in each node */
+    REAL value[TRACK_ROWS][NAME(MOST)]; /* what the image at work takes */
     double inv_lambda[TRACK_CHANS];
-    int32_t origin; /* that the factors are of, or −1 */
-    int32_t chan, count;
-} NAME(work);
-
-static void NAME(find_factors)(const tess_tracks *tracks, const tess_tracks_view *view,
-                               const piece *at, NAME(work) * work)
-{
-    const tess_samples *from = tracks->from;
-    const int each = tracks->opts.num_pol * from->num_pol;
-    const int32_t origin = from->origin[at->row];
-    double complex factor[TRACK_CHANS * TRACK_VALUES * TRACK_VALUES];
-    if (work->origin >= 0 && work->chan == at->chan && work->count == at->count &&
-        (work->origin == origin || view->same(view->context, work->origin, origin)))
-        return;
-    ask_factors(from, view, at, factor);
-    for (int32_t c = 0; c < TRACK_CHANS; ++c)
-        for (int k = 0; k < each; ++k) {
-            const double complex of = c < at->count ? factor[c * each + k] : 0;
-            work->factor.re[k][c] = (REAL)creal(of);
-            work->factor.im[k][c] = (REAL)cimag(of);
-        }
-    work->origin = origin;
-    work->chan = at->chan;
-    work->count = at->count;
-}
+} NAME(rows);
 
 /* Loops over all channels take vectors. So a piece of fewer channels goes on into the
  * samples behind it, whose weights are set to 0; at the end of all samples it is
- * copied.
- * `*vis` and `*weight` become those of TRACK_CHANS channels. */
-ALWAYS void NAME(widen)(const tess_samples *from, const piece *at, NAME(work) * work,
+ * copied. */
+typedef struct NAME(room) {
+    REAL vis[TRACK_CHANS * TRACK_VALUES * 2], weight[TRACK_CHANS * TRACK_VALUES];
+} NAME(room);
+
+/* `*vis` and `*weight` become those of TRACK_CHANS channels. */
+ALWAYS void NAME(widen)(const tess_samples *from, const piece *at, NAME(room) * room,
                         const int corrs, const int weights, const REAL **vis,
                         const REAL **weight)
 {
@@ -57,122 +37,139 @@ ALWAYS void NAME(widen)(const tess_samples *from, const piece *at, NAME(work) * 
     if (at->count == TRACK_CHANS) return;
     if (at->first + TRACK_CHANS > from->num_vis) {
         for (int k = 0; k < 2 * corrs * TRACK_CHANS; ++k)
-            work->vis[k] = k < 2 * corrs * at->count ? (*vis)[k] : 0;
-        *vis = work->vis;
-        for (int k = 0; k < weights * at->count; ++k)
-            work->weight[k] = (*weight)[k];
-        *weight = work->weight;
+            room->vis[k] = k < 2 * corrs * at->count ? (*vis)[k] : 0;
+        *vis = room->vis;
     }
     for (int k = 0; k < weights * TRACK_CHANS; ++k)
-        work->weight[k] = k < weights * at->count ? (*weight)[k] : 0;
-    *weight = work->weight;
+        room->weight[k] = k < weights * at->count ? (*weight)[k] : 0;
+    *weight = room->weight;
 }
 
-/* The values that a node takes of the samples of a row, times their weights. The values
- * of a sample without weight may be anything. */
-ALWAYS void NAME(mix)(const REAL *restrict vis, const REAL *restrict weight,
-                      const NAME(factors) *restrict factor, NAME(values) *restrict to,
+/* Reads the samples of row k of some. The values of a sample without weight may be
+ * anything. */
+ALWAYS void NAME(read)(const tess_samples *from, NAME(rows) * rows, int k,
+                       const int corrs, const int weights)
+{
+    NAME(room) room;
+    const REAL *vis, *weight;
+    NAME(widen)(from, &rows->at[k], &room, corrs, weights, &vis, &weight);
+    for (int q = 0; q < corrs; ++q) {
+        REAL *restrict re = rows->vis[k] + q * NAME(VALUE);
+        REAL *restrict im = re + TRACK_CHANS;
+        for (int c = 0; c < TRACK_CHANS; ++c) {
+            const REAL w = weights == 1 ? weight[c] : 1;
+            const REAL x = vis[2 * (c * corrs + q)], y = vis[2 * (c * corrs + q) + 1];
+            re[c] = w != 0 ? w * x : 0;
+            im[c] = w != 0 ? w * y : 0;
+        }
+    }
+    for (int p = 0; weights > 1 && p < weights; ++p)
+        for (int c = 0; c < TRACK_CHANS; ++c)
+            rows->weight[k][p][c] = weight[c * weights + p];
+}
+
+static void NAME(find_factors)(const tess_tracks *tracks, const tess_tracks_view *view,
+                               const piece *at, NAME(image) * image)
+{
+    const int each = tracks->opts.num_pol * tracks->from->num_pol;
+    double complex factor[TRACK_CHANS * TRACK_VALUES * TRACK_VALUES];
+    ask_factors(tracks->from, view, at, factor);
+    for (int k = 0; k < each; ++k) {
+        REAL *to = image->factor + k * NAME(VALUE);
+        for (int32_t c = 0; c < TRACK_CHANS; ++c) {
+            const double complex of = c < at->count ? factor[c * each + k] : 0;
+            to[c] = (REAL)creal(of);
+            to[TRACK_CHANS + c] = (REAL)cimag(of);
+        }
+    }
+    image->chan = at->chan;
+    image->count = at->count;
+}
+
+/* The values that an image takes of the samples of row k. */
+ALWAYS void NAME(mix)(NAME(rows) *restrict rows, int k, const REAL *restrict factor,
                       const int pols, const int corrs, const int weights)
 {
     for (int p = 0; p < pols; ++p) {
-        const int which = weights > 1 ? p : 0;
+        REAL *restrict to = rows->value[k] + p * NAME(VALUE);
         for (int c = 0; c < TRACK_CHANS; ++c) {
             REAL re = 0, im = 0;
             for (int q = 0; q < corrs; ++q) {
-                const REAL a = factor->re[p * corrs + q][c];
-                const REAL b = factor->im[p * corrs + q][c];
-                const REAL x = vis[2 * (c * corrs + q)];
-                const REAL y = vis[2 * (c * corrs + q) + 1];
+                const REAL *f = factor + (p * corrs + q) * NAME(VALUE);
+                const REAL *vis = rows->vis[k] + q * NAME(VALUE);
+                const REAL a = f[c], b = f[TRACK_CHANS + c];
+                const REAL x = vis[c], y = vis[TRACK_CHANS + c];
                 re += a * x - b * y;
                 im += a * y + b * x;
             }
-            const REAL w = weights > 0 ? weight[c * weights + which] : 1;
-            to->re[p][c] = w != 0 ? w * re : 0;
-            to->im[p][c] = w != 0 ? w * im : 0;
+            if (weights > 1) {
+                const REAL w = rows->weight[k][p][c];
+                re = w != 0 ? w * re : 0;
+                im = w != 0 ? w * im : 0;
+            }
+            to[c] = re;
+            to[TRACK_CHANS + c] = im;
         }
     }
 }
 
 /* Multiplies values by exp(2πi · sign · path / λ). */
-ALWAYS void NAME(turn)(NAME(values) *restrict of, const int pols, double path_m,
+ALWAYS void NAME(turn)(REAL *restrict of, const int pols, double path_m,
                        const double *restrict inv_lambda, const REAL sign)
 {
     REAL sine[TRACK_CHANS], cosine[TRACK_CHANS];
     for (int c = 0; c < TRACK_CHANS; ++c)
         NAME(sincos)(path_m * inv_lambda[c], &sine[c], &cosine[c]);
-    for (int p = 0; p < pols; ++p)
+    for (int p = 0; p < pols; ++p, of += NAME(VALUE))
         for (int c = 0; c < TRACK_CHANS; ++c) {
-            const REAL re = of->re[p][c], im = of->im[p][c], s = sign * sine[c];
-            of->re[p][c] = re * cosine[c] - im * s;
-            of->im[p][c] = re * s + im * cosine[c];
+            const REAL re = of[c], im = of[TRACK_CHANS + c], s = sign * sine[c];
+            of[c] = re * cosine[c] - im * s;
+            of[TRACK_CHANS + c] = re * s + im * cosine[c];
         }
 }
 
-ALWAYS void NAME(add)(const double *weight, int num_nodes, const int pols,
-                      NAME(work) * work)
+/* Adds four rows, or one, to a node: values of nodes are loaded and stored once for
+ * them. */
+ALWAYS void NAME(add)(const NAME(rows) *restrict rows, int num_rows, int num_nodes,
+                      const int pols, REAL *restrict node)
 {
-    for (int j = 0; j < num_nodes; ++j) {
-        const REAL w = (REAL)weight[j];
-        for (int p = 0; p < pols; ++p)
-            for (int c = 0; c < TRACK_CHANS; ++c) {
-                work->node[j].re[p][c] += w * work->row.re[p][c];
-                work->node[j].im[p][c] += w * work->row.im[p][c];
-            }
+    for (int j = 0; j < num_nodes; ++j, node += pols * NAME(VALUE)) {
+        int k = 0;
+        for (; k + 4 <= num_rows; k += 4) {
+            const REAL a = rows->share[k][j], b = rows->share[k + 1][j];
+            const REAL c = rows->share[k + 2][j], d = rows->share[k + 3][j];
+            for (int i = 0; i < pols * NAME(VALUE); ++i)
+                node[i] += a * rows->value[k][i] + b * rows->value[k + 1][i] +
+                           c * rows->value[k + 2][i] + d * rows->value[k + 3][i];
+        }
+        for (; k < num_rows; ++k)
+            for (int i = 0; i < pols * NAME(VALUE); ++i)
+                node[i] += rows->share[k][j] * rows->value[k][i];
     }
 }
 
-/* Adds a row to the nodes of its track, unless it is a node itself. */
-ALWAYS void NAME(take_row)(tess_tracks *tracks, const track *of,
-                           const tess_tracks_view *view, const piece *at,
-                           NAME(work) * work, const int pols, const int corrs,
-                           const int weights)
+/* Writes the visibilities of a row of nodes in an image. */
+ALWAYS void NAME(put)(tess_tracks *tracks, int image, int64_t node, const REAL *values,
+                      const int pols)
 {
-    const tess_samples *from = tracks->from;
-    double weight[TRACK_NODES];
-    const REAL *vis, *vis_weight;
-    NAME(widen)(from, at, work, corrs, weights, &vis, &vis_weight);
-    NAME(mix)(vis, vis_weight, &work->factor, &work->row, pols, corrs, weights);
-    if (of->curve < 0) return;
-    const double *uvw_m = from->uvw_m + 3 * at->row;
-    const track_curve *curve = &tracks->curve[of->curve];
-    NAME(turn)(&work->row, pols, path_of(uvw_m, view->phase), work->inv_lambda, -1);
-    track_weights(curve, of->num_nodes, track_place(curve, uvw_m), weight);
-    NAME(add)(weight, of->num_nodes, pols, work);
-}
-
-/* Loops over the numbers of values that are used most are compiled for these. */
-static void NAME(take_any_row)(tess_tracks *tracks, const track *of,
-                               const tess_tracks_view *view, const piece *at,
-                               NAME(work) * work)
-{
-    const int pols = tracks->opts.num_pol, corrs = tracks->from->num_pol;
-    const int weights = tracks->from->num_weight;
-    NAME(find_factors)(tracks, view, at, work);
-    if (pols == 1 && corrs == 2 && weights == 1)
-        NAME(take_row)(tracks, of, view, at, work, 1, 2, 1);
-    else if (pols == 1 && corrs == 1 && weights == 1)
-        NAME(take_row)(tracks, of, view, at, work, 1, 1, 1);
-    else
-        NAME(take_row)(tracks, of, view, at, work, pols, corrs, weights);
-}
-
-/* Writes the visibilities of a row of nodes. */
-static void NAME(put)(tess_tracks *tracks, int64_t node, const NAME(values) * values)
-{
-    tess_samples *nodes = &tracks->nodes;
-    const int pols = nodes->num_pol;
-    REAL *vis = (REAL *)nodes->vis + 2 * pols * nodes->vis_first[node];
+    const tess_samples *nodes = &tracks->nodes;
+    const int64_t first = image * nodes->num_vis + nodes->vis_first[node];
+    REAL *vis = (REAL *)tracks->vis + 2 * pols * first;
     for (int32_t c = 0; c < nodes->num_chan[node]; ++c)
         for (int p = 0; p < pols; ++p) {
-            *vis++ = values->re[p][c];
-            *vis++ = values->im[p][c];
+            *vis++ = values[p * NAME(VALUE) + c];
+            *vis++ = values[p * NAME(VALUE) + TRACK_CHANS + c];
         }
 }
 
 /* Fetches what later rows need from memory: rows of a track lie far apart. */
 static inline void NAME(fetch)(const tess_tracks *tracks, const track *of, int32_t k)
 {
-    enum { ROWS_AHEAD = 12, VALUES_AHEAD = 6, LINE = 64 / sizeof(REAL) };
+    enum {
+        ROWS_AHEAD = 2 * TRACK_ROWS,
+        VALUES_AHEAD = TRACK_ROWS,
+        LINE = 64 / sizeof(REAL)
+    };
     const tess_samples *from = tracks->from;
     const int32_t *row = tracks->row + of->first_row;
     const int values = 2 * from->num_pol;
@@ -193,49 +190,111 @@ static inline void NAME(fetch)(const tess_tracks *tracks, const track *of, int32
         __builtin_prefetch(vis + j);
 }
 
-/* Rows that are nodes themselves. */
-static void NAME(take_rows)(tess_tracks *tracks, const track *of,
-                            const tess_tracks_view *view, NAME(work) * work)
+/* Reads rows [first, first + num) of a track. */
+ALWAYS void NAME(read_rows)(const tess_tracks *tracks, const track *of, int32_t first,
+                            int num, NAME(rows) * rows, const int corrs,
+                            const int weights)
 {
-    const tess_samples *nodes = &tracks->nodes;
-    for (int32_t k = 0; k < of->num_rows; ++k) {
-        const int64_t node = of->first_node + k;
-        NAME(fetch)(tracks, of, k);
-        const piece at = piece_of(tracks->from, tracks->row[of->first_row + k],
-                                  nodes->chan_base[node], nodes->num_chan[node]);
-        NAME(take_any_row)(tracks, of, view, &at, work);
-        NAME(put)(tracks, node, &work->row);
+    const tess_samples *from = tracks->from, *nodes = &tracks->nodes;
+    for (int k = 0; k < num; ++k) {
+        const int64_t row = tracks->row[of->first_row + first + k];
+        const int64_t node = of->first_node + (of->curve < 0 ? first + k : 0);
+        NAME(fetch)(tracks, of, first + k);
+        rows->at[k] =
+            piece_of(from, row, nodes->chan_base[node], nodes->num_chan[node]);
+        NAME(read)(from, rows, k, corrs, weights);
+        if (of->curve < 0) continue;
+        double share[TRACK_NODES];
+        const track_curve *curve = &tracks->curve[of->curve];
+        track_weights(curve, of->num_nodes, track_place(curve, from->uvw_m + 3 * row),
+                      share);
+        for (int j = 0; j < of->num_nodes; ++j)
+            rows->share[k][j] = (REAL)share[j];
     }
 }
 
-static void NAME(take)(tess_tracks *tracks, const track *of,
-                       const tess_tracks_view *view)
+/* Adds these rows to the nodes of an image, unless they are nodes themselves. */
+ALWAYS void NAME(take_rows)(tess_tracks *tracks, const track *of,
+                            const tess_tracks_view *view, int number, int32_t first,
+                            int num, NAME(rows) * rows, NAME(image) * image,
+                            const int pols, const int corrs, const int weights)
 {
-    NAME(work) work;
+    for (int k = 0; k < num; ++k) {
+        const piece *at = &rows->at[k];
+        if (tracks->starts[of->first_row + first + k] || image->chan != at->chan ||
+            image->count != at->count)
+            NAME(find_factors)(tracks, view, at, image);
+        NAME(mix)(rows, k, image->factor, pols, corrs, weights);
+        if (of->curve < 0)
+            NAME(put)(tracks, number, of->first_node + first + k, rows->value[k], pols);
+        else
+            NAME(turn)
+            (rows->value[k], pols,
+             path_of(tracks->from->uvw_m + 3 * at->row, view->phase), rows->inv_lambda,
+             -1);
+    }
+    if (of->curve >= 0) NAME(add)(rows, num, of->num_nodes, pols, image->node);
+}
+
+/* Writes the nodes of an image, once all rows have been added. */
+ALWAYS void NAME(put_nodes)(tess_tracks *tracks, const track *of,
+                            const tess_tracks_view *view, int number,
+                            const NAME(rows) * rows, NAME(image) * image,
+                            const int pols)
+{
+    const double *uvw_m = tracks->nodes.uvw_m + 3 * of->first_node;
+    REAL *node = image->node;
+    for (int j = 0; j < of->num_nodes; ++j, node += pols * NAME(VALUE)) {
+        NAME(turn)
+        (node, pols, path_of(uvw_m + 3 * j, view->phase), rows->inv_lambda, 1);
+        NAME(put)(tracks, number, of->first_node + j, node, pols);
+    }
+}
+
+/* Images take rows while these are in cache. */
+ALWAYS void NAME(take_track)(tess_tracks *tracks, const track *of,
+                             const tess_tracks_view *view, int num, NAME(image) * image,
+                             const int pols, const int corrs, const int weights)
+{
+    NAME(rows) rows;
     const tess_samples *nodes = &tracks->nodes;
-    const int64_t first = of->first_node;
-    const int32_t chan = nodes->chan_base[first], count = nodes->num_chan[first];
-    work.origin = -1;
+    const int32_t chan = nodes->chan_base[of->first_node];
+    const int32_t count = nodes->num_chan[of->first_node];
     for (int32_t c = 0; c < TRACK_CHANS; ++c)
-        work.inv_lambda[c] = nodes->inv_lambda[chan + (c < count ? c : 0)];
-    if (of->curve < 0) {
-        NAME(take_rows)(tracks, of, view, &work);
-        return;
+        rows.inv_lambda[c] = nodes->inv_lambda[chan + (c < count ? c : 0)];
+    for (int f = 0; of->curve >= 0 && f < num; ++f)
+        memset(image[f].node, 0,
+               sizeof(REAL) * (size_t)(of->num_nodes * pols * NAME(VALUE)));
+    for (int32_t first = 0; first < of->num_rows; first += TRACK_ROWS) {
+        const int left = of->num_rows - first;
+        const int some = left < TRACK_ROWS ? left : TRACK_ROWS;
+        NAME(read_rows)(tracks, of, first, some, &rows, corrs, weights);
+        for (int f = 0; f < num; ++f)
+            NAME(take_rows)
+            (tracks, of, &view[f], f, first, some, &rows, &image[f], pols, corrs,
+             weights);
     }
-    for (int j = 0; j < of->num_nodes; ++j)
-        for (int p = 0; p < nodes->num_pol; ++p) {
-            memset(work.node[j].re[p], 0, sizeof work.node[j].re[p]);
-            memset(work.node[j].im[p], 0, sizeof work.node[j].im[p]);
-        }
-    for (int32_t k = 0; k < of->num_rows; ++k) {
-        const piece at =
-            piece_of(tracks->from, tracks->row[of->first_row + k], chan, count);
-        NAME(fetch)(tracks, of, k);
-        NAME(take_any_row)(tracks, of, view, &at, &work);
+    for (int f = 0; of->curve >= 0 && f < num; ++f)
+        NAME(put_nodes)(tracks, of, &view[f], f, &rows, &image[f], pols);
+}
+
+/* Loops over the numbers of values that are used most are compiled for these. */
+static void NAME(take)(tess_tracks *tracks, const track *of,
+                       const tess_tracks_view *view, int num, void *work)
+{
+    const int pols = tracks->opts.num_pol, corrs = tracks->from->num_pol;
+    const int weights = tracks->from->num_weight;
+    const int64_t factors = pols * corrs * NAME(VALUE);
+    const int64_t nodes = TRACK_NODES * pols * NAME(VALUE);
+    NAME(image) image[TESS_TRACKS_IMAGES];
+    for (int f = 0; f < num; ++f) {
+        REAL *own = (REAL *)work + f * (factors + nodes);
+        image[f] = (NAME(image)){.factor = own, .node = own + factors};
     }
-    for (int j = 0; j < of->num_nodes; ++j) {
-        const double path_m = path_of(nodes->uvw_m + 3 * (first + j), view->phase);
-        NAME(turn)(&work.node[j], nodes->num_pol, path_m, work.inv_lambda, 1);
-        NAME(put)(tracks, first + j, &work.node[j]);
-    }
+    if (pols == 1 && corrs == 2 && weights == 1)
+        NAME(take_track)(tracks, of, view, num, image, 1, 2, 1);
+    else if (pols == 1 && corrs == 1 && weights == 1)
+        NAME(take_track)(tracks, of, view, num, image, 1, 1, 1);
+    else
+        NAME(take_track)(tracks, of, view, num, image, pols, corrs, weights);
 }

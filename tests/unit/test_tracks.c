@@ -157,13 +157,15 @@ static double complex factor_of(const tess_origins *origins, int32_t origin, int
            CMPLX(cos(TESS_TWO_PI * turns), sin(TESS_TWO_PI * turns));
 }
 
-static void factors(const void *context, const tess_samples *row, double complex *to)
+static void factors(const void *context, int image, const tess_samples *row,
+                    double complex *to)
 {
     const scene *s = context;
     assert_int_equal(row->vis_first[0] % CHANS, row->chan_base[0]);
     for (int32_t c = 0; c < row->num_chan[0]; ++c)
         for (int q = 0; q < 2; ++q)
-            *to++ = factor_of(&s->origins, row->origin[0], q, row->chan_base[0] + c);
+            *to++ = (1 + image) *
+                    factor_of(&s->origins, row->origin[0], q, row->chan_base[0] + c);
 }
 
 static bool same(const void *context, int32_t origin, int32_t other)
@@ -234,20 +236,32 @@ static double complex pixel_of_nodes(const tess_tracks *tracks, int brick,
     return sum;
 }
 
+/* Image 0, and others farther and farther away. */
+static tess_tracks_view view_of(const scene *s, int image)
+{
+    const double share = 1 + 0.1 * image;
+    return (tess_tracks_view){
+        .factors = factors,
+        .context = s,
+        .image = image,
+        .phase = {share * PHASE[0], share * PHASE[1], share * PHASE[2]}};
+}
+
 static tess_tracks *tracks_of(const scene *s, double tolerance, int threads)
 {
     const tess_tracks_opts opts = {.half = {HALF[0], HALF[1], HALF[2]},
                                    .tolerance = tolerance,
                                    .num_pol = 1,
-                                   .threads = threads};
-    const tess_tracks_view view = {.factors = factors,
+                                   .most_images = 3,
+                                   .threads = threads,
                                    .same = same,
-                                   .context = s,
-                                   .phase = {PHASE[0], PHASE[1], PHASE[2]}};
+                                   .context = s};
+    const tess_tracks_view view = view_of(s, 0);
     tess_tracks *tracks;
     assert_int_equal(tess_tracks_create(&s->samples, &s->bricks, &opts, &tracks),
                      TESS_OK);
-    tess_tracks_take(tracks, &view);
+    tess_tracks_take(tracks, &view, 1);
+    tess_tracks_show(tracks, 0);
     return tracks;
 }
 
@@ -335,12 +349,39 @@ static void test_threads(void **state)
     free_scene(s);
 }
 
+/* Images that take samples together have the nodes, bit by bit, that they have alone:
+ * also of samples that make no tracks, which take them one by one. */
+static void test_together(void **state)
+{
+    (void)state;
+    for (int rough = 0; rough < 2; ++rough) {
+        scene *s = make_scene(false, 150, rough ? 0.3 : 0);
+        tess_tracks *tracks = tracks_of(s, 1e-4, 2), *alone = tracks_of(s, 1e-4, 2);
+        const int num = tess_tracks_images(tracks);
+        const size_t bytes =
+            (size_t)tess_tracks_nodes(tracks)->num_vis * 2 * sizeof(float);
+        const tess_tracks_view all[3] = {view_of(s, 0), view_of(s, 1), view_of(s, 2)};
+        assert_int_equal(num, rough ? 1 : 3);
+        tess_tracks_take(tracks, all, num);
+        for (int k = 0; k < num; ++k) {
+            tess_tracks_take(alone, &all[k], 1);
+            tess_tracks_show(tracks, k);
+            assert_memory_equal(tess_tracks_nodes(tracks)->vis,
+                                tess_tracks_nodes(alone)->vis, bytes);
+        }
+        tess_tracks_destroy(tracks);
+        tess_tracks_destroy(alone);
+        free_scene(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels),
         cmocka_unit_test(test_rough),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

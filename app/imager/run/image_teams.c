@@ -109,7 +109,7 @@ static double output_bytes(const image_run *run)
         run->opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY ? 8 : 4;
     image_corrected list[IMAGE_MOST_CORRECTED];
     const double corrected =
-        run->num_pol * image_corrected_list(run->opts, list) * (8 + file);
+        run->num_pol * image_corrected_list(run->opts, list) * file;
     const double images =
         image_kinds_all(&run->output.kinds) * (file == value ? value : value + file);
     return rows * (images + corrected);
@@ -119,8 +119,8 @@ static double output_bytes(const image_run *run)
  * every rank's memory at most. Runs with checkpoints count an output as made when it is
  * on the disk, and sets that are cleaned together are written one after the other.
  * With a device, whose images leave the host's memory to files, threads write several
- * files of an output at a time even so. A plan counts the files that its run will
- * write. Collective. */
+ * files of an output at a time even so, and those of an only output, whose samples have
+ * been freed. A plan counts the files that its run will write. Collective. */
 static tess_status choose_backlog(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -128,8 +128,10 @@ static tess_status choose_backlog(image_run *run)
     const bool overlaps =
         !image_joins_channels(run->opts) && run->outputs.num > run->teams.num;
     const bool has_device = run->job.backend->start && run->teams.num == 1;
+    const bool is_only = run->outputs.num == 1;
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
-    if (run->opts->checkpoint.folder || (!overlaps && !has_device)) return TESS_OK;
+    if (run->opts->checkpoint.folder || (!overlaps && !has_device && !is_only))
+        return TESS_OK;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
     run->output.together = fits != 0;
     if (fits && overlaps) run->job.memory.backlog_bytes = bytes;

@@ -38,14 +38,20 @@ static patch common(const patch *a, const patch *b)
     return both;
 }
 
+/* Address of the pixel in a row and column of the image. */
+static void *address(const tess_rows *rows, int64_t x, int64_t y)
+{
+    return tess_rows_at(rows,
+                        (y - rows->row_first) * rows->num_cols + x - rows->col_first);
+}
+
 /* Copies the pixels of a patch of rows to memory, or back; returns where the next patch
  * begins there. */
 static char *copy(const tess_rows *rows, const patch *of, bool back, char *packed)
 {
     const size_t bytes = (size_t)(of->nx * tess_pixel_bytes(rows->type));
     for (int64_t k = 0; k < of->ny && of->nx > 0; ++k, packed += bytes) {
-        const int64_t row = of->y + k - rows->row_first;
-        void *at = tess_rows_at(rows, row * rows->num_cols + of->x - rows->col_first);
+        void *at = address(rows, of->x, of->y + k);
         memcpy(back ? at : packed, back ? packed : at, bytes);
     }
     return packed;
@@ -92,6 +98,24 @@ cleanup:
     return status;
 }
 
+/* An only rank copies its pixels. Local. */
+static tess_status copy_common(const tess_rows *have, const tess_rows *want)
+{
+    tess_status status = TESS_OK;
+    const patch mine = patch_of(have), wanted = patch_of(want);
+    const patch both = common(&mine, &wanted);
+    const size_t bytes = (size_t)(both.nx * tess_pixel_bytes(have->type));
+    tess_rows from = {0}, to = {0};
+    TESS_TRY(tess_rows_view(have, &from));
+    TESS_TRY(tess_rows_edit(want, true, &to));
+    for (int64_t row = both.y; row < both.y + both.ny && both.nx > 0; ++row)
+        memcpy(address(&to, both.x, row), address(&from, both.x, row), bytes);
+    TESS_TRY(tess_rows_put_back(want, &to));
+cleanup:
+    tess_rows_free(&from);
+    return status;
+}
+
 tess_status imager_rows_exchange(tess_comm *comm, const tess_rows *have,
                                  const tess_rows *want)
 {
@@ -106,6 +130,10 @@ tess_status imager_rows_exchange(tess_comm *comm, const tess_rows *have,
         status = tess_error_record(TESS_ERR_INTERNAL, __FILE__, __LINE__, __func__,
                                    "pixels of two types");
     TESS_TRY(tess_comm_agree(comm, status));
+    if (ranks == 1) {
+        status = copy_common(have, want);
+        goto cleanup;
+    }
     TESS_TRY(tess_comm_allgather(comm, &own, sizeof own, all));
     status = pack(have, all, ranks, counts, &packed);
     TESS_TRY(tess_comm_agree(comm, status));

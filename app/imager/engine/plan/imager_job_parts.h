@@ -79,6 +79,7 @@ typedef struct imager_view {
     void (*prepare)(const void *context, int target); /**< called before the factors of
                                                            a target are asked for, by
                                                            one thread; or NULL */
+    int num_prepared; /**< targets that stay prepared at a time, the last ones */
     /** The group of rows with this number of an origin: rows of a group have the same
      *  factors and powers in channels of the same frequency. */
     int64_t (*group)(const void *context, int32_t origin);

@@ -30,6 +30,11 @@ const tess_geom *imager_job_geom(const imager_job *job, int target)
     return target == job->targets.aim ? &job->geom : &job->targets.target[target].geom;
 }
 
+const tess_grid_plan *imager_job_plan_of(const imager_job *job, int target)
+{
+    return target == job->targets.aim ? job->plan : job->targets.target[target].plan;
+}
+
 void imager_job_aim(imager_job *job, int target)
 {
     if (target == job->targets.aim || !job->targets.target) return;

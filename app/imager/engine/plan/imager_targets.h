@@ -25,6 +25,9 @@ int imager_job_num_targets(const imager_job *job);
 /** The pixels of a target. Local. */
 const tess_geom *imager_job_geom(const imager_job *job, int target);
 
+/** The plan of a target. Local. */
+const tess_grid_plan *imager_job_plan_of(const imager_job *job, int target);
+
 /** Make a target the one at work: that which the steps grid to, and predict from.
  * Local. */
 void imager_job_aim(imager_job *job, int target);

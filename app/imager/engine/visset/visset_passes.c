@@ -182,7 +182,7 @@ static tess_status grid_pass(visset *set, const visset_request *request,
         TESS_TRY(residual_choose_array(set->job, samples, bricks,
                                        visset_beside_sums(set->job, &held), &way));
     TESS_TRY(visset_view_make(set, request, samples, bricks, way.planes, &view));
-    TESS_TRY(visset_view_take(set->job, &view));
+    TESS_TRY(visset_view_take(set->job, set->job->targets.aim + 1, &view));
     if (work->window.count > 0)
         TESS_TRY(tess_steps_image_window(steps, work->window, work->last, view.samples,
                                          view.bricks, request->psf));

@@ -21,8 +21,9 @@ typedef struct visset_view {
                                      their correlations; else NULL */
     tess_samples mixed;         /**< what the target at work takes of these, or zeros */
     struct tess_tracks *tracks; /**< makes nodes of these instead, or NULL */
-    bool is_copy;               /**< `mixed` owns all of its arrays */
-    const tess_brick_list *all; /**< bricks of `apart` */
+    int taken_target, num_taken; /**< targets whose nodes have their values */
+    bool is_copy;                /**< `mixed` owns all of its arrays */
+    const tess_brick_list *all;  /**< bricks of `apart` */
     tess_brick_list own;  /**< those of the rows that the target at work takes, or zeros
                            */
     bool of_sources;      /**< that is a source in its middle instead */
@@ -42,9 +43,10 @@ tess_status visset_view_make(visset *set, const visset_request *request,
                              int planes_of_model, visset_view *view);
 void visset_view_free(visset_view *view); /**< Local. */
 
-/** Make the view what the target at work grids. Nothing is done unless the job has
- * views of correlations. TESS_ERR_ALLOC. Collective in the job's team. */
-tess_status visset_view_take(imager_job *job, visset_view *view);
+/** Make the view what the target at work grids, after which those up to `end_target`
+ * follow. Nothing is done unless the job has views of correlations. TESS_ERR_ALLOC.
+ * Collective in the job's team. */
+tess_status visset_view_take(imager_job *job, int end_target, visset_view *view);
 
 /* ---- visset_tracks.c ---- */
 
@@ -57,8 +59,9 @@ tess_status visset_tracks_make(const imager_job *job, const tess_samples *sample
                                const tess_brick_list *bricks,
                                struct tess_tracks **tracks);
 
-/** Make nodes of what the target at work takes of the samples. Local. */
-void visset_tracks_take(const imager_job *job, struct tess_tracks *tracks);
+/** Make nodes of what the target at work takes of the samples, and of what some of the
+ * next ones take, up to `end_target`. Local. */
+void visset_tracks_take(const imager_job *job, int end_target, visset_view *view);
 
 /** Samples of the kind of the set's data. Local. */
 const tess_samples *visset_kind(const visset *set);

@@ -45,13 +45,13 @@ static void add_sample(int num_pol, const double *power, const double *weight,
     }
 }
 
+/* Adds a row of these powers [num_chan][num_pol]. */
 static void add_row(const imager_job *job, int target, const tess_samples *samples,
-                    int64_t row, double *power, response_sums *to)
+                    int64_t row, const double *power, response_sums *to)
 {
     const imager_view *view = &job->view;
     const int num_weight = samples->num_weight;
     if (view->counts && !view->counts(view->context, target, samples, row)) return;
-    if (view->response) view->response(view->context, target, samples, row, power);
     for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
         double weight[TESS_MAX_POL];
         const int64_t at = (samples->vis_first[row] + c) * num_weight;
@@ -76,91 +76,65 @@ static void add_sums(visset *set, int target, const response_sums *own)
             exact[(int64_t)target * 2 * num_pol + k].word[j] += own->exact[k].word[j];
 }
 
-/* Adds the rows to the response of a target. */
-static tess_status add_target(visset *set, int target, const tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    const imager_job *job = set->job;
-    const bool is_exact = set->sums.exact_response != NULL;
-    const int num_pol = job->view.num_pol;
-    const int64_t most = tess_samples_longest_row(samples, 0, samples->num_rows);
-    bool complete = true;
-    if (job->view.prepare) job->view.prepare(job->view.context, target);
-#pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
-    {
-        double *power = tess_alloc(most * num_pol, sizeof *power);
-        response_sums own = {0};
-        if (is_exact) own.exact = tess_alloc_zero(2 * num_pol, sizeof *own.exact);
-        complete = power && (own.exact || !is_exact);
-        for (int64_t k = 0; power && k < most * num_pol; ++k)
-            power[k] = 1; /* unless the view has others */
-#pragma omp for schedule(static)
-        for (int64_t row = 0; row < samples->num_rows; ++row)
-            if (complete) add_row(job, target, samples, row, power, &own);
-#pragma omp critical(tess_imager_response)
-        add_sums(set, target, &own);
-        tess_free(power);
-        tess_free(own.exact);
-    }
-    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "responses of images");
-cleanup:
-    return status;
-}
-
 /* ---- rows of the same gains, together ---- */
 
-/* Weights of the rows of each group (imager_view.group), by channel. Rows of a group
- * have the same powers, so that these are found once for all of them. */
-typedef struct group_weights {
-    int64_t num_groups, each; /* values of a group */
-    int32_t *origin;          /* [num_groups] of one of its rows; −1: there is none */
-    double *weight;           /* [num_groups][num_chan][num_weight] */
-} group_weights;
+/* Rows of a group (imager_view.group) have the same powers, so that these are found
+ * once for all of them. */
+typedef struct row_groups {
+    int64_t num;
+    int32_t *origin; /* [num] of one of its rows; −1: there is none */
+    double *weight; /* [num][num_chan][num_weight] sums of the rows' weights, or NULL */
+    double *power;  /* [num][num_chan][num_pol] of the target at work */
+} row_groups;
 
 /* More groups, or groups of few rows, would take longer than rows one by one. */
 static bool are_worth(const visset *set, const tess_samples *samples)
 {
     const imager_view *view = &set->job->view;
-    const double values =
-        (double)view->num_groups * (double)view->num_chan * samples->num_weight;
-    return view->group && view->num_groups > 0 && samples->origin &&
-           !set->sums.exact_response && values <= (double)samples->num_vis;
+    const double values = (double)view->num_groups * (double)view->num_chan;
+    return view->group && view->num_groups > 0 && view->response && samples->origin &&
+           values * samples->num_weight <= (double)samples->num_vis;
 }
 
-static void free_groups(group_weights *groups)
+static void free_groups(row_groups *groups)
 {
     tess_free(groups->origin);
     tess_free(groups->weight);
+    tess_free(groups->power);
 }
 
+/* Sums of weights are not exact: without them rows are added one by one. */
 static tess_status create_groups(const imager_view *view, const tess_samples *samples,
-                                 group_weights *groups)
+                                 bool with_weights, row_groups *groups)
 {
     tess_status status = TESS_OK;
-    *groups = (group_weights){.num_groups = view->num_groups,
-                              .each = view->num_chan * samples->num_weight};
-    groups->origin = tess_alloc(groups->num_groups, sizeof *groups->origin);
-    groups->weight =
-        tess_alloc_zero(groups->num_groups * groups->each, sizeof *groups->weight);
-    if (!groups->origin || !groups->weight)
+    const int64_t each = view->num_groups * view->num_chan;
+    groups->num = view->num_groups;
+    groups->origin = tess_alloc(groups->num, sizeof *groups->origin);
+    groups->power = tess_alloc(each * view->num_pol, sizeof *groups->power);
+    if (with_weights)
+        groups->weight =
+            tess_alloc_zero(each * samples->num_weight, sizeof *groups->weight);
+    if (!groups->origin || !groups->power || (with_weights && !groups->weight))
         TESS_FAIL(TESS_ERR_ALLOC, "responses of images");
-    for (int64_t k = 0; k < groups->num_groups; ++k)
+    for (int64_t k = 0; k < groups->num; ++k)
         groups->origin[k] = -1;
 cleanup:
     return status;
 }
 
-/* Adds the weights of a row to those of its group. */
+/* Adds a row to its group. */
 static void add_to_group(const imager_view *view, const tess_samples *samples,
-                         int64_t row, group_weights *groups)
+                         int64_t row, row_groups *groups)
 {
     const int num_weight = samples->num_weight;
     const int64_t group = view->group(view->context, samples->origin[row]);
     const int64_t from = samples->vis_first[row] * num_weight;
-    double *to = groups->weight + group * groups->each +
-                 (int64_t)samples->chan_base[row] * num_weight;
+    const int64_t chan = group * view->num_chan + samples->chan_base[row];
 #pragma omp atomic write
     groups->origin[group] = samples->origin[row];
+    if (!groups->weight) return;
+    double *to = groups->weight + chan * num_weight;
     for (int64_t k = 0; k < (int64_t)samples->num_chan[row] * num_weight; ++k) {
         const double weight = tess_samples_weight(samples, from + k);
         if (!(weight > 0)) continue;
@@ -169,79 +143,137 @@ static void add_to_group(const imager_view *view, const tess_samples *samples,
     }
 }
 
-/* Adds a group to the response of a target. */
-static void add_group(const imager_job *job, int target, const tess_samples *samples,
-                      const group_weights *groups, int64_t group, double *power,
-                      response_sums *to)
+/* All channels of a group as a row of samples. */
+typedef struct group_row {
+    int32_t origin, chan, num_chan;
+    int64_t first;
+    tess_samples samples;
+} group_row;
+
+static void set_group_row(const imager_view *view, const tess_samples *like,
+                          const row_groups *groups, int64_t group, group_row *row)
 {
-    int32_t origin = groups->origin[group], chan = 0;
-    int32_t num_chan = (int32_t)job->view.num_chan;
-    int64_t first = 0;
-    const tess_samples row = {.is_double = true,
-                              .num_pol = samples->num_pol,
-                              .num_weight = samples->num_weight,
-                              .num_rows = 1,
-                              .num_vis = num_chan,
-                              .chan_base = &chan,
-                              .num_chan = &num_chan,
-                              .vis_first = &first,
-                              .origin = &origin,
-                              .weight = groups->weight + group * groups->each,
-                              .inv_lambda = samples->inv_lambda,
-                              .origins = samples->origins};
-    if (origin >= 0) add_row(job, target, &row, 0, power, to);
+    const int64_t weights = group * view->num_chan * like->num_weight;
+    row->origin = groups->origin[group];
+    row->chan = 0;
+    row->num_chan = (int32_t)view->num_chan;
+    row->first = 0;
+    row->samples =
+        (tess_samples){.is_double = true,
+                       .num_pol = like->num_pol,
+                       .num_weight = like->num_weight,
+                       .num_rows = 1,
+                       .num_vis = view->num_chan,
+                       .chan_base = &row->chan,
+                       .num_chan = &row->num_chan,
+                       .vis_first = &row->first,
+                       .origin = &row->origin,
+                       .weight = groups->weight ? groups->weight + weights : NULL,
+                       .inv_lambda = like->inv_lambda,
+                       .origins = like->origins};
 }
 
-static tess_status add_groups(visset *set, int target, const tess_samples *samples,
-                              const group_weights *groups)
+/* Finds the powers of all groups for a target. */
+static void find_powers(const imager_job *job, int target, const tess_samples *samples,
+                        row_groups *groups)
+{
+    const imager_view *view = &job->view;
+    const int64_t each = view->num_chan * view->num_pol;
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+    for (int64_t k = 0; k < groups->num; ++k) {
+        group_row row;
+        if (groups->origin[k] < 0) continue;
+        set_group_row(view, samples, groups, k, &row);
+        view->response(view->context, target, &row.samples, 0,
+                       groups->power + k * each);
+    }
+}
+
+/* ---- targets ---- */
+
+/* The powers of a row: of its group, of itself in `own`, or those that `own` has. */
+static const double *powers_of(const imager_view *view, int target,
+                               const tess_samples *samples, int64_t row,
+                               const row_groups *groups, double *own)
+{
+    if (groups->power) {
+        const int64_t group = view->group(view->context, samples->origin[row]);
+        return groups->power +
+               (group * view->num_chan + samples->chan_base[row]) * view->num_pol;
+    }
+    if (view->response) view->response(view->context, target, samples, row, own);
+    return own;
+}
+
+/* Adds row k of samples, or the sums of group k. */
+static void add_item(const imager_job *job, int target, const tess_samples *samples,
+                     int64_t k, const row_groups *groups, double *own,
+                     response_sums *to)
+{
+    const imager_view *view = &job->view;
+    group_row row;
+    if (!groups->weight) {
+        add_row(job, target, samples, k,
+                powers_of(view, target, samples, k, groups, own), to);
+        return;
+    }
+    if (groups->origin[k] < 0) return;
+    set_group_row(view, samples, groups, k, &row);
+    add_row(job, target, &row.samples, 0,
+            groups->power + k * view->num_chan * view->num_pol, to);
+}
+
+/* Adds the rows, or the sums of groups, to the response of a target. */
+static tess_status add_target(visset *set, int target, const tess_samples *samples,
+                              row_groups *groups)
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
-    const imager_view *view = &job->view;
+    const bool is_exact = set->sums.exact_response != NULL;
+    const int num_pol = job->view.num_pol;
+    const int64_t most = tess_samples_longest_row(samples, 0, samples->num_rows);
+    const int64_t num = groups->weight ? groups->num : samples->num_rows;
     bool complete = true;
-    if (view->prepare) view->prepare(view->context, target);
+    if (job->view.prepare) job->view.prepare(job->view.context, target);
+    if (groups->power) find_powers(job, target, samples, groups);
 #pragma omp parallel num_threads(job->layout->threads) reduction(&& : complete)
     {
-        double *power = tess_alloc(view->num_chan * view->num_pol, sizeof *power);
+        double *own_power = tess_alloc(most * num_pol, sizeof *own_power);
         response_sums own = {0};
-        complete = power != NULL;
+        if (is_exact) own.exact = tess_alloc_zero(2 * num_pol, sizeof *own.exact);
+        complete = own_power && (own.exact || !is_exact);
+        for (int64_t k = 0; own_power && k < most * num_pol; ++k)
+            own_power[k] = 1; /* unless the view has others */
 #pragma omp for schedule(static)
-        for (int64_t k = 0; k < groups->num_groups; ++k)
-            if (complete) add_group(job, target, samples, groups, k, power, &own);
+        for (int64_t k = 0; k < num; ++k)
+            if (complete) add_item(job, target, samples, k, groups, own_power, &own);
 #pragma omp critical(tess_imager_response)
         add_sums(set, target, &own);
-        tess_free(power);
+        tess_free(own_power);
+        tess_free(own.exact);
     }
     if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "responses of images");
 cleanup:
     return status;
 }
 
-static tess_status add_all_groups(visset *set, const tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    const imager_job *job = set->job;
-    group_weights groups = {0};
-    TESS_TRY(create_groups(&job->view, samples, &groups));
-#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
-    for (int64_t row = 0; row < samples->num_rows; ++row)
-        add_to_group(&job->view, samples, row, &groups);
-    for (int k = 0; k < imager_job_num_targets(job); ++k)
-        TESS_TRY(add_groups(set, k, samples, &groups));
-cleanup:
-    free_groups(&groups);
-    return status;
-}
-
 tess_status visset_response_add(visset *set, const tess_samples *samples)
 {
     tess_status status = TESS_OK;
-    const int num = imager_job_num_targets(set->job);
+    const imager_job *job = set->job;
+    row_groups groups = {0};
     if (!set->sums.response) return TESS_OK;
-    if (are_worth(set, samples)) return add_all_groups(set, samples);
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(add_target(set, k, samples));
+    if (are_worth(set, samples)) {
+        TESS_TRY(
+            create_groups(&job->view, samples, !set->sums.exact_response, &groups));
+#pragma omp parallel for num_threads(job->layout->threads) schedule(static)
+        for (int64_t row = 0; row < samples->num_rows; ++row)
+            add_to_group(&job->view, samples, row, &groups);
+    }
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        TESS_TRY(add_target(set, k, samples, &groups));
 cleanup:
+    free_groups(&groups);
     return status;
 }
 

@@ -23,6 +23,12 @@ bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
     return forced == 1 || num >= FEWEST_TARGETS;
 }
 
+static bool have_same_factors(const void *context, int32_t origin, int32_t other)
+{
+    const imager_view *view = &((const imager_job *)context)->view;
+    return view->group(view->context, origin) == view->group(view->context, other);
+}
+
 tess_status visset_tracks_make(const imager_job *job, const tess_samples *samples,
                                const tess_brick_list *bricks, tess_tracks **tracks)
 {
@@ -34,29 +40,45 @@ tess_status visset_tracks_make(const imager_job *job, const tess_samples *sample
                  plan->opts.do_w ? plan->field.nm1_half : 0},
         .tolerance = SHARE * plan->opts.accuracy,
         .num_pol = job->view.num_pol,
-        .threads = job->layout->threads};
+        .most_images = job->view.num_prepared,
+        .threads = job->layout->threads,
+        .same = have_same_factors,
+        .context = job};
     return tess_tracks_create(samples, bricks, &opts, tracks);
 }
 
-static void factors_of_row(const void *context, const tess_samples *row,
+static void factors_of_row(const void *context, int image, const tess_samples *row,
                            double complex *factor)
 {
-    const imager_job *job = context;
-    job->view.to_target(job->view.context, job->targets.aim, row, 0, factor);
-}
-
-static bool have_same_factors(const void *context, int32_t origin, int32_t other)
-{
     const imager_view *view = &((const imager_job *)context)->view;
-    return view->group(view->context, origin) == view->group(view->context, other);
+    view->to_target(view->context, image, row, 0, factor);
 }
 
-void visset_tracks_take(const imager_job *job, tess_tracks *tracks)
+/* What a target takes. */
+static tess_tracks_view view_of(const imager_job *job, int target)
 {
-    const tess_geom_phase *phase = &job->plan->target.phase;
-    const tess_tracks_view view = {.factors = factors_of_row,
-                                   .same = have_same_factors,
-                                   .context = job,
-                                   .phase = {phase->l, phase->m, phase->nm1}};
-    tess_tracks_take(tracks, &view);
+    const tess_geom_phase *phase = &imager_job_plan_of(job, target)->target.phase;
+    return (tess_tracks_view){.factors = factors_of_row,
+                              .context = job,
+                              .image = target,
+                              .phase = {phase->l, phase->m, phase->nm1}};
+}
+
+void visset_tracks_take(const imager_job *job, int end_target, visset_view *of)
+{
+    const int target = job->targets.aim, left = end_target - target;
+    const int most = tess_tracks_images(of->tracks), num = left < most ? left : most;
+    tess_tracks_view view[TESS_TRACKS_IMAGES];
+    if (target >= of->taken_target && target < of->taken_target + of->num_taken) {
+        tess_tracks_show(of->tracks, target - of->taken_target);
+        return;
+    }
+    for (int k = 0; k < num; ++k) {
+        view[k] = view_of(job, target + k);
+        if (job->view.prepare) job->view.prepare(job->view.context, target + k);
+    }
+    tess_tracks_take(of->tracks, view, num);
+    tess_tracks_show(of->tracks, 0);
+    of->taken_target = target;
+    of->num_taken = num;
 }

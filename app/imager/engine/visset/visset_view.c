@@ -269,14 +269,16 @@ cleanup:
     return status;
 }
 
-tess_status visset_view_take(imager_job *job, visset_view *view)
+/* Collective in the job's team. */
+static tess_status take_view(imager_job *job, int end_target, visset_view *view)
 {
     tess_status status = TESS_OK;
-    if (!view->apart) return TESS_OK;
+    if (view->tracks) {
+        visset_tracks_take(job, end_target, view);
+        return TESS_OK;
+    }
     if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
-    if (view->tracks)
-        visset_tracks_take(job, view->tracks);
-    else if (view->held.own)
+    if (view->held.own)
         return tess_comm_agree(imager_team(job), take_held(job, view));
     else if (view->of_sources)
         status = imager_view_source(job, view->with_gains, &view->mixed);
@@ -290,6 +292,16 @@ tess_status visset_view_take(imager_job *job, visset_view *view)
         status = job->backend->grid->load(job->plan, &view->mixed, true, &view->loaded);
     }
     return tess_comm_agree(imager_team(job), status);
+}
+
+tess_status visset_view_take(imager_job *job, int end_target, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    double mark = tess_time_now();
+    if (!view->apart) return TESS_OK;
+    status = take_view(job, end_target, view);
+    tess_profile_lap(job->profile, TESS_STAGE_GRID, &mark);
+    return status;
 }
 
 tess_status visset_view_make(visset *set, const visset_request *request,
@@ -306,7 +318,9 @@ tess_status visset_view_make(visset *set, const visset_request *request,
     if (request->less_model || request->subtract)
         TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {
+        double mark = tess_time_now();
         TESS_TRY(keep_apart(job, request, bricks, view));
+        tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         return TESS_OK;
     }
     if (!loads || view->bricks->own) return TESS_OK;
@@ -344,7 +358,7 @@ static tess_status grid_view(imager_job *job, visset_view *view, int window,
     const bool psf = request->psf;
     for (int k = request->first_target; k < visset_end_target(job, request); ++k) {
         visset_aim(job, k);
-        TESS_TRY(visset_view_take(job, view));
+        TESS_TRY(visset_view_take(job, visset_end_target(job, request), view));
         TESS_TRY(window > 0
                      ? tess_steps_image_by_planes(job->steps, window, view->samples,
                                                   view->bricks, psf)

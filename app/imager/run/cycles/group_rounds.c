@@ -70,12 +70,13 @@ cleanup:
     return status;
 }
 
-/* With a device, processors have little else to do while images are made. Collective.
- */
+/* With a device, processors have little else to do while images are made, and once an
+ * only output has been made. Collective. */
 static tess_status start_backlog(image_run *run)
 {
     tess_status status = TESS_OK;
-    const int threads = run->job.backend->start ? run->opts->layout.threads : 1;
+    const bool are_free = run->job.backend->start || run->outputs.num == 1;
+    const int threads = are_free ? run->opts->layout.threads : 1;
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     if (!run->opts->output || !run->output.together) return TESS_OK;
     status = image_backlog_create(threads, pixels * (double)sizeof(float),

@@ -2,6 +2,7 @@
 #include "image_backlog.h"
 
 #include "tess_mem.h"
+#include "tess_omp.h"
 
 /* Images of fewer bytes are written in less time than it takes to wake a thread for it
  * and to wait for that thread. */
@@ -51,9 +52,11 @@ static void put_all(void *argument)
     const int at_once = num < backlog->threads ? num : backlog->threads;
     if (num == 0) return;
     const int each = backlog->threads / at_once;
+    const int levels = tess_omp_nest(2); /* of files, and of threads of a file */
 #pragma omp parallel for num_threads(at_once) schedule(dynamic)
     for (int k = 0; k < num; ++k)
         tess_fits_put(backlog->file[k], each);
+    tess_omp_nest(levels);
 }
 
 void image_backlog_start(image_backlog *backlog, tess_held_files *held)

@@ -200,16 +200,20 @@ cleanup:
     return status;
 }
 
+static tess_pixel pixel_of_files(const tess_image_opts *opts)
+{
+    return tess_pixel_of(opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY);
+}
+
 /* Views rows in the precision of files, and describes them as a product. Local. */
 static tess_status view_product(const image_files *output, const tess_rows *rows,
                                 tess_rows *view, tess_image_product *product)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = output->opts;
-    product->is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
+    product->is_double = pixel_of_files(opts) == TESS_PIXEL_DOUBLE;
     TESS_TRY(tess_rows_check_whole(rows, product->kind));
-    TESS_TRY(tess_rows_view_as(rows, tess_pixel_of(product->is_double),
-                               opts->layout.threads, view));
+    TESS_TRY(tess_rows_view_as(rows, pixel_of_files(opts), opts->layout.threads, view));
     product->row_first = view->row_first;
     product->num_rows = view->num_rows;
     product->pixel = view->value;
@@ -444,8 +448,8 @@ cleanup:
 
 /* The value of a pixel that the primary beam makes. `scale`: the noise of the image, or
  * the largest mean square of a mosaic's beams. */
-static double corrected_value(image_correction by, double value, double power,
-                              double scale)
+static inline double corrected_value(image_correction by, double value, double power,
+                                     double scale)
 {
     switch (by) {
     case IMAGE_OVER_BEAM:
@@ -485,30 +489,53 @@ static double beam_limit(const tess_image_opts *opts, image_correction by)
     return beam->model && by != IMAGE_BEAM_WEIGHT ? beam->limit : 0;
 }
 
+/* How the pixels of an image are corrected. */
+typedef struct correction {
+    image_correction by;
+    double limit, blank, scale;
+    tess_rows of, beam; /* in host memory */
+} correction;
+
+/* Corrects pixels [first, first + count). Rows are copied, so that the compiler knows
+ * that no pixel changes them. */
+static void correct_pixels(const correction *with, int64_t first, int64_t count,
+                           const tess_rows *rows)
+{
+    const correction own = *with;
+    const tess_rows to = *rows;
+    for (int64_t k = first; k < first + count; ++k) {
+        const double power = tess_rows_pixel(&own.beam, k);
+        const double value = tess_rows_pixel(&own.of, k);
+        tess_rows_set(&to, k,
+                      power >= own.limit
+                          ? corrected_value(own.by, value, power, own.scale)
+                          : own.blank);
+    }
+}
+
 /* Makes the rows of an image that the primary beam makes of those of a kind, which is
- * NaN where the beam is below the limit; a model is 0 there. TESS_ERR_ALLOC. Local. */
+ * NaN where the beam is below the limit; a model is 0 there. They have the precision of
+ * files. TESS_ERR_ALLOC. Local. */
 static tess_status corrected_rows(const tess_image_opts *opts,
                                   const image_corrected *corrected,
                                   const tess_rows *image, const tess_rows *beam,
                                   double scale, tess_rows *rows)
 {
     tess_status status = TESS_OK;
-    const double blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN;
-    const double limit = beam_limit(opts, corrected->by);
-    tess_rows of = {0}, by = {0};
-    *rows = tess_rows_like(image, TESS_PIXEL_DOUBLE);
+    correction with = {.by = corrected->by,
+                       .limit = beam_limit(opts, corrected->by),
+                       .blank = corrected->of == IMAGE_MODEL ? 0 : (double)NAN,
+                       .scale = scale};
+    *rows = tess_rows_like(image, pixel_of_files(opts));
     TESS_TRY(tess_rows_alloc(rows));
-    TESS_TRY(tess_rows_view(image, &of));
-    TESS_TRY(tess_rows_view(beam, &by));
-    for (int64_t k = 0; k < tess_rows_count(rows); ++k) {
-        const double power = tess_rows_pixel(&by, k), value = tess_rows_pixel(&of, k);
-        ((double *)rows->value)[k] =
-            power >= limit ? corrected_value(corrected->by, value, power, scale)
-                           : blank;
-    }
+    TESS_TRY(tess_rows_view(image, &with.of));
+    TESS_TRY(tess_rows_view(beam, &with.beam));
+#pragma omp parallel for num_threads(opts->layout.threads) schedule(static)
+    for (int64_t j = 0; j < rows->num_rows; ++j)
+        correct_pixels(&with, j * rows->num_cols, rows->num_cols, rows);
 cleanup:
-    tess_rows_free(&of);
-    tess_rows_free(&by);
+    tess_rows_free(&with.of);
+    tess_rows_free(&with.beam);
     return status;
 }
 

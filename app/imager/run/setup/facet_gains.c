@@ -7,6 +7,7 @@
 
 #include "tess_mem.h"
 #include "tess_omp.h"
+#include "tess_tracks.h"
 
 /* Jones matrices of an antenna in one facet and interval of time. */
 typedef struct gain_slot {
@@ -79,6 +80,7 @@ static tess_status create_table(facet_gains *gains)
                                        .freq_hz = gains->freq_hz,
                                        .num_chan = gains->num_chan,
                                        .is_linear = gains->is_linear,
+                                       .most_held = gains->num_targets,
                                        .threads = gains->num_threads};
     return gains->predicts ? TESS_OK : facet_table_create(&source, &gains->table);
 }
@@ -135,6 +137,12 @@ void facet_gains_prepare(const void *context, int target)
 {
     const facet_gains *gains = context;
     if (gains->table) facet_table_fill(gains->table, gains->direction[target]);
+}
+
+int facet_gains_num_prepared(const facet_gains *gains)
+{
+    if (!gains->sources) return TESS_TRACKS_IMAGES; /* nothing is prepared */
+    return gains->table ? facet_table_held(gains->table) : 0;
 }
 
 bool facet_gains_give(const void *context, int target, tess_take *take)

@@ -23,7 +23,8 @@ struct gain_cache;
 /** Zeroed is empty; facet_gains_free. */
 typedef struct facet_gains {
     const tess_gains *sources; /**< borrowed; NULL: all gains are 1 */
-    const int *direction;      /**< of each target, in these; borrowed */
+    const int *direction;      /**< [num_targets] in these; borrowed */
+    int num_targets;
     const double *freq_hz;     /**< of the channel table; borrowed */
     int num_pol, num_corr;     /**< images, and values of a sample */
     int feed[TESS_MAX_POL][2]; /**< [num_corr] of antennas 1 and 2: 0 is X, 1 is Y */
@@ -58,6 +59,9 @@ double facet_gains_bytes(const facet_gains *gains);
 /** Find the gains of a target that is worked on next, as an imager_view's `prepare`.
  *  Local. */
 void facet_gains_prepare(const void *context, int target);
+
+/** Number of targets that stay prepared, the last ones. Local. */
+int facet_gains_num_prepared(const facet_gains *gains);
 
 /** What images take of correlations, with the matrices of the target that has been
  *  prepared (imager_view.take). Local. */

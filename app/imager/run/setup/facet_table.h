@@ -1,5 +1,5 @@
 /** @file facet_table.h  (private to app/imager/run/)
- *  The Jones matrices of all antennas in one facet, at all times and in all channels.
+ *  The Jones matrices of all antennas in some facets, at all times and in all channels.
  *  Rows then find theirs in any order.
  */
 #ifndef FACET_TABLE_H
@@ -23,6 +23,7 @@ typedef struct facet_table_source {
     const double *freq_hz;
     int64_t num_chan;
     bool is_linear; /**< gains change from interval to interval of the origins */
+    int most_held;  /**< facets that the table is asked to hold at a time */
     int threads;
 } facet_table_source;
 
@@ -33,16 +34,20 @@ typedef struct facet_table facet_table;
 tess_status facet_table_create(const facet_table_source *source, facet_table **table);
 void facet_table_destroy(facet_table *table); /**< NULL is fine. Local. */
 
-/** Have the table hold the matrices of a facet. Local. */
+/** Number of facets that the table holds at a time, at least 1. Local. */
+int facet_table_held(const facet_table *table);
+
+/** Have the table hold the matrices of a facet, in place of those that have not been
+ *  asked for longest if it is full. Local. */
 void facet_table_fill(facet_table *table, int facet);
 
-/** The matrices [num_chan] of an antenna in an interval; NULL: the table holds another
- *  facet, or there is no table. Local, thread-safe. */
+/** The matrices [num_chan] of an antenna in an interval; NULL: the table does not hold
+ *  the facet, or there is no table. Local, thread-safe. */
 const jones_matrix *facet_table_find(const facet_table *table, int facet,
                                      int32_t antenna, int32_t interval);
 
-/** Have a backend take these matrices. False: the table holds another facet, or there
- * is no table. Local. */
+/** Have a backend take these matrices. False: the table does not hold the facet, or
+ * there is no table. Local. */
 bool facet_table_give(const facet_table *table, int facet, tess_take *take);
 
 /** Number of times at which matrices differ, and that of an interval. Local. */

@@ -394,6 +394,7 @@ static tess_status create_gains(const facet_setup *setup, image_facets *to)
     gains->num_chan = info->num_chan;
     gains->num_threads = setup->threads;
     gains->direction = to->facet;
+    gains->num_targets = to->patches.num;
     gains->predicts = setup->predicts;
     if (to->num_held == 0) TESS_TRY(choose_held(setup, to));
     TESS_TRY(
@@ -499,6 +500,7 @@ imager_view image_facets_view(const image_facets *facets)
                          .lacks = facets->sources && tess_gains_lack(facets->sources),
                          .take = facet_gains_give,
                          .prepare = facet_gains_prepare,
+                         .num_prepared = facet_gains_num_prepared(&facets->gains),
                          .group = facet_gains_group,
                          .num_groups = facet_gains_num_groups(&facets->gains),
                          .num_chan = facets->gains.num_chan,

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "image_facets.h"
 #include "image_mosaic.h"
@@ -107,27 +108,29 @@ typedef struct join_to {
     const tess_rows *covered;
 } join_to;
 
-static void add_pixel(const tess_rows *rows, int64_t at, double value)
+static inline void add_pixel(const tess_rows *rows, int64_t at, double value)
 {
     tess_rows_set(rows, at, tess_rows_pixel(rows, at) + value);
 }
 
+/* Rows are copied, so that the compiler knows that no pixel changes them. */
 static void join_row(const patch_part *part, int64_t k, const double *weight,
                      void *context)
 {
-    const join_to *to = context;
-    const tess_rows *rows = &part->rows;
-    const int64_t row = rows->row_first + k - to->image->row_first;
-    const int64_t first = row * to->image->num_cols + rows->col_first;
-    for (int64_t i = 0; i < rows->num_cols; ++i) {
+    const join_to to = *(const join_to *)context;
+    const tess_rows rows = part->rows, image = *to.image, root_of = *to.root_of;
+    uint8_t *const covered = to.covered->value;
+    const int64_t row = rows.row_first + k - image.row_first;
+    const int64_t first = row * image.num_cols + rows.col_first;
+    for (int64_t i = 0; i < rows.num_cols; ++i) {
         if (!(weight[i] > 0)) continue;
-        add_pixel(to->image, first + i,
-                  weight[i] * to->factor *
-                      tess_rows_pixel(rows, k * rows->num_cols + i));
-        if (to->root_of->value)
-            add_pixel(to->root_of, first + i,
-                      weight[i] * (to->squares ? weight[i] : 1) * to->root);
-        tess_rows_set(to->covered, first + i, 1);
+        add_pixel(&image, first + i,
+                  weight[i] * to.factor *
+                      tess_rows_pixel(&rows, k * rows.num_cols + i));
+        if (root_of.value)
+            add_pixel(&root_of, first + i,
+                      weight[i] * (to.squares ? weight[i] : 1) * to.root);
+        covered[first + i] = 1;
     }
 }
 
@@ -152,6 +155,19 @@ static void set_factors(const image_run *run, const imager_product *product,
     to->factor = to->squares ? 1 : counted > 0 ? 1 / (counted * to->root) : (double)NAN;
 }
 
+/* This rank's pixels of a patch: of an only rank those that it has, and of several ones
+ * those that they exchange. Collective. */
+static tess_status get_part(const image_run *run, const tess_rows *have,
+                            tess_rows *part)
+{
+    tess_status status = TESS_OK;
+    if (tess_comm_size(run->job.comm) == 1) return tess_rows_view(have, part);
+    TESS_TRY(tess_comm_agree(run->job.comm, tess_rows_alloc(part)));
+    TESS_TRY(imager_rows_exchange(run->job.comm, have, part));
+cleanup:
+    return status;
+}
+
 /* Adds the image of a patch. Collective. */
 static tess_status join_patch(const image_run *run, int target,
                               const imager_product *product, join_to *to)
@@ -162,9 +178,8 @@ static tess_status join_patch(const image_run *run, int target,
     patch_part part = {.rows = part_in_box(to->image, &box)};
     set_factors(run, product, to);
     status = find_weigher(run, to->output, target, false, &part.weigher);
-    if (status == TESS_OK) status = tess_rows_alloc(&part.rows);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
-    TESS_TRY(imager_rows_exchange(run->job.comm, &have, &part.rows));
+    TESS_TRY(get_part(run, &have, &part.rows));
     TESS_TRY(tess_comm_agree(run->job.comm,
                              each_row(&part, run->opts->layout.threads, join_row, to)));
 cleanup:
@@ -173,10 +188,13 @@ cleanup:
 }
 
 /* Pixels of no patch are not imaged. */
-static void blank_others(const join_to *to)
+static void blank_others(const join_to *to, int threads)
 {
-    for (int64_t k = 0; k < tess_rows_count(to->covered); ++k) {
-        if (tess_rows_pixel(to->covered, k) != 0) continue;
+    const uint8_t *const covered = to->covered->value;
+    const int64_t count = tess_rows_count(to->covered);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < count; ++k) {
+        if (covered[k] != 0) continue;
         tess_rows_set(to->image, k, (double)NAN);
         if (to->root_of->value) tess_rows_set(to->root_of, k, (double)NAN);
     }
@@ -190,17 +208,21 @@ static tess_status finish_mosaic(const image_run *run, const join_to *to, double
     tess_status status = TESS_OK;
     const double limit = run->opts->beside.primary_beam.limit;
     const int64_t count = tess_rows_count(to->image);
-    *most = 0;
+    const int threads = run->opts->layout.threads;
+    double largest = 0;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : largest)
     for (int64_t k = 0; k < count; ++k)
-        *most = fmax(*most, tess_rows_pixel(to->root_of, k));
-    TESS_TRY(tess_comm_allreduce_f64(run->job.comm, most, 1, TESS_MAX));
+        largest = fmax(largest, tess_rows_pixel(to->root_of, k));
+    TESS_TRY(tess_comm_allreduce_f64(run->job.comm, &largest, 1, TESS_MAX));
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t k = 0; k < count; ++k) {
-        const double root = sqrt(tess_rows_pixel(to->root_of, k) / *most);
+        const double root = sqrt(tess_rows_pixel(to->root_of, k) / largest);
         const double sum = tess_rows_pixel(to->image, k);
         tess_rows_set(to->image, k,
-                      root > 0 && root >= limit ? sum / (root * *most) : (double)NAN);
+                      root > 0 && root >= limit ? sum / (root * largest) : (double)NAN);
         tess_rows_set(to->root_of, k, root);
     }
+    *most = largest;
 cleanup:
     return status;
 }
@@ -221,17 +243,32 @@ static join_to join_to_pol(const joined *all, int pol)
                      .covered = &all->covered[pol]};
 }
 
+/* Gives rows zeros. The system provides pages to all threads at a time. */
+static tess_status alloc_zero(int threads, tess_rows *rows)
+{
+    tess_status status = TESS_OK;
+    const int64_t line = rows->num_cols * tess_pixel_bytes(rows->type);
+    TESS_TRY(tess_rows_alloc(rows));
+    char *const value = rows->value;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < rows->num_rows; ++k)
+        memset(value + k * line, 0, (size_t)line);
+cleanup:
+    return status;
+}
+
 /* Begins with images of zeros. Local. */
 static tess_status start_joining(const image_run *run, bool with_roots, joined *all)
 {
     tess_status status = TESS_OK;
+    const int threads = run->opts->layout.threads;
     for (int p = 0; p < run->num_pol; ++p) {
         all->image[p] = rows_of_image(run, tess_pixel_of(image_is_double(run)));
         all->root[p] = rows_of_image(run, TESS_PIXEL_DOUBLE);
         all->covered[p] = rows_of_image(run, TESS_PIXEL_MASK);
-        TESS_TRY(tess_rows_alloc_zero(&all->image[p]));
-        if (with_roots) TESS_TRY(tess_rows_alloc_zero(&all->root[p]));
-        TESS_TRY(tess_rows_alloc_zero(&all->covered[p]));
+        TESS_TRY(alloc_zero(threads, &all->image[p]));
+        if (with_roots) TESS_TRY(alloc_zero(threads, &all->root[p]));
+        TESS_TRY(alloc_zero(threads, &all->covered[p]));
     }
 cleanup:
     return status;
@@ -242,11 +279,13 @@ static tess_status add_patch(const image_run *run, int patch, imager_product *pr
                              joined *all)
 {
     tess_status status = TESS_OK;
+    double mark = tess_time_now();
     for (int p = 0; p < run->num_pol; ++p) {
         join_to to = join_to_pol(all, p);
         TESS_TRY(join_patch(run, patch, &product[p], &to));
         tess_rows_free(&product[p].rows);
     }
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
 cleanup:
     return status;
 }
@@ -263,7 +302,7 @@ static tess_status finish_joining(const image_run *run, const imager_product *fi
         if (run->whole.mosaic)
             TESS_TRY(finish_mosaic(run, &to, &most));
         else
-            blank_others(&to);
+            blank_others(&to, run->opts->layout.threads);
         if (!response) continue;
         response[p] = first[p];
         if (run->whole.mosaic) response[p].response = most;
@@ -455,11 +494,15 @@ static tess_status make_joined(const image_run *run, int64_t output, visset *set
     tess_rows image[TESS_MAX_POL] = {0};
     joined all = {.output = output, .image = image};
     const bool with_roots = response || run->whole.mosaic;
+    double mark = tess_time_now();
     TESS_TRY(tess_comm_agree(run->job.comm, start_joining(run, with_roots, &all)));
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     TESS_TRY(make_patches(run, set, request, stages, product, &all));
+    mark = tess_time_now();
     if (run->whole.mosaic) image_mosaic_forget_model(run->whole.mosaic);
     if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
     TESS_TRY(finish_joining(run, product, &all, response));
+    tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
     for (int p = 0; p < run->num_pol; ++p) {
         made[p] = product[p];
         made[p].rows = image[p];
@@ -496,7 +539,7 @@ cleanup:
 /* This rank's rows of a model over the root of its response: in true flux. NaN becomes
  * 0. */
 static tess_status true_model(const tess_rows *model, const tess_rows *response,
-                              tess_rows *out)
+                              int threads, tess_rows *out)
 {
     tess_status status = TESS_OK;
     tess_rows view = {0}, root = {0};
@@ -504,7 +547,9 @@ static tess_status true_model(const tess_rows *model, const tess_rows *response,
     TESS_TRY(tess_rows_alloc(out));
     TESS_TRY(tess_rows_view(model, &view));
     if (response) TESS_TRY(tess_rows_view(response, &root));
-    for (int64_t k = 0; k < tess_rows_count(out); ++k) {
+    const int64_t count = tess_rows_count(out);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t k = 0; k < count; ++k) {
         const double pixel = tess_rows_pixel(&view, k);
         const double value = root.value ? pixel / tess_rows_pixel(&root, k) : pixel;
         tess_rows_set(out, k, isfinite(value) ? value : 0);
@@ -598,8 +643,8 @@ tess_status patch_images_set_model(image_run *run, int64_t output,
     tess_rows in_flux[TESS_MAX_POL] = {0};
     if (!run->whole.patches) return imager_model_set(&run->job, model);
     for (int p = 0; p < run->num_pol && status == TESS_OK; ++p)
-        status =
-            true_model(&model[p], response ? &response[p].rows : NULL, &in_flux[p]);
+        status = true_model(&model[p], response ? &response[p].rows : NULL,
+                            run->opts->layout.threads, &in_flux[p]);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     if (run->whole.mosaic) {
         keep_model(run, output, in_flux);
