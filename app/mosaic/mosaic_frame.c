@@ -1,6 +1,7 @@
 /* Finds the pixels of a mosaic, and where they lie in its images. */
 #include "mosaic_frame.h"
 
+#include "mosaic_lines.h"
 #include "tess_const.h"
 #include "tess_geom.h"
 
@@ -81,6 +82,108 @@ mosaic_box mosaic_way_box(const mosaic_way *way, const mosaic_box *box, int64_t 
     cut(x, margin, way->to.nx, found.x);
     cut(y, margin, way->to.ny, found.y);
     return found;
+}
+
+/* ---- rows ---- */
+
+/* The largest error of a place that is found by a parabola [pixels]. A value changes by
+ * less than its peak over its width in pixels times that. */
+static const double NEAR = 1e-6;
+
+/* A way along a row is r₀ l + r₁ m + r₂ n in pixels of the other grid, of which n =
+ * √(1 − l² − m²) alone is curved: its third derivative is −3 l (1 − m²) / n⁵. A
+ * parabola through three places h pixels from one another misses by at most h³ / (9 √3)
+ * times that of the way (Davis 1975, Interpolation and Approximation, section 3.1). */
+void mosaic_way_choose_stride(mosaic_way *way, const mosaic_box *box)
+{
+    const mosaic_grid *from = &way->from;
+    /* the last parabola of a row may end behind it */
+    const double end_x = (double)(box->x[1] + MOSAIC_LINE) - from->x0;
+    const double end_y = (double)box->y[1] - from->y0;
+    const double first_x = (double)box->x[0] - from->x0;
+    const double first_y = (double)box->y[0] - from->y0;
+    const double l = fmax(fabs(first_x), fabs(end_x)) * fabs(from->step_x);
+    const double m = fmax(fabs(first_y), fabs(end_y)) * fabs(from->step_y);
+    const double n2 = 1 - l * l - m * m;
+    int stride = MOSAIC_LINE / 2;
+    way->stride = 0;
+    if (!(n2 > 0) || !(way->rotation[2][2] > 0)) return;
+    const double turn = fmax(fabs(way->rotation[0][2] / way->to.step_x),
+                             fabs(way->rotation[1][2] / way->to.step_y));
+    const double third = turn * pow(fabs(from->step_x), 3) * 3 * l / pow(n2, 2.5);
+    while (stride > 1 && pow(stride, 3) / (9 * sqrt(3)) * third > NEAR)
+        stride /= 2;
+    way->stride = stride > 1 ? stride : 0;
+}
+
+static void go(const mosaic_way *way, int64_t x, int64_t row, double *to_x,
+               double *to_y)
+{
+    if (mosaic_way_go(way, (double)x, (double)row, to_x, to_y)) return;
+    *to_x = *to_y = (double)NAN;
+}
+
+/* Places of `count` pixels by the parabola through three places `stride` apart. */
+static void go_by_parabola(const double at[3], int stride, int count, double *to)
+{
+    const double per = 1.0 / stride;
+    const double slope = (-1.5 * at[0] + 2 * at[1] - 0.5 * at[2]) * per;
+    const double bend = (0.5 * at[0] - at[1] + 0.5 * at[2]) * per * per;
+    for (int k = 0; k < count; ++k)
+        to[k] = at[0] + k * (slope + k * bend);
+}
+
+/* False: there is a horizon between the three places. */
+static bool go_by_stride(const mosaic_way *way, int64_t x, int64_t row, int count,
+                         double *to_x, double *to_y)
+{
+    double at_x[3], at_y[3];
+    for (int i = 0; i < 3; ++i)
+        go(way, x + i * way->stride, row, &at_x[i], &at_y[i]);
+    if (!isfinite(at_x[0] + at_x[1] + at_x[2])) return false;
+    go_by_parabola(at_x, way->stride, count, to_x);
+    go_by_parabola(at_y, way->stride, count, to_y);
+    return true;
+}
+
+void mosaic_way_row(const mosaic_way *way, int64_t x, int64_t row, int count,
+                    double *to_x, double *to_y)
+{
+    const int step = way->stride > 0 ? 2 * way->stride : count;
+    for (int k = 0; k < count; k += step) {
+        const int some = count - k < step ? count - k : step;
+        if (way->stride > 0 && go_by_stride(way, x + k, row, some, to_x + k, to_y + k))
+            continue;
+        for (int i = k; i < k + some; ++i)
+            go(way, x + i, row, &to_x[i], &to_y[i]);
+    }
+}
+
+/* A place this close to a pixel [pixels] is the pixel's. Differences of rounding are
+ * much smaller, and an interpolated value would differ by less than single precision.
+ */
+static const double SAME_PLACE = 1e-7;
+
+bool mosaic_way_is_shift(const mosaic_way *way, const mosaic_box *box, int64_t shift[2])
+{
+    const double x[5] = {0, 1, 0, 1, 0.5}, y[5] = {0, 0, 1, 1, 0.5};
+    for (int k = 0; k < 5; ++k) {
+        const double at_x =
+            (double)box->x[0] + floor(x[k] * (double)(box->x[1] - box->x[0]));
+        const double at_y =
+            (double)box->y[0] + floor(y[k] * (double)(box->y[1] - box->y[0]));
+        double to_x, to_y;
+        if (!mosaic_way_go(way, at_x, at_y, &to_x, &to_y)) return false;
+        const double by_x = to_x - at_x, by_y = to_y - at_y;
+        if (k == 0) {
+            shift[0] = (int64_t)floor(by_x + 0.5);
+            shift[1] = (int64_t)floor(by_y + 0.5);
+        }
+        if (fabs(by_x - (double)shift[0]) > SAME_PLACE ||
+            fabs(by_y - (double)shift[1]) > SAME_PLACE)
+            return false;
+    }
+    return true;
 }
 
 /* ---- the frame ---- */

@@ -22,6 +22,8 @@ typedef struct mosaic_grid {
 typedef struct mosaic_way {
     mosaic_grid from, to;
     double rotation[3][3];
+    int stride; /**< places along a row are computed at so many pixels from one another,
+                     and by a parabola in between; 0: at every pixel */
 } mosaic_way;
 
 mosaic_grid mosaic_grid_of_image(const tess_fits_model *image);   /**< Local. */
@@ -34,6 +36,11 @@ mosaic_way mosaic_way_between(const mosaic_grid *from, const mosaic_grid *to);
 static inline bool mosaic_way_go(const mosaic_way *way, double x, double y,
                                  double *to_x, double *to_y);
 
+/** Where pixels x to x + count − 1 of a row lie, NaN beyond a horizon, to
+ *  1e-6 pixels. Local. */
+void mosaic_way_row(const mosaic_way *way, int64_t x, int64_t row, int count,
+                    double *to_x, double *to_y);
+
 /** Pixels of a grid: [first, end) of columns and rows. */
 typedef struct mosaic_box {
     int64_t x[2], y[2];
@@ -43,6 +50,14 @@ typedef struct mosaic_box {
  *  and `margin` pixels around it. All of way->to where a part of the box's border lies
  *  beyond the horizon. Local. */
 mosaic_box mosaic_way_box(const mosaic_way *way, const mosaic_box *box, int64_t margin);
+
+/** Choose the stride of a way for pixels of a box. Local. */
+void mosaic_way_choose_stride(mosaic_way *way, const mosaic_box *box);
+
+/** Whether all pixels of a box lie on pixels of way->to, at pixel (x + shift[0],
+ *  y + shift[1]), so that nothing is interpolated. Local. */
+bool mosaic_way_is_shift(const mosaic_way *way, const mosaic_box *box,
+                         int64_t shift[2]);
 
 /** Find what a frame leaves open. TESS_ERR_INPUT: an image lies 90 degrees or more from
  *  the centre, or the mosaic would be too large. Local. */

@@ -12,6 +12,8 @@
 #include "tess_fits_cube.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
+#include "tess_real.h"
+#include "tess_rows.h"
 #include "tess_vis.h"
 
 /* ---- headers ---- */
@@ -203,57 +205,105 @@ static double reach_of(const tess_fits_model *image)
 }
 
 /* Local. */
-static tess_status fill_by_model(const mosaic_input *input, int plane,
-                                 int64_t row_first, int64_t num_rows, int threads,
-                                 double *beam)
+static tess_status fill_by_model(const mosaic_image *of, const mosaic_rows *rows,
+                                 int threads, void *beam)
 {
     tess_status status = TESS_OK;
-    const tess_fits_model *image = &input->image;
+    const tess_fits_model *image = &of->input->image;
+    const bool is_double = image->bitpix == -64;
     double angle_rad[NUM_ANGLES];
     const double one = 1;
     for (int k = 0; k < NUM_ANGLES; ++k)
         angle_rad[k] = 2 * TESS_PI * k / NUM_ANGLES;
-    const tess_beam_mean_of of = {.num_chan = 1,
-                                  .freq_hz = &input->plane[plane].freq_hz,
-                                  .weight = &one,
-                                  .num_angles = NUM_ANGLES,
-                                  .angle_rad = angle_rad,
-                                  .reach = reach_of(image),
-                                  .threads = threads};
+    const tess_beam_mean_of mean_of = {.num_chan = 1,
+                                       .freq_hz = &of->input->plane[of->plane].freq_hz,
+                                       .weight = &one,
+                                       .num_angles = NUM_ANGLES,
+                                       .angle_rad = angle_rad,
+                                       .reach = reach_of(image),
+                                       .threads = threads};
     tess_beam_mean *mean = NULL;
-    TESS_TRY(tess_beam_mean_create(input->model, &of, &mean));
+    TESS_TRY(tess_beam_mean_create(of->input->model, &mean_of, &mean));
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t row = 0; row < num_rows; ++row)
+    for (int64_t row = 0; row < rows->num; ++row)
         for (int64_t i = 0; i < image->nx; ++i) {
             const double x = (double)(i + 1) - image->crpix_x;
-            const double y = (double)(row_first + row + 1) - image->crpix_y;
-            beam[row * image->nx + i] = tess_beam_mean_power(
-                mean, x * image->scale_x_rad, y * image->scale_y_rad);
+            const double y = (double)(rows->first + row + 1) - image->crpix_y;
+            tess_real_set(beam, is_double, row * image->nx + i,
+                          tess_beam_mean_power(mean, x * image->scale_x_rad,
+                                               y * image->scale_y_rad));
         }
 cleanup:
     tess_beam_mean_destroy(mean);
     return status;
 }
 
-tess_status mosaic_input_read(const tess_mosaic_opts *opts, const mosaic_input *input,
-                              int plane, int64_t row_first, int64_t num_rows,
-                              double *image, double *beam)
+/* Rows of a file, of a plane of the image. Local, thread-safe. */
+static tess_status read_rows(const tess_fits_model *file, const mosaic_image *of,
+                             const mosaic_rows *rows, void *out)
+{
+    const int num_freq = of->input->image.num_freq;
+    const int stokes = of->plane / num_freq, freq = of->plane % num_freq;
+    return of->input->image.bitpix == -64
+               ? tess_fits_read(file, stokes, freq, rows->first, rows->num, out)
+               : tess_fits_read_single(file, stokes, freq, rows->first, rows->num, out);
+}
+
+static void fill_with_one(bool is_double, int64_t count, int threads, void *beam)
+{
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < count; ++k)
+        tess_real_set(beam, is_double, k, 1);
+}
+
+static void undo_correction(bool is_double, int64_t count, int threads,
+                            const void *beam, void *image)
+{
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t k = 0; k < count; ++k)
+        tess_real_set(image, is_double, k,
+                      tess_real_at(image, is_double, k) *
+                          tess_real_at(beam, is_double, k));
+}
+
+/* Threads read rows of as many parts each. */
+enum { PARTS_PER_THREAD = 4 };
+
+/* Reads rows by all threads. Local. */
+static tess_status read_parts(const tess_fits_model *file, const mosaic_image *of,
+                              const mosaic_rows *rows, int threads, void *out)
+{
+    const int64_t row_bytes =
+        file->nx * tess_pixel_bytes(tess_pixel_of(of->input->image.bitpix == -64));
+    const int64_t parts = (int64_t)PARTS_PER_THREAD * threads;
+    int worst = TESS_OK;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) reduction(max : worst)
+    for (int64_t k = 0; k < parts; ++k) {
+        const int64_t first = rows->num * k / parts, end = rows->num * (k + 1) / parts;
+        const mosaic_rows some = {rows->first + first, end - first};
+        const int status =
+            (int)read_rows(file, of, &some, (char *)out + first * row_bytes);
+        if (status > worst) worst = status;
+    }
+    return (tess_status)worst;
+}
+
+tess_status mosaic_input_read(const tess_mosaic_opts *opts, const mosaic_image *of,
+                              const mosaic_rows *rows, void *image, void *beam)
 {
     tess_status status = TESS_OK;
-    const int num_freq = input->image.num_freq;
-    const int stokes = plane / num_freq, freq = plane % num_freq;
-    const int64_t count = num_rows * input->image.nx;
-    TESS_TRY(tess_fits_read(&input->image, stokes, freq, row_first, num_rows, image));
+    const mosaic_input *input = of->input;
+    const bool is_double = input->image.bitpix == -64;
+    const int64_t count = rows->num * input->image.nx;
+    TESS_TRY(read_parts(&input->image, of, rows, opts->threads, image));
     if (input->has_beam_file)
-        TESS_TRY(
-            tess_fits_read(&input->beam_file, stokes, freq, row_first, num_rows, beam));
+        TESS_TRY(read_parts(&input->beam_file, of, rows, opts->threads, beam));
     else if (input->model)
-        TESS_TRY(fill_by_model(input, plane, row_first, num_rows, opts->threads, beam));
+        TESS_TRY(fill_by_model(of, rows, opts->threads, beam));
     else
-        for (int64_t k = 0; k < count; ++k)
-            beam[k] = 1;
-    for (int64_t k = 0; input->is_corrected && k < count; ++k)
-        image[k] *= beam[k];
+        fill_with_one(is_double, count, opts->threads, beam);
+    if (input->is_corrected)
+        undo_correction(is_double, count, opts->threads, beam, image);
 cleanup:
     return status;
 }

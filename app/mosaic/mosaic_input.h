@@ -29,11 +29,21 @@ void mosaic_input_free(mosaic_input *input); /**< Local. */
 /** Whether a plane was made of nothing. Local. */
 bool mosaic_input_is_empty(const mosaic_input *input, int plane);
 
-/** Rows [row_first, row_first + num_rows) of a plane, image[num_rows][nx] as the
- *  telescope saw the sky [flux times beam], and of its primary beam,
- * beam[num_rows][nx]. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
-tess_status mosaic_input_read(const tess_mosaic_opts *opts, const mosaic_input *input,
-                              int plane, int64_t row_first, int64_t num_rows,
-                              double *image, double *beam);
+/** A plane of it. */
+typedef struct mosaic_image {
+    const mosaic_input *input;
+    int plane;
+} mosaic_image;
+
+/** Rows of it. */
+typedef struct mosaic_rows {
+    int64_t first, num;
+} mosaic_rows;
+
+/** Rows of a plane, image[rows->num][nx] as the telescope saw the sky [flux times
+ *  beam], and of its primary beam, beam[rows->num][nx], in the precision of the image's
+ *  file. TESS_ERR_IO, TESS_ERR_ALLOC. Local. */
+tess_status mosaic_input_read(const tess_mosaic_opts *opts, const mosaic_image *of,
+                              const mosaic_rows *rows, void *image, void *beam);
 
 #endif

@@ -9,6 +9,7 @@
 #include "tess_const.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 #include "tess_words.h"
 
 /* ---- the beam of all ---- */
@@ -68,32 +69,41 @@ static void tell_image(const mosaic_job *job, int k, int plane, double noise_jy)
                       input->image.path, noise);
 }
 
+/* The pixels of this rank's rows that an image reaches, and how they lie in it. */
+static mosaic_box find_box(const mosaic_job *job, const mosaic_grid *grid,
+                           mosaic_way *there)
+{
+    const mosaic_grid all = mosaic_grid_of_frame(&job->frame);
+    const mosaic_way back = mosaic_way_between(grid, &all);
+    const mosaic_box whole = {{0, grid->nx}, {0, grid->ny}};
+    const int64_t end = job->sums.row_first + job->sums.num_rows;
+    mosaic_box box = mosaic_way_box(&back, &whole, 1);
+    *there = mosaic_way_between(&all, grid);
+    mosaic_way_choose_stride(there, &box); /* the same on all ranks */
+    if (box.y[0] < job->sums.row_first) box.y[0] = job->sums.row_first;
+    if (box.y[1] > end) box.y[1] = end;
+    return box;
+}
+
 /* Collective. */
 static tess_status add_image(mosaic_job *job, int k, int plane,
                              const tess_fits_beam *beam)
 {
     tess_status status = TESS_OK;
-    const mosaic_input *input = &job->input[k];
-    const mosaic_grid all = mosaic_grid_of_frame(&job->frame);
-    const mosaic_grid grid = mosaic_grid_of_image(&input->image);
-    const mosaic_way there = mosaic_way_between(&all, &grid);
-    const mosaic_way back = mosaic_way_between(&grid, &all);
-    const mosaic_box whole = {{0, grid.nx}, {0, grid.ny}};
-    const int64_t end = job->sums.row_first + job->sums.num_rows;
+    const mosaic_image of = {&job->input[k], plane};
+    const mosaic_grid grid = mosaic_grid_of_image(&of.input->image);
     const int64_t reach = mosaic_kernel_reach(job->opts->kernel);
+    const mosaic_strip *strip;
     double noise_jy = job->opts->noise_jy ? job->opts->noise_jy[k] : 0;
-    mosaic_strip strip = {0};
-    mosaic_box box = mosaic_way_box(&back, &whole, 1);
-    if (box.y[0] < job->sums.row_first) box.y[0] = job->sums.row_first;
-    if (box.y[1] > end) box.y[1] = end;
+    mosaic_way there;
+    const mosaic_box box = find_box(job, &grid, &there);
     const mosaic_box needed = mosaic_way_box(&there, &box, reach);
-    TESS_TRY(mosaic_strip_make(job->comm, job->opts, input, plane, beam, needed.y,
-                               &noise_jy, &strip));
+    TESS_TRY(mosaic_strip_make(job->comm, job->opts, &of, beam, needed.y, &noise_jy,
+                               &job->strips, &strip));
     tell_image(job, k, plane, noise_jy);
-    if (noise_jy > 0)
-        mosaic_sums_add(job->opts, &there, &strip, &box, noise_jy, &job->sums);
+    const mosaic_source source = {strip, &there, job->weights, noise_jy};
+    if (noise_jy > 0) mosaic_sums_add(&source, &box, job->opts->threads, &job->sums);
 cleanup:
-    mosaic_strip_free(&strip);
     return status;
 }
 
@@ -164,11 +174,12 @@ static double pixel_of(mosaic_product product, double flux, double weight,
     return (double)NAN;
 }
 
-void mosaic_plane_take(const mosaic_job *job, mosaic_product product, double largest,
-                       double *rows)
+void mosaic_plane_take(const mosaic_job *job, const mosaic_taken *taken, void *rows)
 {
     const mosaic_sums *sums = &job->sums;
 #pragma omp parallel for schedule(static) num_threads(job->opts->threads)
     for (int64_t k = 0; k < sums->num_rows * sums->nx; ++k)
-        rows[k] = pixel_of(product, sums->flux[k], sums->weight[k], largest);
+        tess_real_set(
+            rows, taken->is_double, k,
+            pixel_of(taken->product, sums->flux[k], sums->weight[k], taken->largest));
 }

@@ -22,6 +22,8 @@ typedef struct mosaic_job {
     tess_mosaic_frame frame; /**< complete */
     mosaic_input *input;     /**< [opts->num_images]; owned */
     mosaic_sums sums;
+    mosaic_strips strips;
+    mosaic_weights *weights; /**< of Lanczos' kernel, or NULL; owned */
 } mosaic_job;
 
 /** Sum a plane up. `meta` gets its header: that of the first image with data, with the
@@ -29,9 +31,15 @@ typedef struct mosaic_job {
  *  tess_mosaic(). Collective. */
 tess_status mosaic_plane_sum(mosaic_job *job, int plane, tess_image_meta *meta);
 
+/** What is made of the sums. */
+typedef struct mosaic_taken {
+    mosaic_product product;
+    double largest; /**< weight of all ranks */
+    bool is_double;
+} mosaic_taken;
+
 /** Rows of a product from the sums, rows[num_rows][nx]; NaN where no image has counted.
- *  `largest` is the largest weight of all ranks. Local. */
-void mosaic_plane_take(const mosaic_job *job, mosaic_product product, double largest,
-                       double *rows);
+ *  Local. */
+void mosaic_plane_take(const mosaic_job *job, const mosaic_taken *taken, void *rows);
 
 #endif

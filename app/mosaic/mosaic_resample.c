@@ -4,119 +4,112 @@
 #include <math.h>
 
 #include "tess_const.h"
-
-/* Lanczos' kernel has this many lobes to each side. */
-enum { LOBES = 3, MOST_TAPS = 2 * LOBES };
-
-/* A place this close to a pixel [pixels] is the pixel's, so that images whose pixels
- * agree are not interpolated. Differences of rounding are much smaller, and an
- * interpolated value would differ by less than single precision. */
-static const double SAME_PLACE = 1e-7;
-
-/* The pixels along one axis that a value is made of, and their weights. */
-typedef struct taps {
-    int64_t first;
-    int num;
-    double weight[MOST_TAPS];
-} taps;
+#include "tess_real.h"
 
 int64_t mosaic_kernel_reach(tess_mosaic_kernel kernel)
 {
-    return kernel == TESS_MOSAIC_LANCZOS ? LOBES : 1;
+    return kernel == TESS_MOSAIC_LANCZOS ? MOSAIC_LOBES : 1;
 }
 
-static taps linear_taps(double place)
+/* ---- Lanczos' kernel ---- */
+
+static double sinc(double x)
 {
-    const double first = floor(place), between = place - first;
-    taps at = {.first = (int64_t)first, .num = 2};
-    at.weight[0] = 1 - between;
-    at.weight[1] = between;
-    if (between < SAME_PLACE || between > 1 - SAME_PLACE) {
-        at.first = (int64_t)floor(place + 0.5);
-        at.num = 1;
-        at.weight[0] = 1;
-    }
-    return at;
+    return x > 0 || x < 0 ? sin(TESS_PI * x) / (TESS_PI * x) : 1;
 }
 
-#define HALF_SQRT3 0.86602540378443864676
-
-/* Cosine and sine of π (2 − k) / 3, for the pixels k of Lanczos' kernel. */
-static const double TURN[MOST_TAPS][2] = {
-    {-0.5, HALF_SQRT3}, {0.5, HALF_SQRT3},   {1, 0},
-    {0.5, -HALF_SQRT3}, {-0.5, -HALF_SQRT3}, {-1, 0}};
-
-/* sinc(x) sinc(x/3) at the distances x of six pixels, over their sum, so that a
- * constant stays what it is. From pixel to pixel sin(πx) only changes its sign, and
- * sin(πx/3) is turned by 60 degrees, so that one sine and one cosine serve all. */
-static taps lanczos_taps(double place)
+/* sinc(x) sinc(x/3) at the distances of six pixels from a place `between` pixels behind
+ * the third, over their sum, so that a constant stays what it is. */
+static void lanczos(double between, double weight[MOSAIC_TAPS])
 {
-    taps at = linear_taps(place);
-    if (at.num == 1) return at;
-    const double between = at.weight[1];
-    const double s = sin(TESS_PI * between / LOBES), c = cos(TESS_PI * between / LOBES);
-    const double sine = s * (3 - 4 * s * s); /* of three times the angle */
     double sum = 0;
-    at.first -= LOBES - 1;
-    at.num = MOST_TAPS;
-    for (int k = 0; k < MOST_TAPS; ++k) {
-        const double x = between + (double)(LOBES - 1 - k);
-        const double turned = k % 2 ? -sine : sine;
-        at.weight[k] = turned * (s * TURN[k][0] + c * TURN[k][1]) / (x * x);
-        sum += at.weight[k];
+    for (int k = 0; k < MOSAIC_TAPS; ++k) {
+        const double x = between + (double)(MOSAIC_LOBES - 1 - k);
+        weight[k] = sinc(x) * sinc(x / MOSAIC_LOBES);
+        sum += weight[k];
     }
-    for (int k = 0; k < MOST_TAPS; ++k)
-        at.weight[k] /= sum;
-    return at;
+    for (int k = 0; k < MOSAIC_TAPS; ++k)
+        weight[k] /= sum;
 }
 
-/* NaN where a pixel is outside of the strip, or NaN. */
-static double value_at(const mosaic_strip *strip, const double *pixel, const taps *x,
-                       const taps *y)
+void mosaic_weights_fill(mosaic_weights *weights)
 {
-    const int64_t row = y->first - strip->row_first;
-    double value = 0;
-    if (x->first < 0 || x->first + x->num > strip->nx || row < 0 ||
-        row + y->num > strip->num_rows)
-        return (double)NAN;
-    for (int j = 0; j < y->num; ++j) {
-        const double *from = pixel + (row + j) * strip->nx + x->first;
-        double line = 0;
-        for (int i = 0; i < x->num; ++i)
-            line += x->weight[i] * from[i];
-        value += y->weight[j] * line;
+    for (int step = 0; step <= MOSAIC_STEPS; ++step) {
+        double weight[MOSAIC_LANES] = {0};
+        lanczos((double)step / MOSAIC_STEPS, weight);
+        for (int k = 0; k < MOSAIC_LANES; ++k) {
+            weights->both[step][k] = weight[k];
+            weights->single[step][k] = (float)weight[k];
+        }
     }
-    return value;
 }
 
-static void add_pixel(const mosaic_strip *strip, tess_mosaic_kernel kernel, double x,
-                      double y, double per_variance, double *flux, double *weight)
-{
-    const bool is_lanczos = kernel == TESS_MOSAIC_LANCZOS;
-    const taps near_x = linear_taps(x), near_y = linear_taps(y);
-    const double beam = value_at(strip, strip->beam, &near_x, &near_y);
-    if (!isfinite(beam)) return;
-    const taps far_x = is_lanczos ? lanczos_taps(x) : near_x;
-    const taps far_y = is_lanczos ? lanczos_taps(y) : near_y;
-    const double value = value_at(strip, strip->image, &far_x, &far_y);
-    if (!isfinite(value)) return;
-    *flux += beam * value * per_variance;
-    *weight += beam * beam * per_variance;
-}
+/* ---- sums ---- */
 
-void mosaic_sums_add(const tess_mosaic_opts *opts, const mosaic_way *way,
-                     const mosaic_strip *strip, const mosaic_box *box, double noise_jy,
+/* Adds what was found to `count` pixels of the mosaic from pixel `at` on. */
+static void add_line(const mosaic_line *line, double per_variance, int64_t at,
                      const mosaic_sums *sums)
 {
-    const double per_variance = 1 / (noise_jy * noise_jy);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(opts->threads)
+    double *restrict flux = sums->flux + at, *restrict weight = sums->weight + at;
+    for (int k = 0; k < line->count; ++k) {
+        const double power = line->power[k] * per_variance;
+        const double product = line->value[k] * power;
+        if (!isfinite(product)) continue;
+        flux[k] += product;
+        weight[k] += line->power[k] * power;
+    }
+}
+
+/* Pixels of an image of the mosaic's grid, from (x, y) of the strip on. */
+static void copy_line(const mosaic_strip *strip, int64_t x, int64_t y,
+                      mosaic_line *line)
+{
+    for (int k = 0; k < line->count; ++k) {
+        const int64_t column = x + k;
+        const bool is_here =
+            y >= 0 && y < strip->num_rows && column >= 0 && column < strip->nx;
+        const int64_t at = is_here ? y * strip->nx + column : 0;
+        line->value[k] =
+            is_here ? tess_real_at(strip->image, strip->is_double, at) : (double)NAN;
+        line->power[k] =
+            is_here ? tess_real_at(strip->beam, strip->is_double, at) : (double)NAN;
+    }
+}
+
+/* Where the pixels of a line lie in the strip, whose first row is 0. */
+static void place_line(const mosaic_source *source, int64_t x, int64_t row,
+                       mosaic_line *line)
+{
+    mosaic_way_row(source->way, x, row, line->count, line->x, line->y);
+    for (int k = 0; k < line->count; ++k)
+        line->y[k] -= (double)source->strip->row_first;
+}
+
+void mosaic_sums_add(const mosaic_source *source, const mosaic_box *box, int threads,
+                     const mosaic_sums *sums)
+{
+    const mosaic_strip *strip = source->strip;
+    const double per_variance = 1 / (source->noise_jy * source->noise_jy);
+    mosaic_line_fill *fill = mosaic_loops_best()->fill[strip->is_double];
+    int64_t shift[2];
+    const bool is_shift = mosaic_way_is_shift(source->way, box, shift);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
     for (int64_t row = box->y[0]; row < box->y[1]; ++row) {
-        const int64_t at = (row - sums->row_first) * sums->nx;
-        for (int64_t i = box->x[0]; i < box->x[1]; ++i) {
-            double x, y;
-            if (mosaic_way_go(way, (double)i, (double)row, &x, &y))
-                add_pixel(strip, opts->kernel, x, y, per_variance, &sums->flux[at + i],
-                          &sums->weight[at + i]);
+        mosaic_line line = {.image = strip->image,
+                            .beam = strip->beam,
+                            .nx = strip->nx,
+                            .num_rows = strip->num_rows};
+        for (int64_t x = box->x[0]; x < box->x[1]; x += MOSAIC_LINE) {
+            const int64_t rest = box->x[1] - x;
+            line.count = rest < MOSAIC_LINE ? (int)rest : MOSAIC_LINE;
+            if (is_shift) {
+                copy_line(strip, x + shift[0], row + shift[1] - strip->row_first,
+                          &line);
+            } else {
+                place_line(source, x, row, &line);
+                fill(source->weights, &line);
+            }
+            add_line(&line, per_variance, (row - sums->row_first) * sums->nx + x, sums);
         }
     }
 }

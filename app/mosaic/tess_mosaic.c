@@ -129,6 +129,18 @@ cleanup:
     return status;
 }
 
+/* Local. */
+static tess_status fill_weights(mosaic_job *job)
+{
+    tess_status status = TESS_OK;
+    if (job->opts->kernel != TESS_MOSAIC_LANCZOS) return TESS_OK;
+    job->weights = tess_alloc(1, sizeof *job->weights);
+    if (!job->weights) TESS_FAIL(TESS_ERR_ALLOC, "weights of Lanczos' kernel");
+    mosaic_weights_fill(job->weights);
+cleanup:
+    return status;
+}
+
 static void tell_frame(const mosaic_job *job)
 {
     char ra[48], dec[48];
@@ -147,25 +159,19 @@ static void tell_frame(const mosaic_job *job)
 static tess_status find_largest(const mosaic_job *job, double *largest)
 {
     const mosaic_sums *sums = &job->sums;
-    *largest = 0;
+    double most = 0;
+#pragma omp parallel for schedule(static) num_threads(job->opts->threads)              \
+    reduction(max                                                                      \
+              : most)
     for (int64_t k = 0; k < sums->num_rows * sums->nx; ++k)
-        *largest = fmax(*largest, sums->weight[k]);
+        most = fmax(most, sums->weight[k]);
+    *largest = most;
     return tess_comm_allreduce_f64(job->comm, largest, 1, TESS_MAX);
-}
-
-/* Rows in single precision take the place of those in double precision. */
-static void round_rows(const mosaic_job *job, double *rows)
-{
-    float *single = (float *)rows;
-    for (int64_t k = 0; k < job->sums.num_rows * job->sums.nx; ++k) {
-        const float value = (float)rows[k];
-        memcpy(&single[k], &value, sizeof value);
-    }
 }
 
 /* Collective. */
 static tess_status write_plane(const mosaic_job *job, int plane,
-                               const tess_image_meta *meta, double *rows,
+                               const tess_image_meta *meta, const void *rows,
                                mosaic_file *file, mosaic_files *files)
 {
     const mosaic_sums *sums = &job->sums;
@@ -190,7 +196,7 @@ static tess_status write_plane(const mosaic_job *job, int plane,
 
 /* Collective. */
 static tess_status make_plane(mosaic_job *job, int plane, mosaic_files *files,
-                              double *rows, bool *has_data)
+                              void *rows, bool *has_data)
 {
     tess_status status = TESS_OK;
     tess_image_meta meta;
@@ -204,8 +210,8 @@ static tess_status make_plane(mosaic_job *job, int plane, mosaic_files *files,
     TESS_TRY(find_largest(job, &largest));
     if (largest > 0) *has_data = true;
     for (int k = 0; k < files->num; ++k) {
-        mosaic_plane_take(job, files->file[k].product, largest, rows);
-        if (!files->is_double) round_rows(job, rows);
+        const mosaic_taken taken = {files->file[k].product, largest, files->is_double};
+        mosaic_plane_take(job, &taken, rows);
         TESS_TRY(write_plane(job, to, &meta, rows, &files->file[k], files));
     }
 cleanup:
@@ -252,7 +258,8 @@ static tess_status make_planes(mosaic_job *job, mosaic_files *files)
     const int num_freq = job->input[0].image.num_freq;
     bool has_data = false;
     double *freq_hz = tess_alloc(2 * num_freq, sizeof *freq_hz);
-    double *rows = tess_alloc(sums->num_rows * sums->nx, sizeof *rows);
+    void *rows = tess_alloc(sums->num_rows * sums->nx,
+                            files->is_double ? sizeof(double) : sizeof(float));
     TESS_TRY(tess_comm_agree(job->comm, freq_hz && rows ? TESS_OK : TESS_ERR_ALLOC));
     if (num_planes > 1) TESS_TRY(create_cubes(job, freq_hz, files));
     for (int k = 0; k < num_planes; ++k)
@@ -279,6 +286,8 @@ static void free_job(mosaic_job *job)
     tess_free(job->input);
     tess_free(job->sums.flux);
     tess_free(job->sums.weight);
+    tess_free(job->weights);
+    mosaic_strips_free(&job->strips);
 }
 
 tess_status tess_mosaic(tess_comm *comm, const tess_mosaic_opts *opts)
@@ -290,7 +299,9 @@ tess_status tess_mosaic(tess_comm *comm, const tess_mosaic_opts *opts)
     TESS_TRY(name_files(comm, opts, &files));
     TESS_TRY(open_images(&job));
     TESS_TRY(check_beams_stay(&job, &files));
-    TESS_TRY(tess_comm_agree(comm, divide_rows(&job)));
+    status = divide_rows(&job);
+    if (status == TESS_OK) status = fill_weights(&job);
+    TESS_TRY(tess_comm_agree(comm, status));
     tell_frame(&job);
     for (int k = 0; k < opts->num_images; ++k)
         files.is_double |= job.input[k].image.bitpix == -64;

@@ -261,9 +261,10 @@ static void copy_pixels(const tess_fits_model *model, int64_t first, int64_t cou
         out[k] = (double)pixel[k];
 }
 
-tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
-                           int freq_index, int64_t row_first, int64_t num_rows,
-                           double *out)
+/* Sets the first of these pixels. Local. */
+static tess_status find_first(const tess_fits_model *model, int stokes_index,
+                              int freq_index, int64_t row_first, int64_t num_rows,
+                              int64_t *first)
 {
     tess_status status = TESS_OK;
     if (stokes_index < 0 || stokes_index >= model->num_stokes || freq_index < 0 ||
@@ -271,12 +272,36 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
         row_first > model->ny - num_rows)
         TESS_FAIL(TESS_ERR_INTERNAL, "%s: plane or rows outside of the image",
                   model->path);
-    const int64_t first = stokes_index * model->stokes_stride +
-                          freq_index * model->freq_stride + row_first * model->nx;
+    *first = stokes_index * model->stokes_stride + freq_index * model->freq_stride +
+             row_first * model->nx;
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
+                           int freq_index, int64_t row_first, int64_t num_rows,
+                           double *out)
+{
+    tess_status status = TESS_OK;
+    int64_t first = 0;
+    TESS_TRY(find_first(model, stokes_index, freq_index, row_first, num_rows, &first));
     if (model->pixel)
         copy_pixels(model, first, num_rows * model->nx, out);
     else
         TESS_TRY(tess_fits_array_read(&model->array, first, num_rows * model->nx, out));
+cleanup:
+    return status;
+}
+
+tess_status tess_fits_read_single(const tess_fits_model *model, int stokes_index,
+                                  int freq_index, int64_t row_first, int64_t num_rows,
+                                  float *out)
+{
+    tess_status status = TESS_OK;
+    int64_t first = 0;
+    TESS_TRY(find_first(model, stokes_index, freq_index, row_first, num_rows, &first));
+    TESS_TRY(
+        tess_fits_array_read_single(&model->array, first, num_rows * model->nx, out));
 cleanup:
     return status;
 }

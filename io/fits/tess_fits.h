@@ -263,6 +263,11 @@ tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
                            int freq_index, int64_t row_first, int64_t num_rows,
                            double *out);
 
+/** The same in single precision, of a model in a file. Local, thread-safe. */
+tess_status tess_fits_read_single(const tess_fits_model *model, int stokes_index,
+                                  int freq_index, int64_t row_first, int64_t num_rows,
+                                  float *out);
+
 /** Draw the image as a PNG, which waits in `held`: linear or asinh stretch chosen from
  * its range, at most about 1024 pixels a side, RA/Dec (or offset) axes with ticks,
  * colour bar with units, beam ellipse when the meta has one, title. Arguments and

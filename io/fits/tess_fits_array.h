@@ -62,6 +62,10 @@ tess_status tess_fits_array_open(const char *path, tess_fits_array *array);
 tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
                                  int64_t count, double *out);
 
+/** The same in single precision. */
+tess_status tess_fits_array_read_single(const tess_fits_array *array, int64_t first,
+                                        int64_t count, float *out);
+
 /** Degrees for a header: at most 12 decimals where that is the same angle to 1e-9
  *  arcsec, so that 60 degrees are not 59.99999999999999. Local. */
 double tess_fits_degrees(double rad);

@@ -53,10 +53,10 @@ def pointing(k, fwhm=FWHM):
     return sky * beam + noise, np.where(beam < .2, np.nan, beam)
 
 
-def write(path, image, center, fwhm=FWHM, unit="Jy/beam", freq=(1.4e9, 1e7)):
+def write(path, image, center, fwhm=FWHM, unit="Jy/beam", freq=(1.4e9, 1e7), kind=">f8"):
     fits = fits_module()
     planes = image if image.ndim == 3 else image[None]
-    hdu = fits.PrimaryHDU(planes[None].astype(">f8"))
+    hdu = fits.PrimaryHDU(planes[None].astype(kind))
     ny, nx = image.shape[-2:]
     for axis, (kind, value, pixel, step, its) in enumerate((
             ("RA---SIN", center[0], nx // 2 + 1, -SCALE / 3600, "deg"),
@@ -117,13 +117,13 @@ def reference(pointings, header, linear):
         return flux / weight, np.sqrt(weight / np.nanmax(weight)), 1 / np.sqrt(weight)
 
 
-def make_pointings(suite):
+def make_pointings(suite, name="p", kind=">f8"):
     paths, made = [], []
     for k, center in enumerate(CENTERS):
-        image, beam = pointing(k)
-        paths.append(suite.path(f"p{k}-image.fits"))
-        write(paths[-1], image, center)
-        write(suite.path(f"p{k}-pb.fits"), beam, center, unit="")
+        image, beam = (part.astype(kind).astype("f8") for part in pointing(k))
+        paths.append(suite.path(f"{name}{k}-image.fits"))
+        write(paths[-1], image, center, kind=kind)
+        write(suite.path(f"{name}{k}-pb.fits"), beam, center, unit="", kind=kind)
         made.append((image, beam))
     return paths, made
 
@@ -135,19 +135,73 @@ def worst(image, expected):
     return np.nanmax(np.abs(image - expected)) / np.nanmax(np.abs(expected))
 
 
+# Lanczos' weights are interpolated in a table, to 2e-6 of the largest pixel (mosaic_lines.h), of which a flux is more by
+# the smallest beam that counts, .2.
+TABLE = 2e-6 / .2
+
+
+def compare(suite, kind, out, made, limits):
+    """The mosaic against numpy: images to the first of the limits, beams and noise to the second. Returns the header."""
+    flux, header = read(f"{out}-image-pb.fits")
+    expected = reference(made, header, "linear" in kind)
+    for name, wanted, limit in zip(("image-pb", "pb", "noise"), expected, (limits[0], limits[1], limits[1])):
+        suite.below(f"{kind}: {name} against numpy", worst(read(f"{out}-{name}.fits")[0][0], wanted), limit)
+    suite.below(f"{kind}: even noise", worst(read(f"{out}-image.fits")[0][0], expected[0] * expected[1]), limits[0])
+    return flux, header
+
+
+def make_mosaic(suite, kind, paths, out):
+    return suite.ran(f"{kind} mosaic", tessera("mosaic", *paths, "-o", out, "--interpolation", kind.split()[0], "--noise",
+                                               ",".join(map(str, NOISE))))
+
+
+def check_single(suite):
+    """Images in single precision are interpolated in it: to 6e-8, 8 of which add up, over the smallest beam."""
+    paths, made = make_pointings(suite, "s", ">f4")
+    for kind, limit in (("linear in single precision", 3e-6), ("lanczos in single precision", TABLE + 3e-6)):
+        out = suite.path(kind.replace(" ", "-"))
+        if make_mosaic(suite, kind, paths, out):
+            compare(suite, kind, out, made, (limit, 3e-6))
+            suite.equal(f"{kind}: the file's", read(f"{out}-image.fits")[1]["BITPIX"], -32)
+
+
+def check_wide(suite):
+    """Far from their centres, where rows of one image are parabolas in another, and turned against each other. Places
+    that are found to 1e-6 pixels change a value by .3 of that, over the smallest beam."""
+    global SCALE, FWHM, PB_FWHM, CENTERS, SOURCES
+    before = SCALE, FWHM, PB_FWHM, CENTERS, SOURCES
+    SCALE, FWHM, PB_FWHM = 600.0, 2100.0, 75000.0
+    CENTERS, SOURCES = ((120.0, -30.0), (134.0, -24.0), (110.0, -38.0)), ((124.0, -28.0, 1.0), (116.0, -34.0, .5))
+    paths, made = make_pointings(suite, "w")
+    out = suite.path("wide-field")
+    if make_mosaic(suite, "linear over 60 degrees", paths, out):
+        compare(suite, "linear over 60 degrees", out, made, (2e-6, 2e-6))
+    SCALE, FWHM, PB_FWHM, CENTERS, SOURCES = before
+
+
+def check_noise(suite):
+    """The noise of a large image is that of every second of its pixels along each axis."""
+    image = np.random.default_rng(9).normal(0, 1e-3, (2051, 2083)).astype(">f4")
+    image[100:104] = np.nan
+    write(suite.path("large.fits"), image, CENTERS[0], kind=">f4")
+    some = image[::2, ::2].astype("f8")
+    some = some[np.isfinite(some)]
+    wanted = 1.4826 * np.median(np.abs(some - np.median(some)))
+    for ranks in (1, 3) if mpiexec() else (1,):
+        out = suite.path(f"large{ranks}")
+        if suite.ran("a large image", tessera("mosaic", suite.path("large.fits"), "-o", out, "--primary-beam", "none",
+                                              ranks=ranks)):
+            noise = read(f"{out}-noise.fits")[0]
+            # 1.4826 of five digits, and pixels of single precision
+            suite.below(f"noise on {ranks} ranks", abs(np.nanmax(noise) / wanted - 1), 1e-5)
+
+
 def check_sums(suite, paths, made):
-    for kind in ("linear", "lanczos"):
+    for kind, limit in (("linear", 1e-9), ("lanczos", TABLE)):
         out = suite.path(kind)
-        result = tessera("mosaic", *paths, "-o", out, "--interpolation", kind, "--noise", ",".join(map(str, NOISE)))
-        if not suite.ran(f"{kind} mosaic", result):
+        if not make_mosaic(suite, kind, paths, out):
             continue
-        flux, header = read(f"{out}-image-pb.fits")
-        expected = reference(made, header, kind == "linear")
-        names = ("image-pb", "pb", "noise")
-        for name, wanted in zip(names, expected):
-            suite.below(f"{kind}: {name} against numpy", worst(read(f"{out}-{name}.fits")[0][0], wanted), 1e-9)
-        flat = read(f"{out}-image.fits")[0][0]
-        suite.below(f"{kind}: even noise", worst(flat, expected[0] * expected[1]), 1e-9)
+        flux, header = compare(suite, kind, out, made, (limit, 1e-9))
         suite.equal(f"{kind}: the beam", round(header["BMAJ"] * 3600, 6), FWHM)
     # Of the last mosaic. Lanczos' kernel changes the peak of a beam of 3.5 pixels by up to .9 %, once
     # in the mosaic and once here.
@@ -254,6 +308,9 @@ def main():
     suite = Suite("mosaics")
     paths, made = make_pointings(suite)
     check_sums(suite, paths, made)
+    check_single(suite)
+    check_wide(suite)
+    check_noise(suite)
     check_ranks(suite, paths)
     check_one(suite, paths, made)
     check_cube(suite, made)
