@@ -1,6 +1,6 @@
-/* Subtracts the continuum from rows when they are read. Rows are read with all channels
- * of their spectral windows, whichever of these are selected, because the fit needs
- * them; the selected ones are kept. */
+/* Subtracts a model and the continuum from rows when they are read. Rows are read with
+ * all channels of their spectral windows, whichever of these are selected, because the
+ * fit needs them; the selected ones are kept. */
 #define _GNU_SOURCE
 #include "source_private.h"
 
@@ -17,7 +17,8 @@
 bool source_subtracts(const tess_source *source)
 {
     const tess_selection *s = &source->selection;
-    return s->continuum.subtracts && !s->wanted.positions_only && !s->wanted.uvw_only;
+    return (s->continuum.subtracts || s->wanted.less_model) &&
+           !s->wanted.positions_only && !s->wanted.uvw_only;
 }
 
 /* ---- readers of whole rows ---- */
@@ -108,6 +109,7 @@ static tess_status find_whole(const tess_source *source, part *p, int *next)
         TESS_FAIL(TESS_ERR_INTERNAL, "rows of spectral window %d without its channels",
                   segment->chan_spw[0]);
     p->lines.segment = k;
+    p->lines.num_chan = whole[k].num_chan;
     *next = source->selection.by.spw ? k : k + 1; /* which may name ranges of one */
     if (is_whole) return TESS_OK;
     p->lines.chan = tess_alloc(p->num_chan, sizeof *p->lines.chan);
@@ -308,20 +310,18 @@ static void tell(const tess_source *source)
                   (long long)channels);
 }
 
-tess_status source_find_lines(tess_source *source)
+/* Finds the channels that the continuum of each part is fitted to. Local. */
+static tess_status find_fits(tess_source *source)
 {
     tess_status status = TESS_OK;
     tess_channel_list *list = NULL;
-    int next = 0, num;
-    if (!source_subtracts(source)) return TESS_OK;
+    int num;
     list = tess_alloc(1, sizeof *list);
     if (!list) TESS_FAIL(TESS_ERR_ALLOC, "list of channels");
     TESS_TRY(tess_parse_channels(source->selection.continuum.line_channels, list));
     TESS_TRY(check_found(source, list));
     for (int k = 0; k < source->num_parts; ++k) {
         part *p = &source->parts[k];
-        if (p->segment == 0) next = 0;
-        TESS_TRY(find_whole(source, p, &next));
         const tess_vis_segment *segment =
             &segments_of(whole_reader(source, p->obs), &num)[p->lines.segment];
         TESS_TRY(continuum_create(segment, source->selection.continuum.order,
@@ -337,6 +337,21 @@ tess_status source_find_lines(tess_source *source)
     if (tess_comm_rank(source->comm) == 0) tell(source);
 cleanup:
     tess_free(list);
+    return status;
+}
+
+tess_status source_find_lines(tess_source *source)
+{
+    tess_status status = TESS_OK;
+    int next = 0;
+    if (!source_subtracts(source)) return TESS_OK;
+    for (int k = 0; k < source->num_parts; ++k) {
+        part *p = &source->parts[k];
+        if (p->segment == 0) next = 0;
+        TESS_TRY(find_whole(source, p, &next));
+    }
+    if (source->selection.continuum.subtracts) TESS_TRY(find_fits(source));
+cleanup:
     return status;
 }
 
@@ -375,7 +390,7 @@ static void keep_selected(const part *p, tess_vis_block *block)
 
 int64_t source_read_chan(const part *p)
 {
-    return p->lines.fit.num_chan > 0 ? p->lines.fit.num_chan : p->num_chan;
+    return p->lines.num_chan > 0 ? p->lines.num_chan : p->num_chan;
 }
 
 tess_status source_read_rows(const tess_source *source, span *s, tess_vis_block *block)
@@ -388,7 +403,9 @@ tess_status source_read_rows(const tess_source *source, span *s, tess_vis_block 
     TESS_TRY(tess_vis_read(whole_reader(source, p->obs), p->lines.segment, s->row_first,
                            s->num_rows, source->threads, block));
     TESS_TRY(subtract_model(source, p, block));
-    TESS_TRY(continuum_subtract(&p->lines.fit, source->threads, block, &s->num_unfit));
+    if (source->selection.continuum.subtracts)
+        TESS_TRY(
+            continuum_subtract(&p->lines.fit, source->threads, block, &s->num_unfit));
     keep_selected(p, block);
 cleanup:
     return status;

@@ -11,12 +11,13 @@
 #include "source_regrid.h"
 #include "tess_worker.h"
 
-/** How the continuum of a part's rows is subtracted; zeros: it stays. */
+/** How a model and the continuum of a part's rows are subtracted; zeros: they stay. */
 typedef struct part_lines {
-    continuum fit; /* of whole rows, with all channels of their windows */
-    int segment;   /* of the reader of whole rows */
-    int64_t *chan; /* [num_chan] places of the part's channels in whole rows; NULL: its
-                      rows are whole */
+    continuum fit;    /* of whole rows, with all channels of their windows */
+    int segment;      /* of the reader of whole rows, which have */
+    int64_t num_chan; /* channels */
+    int64_t *chan;    /* places of the part's channels in whole rows; NULL: its
+                         rows are whole */
 } part_lines;
 
 /** The rows of one segment of an observation, and what is made of them. */
@@ -105,24 +106,25 @@ void source_origins_free(tess_source *source); /* Local. */
 
 /* ---- source_continuum.c ---- */
 
-/** Whether the continuum is subtracted from rows. Local. */
+/** Whether a model or the continuum is subtracted from whole rows. Local. */
 bool source_subtracts(const tess_source *source);
 
-/** Open the rows of the last reader with all channels, if the continuum is subtracted
- *  and some channels are not selected. Errors of tess_vis_open. Local. */
+/** Open the rows of the last reader with all channels, if something is subtracted from
+ *  whole rows and some channels are not selected. Errors of tess_vis_open. Local. */
 tess_status source_open_whole(tess_source *source, const char *path,
                               const tess_vis_select *select);
 
-/** Find the channels that the continuum is fitted to. TESS_ERR_USAGE: there are too
- * few, or no channel that is said to have a line. TESS_ERR_ALLOC. Local. */
+/** Find whole rows, and the channels that the continuum is fitted to. TESS_ERR_USAGE:
+ * there are too few, or no channel that is said to have a line. TESS_ERR_ALLOC. Local.
+ */
 tess_status source_find_lines(tess_source *source);
 void source_free_lines(tess_source *source); /* Local. */
 
 /** Channels that are read of a row of the part. Local. */
 int64_t source_read_chan(const part *p);
 
-/** Read the rows of a span, and subtract their continuum. Errors of tess_vis_read and
- *  continuum_subtract. Local. */
+/** Read the rows of a span, and subtract a model and their continuum. Errors of
+ * tess_vis_read and continuum_subtract. Local. */
 tess_status source_read_rows(const tess_source *source, span *s, tess_vis_block *block);
 
 /** Free what reader `obs` holds for reading. Local. */

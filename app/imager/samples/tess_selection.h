@@ -37,6 +37,7 @@ typedef struct tess_rows_wanted {
                         files */
     bool uvw_only; /**< set by predict into a column: nothing else of rows */
     bool whole;    /**< all channels of the windows, whichever of these are selected */
+    bool less_model; /**< set by image: rows are less a model (source_continuum.h) */
 } tess_rows_wanted;
 
 /** Which visibilities take part; shared by image, predict and plan. */

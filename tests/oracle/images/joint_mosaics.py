@@ -231,6 +231,27 @@ def check_single(suite, obs):
                     np.abs(one - plain)[seen].max() / np.abs(plain[seen]).max(), 1e-5)
 
 
+def check_checkpoints(suite, obs):
+    """Cleaning that stops again and again, and goes on on another number of ranks, is that of a run that never
+    stopped, bit by bit."""
+    options = [obs.path, *IMAGE, "--reproducible", "--niter", "60", "--nmiter", "2", "--auto-mask", "5",
+               "--auto-threshold", "3", "--save-first-residual"]
+    prefix, stops = suite.path("stopped"), 0
+    if not suite.ran("a run that never stops", tessera("image", *options, "-o", suite.path("never"))):
+        return
+    for k in range(60):
+        result = tessera("image", *options, "--checkpoint", suite.path("stops"), "--resume", "--max-time", "0.001",
+                         "-o", prefix, ranks=RANKS[k % len(RANKS)])
+        stops += "cleaning goes on after" in result.err
+        if result.status != 75:
+            break
+    suite.ran(f"the last of {k + 1} runs", result)
+    suite.true(f"{stops} of them went on cleaning", stops > 1)
+    for kind in ("image", "image-pb", "residual", "model", "model-pb", "first-residual", "psf", "pb", "weight", "noise"):
+        whole, found = (read_image(f"{of}-{kind}.fits")[0] for of in (suite.path("never"), prefix))
+        suite.true(f"-{kind} of a run that was stopped", np.array_equal(whole, found, equal_nan=True))
+
+
 def check_errors(suite, obs):
     for what, status, text, args in (
             ("no beam", 3, "no primary beam of telescope", ["--primary-beam", "auto"]),
@@ -250,6 +271,7 @@ def main():
     check_psf(suite, obs)
     check_unlike(suite)
     check_single(suite, obs)
+    check_checkpoints(suite, obs)
     check_errors(suite, obs)
     suite.finish()
 

@@ -187,6 +187,25 @@ def check_predicted(suite, name, made, scale, beam):
     # channels count alike
     joint = mosaic_sums.Mosaic(obs, dishes, np.ones_like(obs.weight), *pixels(scale))
     suite.below(f"{name}: predicted visibilities, L2 error", l2_error(seen.vis, joint.predicted(model)), limit)
+    check_subtracted(suite, name, path, scale, words, file)
+
+
+def check_subtracted(suite, name, path, scale, words, model):
+    """What pointings are predicted to see of a model is subtracted by --subtract, as from a column: also of images
+    around another centre than the model's, and of some of the channels."""
+    options = [path, "--mosaic", "--size", N, "--scale", f"{scale}asec", "--center",
+               f"{RA + 3 * scale / 3600}deg,{DEC}deg", "--channels", "1:2", "--threads", "1", "--accuracy", "1e-6", *words]
+    dirty = []
+    for how, less in (("all", []), ("column", ["--subtract-column", "SEEN"]), ("model", ["--subtract", model])):
+        good, prefix = suite.image(f"{name}-less-{how}", *options, *less, ranks=2 if how == "model" and mpiexec() else 1)
+        if not good:
+            return
+        dirty.append(read_image(f"{prefix}-dirty.fits")[0])
+    inside = np.isfinite(dirty[0])
+    largest = np.abs(dirty[0] - dirty[1])[inside].max()
+    suite.true(f"{name}: a column is subtracted", largest > 1e-2)
+    # 1e-6 of --accuracy, of predictions that are shared by ranks in another way
+    suite.below(f"{name}: --subtract and --subtract-column", np.abs(dirty[2] - dirty[1])[inside].max() / largest, 1e-5)
 
 
 def check_updated(suite, name, made, scale):

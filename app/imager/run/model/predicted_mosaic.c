@@ -15,8 +15,8 @@ typedef struct chosen_fields {
     int num;
 } chosen_fields;
 
-/* The middle of the model, which is that of the prediction. Local. */
-static tess_status find_center(const tess_predict_opts *opts, tess_selection *selection)
+tess_status predicted_pointing_center(const tess_predict_opts *opts,
+                                      tess_selection *selection)
 {
     tess_status status = TESS_OK;
     tess_fits_model image = {0};
@@ -81,7 +81,7 @@ tess_status tess_imager_predict_mosaic(tess_comm *comm, const tess_predict_opts 
     tess_predict_opts one = *opts;
     char number[16];
     TESS_TRY(check(opts));
-    TESS_TRY(tess_comm_agree(comm, find_center(opts, &one.selection)));
+    TESS_TRY(tess_comm_agree(comm, predicted_pointing_center(opts, &one.selection)));
     TESS_TRY(list_fields(comm, opts, &one.selection, &fields));
     one.selection.joins_pointings = false;
     one.selection.field = number;

@@ -33,6 +33,11 @@ tess_status predicted_pointing_choose(predicted_pointing *pointing,
  * pointing. Local. */
 imager_parts predicted_pointing_parts(const predicted_pointing *pointing);
 
+/** Choose the middle of the model in a file as that of the prediction, unless the
+ * selection has one. Errors of model_cube_open() and tess_fits_open(). Local. */
+tess_status predicted_pointing_center(const tess_predict_opts *opts,
+                                      tess_selection *selection);
+
 /** The view with which rows take the part of their pair of dishes; zeros if there is
  * one part. Borrows the pointing. Local. */
 imager_view predicted_pointing_view(const predicted_pointing *pointing, int num_pol);

@@ -1,6 +1,7 @@
 /* Predicts the model of --subtract at whole rows. A fit to the continuum needs all
  * channels of a row less the model, also those that are not imaged, and their
- * correlations as the file has them. Predictions are shared by the ranks in another way
+ * correlations as the file has them. Each field of a mosaic sees the model through a
+ * beam of its own. Predictions are shared by the ranks in another way
  * than rows are when they are read, so they pass through a file that all ranks see. */
 #define _GNU_SOURCE
 #include "subtracted_rows.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "predict_reader.h"
+#include "predicted_pointing.h"
 #include "source_continuum.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -100,6 +102,27 @@ static tess_status take(void *context, const tess_vis_meta *meta,
     return tess_source_model_put(to->source, to->reader, block);
 }
 
+/* Has each field of a mosaic see a model of fluxes through the beam of its pointing, as
+ * `predict --mosaic` does. Local. */
+static tess_status take_pointings(const image_run *run, tess_predict_opts *predict)
+{
+    tess_status status = TESS_OK;
+    const tess_beam_correction *beam = &run->opts->beside.primary_beam;
+    tess_selection *selection = &predict->selection;
+    if (!selection->joins_pointings) return TESS_OK;
+    predict->beam =
+        (tess_predict_beam){.model = beam->model, .limit = beam->pointing_limit};
+    selection->joins_pointings = false; /* a field at a time is predicted */
+    selection->has_center = false;      /* that of the image may be another */
+    TESS_TRY(predicted_pointing_center(predict, selection));
+    if (selection->has_center) return TESS_OK;
+    selection->has_center = true; /* of pixels in memory */
+    selection->center_ra_rad = run->info->ra_rad;
+    selection->center_dec_rad = run->info->dec_rad;
+cleanup:
+    return status;
+}
+
 tess_status subtracted_rows_make(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -117,6 +140,7 @@ tess_status subtracted_rows_make(image_run *run)
     if (!image_subtracts_rows(opts)) return TESS_OK;
     predict.selection.wanted = (tess_rows_wanted){.whole = true};
     predict.selection.shift.given = false; /* rows are as their files have them */
+    TESS_TRY(tess_comm_agree(run->teams.all, take_pointings(run, &predict)));
     TESS_TRY(open_file(run));
     for (int k = 0; k < tess_source_num_readers(run->source); ++k) {
         to.reader = k;

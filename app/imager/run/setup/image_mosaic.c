@@ -23,10 +23,6 @@ static const char *other_of(const tess_image_opts *opts)
     if (opts->gridding.facets.regions) return "--facets";
     if (opts->gridding.w_mode == TESS_W_PROJECTION)
         return "--w projection; leave --w out";
-    if (opts->checkpoint.folder) return "--checkpoint";
-    if (opts->subtract.model || opts->subtract.pixels)
-        return "--subtract; tessera predict --mosaic --column writes a model of fluxes "
-               "into a column, which --subtract-column subtracts";
     if (opts->clean.only_model)
         return "--predict-models; tessera predict --mosaic takes NAME-model-pb.fits";
     if (opts->clean.update_model && opts->beside.cube)

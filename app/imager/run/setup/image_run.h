@@ -90,18 +90,19 @@ static inline int64_t image_outputs_done(const image_run *run)
     return run->checkpoint.state.outputs_done;
 }
 
-/* Whether a model is subtracted from whole rows, before their continuum is fitted. */
+/* Whether a model is subtracted from whole rows: before their continuum is fitted, or
+ * as each field of a mosaic sees it. */
 static inline bool image_subtracts_rows(const tess_image_opts *opts)
 {
     return (opts->subtract.model || opts->subtract.pixels) &&
-           opts->selection.continuum.subtracts;
+           (opts->selection.continuum.subtracts || opts->selection.joins_pointings);
 }
 
 /* Whether a model is subtracted from samples. */
 static inline bool image_subtracts(const tess_image_opts *opts)
 {
     return (opts->subtract.model || opts->subtract.pixels) &&
-           !opts->selection.continuum.subtracts;
+           !image_subtracts_rows(opts);
 }
 
 /* Whether the model is subtracted where samples are read. */

@@ -169,17 +169,26 @@ cleanup:
     return status;
 }
 
+/* What rows of the observations are read for. */
+static tess_selection selection_of(const tess_image_opts *opts)
+{
+    tess_selection selection = opts->selection;
+    selection.wanted.less_model = image_subtracts_rows(opts);
+    return selection;
+}
+
 /* Opens the observations. Collective. */
 static tess_status open_source(image_run *run)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
+    const tess_selection selection = selection_of(opts);
     tess_geom *geom = &run->job.geom;
     if (opts->channels.opened && opts->channels.opened->source) {
         run->source = opts->channels.opened->source;
         opts->channels.opened->source = NULL;
     } else {
-        TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &opts->selection,
+        TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
                                   &run->source));
         TESS_TRY(tess_source_regrid(run->source, &opts->channels.axis));
     }
@@ -283,13 +292,14 @@ tess_status tess_imager_take_axis(tess_comm *comm, tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
     tess_opened_source *opened = NULL;
+    const tess_selection selection = selection_of(opts);
     if (!opts->channels.axis.given) return TESS_OK;
     opts->channels_out = opts->channels.axis.num_chan;
     if (opts->channels_out > 0) return TESS_OK;
     opened = opts->channels.opened = tess_alloc_zero(1, sizeof *opened);
     TESS_TRY(tess_comm_agree(comm, opened ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_source_open(comm, opts->obs, opts->num_obs, &opts->selection,
-                              &opened->source));
+    TESS_TRY(
+        tess_source_open(comm, opts->obs, opts->num_obs, &selection, &opened->source));
     TESS_TRY(tess_source_regrid(opened->source, &opts->channels.axis));
     opts->channels_out = tess_source_info_of(opened->source)->axis->num;
 cleanup:
