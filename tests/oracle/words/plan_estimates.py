@@ -152,6 +152,19 @@ def check_subtracted(suite, obs, all_hands, pixels):
             compare_memory(suite, label, *found[:2])
 
 
+def check_mosaic(suite):
+    """Planes of one pointing at a time, and those of all where data are gone over without scratch."""
+    sky = write_sky(suite.path("field.csv"), [dict(ra="60deg", dec="40deg", flux_jy=1)])
+    obs = simulate(suite.path("pointings.ms"), sky, layout="vla-d", dec="40deg", duration="1050s", integration="15s",
+                   channels=16, extra=["--pointings", "hex:7,15amin", "--scan", "150s"])
+    options = [obs, "--mosaic", "--size", "1600", "--scale", "2asec", "--threads", 1]
+    for more in [], forced(passes=2), [*forced(passes=2), "--scratch", suite.work]:
+        label = f"mosaic {' '.join(more)}"
+        found = measured(suite, label, 1, [*options, *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
+
+
 def check_measured(suite, options):
     """A plan that measures the machine says so; a run this small is gridded as without."""
     cache = suite.path("cache")
@@ -369,6 +382,8 @@ def main():
     if FULL and SLOWER == 1:
         check_guesses(suite, GUESSED)
     check_subtracted(suite, obs, all_hands, pixels)
+    if FULL and have_ms():
+        check_mosaic(suite)
     check_passes(suite, options)
     check_limits(suite, options)
     check_measured(suite, options)

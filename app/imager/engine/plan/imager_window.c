@@ -27,6 +27,17 @@ double imager_base_bytes(const imager_job *job)
            job->memory.dealt_bytes + job->memory.joined_bytes;
 }
 
+double imager_target_pixels(const imager_job *job)
+{
+    double pixels = 0;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        const tess_geom *geom = imager_job_geom(job, k);
+        const double own = (double)geom->nx * (double)geom->ny;
+        pixels = imager_job_in_turn(job) ? fmax(pixels, own) : pixels + own;
+    }
+    return pixels;
+}
+
 /* All targets are finished before they are used. Sums whose memory serves another
  * output are copied to rows; other sums are freed one
  * after the other, or become the rows. */
@@ -34,12 +45,7 @@ double imager_finishing_bytes(const imager_job *job)
 {
     const double value = job->plan->is_double ? 8 : 4, n = job->num_images;
     const int ranks = tess_comm_size(job->comm);
-    double pixels = 0;
-    for (int k = 0; k < imager_job_num_targets(job); ++k) {
-        const tess_geom *geom = imager_job_geom(job, k);
-        const double own = (double)geom->nx * (double)geom->ny;
-        pixels = imager_job_in_turn(job) ? fmax(pixels, own) : pixels + own;
-    }
+    const double pixels = imager_target_pixels(job);
     const double image = value * pixels / job->ranks.fft_ranks,
                  rows = value * pixels / ranks;
     if (job->ranks.num_outputs > 1) return n * image + n * rows;

@@ -10,6 +10,9 @@
  * libraries, tables of w-kernels, and means over channels [bytes]. Local. */
 double imager_base_bytes(const imager_job *job);
 
+/** Pixels of all targets whose planes are held at a time. Local. */
+double imager_target_pixels(const imager_job *job);
+
 /** Memory of images and of the rows that they become, one after the other [bytes].
  * Local. */
 double imager_finishing_bytes(const imager_job *job);

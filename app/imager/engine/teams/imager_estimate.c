@@ -316,19 +316,19 @@ static void count_planes(const imager_job *job, const plane_load *load, int at_o
         grid->sets += has_load(job, load, p, p + at_once);
 }
 
-/* Bytes of an image on this rank. */
+/* Bytes of an image on this rank, of all targets that are held at a time. */
 static double bytes_of_image(const imager_job *job)
 {
     const double value = job->plan->is_double ? 16 : 8;
-    return (double)job->geom.nx * (double)job->geom.ny * value / 2 /
-           job->ranks.fft_ranks;
+    return imager_target_pixels(job) * value / 2 / job->ranks.fft_ranks;
 }
 
-/* Bytes of the lines of a plane on this rank. */
+/* Bytes of the lines of a plane on this rank, of these targets. */
 static double lines_bytes(const imager_job *job, const grid_load *load)
 {
     const double value = job->plan->is_double ? 16 : 8;
-    return load->lines * (double)job->plan->nu * (double)job->geom.ny * value /
+    const double num_lines = imager_target_pixels(job) / (double)job->geom.nx;
+    return load->lines * (double)job->plan->nu * num_lines * value /
            job->ranks.fft_ranks;
 }
 
@@ -492,6 +492,13 @@ cleanup:
     return status;
 }
 
+/* Whether passes over data are kept on scratch: several images are made of them. */
+static bool keeps_passes(const imager_job *job, const imager_workload *work)
+{
+    const bool several = job->memory.clean_bytes > 0 || imager_job_in_turn(job);
+    return several && work->scratch && !work->cached && !job->backend->grid->load;
+}
+
 /* Adds the memory and the reading that passes over data need if there are several, on
  * which all ranks agree (`*several`). Finds how many planes' sums the passes hold, and
  * the largest number of passes that add to the same planes. Collective. */
@@ -503,8 +510,7 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
     imager_passes passes = {0};
     const visset_held held = held_beside(job, work, own_bytes(work));
     /* passes that are kept on scratch serve residual images, too */
-    const bool kept =
-        work->scratch && job->memory.clean_bytes > 0 && !job->backend->grid->load;
+    const bool kept = job->memory.clean_bytes > 0 && keeps_passes(job, work);
     const visset_asked asked = {&work->kind, subtracts(job) || kept, false};
     TESS_TRY(visset_choose_passes(job, &held, &asked, own, &passes));
     *several = passes.num_reads > 1;
@@ -557,11 +563,21 @@ static model_load passes_load(const imager_job *job, double sums, int in_turn)
     return (model_load){.sums = model_share(job) * share, .beside = sums - share};
 }
 
-tess_status imager_estimate_make(const imager_job *job, const imager_workload *work,
+/* Whether data that do not fit are gridded for all targets at once: they are, unless
+ * passes over them are kept on scratch (visset_create). */
+static bool goes_over_together(const imager_job *job, const imager_workload *work)
+{
+    const bool over = !work->cached || job->layout->forced.passes > 1;
+    return over && !keeps_passes(job, work);
+}
+
+tess_status imager_estimate_make(const imager_job *planned, const imager_workload *work,
                                  const tess_brick_list *bricks,
                                  imager_estimate *estimate)
 {
     tess_status status = TESS_OK;
+    imager_job run = *planned;
+    const imager_job *job = &run;
     imager_workload found = *work;
     tess_brick_list own = {0};
     plane_load load = {0};
@@ -571,6 +587,7 @@ tess_status imager_estimate_make(const imager_job *job, const imager_workload *w
     bool several = false;
     grid_load grid = {0};
     *estimate = (imager_estimate){0};
+    if (goes_over_together(planned, work)) run.targets.in_turn = false;
     TESS_TRY(imager_owned_bricks(job, bricks, &own));
     TESS_TRY(make_load(job, &own, &load));
     sums_by_blocks(job, &own, &load, &all, &sums);
