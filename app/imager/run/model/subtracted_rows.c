@@ -40,8 +40,10 @@ static tess_status create_file(const image_run *run, char *temp, int *fd)
     }
     tess_out_file_remove_left(path);
     TESS_TRY(tess_out_file_create(path, temp, fd));
-    tess_log_info("the model is subtracted before the continuum is fitted; until then "
-                  "its rows lie in %s (%s)",
+    tess_log_info("the model is subtracted%s; until then its rows lie in %s (%s)",
+                  run->opts->selection.continuum.subtracts
+                      ? " before the continuum is fitted"
+                      : "",
                   temp, tess_mem_text((double)tess_source_model_bytes(run->source)));
     status = tess_out_file_reserve(*fd, path, tess_source_model_bytes(run->source));
 cleanup:
