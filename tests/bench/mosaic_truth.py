@@ -1,19 +1,25 @@
 #!/usr/bin/env python3
 """Cleaned mosaics of simulated pointings against the true fluxes, by tessera and, where it is installed, by CASA.
 
-usage: mosaic_truth.py [CASE ...] [--casa] [--threads 2]
+usage: mosaic_truth.py [CASE ...] [--casa] [--threads 2] [--seen .975,.9] [--cleaning WORDS]
 
-A case is an array with a hexagon of 7 or 19 pointings (CASES below). Sources are at most twelve points at some
-distances from the middle, and two wide Gaussians of pixels, which a mask encloses. For each imager a line of CSV tells
+A case is an array with a hexagon of 7 or 19 pointings (CASES below). Its sky has wide Gaussians of pixels, of which the
+shortest baseline of the set sees the shares --seen of the amplitude: one or two. This is how wide they are in all cases.
+Four points lie at the .2 level of the weight, and others, twelve in all, anywhere above it, as many as have room. All
+sources are cleaned within a mask to half the noise; --cleaning has other words for tessera. For each imager, a line of
+CSV tells
 
 flux        the worst relative error of the points' peaks in the image of fluxes, where the beam of the mosaic is above
             sqrt(.2): the .2 level of its weight
 noise       what noise alone lets expect of it: the largest rms of one of them
-extended    that of the sums over the wide sources, less those of the same pixels' truth
+lowest      the weight at the weakest of these places
+fwhm        of the wide sources [arcsec]
+extended    the relative errors of the sums over them
 residual    the rms of the residual of even noise in proportion to the expected one, 1 / sqrt(max P)
 seconds     of processors, user and system, of the imager alone; wall: by the clock
 
-Nothing judges them. TESS_CASA_PYTHON is an interpreter with CASA: `. tests/setup.sh; tess_setup_casa FOLDER`.
+The same comes as a table at the end. Nothing judges them. TESS_CASA_PYTHON is an interpreter with CASA:
+`. tests/setup.sh; tess_setup_casa FOLDER`.
 """
 import argparse
 import os
@@ -41,51 +47,78 @@ MEERKAT = ("meerkat", "MeerKAT", ["--max-radius", "700m", "--freq", "1.28GHz", "
 CASES = {"vla7": (*VLA, SEVEN, 900, 512, 12.0), "vla19": (*VLA, NINETEEN, 900, 640, 12.0),
          "alma7": (*ALMA, SEVEN, 26, 400, 0.6), "alma19": (*ALMA, NINETEEN, 26, 512, 0.6),
          "unlike7": ("both/ALMA.csv", "ALMA", ALMA[2], SEVEN, 26, 400, 0.6),
+         "unlike19": ("both/ALMA.csv", "ALMA", ALMA[2], NINETEEN, 26, 512, 0.6),
          "meerkat7": (*MEERKAT, SEVEN, 2000, 512, 25.0), "meerkat19": (*MEERKAT, NINETEEN, 2000, 768, 25.0)}
 VISITS = 8  # integrations of a pointing
-NITER, MGAIN = 20000, 0.8
+NITER, MGAIN, DEPTH = 20000, 0.8, 0.5  # DEPTH: in sigma of the residual
+LEVEL = 0.2  # of the weight
+WIDE = (((-.45, .3), 1.0), ((.5, -.5), 1.5))  # where wide sources are, in distances of pointings; their fluxes [Jy]
 
 
 # ---- sets ----
 
 def write_alma(path, unlike):
-    """Dishes of 12 m, and of 7 m, within 80 m at ALMA's site."""
+    """Dishes of 12 m, and of 7 m, within 80 m at ALMA's site. They are 1.25 times their size apart, as there."""
     rng = np.random.default_rng(12)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    rows = [(*rng.uniform(-80, 80, 2), 12) for _ in range(24)] + [(*rng.uniform(-25, 25, 2), 7) for _ in range(10)]
+    rows = []
+    for number, size, within in ((24, 12, 80), (10, 7, 25)):
+        wanted = len(rows) + number
+        while len(rows) < wanted:
+            at = rng.uniform(-within, within, 2)
+            if all(np.hypot(at[0] - e, at[1] - n) > 1.25 * (size + d) / 2 for e, n, d in rows):
+                rows.append((*at, size))
     with open(path, "w", encoding="utf-8") as file:
         file.write("# lon=-67.755 lat=-23.023 alt=5000\neast,north,up,diameter\n")
         file.writelines(f"{e:.3f},{n:.3f},0,{d}\n" for e, n, d in rows if unlike or d == 12)
     return path
 
 
-def make_sky(case, path):
-    """A FITS image of the sky; pixels of points with their fluxes; masks of the wide sources."""
-    _, _, _, pointings, spacing, size, scale = CASES[case]
-    reach = spacing / scale * (1 if pointings == SEVEN else 2)
-    sky, half, rng = np.zeros((size, size)), size // 2, np.random.default_rng(7)
-    y, x = np.mgrid[:size, :size]
-    wide = []
-    for at, fwhm, flux in (((-.45, .3), 10, 1.0), ((.5, -.5), 16, 1.5)):
-        away = np.hypot(x - half - round(at[0] * reach), y - half - round(at[1] * reach))
-        blob = np.where(away < 1.6 * fwhm, np.exp(-4 * np.log(2) * (away / fwhm) ** 2), 0)
-        sky += flux * blob / blob.sum()
-        wide.append(away < 1.7 * fwhm)
-    taken, points = wide[0] | wide[1], []
-    for _ in range(5000):  # as many as have room
-        r, angle = reach * 1.25 * np.sqrt(rng.uniform()), rng.uniform(0, 2 * np.pi)
-        i, j = half + int(round(r * np.cos(angle))), half + int(round(r * np.sin(angle)))
-        near = (np.abs(x - i) < 14) & (np.abs(y - j) < 14)
-        if len(points) < 12 and not (near & taken).any():
-            taken |= near
-            points.append((j, i, 10 ** rng.uniform(-.3, .3)))
-            sky[j, i] += points[-1][2]
-    write_image(path, sky, scale)
-    with open(path.replace("-sky.fits", ".crtf"), "w", encoding="utf-8") as file:
-        circles = [(i, j, 9) for j, i, _ in points] + [(*np.argwhere(mask).mean(0)[::-1].round(), np.sqrt(
-            mask.sum() / np.pi)) for mask in wide]
-        file.write("#CRTFv0\n" + "".join(f"circle [[{i:.0f}pix, {j:.0f}pix], {r:.1f}pix]\n" for i, j, r in circles))
-    return sky, points, wide
+def fwhm_seen(share, shortest):
+    """The FWHM [arcsec] of the Gaussian of which a baseline [wavelengths] sees this share of the amplitude:
+    exp(-(pi FWHM u)^2 / (4 ln 2))."""
+    return np.rad2deg(np.sqrt(-4 * np.log(2) * np.log(share)) / (np.pi * shortest)) * 3600
+
+
+class Sky:
+    """Pixels [Jy], points (row, column), and masks and FWHM [arcsec] of wide sources. `beam` is the mosaic's."""
+
+    def __init__(self, case, beam, fwhm):
+        _, _, _, _, spacing, size, self.scale = CASES[case]
+        self.pixels, self.points, self.wide, self.fwhm = np.zeros((size, size)), [], [], fwhm
+        self.y, self.x = np.mgrid[:size, :size] - size // 2
+        self.reach = spacing / self.scale
+        self.taken = np.zeros((size, size), bool)
+        places = WIDE if len(fwhm) > 1 else (((0, 0), WIDE[1][1]),)
+        for (at, flux), width in zip(places, np.array(fwhm) / self.scale):
+            self.add_wide(at, flux, width)
+        rng = np.random.default_rng(7)
+        for low, high, number in ((1.02 * LEVEL, 1.3 * LEVEL, 4), (LEVEL, 1, 12)):
+            self.add_points(rng, np.argwhere((beam ** 2 > low) & (beam ** 2 < high)), number)
+
+    def add_wide(self, at, flux, width):
+        away = np.hypot(self.x - round(at[0] * self.reach), self.y - round(at[1] * self.reach))
+        blob = np.where(away < 1.6 * width, np.exp(-4 * np.log(2) * (away / width) ** 2), 0)
+        self.pixels += flux * blob / blob.sum()
+        self.wide.append(away < 1.7 * width)
+        self.taken |= self.wide[-1]
+
+    def add_points(self, rng, places, number):
+        """Up to `number` in all, in a square each that nothing else is in."""
+        for j, i in rng.permutation(places):
+            near = self.taken[max(j - 13, 0):j + 14, max(i - 13, 0):i + 14]
+            if len(self.points) < number and not near.any():
+                near[:] = True
+                self.points.append((j, i))
+                self.pixels[j, i] += 10 ** rng.uniform(-.3, .3)
+
+    def write(self, path):
+        """The image, and a mask of circles beside it."""
+        write_image(path, self.pixels, self.scale)
+        circles = [(i, j, 9) for j, i in self.points] + [
+            (*np.argwhere(mask).mean(0)[::-1].round(), np.sqrt(mask.sum() / np.pi)) for mask in self.wide]
+        with open(path.replace("-sky.fits", ".crtf"), "w", encoding="utf-8") as file:
+            file.write("#CRTFv0\n" + "".join(f"circle [[{i:.0f}pix, {j:.0f}pix], {r:.1f}pix]\n" for i, j, r in circles))
 
 
 def write_image(path, image, scale):
@@ -98,21 +131,51 @@ def write_image(path, image, scale):
     header.writeto(path, overwrite=True)
 
 
-def make_set(case):
+def simulate(case, sky, path, noise):
+    """A set of the pointings, of which CASA takes the beams that tessera takes."""
     layout, telescope, words, pointings, spacing, _, _ = CASES[case]
-    sky = make_sky(case, os.path.join(WORK, f"{case}-sky.fits"))
-    path = os.path.join(WORK, f"{case}.ms")
     if layout.endswith(".csv"):
         layout = write_alma(os.path.join(WORK, layout), "both" in layout)
     step = float(words[-1][:-1])
-    run([BIN, "simulate", "--layout", layout, "--sky", os.path.join(WORK, f"{case}-sky.fits"), "--ra", f"{RA}deg",
-         f"--dec={DEC}deg", *words, "--channels", str(CHANNELS), "--pointings", f"hex:{pointings},{spacing}asec",
-         "--duration", f"{step * pointings * VISITS}s", "--primary-beam", "auto", "--noise", f"{NOISE}Jy",
-         "--start", "2026-01-01", "--overwrite", "-o", path])
+    run([BIN, "simulate", "--layout", layout, "--sky", sky, "--ra", f"{RA}deg", f"--dec={DEC}deg", *words, "--channels",
+         CHANNELS, "--pointings", f"hex:{pointings},{spacing}asec", "--duration", f"{step * pointings * VISITS}s",
+         "--primary-beam", "auto", "--noise", f"{noise}Jy", "--start", "2026-01-01", "--overwrite", "-o", path])
     # CASA takes these polynomials for the telescope EVLA
     run([casacore_python(), "-c", "import sys, casacore.tables as ct; t = ct.table(sys.argv[1] + '/OBSERVATION', "
          "readonly=False, ack=False); t.putcell('TELESCOPE_NAME', 0, sys.argv[2])", path, telescope])
-    return path, sky
+
+
+COUNT = """
+import sys
+import numpy as np, casacore.tables as ct
+t = ct.table(sys.argv[1], ack=False)
+freq = ct.table(sys.argv[1] + "/SPECTRAL_WINDOW", ack=False).getcol("CHAN_FREQ")
+u, v = t.getcol("UVW")[:, :2].T
+print(t.nrows() * freq.size, np.hypot(u, v).min() * freq.min() / 299792458)
+"""
+
+
+def measure_set(path):
+    """How many visibilities it has, and the shortest of its baselines [wavelengths], as projected."""
+    told = subprocess.run([casacore_python(), "-c", COUNT, path], capture_output=True, text=True, check=True).stdout
+    return int(told.split()[0]), float(told.split()[1])
+
+
+def make_set(case, seen):
+    """The set of a case, its sky, and the number of visibilities. A set without noise of one source tells first how
+    short baselines are, and where the beam of the mosaic ends."""
+    path, trial = (os.path.join(WORK, f"{case}{end}.ms") for end in ("", "-trial"))
+    sources = os.path.join(WORK, "trial.csv")
+    with open(sources, "w", encoding="utf-8") as file:
+        file.write(f"ra,dec,flux_jy\n{RA}deg,{DEC}deg,1\n")
+    simulate(case, sources, trial, 0)
+    num_vis, shortest = measure_set(trial)
+    run([BIN, "image", trial, "-o", trial[:-3], *image_words(case), "--no-psf"])
+    beam = np.nan_to_num(read(f"{trial[:-3]}-pb.fits")[0])
+    sky = Sky(case, beam, [fwhm_seen(share, shortest) for share in seen])
+    sky.write(os.path.join(WORK, f"{case}-sky.fits"))
+    simulate(case, os.path.join(WORK, f"{case}-sky.fits"), path, NOISE)
+    return path, sky, num_vis
 
 
 def run(command, **env):
@@ -133,13 +196,19 @@ def read(path):
         return file[0].data.squeeze().astype("f8"), file[0].header
 
 
-def by_tessera(case, path, threads):
+def image_words(case):
     _, _, _, _, _, size, scale = CASES[case]
+    return ["--mosaic", "--size", size, "--scale", f"{scale}asec", "--center", f"{RA}deg,{DEC}deg", "--weight",
+            "natural", "--overwrite"]
+
+
+def by_tessera(case, path, threads, cleaning):
     out = os.path.join(WORK, f"{case}-tessera")
-    spent = run([BIN, "image", path, "-o", out, "--mosaic", "--size", size, "--scale", f"{scale}asec", "--center",
-                 f"{RA}deg,{DEC}deg", "--weight", "natural", "--niter", NITER, "--mgain", MGAIN, "--multiscale",
-                 "--multiscale-scales", "0,6,14", "--auto-threshold", "1", "--mask",
-                 os.path.join(WORK, f"{case}.crtf"), "--threads", threads, "--overwrite"])
+    words = cleaning.split() if cleaning else [
+        "--multiscale", "--multiscale-scales", "0,6,14", "--auto-threshold", str(DEPTH), "--mask",
+        os.path.join(WORK, f"{case}.crtf")]
+    spent = run([BIN, "image", path, "-o", out, *image_words(case), "--niter", NITER, "--mgain", MGAIN, "--threads",
+                 threads, *words])
     names = ("image-pb", "residual", "pb", "weight")
     return [read(f"{out}-{name}.fits") for name in names], spent
 
@@ -147,10 +216,10 @@ def by_tessera(case, path, threads):
 TCLEAN = """
 import sys
 from casatasks import tclean
-case, vis, size, cell, centre, niter = sys.argv[1:]
+case, vis, size, cell, centre, niter, nsigma = sys.argv[1:]
 tclean(vis=vis, imagename=case, mask=case.replace("-casa", ".crtf"), imsize=int(size), cell=cell, phasecenter=centre,
        gridder="mosaic", weighting="natural", specmode="mfs", deconvolver="multiscale", scales=[0, 6, 14],
-       niter=int(niter), nsigma=1.0, usemask="user", pblimit=0.2, pbcor=True, usepointing=False,
+       niter=int(niter), nsigma=float(nsigma), usemask="user", pblimit=0.2, pbcor=True, usepointing=False,
        datacolumn="data", interactive=False)
 """
 EXPORT = """
@@ -171,7 +240,7 @@ def by_casa(case, path, threads):
         if name.startswith(f"{case}-casa."):
             subprocess.run(["rm", "-rf", os.path.join(WORK, name)], check=True)
     spent = run([CASA, "-c", TCLEAN, f"{case}-casa", path, size, f"{scale}arcsec",
-                 f"J2000 {RA}deg {DEC}deg", NITER], **env)
+                 f"J2000 {RA}deg {DEC}deg", NITER, DEPTH], **env)
     run([CASA, "-c", EXPORT, f"{case}-casa"], **env)
     return [read(os.path.join(WORK, f"{case}-casa.{name}.fits"))
             for name in ("image.pbcor", "residual", "pb", "weight")], spent
@@ -196,26 +265,45 @@ def expected_rms(weight, num_vis):
     return NOISE / np.sqrt(2 * num_vis * np.nanmax(weight))
 
 
-def judge(case, images, sky, num_vis):
+def judge(images, sky, num_vis):
     (flux, header), (residual, _), (beam, _), (weight, _) = images
-    pixels, points, wide = sky
-    truth = smoothed(pixels, header, CASES[case][-1])
-    strong = np.nan_to_num(beam) >= np.sqrt(.2)
-    errors = [abs(flux[j, i] / truth[j, i] - 1) for j, i, _ in points if strong[j, i]]
-    sums = [abs(np.nansum(flux[mask]) / truth[mask].sum() - 1) for mask in wide if strong[mask].all()]
+    truth = smoothed(sky.pixels, header, sky.scale)
+    strong = np.nan_to_num(beam) >= np.sqrt(LEVEL)
+    places = tuple(np.array([at for at in sky.points if strong[tuple(at)]]).T)
+    sums = [abs(np.nansum(flux[mask]) / truth[mask].sum() - 1) for mask in sky.wide if strong[mask].all()]
     rms = 1.4826 * np.median(np.abs(residual[strong] - np.median(residual[strong])))
     expected = expected_rms(weight, num_vis)
-    # noise moves a peak by its rms in fluxes there
-    least = [expected / beam[j, i] / truth[j, i] for j, i, _ in points if strong[j, i]]
-    return dict(points=len(errors), flux=max(errors), noise=max(least), extended=max(sums), residual=rms / expected)
+    return dict(points=len(places[0]), flux=np.abs(flux[places] / truth[places] - 1).max(),
+                # noise moves a peak by its rms in fluxes there
+                noise=(expected / beam[places] / truth[places]).max(), lowest=beam[places].min() ** 2,
+                fwhm=" ".join(f"{width:.3g}" for width in sky.fwhm),
+                extended=" ".join(f"{error:.4f}" for error in sums), residual=rms / expected)
 
 
-def num_vis_of(case):
-    _, _, _, pointings, _, _, _ = CASES[case]
-    python = "import sys, casacore.tables as ct; print(ct.table(sys.argv[1], ack=False).nrows())"
-    rows = subprocess.run([casacore_python(), "-c", python, os.path.join(WORK, f"{case}.ms")], capture_output=True,
-                          text=True, check=True)
-    return int(rows.stdout) * CHANNELS
+# ---- what is told ----
+
+COLUMNS = ("case", "imager", "visibilities", "points", "flux", "noise", "lowest", "fwhm", "extended", "residual",
+           "seconds", "wall")
+
+
+def told(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def percent(text):
+    return ", ".join(f"{100 * float(word):.2f} %" for word in str(text).split())
+
+
+def print_table(lines, seen):
+    """As docs/results/mosaics.md has it."""
+    shares = " and ".join(f"{100 * share:.3g} %" for share in seen)
+    print(f"\nWide sources: the shortest baseline sees {shares} of their amplitude.\n\n"
+          "| case | by | visibilities | points | flux of points (noise) | wide sources | their flux | residual rms "
+          "| processor seconds | seconds |\n|" + "---|" * 10)
+    for line in lines:
+        print(f"| `{line['case']}` | {line['imager']} | {line['visibilities']:,} | {line['points']} "
+              f"| {percent(line['flux'])} ({percent(line['noise'])}) | {line['fwhm'].replace(' ', '″, ')}″ "
+              f"| {percent(line['extended'])} | {line['residual']:.2f} | {line['seconds']:.2g} | {line['wall']:.2g} |")
 
 
 def main():
@@ -223,19 +311,22 @@ def main():
     parser.add_argument("case", nargs="*", default=[])
     parser.add_argument("--casa", action="store_true")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seen", default=".975,.9")
+    parser.add_argument("--cleaning", default="")
     args = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
-    print("case,imager,visibilities,points,flux,noise,extended,residual,seconds,wall")
+    seen, lines = [float(share) for share in args.seen.split(",")], []
+    print(",".join(COLUMNS))
     for case in args.case or CASES:
-        path, sky = make_set(case)
-        num_vis = num_vis_of(case)
-        made = {"tessera": by_tessera(case, path, args.threads)}
+        path, sky, num_vis = make_set(case, seen)
+        made = {"tessera": by_tessera(case, path, args.threads, args.cleaning)}
         if args.casa:
-            made["casa"] = by_casa(case, path, args.threads)
+            made["CASA"] = by_casa(case, path, args.threads)
         for imager, (images, spent) in made.items():
-            found = judge(case, images, sky, num_vis)
-            print(f"{case},{imager},{num_vis},{found['points']},{found['flux']:.4f},{found['noise']:.4f},"
-                  f"{found['extended']:.4f},{found['residual']:.3f},{spent[0]:.2f},{spent[1]:.2f}", flush=True)
+            lines.append(dict(case=case, imager=imager, visibilities=num_vis, seconds=spent[0], wall=spent[1],
+                              **judge(images, sky, num_vis)))
+            print(",".join(told(lines[-1][name]) for name in COLUMNS), flush=True)
+    print_table(lines, seen)
 
 
 if __name__ == "__main__":

@@ -702,6 +702,16 @@ cleanup:
     return status;
 }
 
+/* Lets the automatic mask of a mosaic grow for longer. The noise that is measured first
+ * is that of sidelobes of wide sources, which mosaics are made of. A mask that ends at
+ * a multiple of this noise has their bright parts alone. */
+static void choose_mask_rounds(tess_image_opts *opts)
+{
+    enum { ROUNDS_OF_MOSAIC = 10 };
+    if (opts->selection.joins_pointings && !opts->clean.rounds_given)
+        opts->clean.minor.mask_rounds = ROUNDS_OF_MOSAIC;
+}
+
 /* Takes the telescope's beam for a mosaic, unless another is given. Antennas may differ
  * in mosaics alone. */
 static tess_status check_beam(tess_image_opts *opts)
@@ -728,6 +738,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     tess_status status = TESS_OK;
     const tess_image_opts *opts = &args->opts;
     TESS_TRY(choose_obs(args));
+    choose_mask_rounds(&args->opts);
     TESS_TRY(check_beam(&args->opts));
     TESS_TRY(check_output(args));
     if (opts->clean.only_model && opts->output)

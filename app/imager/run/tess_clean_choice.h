@@ -97,6 +97,7 @@ typedef struct tess_clean_choice {
     const char *model_column; /**< --model-column; NULL: MODEL_DATA */
     bool save_sources;        /**< --save-source-list: NAME-sources.txt */
     bool shape_given;         /**< --multiscale-shape */
+    bool rounds_given;        /**< --force-mask-rounds */
     tess_join_choice join;
     tess_beam_choice beam;
     tess_clean_watch watch;

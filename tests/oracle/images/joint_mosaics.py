@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Mosaics that are imaged together (`tessera image --mosaic`): dirty images are direct sums over the
 samples of each pointing and pair of dishes, weighted by their beams; cleaned images have the true
-fluxes, on any number of ranks; and what is refused.
+fluxes, on any number of ranks and on an emulated device; and what is refused. With --full,
+bits are compared on up to four ranks.
 """
 import os
 import sys
@@ -11,14 +12,14 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import uvfits
-from e2e import ASEC, C_M_S, Suite, mpiexec, offset_radec, read_image, tessera
+from e2e import ASEC, C_M_S, FULL, Suite, mpi_environment, mpiexec, offset_radec, read_image, tessera
 from primary_beams import j1
 
 N, SCALE, LIMIT, CUT = 160, 45 * ASEC, 0.05, 0.3
 CENTER = (60.0, -30.0)
 ROWS, CHANNELS = 700, 2
 FREQ = 1.4e9 + 5e7 * np.arange(CHANNELS)
-RANKS = (1, 2) if mpiexec() else (1,)
+RANKS = ((1, 2, 3, 4) if FULL else (1, 2)) if mpiexec() else (1,)
 DISHES = ((13.5, 2.0), (9.0, 0.0))  # diameter and what is blocked of it
 ANTENNAS = 16
 IMAGE = ["--mosaic", "--primary-beam", "airy:13.5,2", "--size", str(N), "--scale", "45asec",
@@ -26,6 +27,7 @@ IMAGE = ["--mosaic", "--primary-beam", "airy:13.5,2", "--size", str(N), "--scale
 OFFSETS = np.array([(0, 16), (14, -8), (-14, -8)]) * SCALE * 1.25  # of the pointings
 SOURCES = ((80, 80, 2.0), (62, 108, 1.0), (112, 60, 1.5))  # pixel and flux
 NOISE = 0.1  # of a visibility
+ACCURACY = 1e-3  # of images that are cleaned
 
 
 def relative(direction, center):
@@ -157,7 +159,7 @@ def check_fluxes(suite, prefix):
 
 
 CLEAN = ["--weight", "briggs:0", "--niter", "3000", "--mgain", "0.7", "--auto-threshold", "4",
-         "--accuracy", "1e-3"]
+         "--accuracy", str(ACCURACY)]
 
 
 def check_cleaned(suite, obs):
@@ -173,11 +175,37 @@ def check_cleaned(suite, obs):
     check_fluxes(suite, suite.path("clean1"))
     model, _ = read_image(suite.path("clean1-model-pb.fits"))
     suite.below("model's flux", abs(np.nansum(model) / sum(s[2] for s in SOURCES) - 1), 0.03)
-    for kind in ("image", "image-pb", "model", "pb", "psf") if len(RANKS) > 1 else ():
-        suite.true(f"{kind}: the same bits on {RANKS[-1]} ranks",
-                   np.array_equal(read_image(suite.path(f"clean1-{kind}.fits"))[0],
-                                  read_image(suite.path(f"clean{RANKS[-1]}-{kind}.fits"))[0],
+    for ranks in RANKS[1:]:
+        check_bits(suite, suite.path("clean1"), suite.path(f"clean{ranks}"), f"{ranks} ranks")
+
+
+def check_bits(suite, first, second, where):
+    for kind in ("image", "image-pb", "model", "residual", "pb", "weight", "psf"):
+        suite.true(f"{kind}: the same bits on {where}",
+                   np.array_equal(read_image(f"{first}-{kind}.fits")[0], read_image(f"{second}-{kind}.fits")[0],
                                   equal_nan=True))
+
+
+def check_device(suite, obs):
+    """An emulated device has kernels of its own for the same accuracy, to which images agree. On ranks that share it,
+    bits are the same."""
+    env = {**mpi_environment(), "TESS_EMULATED": "1000000000000"}
+    used = RANKS if FULL else RANKS[-1:]
+    for ranks in used:
+        result = tessera("image", obs.path, *IMAGE, *CLEAN, "--reproducible", "--backend", "cuda", "-o",
+                         suite.path(f"device{ranks}"), ranks=ranks, env=env)
+        if result.status == 4:
+            suite.skipped("a mosaic on a device: built without one")
+            return
+        if not suite.ran(f"cleaned on a device, {ranks} ranks", result):
+            return
+    peak = np.nanmax(read_image(suite.path("clean1-image.fits"))[0])
+    for kind, scale in (("image", peak), ("residual", peak), ("pb", 1), ("weight", 1), ("psf", 1)):
+        wanted, got = (read_image(suite.path(f"{name}-{kind}.fits"))[0] for name in ("clean1", f"device{used[0]}"))
+        suite.below(f"{kind}: a device beside processors, of the peak", np.nanmax(np.abs(got - wanted)) / scale,
+                    ACCURACY)
+    for ranks in used[1:]:
+        check_bits(suite, suite.path(f"device{used[0]}"), suite.path(f"device{ranks}"), f"{ranks} ranks of a device")
 
 
 def check_psf(suite, obs):
@@ -200,6 +228,19 @@ def check_psf(suite, obs):
         plain = (obs.weight * np.cos(2 * np.pi * turns[:, None] * FREQ / C_M_S)).sum() / obs.weight.sum()
         worst = max(worst, abs(got[N // 2 + dy, N // 2 + dx] - plain * overlap[N + dy, N + dx]))
     suite.below("PSF times what pointings see together", worst, 2e-3)
+
+
+def check_auto_mask(suite, obs):
+    """The automatic mask of a mosaic grows with the residuals of several major iterations, 10 at most, since the noise
+    of the first one is that of sidelobes. --force-mask-rounds says of how many."""
+    masked = {}
+    for more in ((), ("--force-mask-rounds", "1")):
+        result = tessera("image", obs.path, *IMAGE, "--weight", "natural", "--niter", "3000", "--mgain", "1",
+                         "--auto-threshold", "3", "--auto-mask", "6", *more, "--overwrite", "-o", suite.path("masked"))
+        if suite.ran(f"automatic mask {' '.join(more)}", result):
+            masked[more[-1:]] = ["automatic mask" in line for line in result.err.splitlines() if "] major" in line]
+    suite.true(f"the mask of a mosaic grows for longer: {masked}",
+               masked["1",].index(True) == 1 < masked[()].index(True) <= 10)
 
 
 def check_unlike(suite):
@@ -268,7 +309,9 @@ def main():
     obs = Observation(suite.path("pointings.uvfits"), False)
     check_dirty(suite, obs, [], 1)
     check_cleaned(suite, obs)
+    check_device(suite, obs)
     check_psf(suite, obs)
+    check_auto_mask(suite, obs)
     check_unlike(suite)
     check_single(suite, obs)
     check_checkpoints(suite, obs)
