@@ -507,7 +507,7 @@ TABLE = [Mutant(*entry) for entry in [
      "weight[i] * (to.squares ? weight[i] : 1) * to.root", "weight[i] * to.root",
      "e2e.joint_mosaics"),
     ("mosaic-uncut", "app/imager/run/setup/image_mosaic.c",
-     "power >= mosaic->limit ? power : 0", "power", "e2e.joint_mosaics"),
+     "fabs(power) >= mosaic->limit ? power : 0", "power", "e2e.joint_mosaics"),
     ("mosaic-first-dish", "app/imager/run/setup/image_dishes.c",
      "dishes->of_antenna[origin->antenna2]", "dishes->of_antenna[origin->antenna1]",
      "e2e.joint_mosaics"),

@@ -232,7 +232,7 @@ class Mosaic:
             channel = weight[rows].sum(0)
             beam = sum(w * np.mean([dishes.power(pair, l, m, f, q) for q in turned], 0)
                        for w, f in zip(channel, obs.freq)) / channel.sum()
-            self.groups.append((field, rows, weight[rows].sum(), np.where(beam >= limit, beam, 0)))
+            self.groups.append((field, rows, weight[rows].sum(), np.where(np.abs(beam) >= limit, beam, 0)))
         self.square = sum(w * beam ** 2 for _, _, w, beam in self.groups)
         self.mean_square_beam = self.square / sum(w for _, _, w, _ in self.groups)
 

@@ -106,7 +106,7 @@ class Observation:
             share = self.weight[self.rows(p, t)].sum(0)
             power = sum(w * beam_of_pair(sine.ravel(), f, t).reshape(N, N) for w, f in zip(share, FREQ)) / share.sum()
             sums.append(share.sum())
-            beams.append(np.where(power >= LIMIT, power, 0))
+            beams.append(np.where(np.abs(power) >= LIMIT, power, 0))
         return np.array(sums), np.array(beams)
 
     def sums_at(self, pixels, beams):
@@ -116,7 +116,7 @@ class Observation:
             seen = self.rows(p, t)
             values = self.weight[seen] * self.vis[seen]
             for k, (x, y) in enumerate(pixels):
-                if beam[y, x] > 0:
+                if beam[y, x] != 0:
                     l, m = relative(pixel_direction(x, y), POINTINGS[p])
                     out[k] += beam[y, x] * (values * self.turns(p, t, l, m)).real.sum()
         return out

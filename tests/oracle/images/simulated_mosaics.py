@@ -256,6 +256,8 @@ def main():
     for weight in ("natural", "briggs:0"):
         check_image(suite, "hexagon", made["hexagon"], 50, round_beam, weight)
     check_image(suite, "turning", made["turning"], 40, cube, "natural")
+    # beams of a pair of unlike dishes are negative beyond the first null of the larger one
+    check_image(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5), "natural")
     check_predicted(suite, "hexagon", made["hexagon"], 50, round_beam)
     check_predicted(suite, "turning", made["turning"], 40, cube)
     check_predicted(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5))

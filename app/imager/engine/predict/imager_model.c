@@ -219,7 +219,7 @@ static tess_status take_part(const imager_job *job, const imager_model *model,
     TESS_TRY(parts->weigh(parts->context, target, row, weight));
     const double *from = pixel + parts->first[target][0];
     for (int64_t i = 0; i < job->geom.nx; ++i)
-        pixel[i] = weight[i] > 0 ? weight[i] * from[i] : 0;
+        pixel[i] = fabs(weight[i]) > 0 ? weight[i] * from[i] : 0;
 cleanup:
     return status;
 }
@@ -359,7 +359,7 @@ tess_status imager_model_weigh(const imager_job *job, const imager_model *model,
         TESS_TRY(model->parts.weigh(model->parts.context, job->targets.aim,
                                     rows->row_first + row, weight));
         for (int64_t i = 0; i < rows->nx; ++i)
-            pixel[i] = weight[i] > 0 ? weight[i] * pixel[i] : 0;
+            pixel[i] = fabs(weight[i]) > 0 ? weight[i] * pixel[i] : 0;
     }
 cleanup:
     tess_free(weight);

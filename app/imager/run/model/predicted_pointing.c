@@ -152,13 +152,13 @@ static double power_at(const predicted_pointing *of, int pair, int64_t x, int64_
                 of->rotation[i][2] * sqrt(n2);
     const double power =
         at[2] > 0 ? tess_beam_mean_power(of->mean[pair], at[0], at[1]) : 0;
-    return power >= of->limit ? power : 0;
+    return fabs(power) >= of->limit ? power : 0;
 }
 
 static bool is_seen(const predicted_pointing *of, int64_t x, int64_t y)
 {
     for (int k = 0; k < of->num_pairs; ++k)
-        if (power_at(of, k, x, y) > 0) return true;
+        if (fabs(power_at(of, k, x, y)) > 0) return true;
     return false;
 }
 

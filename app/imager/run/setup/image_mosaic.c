@@ -56,9 +56,9 @@ static bool reaches(const tess_beam_mean *beam, double distance, double level)
 {
     for (int k = 0; k < DIRECTIONS; ++k) {
         const double angle = TESS_TWO_PI * k / DIRECTIONS;
-        if (tess_beam_mean_power(beam, distance * cos(angle), distance * sin(angle)) >=
-            level)
-            return true;
+        const double power =
+            tess_beam_mean_power(beam, distance * cos(angle), distance * sin(angle));
+        if (fabs(power) >= level) return true;
     }
     return false;
 }
@@ -193,7 +193,8 @@ static bool counts(const void *context, int target, const tess_samples *samples,
 
 /* ---- beams ---- */
 
-/* Sets the beam in pixels of a row, which is 0 below the limit. */
+/* Sets the beam in pixels of a row, which is 0 below the limit. That of two unlike
+ * dishes is negative where the field of one of them is. */
 static void weigh(const patch_weigher *weigher, void *work, int64_t row, int64_t x0,
                   int64_t x1, double *weight)
 {
@@ -207,7 +208,7 @@ static void weigh(const patch_weigher *weigher, void *work, int64_t row, int64_t
         const double power =
             mean ? image_pointing_power(pointing, mean, tess_geom_l(mosaic->geom, x), m)
                  : 0;
-        weight[x - x0] = power >= mosaic->limit ? power : 0;
+        weight[x - x0] = fabs(power) >= mosaic->limit ? power : 0;
     }
 }
 

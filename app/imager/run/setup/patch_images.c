@@ -123,7 +123,7 @@ static void join_row(const patch_part *part, int64_t k, const double *weight,
     const int64_t row = rows.row_first + k - image.row_first;
     const int64_t first = row * image.num_cols + rows.col_first;
     for (int64_t i = 0; i < rows.num_cols; ++i) {
-        if (!(weight[i] > 0)) continue;
+        if (!(fabs(weight[i]) > 0)) continue;
         add_pixel(&image, first + i,
                   weight[i] * to.factor *
                       tess_rows_pixel(&rows, k * rows.num_cols + i));

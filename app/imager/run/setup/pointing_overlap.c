@@ -22,7 +22,7 @@ static void find_profile(const tess_beam_mean *beam, double reach, double limit,
             const double angle = TESS_TWO_PI * d / DIRECTIONS;
             const double power =
                 tess_beam_mean_power(beam, r * cos(angle), r * sin(angle));
-            profile[k] += (power >= limit ? power : 0) / DIRECTIONS;
+            profile[k] += (fabs(power) >= limit ? power : 0) / DIRECTIONS;
         }
     }
 }
@@ -44,7 +44,7 @@ static double product_at(const double *profile, double distance)
         for (int i = 0; i < ACROSS; ++i) {
             const double x = (2 * i + 1.0) / ACROSS - 1, y = (2 * j + 1.0) / ACROSS - 1;
             const double here = profile_at(profile, sqrt(x * x + y * y));
-            if (here > 0)
+            if (fabs(here) > 0)
                 sum += here * profile_at(profile,
                                          sqrt((x + distance) * (x + distance) + y * y));
         }
