@@ -110,8 +110,7 @@ typedef struct imager_targets {
                               plan, planes and model */
     int num;
     int aim;      /* the target at work */
-    bool in_turn; /* planes have memory for the targets that are asked for alone, so
-                     that their memory need not add up */
+    bool in_turn; /* planes have memory for the targets that are asked for alone */
 } imager_targets;
 
 /** Facts of a plan that have been logged. */
@@ -145,8 +144,7 @@ typedef struct imager_memory {
     double dealt_bytes;   /* samples of outputs that this rank makes later in a round */
     bool device_rows;     /* finished rows of images live on the device */
     double device_bytes;  /* what rows and minor loops take on the device */
-    void *pixels;         /* memory of the only image, borrowed from a caller of the
-                             gridder, or NULL */
+    void *pixels;         /* of the only image, borrowed from a caller, or NULL */
 } imager_memory;
 
 #endif
