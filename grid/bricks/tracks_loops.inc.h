@@ -229,9 +229,8 @@ ALWAYS void NAME(take_rows)(tess_tracks *tracks, const track *of,
             NAME(put)(tracks, number, of->first_node + first + k, rows->value[k], pols);
         else
             NAME(turn)
-            (rows->value[k], pols,
-             path_of(tracks->from->uvw_m + 3 * at->row, view->phase), rows->inv_lambda,
-             -1);
+        (rows->value[k], pols, path_of(tracks->from->uvw_m + 3 * at->row, view->phase),
+         rows->inv_lambda, -1);
     }
     if (of->curve >= 0) NAME(add)(rows, num, of->num_nodes, pols, image->node);
 }
@@ -271,8 +270,7 @@ ALWAYS void NAME(take_track)(tess_tracks *tracks, const track *of,
         NAME(read_rows)(tracks, of, first, some, &rows, corrs, weights);
         for (int f = 0; f < num; ++f)
             NAME(take_rows)
-            (tracks, of, &view[f], f, first, some, &rows, &image[f], pols, corrs,
-             weights);
+        (tracks, of, &view[f], f, first, some, &rows, &image[f], pols, corrs, weights);
     }
     for (int f = 0; of->curve >= 0 && f < num; ++f)
         NAME(put_nodes)(tracks, of, &view[f], f, &rows, &image[f], pols);

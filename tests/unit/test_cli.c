@@ -388,7 +388,6 @@ static const char *const idle_options[][2] = {
     {"--gap-channel-division", "--channels-out 2"},
     {"--channel-division-frequencies 1GHz", "--channels-out 2"},
     {"--weighting-rank-filter-size 9", "--weighting-rank-filter 3"},
-    {"--density first", "--stokes IQ"},
     {"--cut-cells", "--uvrange :99"},
     {"--primary-beam airy:12 --pb-limit .3", "--pbcor"},
     {"--model-column A", "--niter 9 --update-model"},

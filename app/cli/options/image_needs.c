@@ -53,8 +53,6 @@ static tess_status check_images(const tess_image_args *args)
          no_density},
         {weights->rank_filter > 0, "weighting-rank-filter-size",
          "without --weighting-rank-filter"},
-        {opts->num_pol > 1 || !weights->first_density, "density",
-         "on one image; use --stokes"},
         {has_cells, "super-weight", no_density},
         {has_cells, "padding", no_density},
         {has_range, "cut-cells", "without --uvrange"},
