@@ -389,7 +389,7 @@ static const char *const idle_options[][2] = {
     {"--channel-division-frequencies 1GHz", "--channels-out 2"},
     {"--weighting-rank-filter-size 9", "--weighting-rank-filter 3"},
     {"--cut-cells", "--uvrange :99"},
-    {"--primary-beam airy:12 --pb-limit .3", "--pbcor"},
+    {"--pb-limit .3", "--primary-beam airy:12"},
     {"--model-column A", "--niter 9 --update-model"},
     {"--niter 9 --multiscale-scale-bias .5", "--multiscale"},
     {"--niter 9 --multiscale-max-scales 3", "--multiscale"},

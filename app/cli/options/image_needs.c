@@ -56,8 +56,7 @@ static tess_status check_images(const tess_image_args *args)
         {has_cells, "super-weight", no_density},
         {has_cells, "padding", no_density},
         {has_range, "cut-cells", "without --uvrange"},
-        {beam->corrects || opts->selection.joins_pointings || !has_limit, "pb-limit",
-         "without --pbcor"},
+        {beam->model || !has_limit, "pb-limit", "without --primary-beam"},
         {opts->clean.minor.niter == 0, "dirty-as-image", "with --niter"}};
     return check(&args->cli, needs, sizeof needs / sizeof *needs);
 }
