@@ -172,6 +172,11 @@ void tess_spent_add(const tess_spent *more)
     all_spent.seconds += more->seconds;
 }
 
+void tess_profile_take_over(tess_profile *profile)
+{
+    profile->counted = tess_spent_so_far();
+}
+
 tess_spent tess_spent_so_far(void)
 {
     return all_spent;

@@ -134,6 +134,10 @@ void tess_profile_start(tess_profile *profile);
 /** What this thread has spent since tess_profile_start(). Local. */
 tess_spent tess_profile_spent(const tess_profile *profile);
 
+/** Let this thread add to stages from now on, without what it has spent before. No
+ * other thread may add to them meanwhile. Local. */
+void tess_profile_take_over(tess_profile *profile);
+
 /** Add the time since `*mark` to a stage, and what tess_profile_sent adds. Set `*mark`
  * to now. */
 void tess_profile_lap(tess_profile *profile, tess_stage stage, double *mark);

@@ -244,7 +244,7 @@ static bool ends_alone(const image_run *run, bool kept)
         teams->num == 1 || teams->sums_means || run->outputs.num_channels == 1;
     return several && sums && kept && !run->job.backend->start && !run->whole.patches &&
            !image_joins_channels(opts) && !opts->checkpoint.folder &&
-           !opts->beside.primary_beam.model && !image_has_sources(opts, -1);
+           !opts->beside.primary_beam.model && !opts->clean.save_sources;
 }
 
 /* Turns of ranks take no longer than this together [s], because a rank that fails says

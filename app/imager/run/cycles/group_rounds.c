@@ -276,6 +276,7 @@ static tess_status end_in_turn(void *context, int k)
                      ? channel_mean_add(run, group->channel->product, &rounds->mean)
                      : channel_mean_add_own(run, group->channel->product, &rounds->own);
     channel_group_free(group);
+    status = tess_comm_agree(run->comm, status);
     tess_profile_lap(run->output.profile, TESS_STAGE_REDUCE, &mark);
 cleanup:
     return status;

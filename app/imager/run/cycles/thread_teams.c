@@ -121,8 +121,8 @@ static int take_group(team_queue *queue)
     const int ahead = MOST_AHEAD * queue->teams->num;
     int taken = -1;
     pthread_mutex_lock(&queue->lock);
-    while (queue->work->end && queue->status == TESS_OK &&
-           queue->next < queue->work->num && queue->next >= queue->ended + ahead)
+    while (queue->status == TESS_OK && queue->next < queue->work->num &&
+           queue->next >= queue->ended + ahead)
         pthread_cond_wait(&queue->changed, &queue->lock);
     if (queue->status == TESS_OK && queue->next < queue->work->num)
         taken = queue->next++;
@@ -140,6 +140,7 @@ static void end_groups(team_queue *queue)
     while (queue->status == TESS_OK && queue->ended < work->num &&
            queue->made[queue->ended]) {
         pthread_mutex_unlock(&queue->lock);
+        tess_profile_take_over(&queue->teams->ends);
         const tess_status status = work->end(work->context, queue->ended);
         pthread_mutex_lock(&queue->lock);
         if (queue->status == TESS_OK) queue->status = status;
@@ -171,8 +172,19 @@ static tess_status make_in_lane(const thread_team *team, int lane, channel_group
     return status == TESS_OK ? left : status;
 }
 
-/* Makes one output after the other. All that belongs to the threads of OpenMP in it,
- * such as a thread's number, is that of a region of its own. */
+static void make_group(team_queue *queue, int number, int k)
+{
+    thread_team *team = &queue->teams->team[number];
+    channel_group *group = &queue->work->group[k];
+    group->run = &team->run;
+    note_made(queue, k, make_in_lane(team, number, group));
+    imager_job_note_held(&team->run.job);
+}
+
+/* Makes one output after the other; one only in a round whose groups end behind it,
+ * because the run of a team has the list of sources of its latest group. All that
+ * belongs to the threads of OpenMP in it, such as a thread's number, is that of a
+ * region of its own. */
 static void make_as_team(team_queue *queue, int number)
 {
     thread_team *team = &queue->teams->team[number];
@@ -180,12 +192,9 @@ static void make_as_team(team_queue *queue, int number)
     {
         tess_profile_start_team(&team->profile,
                                 number == 0 ? queue->teams->run->profile->trace : NULL);
-        for (int k; (k = take_group(queue)) >= 0;) {
-            channel_group *group = &queue->work->group[k];
-            group->run = &team->run;
-            note_made(queue, k, make_in_lane(team, number, group));
-            imager_job_note_held(&team->run.job);
-        }
+        if (!queue->work->end) make_group(queue, number, number);
+        for (int k; queue->work->end && (k = take_group(queue)) >= 0;)
+            make_group(queue, number, k);
     }
 }
 
@@ -244,6 +253,7 @@ tess_status thread_teams_make(thread_teams *teams, const team_work *work)
     const double start = tess_time_now();
     const tess_lanes *lanes = teams->run->job.backend->lanes;
     const int num = work->num < teams->num ? work->num : teams->num;
+    bool is_split = false;
     team_queue queue = {.work = work,
                         .teams = teams,
                         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -252,15 +262,16 @@ tess_status thread_teams_make(thread_teams *teams, const team_work *work)
     queue.made = tess_alloc_zero(work->num, sizeof *queue.made);
     if (!queue.made) TESS_FAIL(TESS_ERR_ALLOC, "a round of %d outputs", work->num);
     renew(teams, work->end != NULL);
+    is_split = lanes != NULL;
     if (lanes) TESS_TRY(lanes->split(teams->num));
     let_teams_work(&queue, num);
     add_profiles(teams, num, tess_time_now() - start);
     status = queue.status;
-    if (lanes) {
+cleanup:
+    if (is_split) {
         const tess_status joined = lanes->split(1);
         if (status == TESS_OK) status = joined;
     }
-cleanup:
     /* nothing is being written from the images of groups that have not ended */
     for (int k = queue.ended; work->end && k < work->num; ++k)
         if (work->group[k].run) work->group[k].run = teams->run;
