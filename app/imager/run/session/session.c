@@ -212,6 +212,7 @@ tess_status session_images(image_session *session, int64_t k,
         status = patch_images_make(&session->run, k, set, request, &no_stages, product,
                                    roots);
     visset_leave(set);
+    if (status != TESS_OK && roots) session_forget_roots(output);
     TESS_TRY(status);
     output->has_root = output->has_root || roots;
     for (int p = 0; p < facts->num_pol && pixels > 0 && status == TESS_OK; ++p) {
