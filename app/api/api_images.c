@@ -245,7 +245,7 @@ cleanup:
 tess_status api_images_clean(tess_image *image, tess_comm *comm, image_session *session)
 {
     tess_status status = TESS_OK;
-    tess_image_args args = {.in_memory = true};
+    tess_image_args args = {.in_memory = true, .in_session = true};
     api_texts argv = {0};
     forget_images(image);
     TESS_TRY(parse(comm, image, &argv, &args));

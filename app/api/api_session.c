@@ -224,7 +224,7 @@ tess_status tess_session_open(tess_session *session)
     api_turn_begin();
     TESS_TRY(tess_comm_agree(session->comm, check_stays(session)));
     if (session->open) TESS_FAIL(TESS_ERR_USAGE, "the session is open already");
-    session->args = (tess_image_args){.in_memory = true};
+    session->args = (tess_image_args){.in_memory = true, .in_session = true};
     tess_profile_start(&session->profile);
     status = api_options_arguments(&session->options, "image", &argv);
     TESS_TRY(tess_comm_agree(session->comm, status));

@@ -119,6 +119,18 @@ def check_clean(suite, obs, regions, solutions):
             suite.true(f"{kind} of cleaning {more}", same(select(made, kind), select(images, kind)))
 
 
+def check_options_before_solutions(suite, obs, regions, gains):
+    """Options of solutions that come later, and of beams that another call does not fit."""
+    session = tessera.Session(obs, facets=regions, solution_interpolation="linear", lobe_beam=True, **OPTIONS)
+    session.solutions(gains[0])
+    session.solutions(gains[1])
+    given = tessera.Session(obs, facets=regions, solution_interpolation="linear", facet_solutions=gains[1], **OPTIONS)
+    suite.true("an option before its solutions", same(session.dirty(), given.dirty()))
+    if FULL:
+        made, other = (s.clean(**CLEAN, beam_size="40asec") for s in (session, given))
+        suite.true("and when it cleans", same(select(made, "image"), select(other, "image")))
+
+
 def check_refused(suite, obs, regions, solutions, full):
     session = tessera.Session(obs, facets=regions, facet_solutions=solutions, **OPTIONS)
     before = session.dirty()
@@ -154,6 +166,7 @@ def main():
     check_solutions(suite, obs, regions, gains[:2])
     check_models(suite, obs, regions, gains[0])
     check_clean(suite, obs, regions, gains[0])
+    check_options_before_solutions(suite, obs, regions, gains[:2])
     check_refused(suite, obs, regions, gains[0], gains[2])
     suite.finish()
 

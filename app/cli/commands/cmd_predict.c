@@ -217,7 +217,7 @@ static tess_status check(predict_args *args)
                   "--field %s: one field at a time is predicted without --mosaic",
                   opts->selection.field);
     TESS_TRY(tess_check_gridding(&opts->gridding));
-    TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
+    TESS_TRY(tess_facet_args_check(&opts->gridding.facets, false));
     if (opts->gridding.facets.number > 0)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facets %lld makes facets of an image; predict with the region "

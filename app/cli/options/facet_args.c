@@ -206,9 +206,10 @@ const struct argp tess_facets_argp = {
 const struct argp tess_predicted_facets_argp = {
     .options = predict_options, .parser = parse, .children = children};
 
-tess_status tess_facet_args_check(const tess_facet_choice *choice)
+tess_status tess_facet_args_check(const tess_facet_choice *choice, bool later)
 {
     tess_status status = TESS_OK;
+    const bool has_solutions = choice->solutions || (later && choice->regions);
     if (choice->solutions && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--facet-solutions are those of --facets FILE");
     if (choice->sources && choice->number == 0)
@@ -221,14 +222,14 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
                                   "are made");
     if (choice->selected && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
-    if (choice->tables && !choice->solutions)
+    if (choice->tables && !has_solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
     if (choice->psf_per_facet && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets");
-    if (choice->is_linear && !choice->solutions)
+    if (choice->is_linear && !has_solutions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--solution-interpolation linear is for --facet-solutions FILE");
-    if (choice->any_direction && !choice->solutions)
+    if (choice->any_direction && !has_solutions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--any-solution-direction is for --facet-solutions FILE");
     if (choice->updates && !choice->beam.model)
@@ -236,7 +237,7 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice)
     if ((choice->beam.model || choice->aterms) && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facet-beam and --facet-aterms are for --facets FILE");
-    if (choice->is_scalar && !tess_facet_choice_has_gains(choice))
+    if (choice->is_scalar && !has_solutions && !tess_facet_choice_has_gains(choice))
         TESS_FAIL(TESS_ERR_USAGE, "--scalar-visibilities is for --facet-solutions FILE "
                                   "and other gains of facets");
     if (choice->feather >= 0 && !choice->regions)

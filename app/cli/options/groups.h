@@ -57,8 +57,9 @@ tess_status tess_axis_args_check(tess_comm *comm, tess_image_opts *opts);
 /** These parse the options; their input is a zeroed tess_facet_choice. */
 extern const struct argp tess_facets_argp, tess_predicted_facets_argp;
 
-/** Check the options together. TESS_ERR_USAGE. Local. */
-tess_status tess_facet_args_check(const tess_facet_choice *choice);
+/** Check the options together. `later`: facets of a session may get solutions in a later
+ *  call, for which options of solutions may be there already. TESS_ERR_USAGE. Local. */
+tess_status tess_facet_args_check(const tess_facet_choice *choice, bool later);
 
 /* ---- cleaning, of `tessera image` and `tessera plan` ---- */
 

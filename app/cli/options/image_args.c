@@ -754,10 +754,10 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_checkpoint(&opts->checkpoint));
     TESS_TRY(check_cube(opts));
     TESS_TRY(check_continuum(opts));
-    TESS_TRY(tess_facet_args_check(&opts->gridding.facets));
+    TESS_TRY(tess_facet_args_check(&opts->gridding.facets, args->in_session));
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
-    TESS_TRY(image_needs_check(args));
+    if (!args->in_session) TESS_TRY(image_needs_check(args));
     choose_calibration(args);
 cleanup:
     return status;

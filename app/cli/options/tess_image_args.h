@@ -19,6 +19,7 @@ typedef struct tess_image_args {
     tess_cli cli;            /**< cli.help: the subcommand has to end */
     bool is_plan;            /**< the run needs no output, and none is checked */
     bool in_memory;          /**< the run may have no output */
+    bool in_session;         /**< options may act in other calls of a session */
     const char **obs;        /**< private: observations of the command line */
     const char **config_obs; /**< private: observations of --config */
     int64_t num_obs, capacity_obs, num_config_obs, capacity_config_obs;
