@@ -24,7 +24,7 @@ if(TESS_NATIVE_ISA)
     # Where it has others, this machine never runs the portable loops, and those that grid
     # take a third of the time to compile at -O1, which sees less of what is initialised.
     if(native MATCHES "__AVX2__" AND native MATCHES "__FMA__")
-        set(TESS_ISA_portable -O1 -Wno-maybe-uninitialized)
+        set(TESS_ISA_portable -O1 $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
     endif()
     if(NOT native MATCHES "__AVX512F__")
         set(with_avx512 OFF)

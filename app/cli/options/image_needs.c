@@ -45,8 +45,8 @@ static tess_status check_images(const tess_image_args *args)
     const bool has_limit = beam->limit < TESS_PB_LIMIT || beam->limit > TESS_PB_LIMIT;
     static const char no_density[] = "with --weight natural, which has no density";
     const option_need needs[] = {
-        {opts->subtract.model || opts->subtract.pixels, "subtract-spectral-pol",
-         "without --subtract"},
+        {opts->subtract.model, "subtract-spectral-pol",
+         "without a model file of --subtract"},
         {divides, "gap-channel-division", "on one channel; use --channels-out"},
         {divides, "channel-division-frequencies", "on one channel; use --channels-out"},
         {by_density || !(weights->rank_filter > 0), "weighting-rank-filter",

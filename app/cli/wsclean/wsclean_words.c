@@ -565,7 +565,7 @@ static tess_status add_parts(const wsclean_line *line, wsclean_words *words,
         TESS_TRY(wsclean_words_add(words, "--local-rms-strength", "0", NULL));
         TESS_TRY(add(notes, "-parallel-deconvolution of one part: local noise sets "
                             "thresholds, and peaks are searched without it"));
-    } else if (wsclean_line_last(line, "auto-mask") &&
+    } else if (is_given(line, "auto-mask") &&
                !wsclean_line_last(line, "force-mask-rounds")) {
         TESS_TRY(wsclean_words_add(words, "--force-mask-rounds", "6", NULL));
         TESS_TRY(add(notes, "-parallel-deconvolution with local noise: the automatic "

@@ -111,6 +111,8 @@ TRANSLATED = [
      f"{IMAGE} --auto-mask 5 --local-rms --stokes I {UNIFORM} --field 0 {CLEAN} --local-rms-strength 0"),
     (f"{BASE} -niter 9 -auto-mask 5 -local-rms -parallel-deconvolution 63 -no-update-model-required",
      f"{IMAGE} --auto-mask 5 --local-rms --stokes I {UNIFORM} --field 0 {CLEAN} --force-mask-rounds 6"),
+    (f"{BASE} -niter 9 -auto-mask 0 -local-rms -parallel-deconvolution 63 -no-update-model-required",
+     f"{IMAGE} --local-rms --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -niter 9 -auto-mask 5 -parallel-deconvolution 64 -no-update-model-required",
      f"{IMAGE} --auto-mask 5 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -force-mask-rounds 6 -pb-undersampling 4 -dd-psf-grid 1 1.0 -fit-beam-with-negatives",
