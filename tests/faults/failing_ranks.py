@@ -48,6 +48,12 @@ def nothing_left(suite, label):
     suite.equal(f"{label}: files left", left, [])
 
 
+def remove_outputs(suite):
+    for name in os.listdir(suite.work):
+        if name.startswith("out"):
+            os.remove(suite.path(name))
+
+
 def ranks_of(words):
     """Processes whose command line holds these words."""
     found = []
@@ -196,26 +202,53 @@ def check_failure(suite, label, well, ill, status, *texts):
     nothing_left(suite, label)
 
 
-# The program and MPI take some 190 MB of address space. Some 200 MB are left when 8000² pixels
-# (256 MB) are asked for: MPI and the system's libraries can crash or hang where they find no memory
-# for themselves, and MPI's threads would take address space for arenas of their own.
-NO_ROOM_FOR_AN_IMAGE = ["env", "MALLOC_ARENA_MAX=1", "prlimit", "--as=400000000"]
+# Images of 8000² pixels (256 MB), in the memory of processors.
+BIG = ["--size", "8000", "--backend", "cpu"]
+# MPI's threads would take address space for arenas of their own.
+ONE_ARENA = ["env", "MALLOC_ARENA_MAX=1"]
+# Bytes that are left for less than such an image. MPI and the system's libraries can crash or hang where they
+# find no memory for themselves.
+ROOM = 200_000_000
 
 
-def check_team(suite, obs):
+def peak_address_space(pid):
+    """Bytes that a process has taken at most, 0 when it has ended."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return next((1024 * int(line.split()[1]) for line in f if line.startswith("VmPeak")), 0)
+    except OSError:
+        return 0
+
+
+def no_room_for_an_image(suite, obs):
+    """Words before a command that limit its address space to what a small image takes here, and ROOM. How much
+    the program and its libraries take depends on the machine: those of CUDA alone take 300 MB."""
+    words = image(suite, obs, *BIG, "--size", "600")
+    child = start_ranks([*ONE_ARENA, *words])
+    peak = 0
+    while child.poll() is None:
+        peak = max([peak, *map(peak_address_space, ranks_of([words[-1]]))])
+        time.sleep(0.005)
+    suite.equal("a small image: status", child.returncode, 0)
+    suite.true(f"a small image: {peak} bytes of address space", peak > 0)
+    remove_outputs(suite)
+    return [*ONE_ARENA, "prlimit", f"--as={peak + ROOM}"]
+
+
+def check_team(suite, obs, limited):
     """One of three teams has too little memory: the others end after their output."""
-    words = image(suite, obs, "--size", "8000", "--accuracy", "1e-7", "--no-psf",
+    words = image(suite, obs, *BIG, "--accuracy", "1e-7", "--no-psf",
                   "--channels-out", "8", *forced(teams=3))
-    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", *NO_ROOM_FOR_AN_IMAGE, *words], HUNG_S)
+    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", *limited, *words], HUNG_S)
     suite.ran("a team without memory", result, 4)
     suite.equal("a team without memory: messages", len(result.errors()), 1)
     only_images_left(suite, "a team without memory")
 
 
-def check_joined_team(suite, obs):
+def check_joined_team(suite, obs, limited):
     """One of three teams has too little memory for a channel that is cleaned with theirs."""
-    words = image(suite, obs, "--size", "8000", *JOINED_TEAMS)
-    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", *NO_ROOM_FOR_AN_IMAGE, *words], HUNG_S)
+    words = image(suite, obs, *BIG, *JOINED_TEAMS)
+    result = run([mpiexec(), "-n", "2", *words, ":", "-n", "1", *limited, *words], HUNG_S)
     suite.ran("a team of joined channels without memory", result, 4)
     suite.equal("a team of joined channels without memory: messages", len(result.errors()), 1)
     nothing_left(suite, "a team of joined channels without memory")
@@ -231,8 +264,7 @@ def only_images_left(suite, label):
                  (n not in images or int(n.split("-")[1]) % 3 == 2)], [])
     suite.true(f"{label}: images are whole",
                all(os.path.getsize(suite.path(n)) % 2880 == 0 for n in images))
-    for name in left:
-        os.remove(suite.path(name))
+    remove_outputs(suite)
 
 
 def ends_by_itself(suite, label, child, status, text):
@@ -284,10 +316,7 @@ def main():
     check_death(suite, image(suite, obs, "--accuracy", "1e-7"), suite.path("out-psf.fits"), 12 if FULL else 3)
     check_death(suite, image(suite, obs, "--size", "600", *JOINED_TEAMS), suite.path("out-MFS-psf.fits"),
                 12 if FULL else 2)
-    for name in os.listdir(suite.work):
-        if name.startswith("out"):
-            os.remove(suite.path(name))
-
+    remove_outputs(suite)
     size = os.path.getsize(obs)
     short = suite.path("short.uvfits")
     shutil.copy(obs, short)
@@ -299,12 +328,11 @@ def main():
     check_held_reader(suite, obs)
     check_held_team(suite, obs)
     if "address" not in os.environ.get("TESS_SANITIZE", "") and SLOWER == 1:
-        big = ["--size", "8000", "--accuracy", "1e-7", "--no-psf",
-               *forced(fft_ranks=1)]
-        check_failure(suite, "too little memory on one rank", image(suite, obs, *big),
-                      [*NO_ROOM_FOR_AN_IMAGE, *image(suite, obs, *big)], 4, "memory")
-        check_team(suite, obs)
-        check_joined_team(suite, obs)
+        limited = no_room_for_an_image(suite, obs)
+        words = image(suite, obs, *BIG, "--accuracy", "1e-7", "--no-psf", *forced(fft_ranks=1))
+        check_failure(suite, "too little memory on one rank", words, [*limited, *words], 4, "memory")
+        check_team(suite, obs, limited)
+        check_joined_team(suite, obs, limited)
     suite.finish()
 
 
