@@ -105,6 +105,9 @@ def check_direct_sums(suite, obs, regions):
                 with open(f"{out}.json", encoding="utf-8") as file:
                     totals = json.load(file)["totals"]
                 suite.true(f"so does the profile: {lack} samples", lack > 0 and totals["without_solution"] == lack)
+                result = tessera("image", obs, "-o", f"{out}-fast", *where[:-2], "--quiet", "--stokes", names,
+                                 "--facet-solutions", solutions, ranks=ranks)
+                suite.true(f"so do groups of rows: {result.err.strip()}", f"facet F0 {lack} (" in result.err)
             made[ranks] = out
         if len(made) > 1:
             same = [pixels(f"{name}-{kind}.fits") for kind in ("dirty", "psf", "pb") for name in made.values()]

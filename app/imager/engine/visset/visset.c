@@ -122,7 +122,6 @@ static tess_status sum_weights(visset *set)
     }
     TESS_TRY(tess_comm_allreduce_f64(job->comm, sums->largest, num_weight, TESS_MAX));
     TESS_TRY(visset_response_sum(set));
-    TESS_TRY(visset_unsolved_sum(set));
 cleanup:
     return status;
 }
@@ -291,7 +290,6 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
             tess_comm_agree(job->comm, set->sums.exact ? TESS_OK : TESS_ERR_ALLOC));
     }
     TESS_TRY(tess_comm_agree(job->comm, visset_response_create(set)));
-    TESS_TRY(tess_comm_agree(job->comm, visset_unsolved_create(set)));
     TESS_TRY(imager_map_create(stages, &set->sums.map));
     if (!in_place) TESS_TRY(start_exchange(set));
     if (set->over && !spools(set)) return TESS_OK;

@@ -47,10 +47,8 @@ typedef struct imager_sums {
                                   or NULL: the view has none */
     struct tess_exact *exact_response; /**< [num_targets][2][num_pol] the same sums with
                                           --reproducible, or NULL */
-    int64_t *unsolved;                 /**< [num_targets] samples without a solution,
-                                          over all ranks once the set has them, or NULL:
-                                          the view lacks none */
-    double *map;                       /**< maps of --dump-stages, or NULL */
+    int64_t *unsolved; /**< [num_targets] samples without a solution, likewise */
+    double *map;       /**< maps of --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {

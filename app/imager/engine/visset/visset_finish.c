@@ -116,11 +116,10 @@ static void note_response(const visset *set, int image, imager_product *product)
     const imager_response *all = set->sums.response;
     const double sum = set->sums.weight[set->sums.num_weight == 1 ? 0 : image];
     product->counted = product->response = 1;
-    product->unsolved = set->sums.unsolved && image < set->job->num_pol
-                            ? set->sums.unsolved[set->job->targets.aim]
-                            : 0;
+    product->unsolved = 0;
     if (!all || image >= set->job->num_pol) return;
     const imager_response *own = &all[set->job->targets.aim];
+    product->unsolved = set->sums.unsolved[set->job->targets.aim];
     product->counted = sum > 0 ? own->counted[image] / sum : 0;
     product->response =
         own->counted[image] > 0 ? own->power[image] / own->counted[image] : 0;

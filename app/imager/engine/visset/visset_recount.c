@@ -7,15 +7,6 @@
 #include "tess_mem.h"
 #include "visset_private.h"
 
-static tess_status add_samples(visset *set, const tess_samples *samples)
-{
-    tess_status status = TESS_OK;
-    TESS_TRY(visset_response_add(set, samples));
-    TESS_TRY(visset_unsolved_add(set, samples));
-cleanup:
-    return status;
-}
-
 /* Adds the samples that the set holds on scratch. Local. */
 static tess_status add_spooled(visset *set)
 {
@@ -24,7 +15,7 @@ static tess_status add_spooled(visset *set)
     tess_brick_list bricks = {0};
     for (int64_t k = 0; k < tess_spool_records(set->spool); ++k) {
         TESS_TRY(tess_spool_read(set->spool, k, &samples, &bricks));
-        TESS_TRY(add_samples(set, &samples));
+        TESS_TRY(visset_response_add(set, &samples));
     }
 cleanup:
     tess_samples_free(&samples);
@@ -43,14 +34,10 @@ tess_status visset_count_responses(visset *set)
     if (sums->exact_response)
         memset(sums->exact_response, 0,
                num * 2 * (size_t)job->view.num_pol * sizeof *sums->exact_response);
-    tess_free(sums->unsolved);
-    sums->unsolved = NULL;
-    status = visset_unsolved_create(set);
-    if (status == TESS_OK)
-        status = set->spool ? add_spooled(set) : add_samples(set, set->samples);
+    memset(sums->unsolved, 0, num * sizeof *sums->unsolved);
+    status = set->spool ? add_spooled(set) : visset_response_add(set, set->samples);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(visset_response_sum(set));
-    TESS_TRY(visset_unsolved_sum(set));
 cleanup:
     return status;
 }

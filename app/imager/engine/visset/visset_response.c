@@ -1,6 +1,7 @@
 /* The responses of targets that take views of correlations: what their images make of a
  * source whose correlations the same view has made. An image over its response is in
- * true flux. */
+ * true flux. Samples whose gains have no solution do not count in a target; their power
+ * (imager_view.response) is NaN. */
 #include <math.h>
 
 #include "imager_targets.h"
@@ -12,6 +13,7 @@
 typedef struct response_sums {
     imager_response sum;
     tess_exact *exact; /* [2][num_pol], or NULL */
+    int64_t unsolved;  /* samples without a solution */
 } response_sums;
 
 tess_status visset_response_create(visset *set)
@@ -25,7 +27,9 @@ tess_status visset_response_create(visset *set)
     if (job->layout->reproducible)
         sums->exact_response = tess_alloc_zero((int64_t)num * 2 * job->view.num_pol,
                                                sizeof *sums->exact_response);
-    if (!sums->response || (job->layout->reproducible && !sums->exact_response))
+    sums->unsolved = tess_alloc_zero(num, sizeof *sums->unsolved);
+    if (!sums->response || !sums->unsolved ||
+        (job->layout->reproducible && !sums->exact_response))
         TESS_FAIL(TESS_ERR_ALLOC, "responses of %d images", num);
 cleanup:
     return status;
@@ -45,19 +49,23 @@ static void add_sample(int num_pol, const double *power, const double *weight,
     }
 }
 
-/* Adds a row of these powers [num_chan][num_pol]. */
+/* Adds a row of these powers [num_chan][num_pol]. The row stands for number[num_chan]
+ * samples of weight; NULL: for itself. */
 static void add_row(const imager_job *job, int target, const tess_samples *samples,
-                    int64_t row, const double *power, response_sums *to)
+                    int64_t row, const double *power, const int64_t *number,
+                    response_sums *to)
 {
     const imager_view *view = &job->view;
     const int num_weight = samples->num_weight;
     if (view->counts && !view->counts(view->context, target, samples, row)) return;
     for (int32_t c = 0; c < samples->num_chan[row]; ++c) {
         double weight[TESS_MAX_POL];
+        const double *own = power + (int64_t)c * view->num_pol;
         const int64_t at = (samples->vis_first[row] + c) * num_weight;
         for (int p = 0; p < view->num_pol; ++p)
             weight[p] = tess_samples_weight(samples, at + (num_weight == 1 ? 0 : p));
-        add_sample(view->num_pol, power + (int64_t)c * view->num_pol, weight, to);
+        add_sample(view->num_pol, own, weight, to);
+        if (isnan(own[0])) to->unsolved += number ? number[c] : weight[0] > 0;
     }
 }
 
@@ -67,6 +75,7 @@ static void add_sums(visset *set, int target, const response_sums *own)
     const int num_pol = set->job->view.num_pol;
     imager_response *all = &set->sums.response[target];
     tess_exact *exact = set->sums.exact_response;
+    set->sums.unsolved[target] += own->unsolved;
     for (int p = 0; p < num_pol; ++p) {
         all->counted[p] += own->sum.counted[p];
         all->power[p] += own->sum.power[p];
@@ -84,7 +93,9 @@ typedef struct row_groups {
     int64_t num;
     int32_t *origin; /* [num] of one of its rows; −1: there is none */
     double *weight; /* [num][num_chan][num_weight] sums of the rows' weights, or NULL */
-    double *power;  /* [num][num_chan][num_pol] of the target at work */
+    int64_t
+        *number;   /* [num][num_chan] of samples in `weight`; NULL: none is asked for */
+    double *power; /* [num][num_chan][num_pol] of the target at work */
 } row_groups;
 
 /* More groups, or groups of few rows, would take longer than rows one by one. */
@@ -100,6 +111,7 @@ static void free_groups(row_groups *groups)
 {
     tess_free(groups->origin);
     tess_free(groups->weight);
+    tess_free(groups->number);
     tess_free(groups->power);
 }
 
@@ -109,13 +121,16 @@ static tess_status create_groups(const imager_view *view, const tess_samples *sa
 {
     tess_status status = TESS_OK;
     const int64_t each = view->num_groups * view->num_chan;
+    const bool with_numbers = with_weights && view->lacks;
     groups->num = view->num_groups;
     groups->origin = tess_alloc(groups->num, sizeof *groups->origin);
     groups->power = tess_alloc(each * view->num_pol, sizeof *groups->power);
     if (with_weights)
         groups->weight =
             tess_alloc_zero(each * samples->num_weight, sizeof *groups->weight);
-    if (!groups->origin || !groups->power || (with_weights && !groups->weight))
+    if (with_numbers) groups->number = tess_alloc_zero(each, sizeof *groups->number);
+    if (!groups->origin || !groups->power || (with_weights && !groups->weight) ||
+        (with_numbers && !groups->number))
         TESS_FAIL(TESS_ERR_ALLOC, "responses of images");
     for (int64_t k = 0; k < groups->num; ++k)
         groups->origin[k] = -1;
@@ -140,6 +155,12 @@ static void add_to_group(const imager_view *view, const tess_samples *samples,
         if (!(weight > 0)) continue;
 #pragma omp atomic
         to[k] += weight;
+    }
+    for (int32_t c = 0; groups->number && c < samples->num_chan[row]; ++c) {
+        if (!(tess_samples_weight(samples, from + (int64_t)c * num_weight) > 0))
+            continue;
+#pragma omp atomic
+        ++groups->number[chan + c];
     }
 }
 
@@ -211,16 +232,17 @@ static void add_item(const imager_job *job, int target, const tess_samples *samp
                      response_sums *to)
 {
     const imager_view *view = &job->view;
+    const int64_t chan = k * view->num_chan;
     group_row row;
     if (!groups->weight) {
         add_row(job, target, samples, k,
-                powers_of(view, target, samples, k, groups, own), to);
+                powers_of(view, target, samples, k, groups, own), NULL, to);
         return;
     }
     if (groups->origin[k] < 0) return;
     set_group_row(view, samples, groups, k, &row);
-    add_row(job, target, &row.samples, 0,
-            groups->power + k * view->num_chan * view->num_pol, to);
+    add_row(job, target, &row.samples, 0, groups->power + chan * view->num_pol,
+            groups->number ? groups->number + chan : NULL, to);
 }
 
 /* Adds the rows, or the sums of groups, to the response of a target. */
@@ -286,6 +308,7 @@ tess_status visset_response_sum(visset *set)
     imager_response *response = set->sums.response;
     tess_exact *exact = set->sums.exact_response;
     if (!response) return TESS_OK;
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, set->sums.unsolved, num, TESS_SUM));
     if (!exact)
         return tess_comm_allreduce_f64(job->comm, response->counted, count, TESS_SUM);
     TESS_TRY(tess_comm_allreduce_i64(job->comm, exact->word,

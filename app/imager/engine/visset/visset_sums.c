@@ -90,7 +90,6 @@ static void add_frequencies(const tess_samples *samples, int threads, imager_sum
 
 tess_status visset_add_sums(visset *set, const tess_samples *samples)
 {
-    tess_status status = TESS_OK;
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
     if (samples->resident) { /* no maps and no exact sums are wanted in this case */
@@ -105,8 +104,5 @@ tess_status visset_add_sums(visset *set, const tess_samples *samples)
     add_weights(samples, job->layout->threads, sums);
     if (!set->single) add_frequencies(samples, job->layout->threads, sums);
     imager_map_add(&job->geom, samples, sums->map);
-    TESS_TRY(visset_response_add(set, samples));
-    TESS_TRY(visset_unsolved_add(set, samples));
-cleanup:
-    return status;
+    return visset_response_add(set, samples);
 }
