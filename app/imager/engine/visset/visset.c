@@ -384,9 +384,7 @@ void visset_free(visset *set)
     tess_exchange_destroy(set->exchange);
     tess_free(set->sums.map);
     tess_free(set->sums.exact);
-    tess_free(set->sums.response);
-    tess_free(set->sums.exact_response);
-    tess_free(set->sums.unsolved);
+    imager_responses_free(&set->sums.responses);
     tess_brick_list_free(&set->own_bricks);
     imager_job_part_free(&set->part);
     *set = (visset){0};

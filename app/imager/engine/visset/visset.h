@@ -34,6 +34,15 @@ typedef struct imager_response {
                                        of a source of 1 Jy in this polarisation */
 } imager_response;
 
+/** The responses of the targets of a set. Zeros are none. */
+typedef struct imager_responses {
+    imager_response *sum; /**< [num_targets], over all ranks once the set has them, or
+                             NULL: the view has none */
+    struct tess_exact *exact; /**< [num_targets][2][num_pol] the same sums with
+                                 --reproducible, or NULL */
+    int64_t *unsolved;        /**< [num_targets] samples without a solution, likewise */
+} imager_responses;
+
 /** Sums over the samples of a set. */
 typedef struct imager_sums {
     int num_weight;
@@ -41,14 +50,10 @@ typedef struct imager_sums {
     double largest[2 * TESS_MAX_POL]; /**< the largest of these weights, likewise */
     double
         inv_lambda; /**< Σ W ν/c over all weights, over all ranks once the set has it */
-    struct tess_exact *exact;  /**< [num_weight + 1] the same sums with --reproducible,
-                                  that of frequencies the last, or NULL */
-    imager_response *response; /**< [num_targets], over all ranks once the set has them,
-                                  or NULL: the view has none */
-    struct tess_exact *exact_response; /**< [num_targets][2][num_pol] the same sums with
-                                          --reproducible, or NULL */
-    int64_t *unsolved; /**< [num_targets] samples without a solution, likewise */
-    double *map;       /**< maps of --dump-stages, or NULL */
+    struct tess_exact *exact; /**< [num_weight + 1] the same sums with --reproducible,
+                                 that of frequencies the last, or NULL */
+    imager_responses responses;
+    double *map; /**< maps of --dump-stages, or NULL */
 } imager_sums;
 
 typedef struct visset {
@@ -110,9 +115,12 @@ tess_status visset_create(imager_job *job, sample_sets *data, bool single,
 tess_status visset_image(visset *set, const visset_request *request,
                          const imager_stages *stages, imager_product *product);
 
-/** Sum the responses of targets anew: the job's view has other gains. The set holds its
- * samples, in memory or on scratch. TESS_ERR_ALLOC, TESS_ERR_IO. Collective. */
-tess_status visset_count_responses(visset *set);
+/** Sum the responses of targets anew: the job's view has other gains than those that
+ * the set's responses are of. These stay in the set, until the caller puts the new ones
+ * in their place. The set holds its samples, in memory or on scratch. TESS_ERR_ALLOC,
+ * TESS_ERR_IO. Collective. */
+tess_status visset_count_responses(visset *set, imager_responses *counted);
+void imager_responses_free(imager_responses *responses); /**< Zeros are fine. Local. */
 
 /** Mean frequency of the samples, weighted by their weights; 0 without weights. Local.
  */

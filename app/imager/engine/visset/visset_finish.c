@@ -113,13 +113,13 @@ static tess_status take_rows(imager_job *job, int image, tess_rows *rows)
 /* What the view of the target at work does to sources of an image. */
 static void note_response(const visset *set, int image, imager_product *product)
 {
-    const imager_response *all = set->sums.response;
+    const imager_responses *all = &set->sums.responses;
     const double sum = set->sums.weight[set->sums.num_weight == 1 ? 0 : image];
     product->counted = product->response = 1;
     product->unsolved = 0;
-    if (!all || image >= set->job->num_pol) return;
-    const imager_response *own = &all[set->job->targets.aim];
-    product->unsolved = set->sums.unsolved[set->job->targets.aim];
+    if (!all->sum || image >= set->job->num_pol) return;
+    const imager_response *own = &all->sum[set->job->targets.aim];
+    product->unsolved = all->unsolved[set->job->targets.aim];
     product->counted = sum > 0 ? own->counted[image] / sum : 0;
     product->response =
         own->counted[image] > 0 ? own->power[image] / own->counted[image] : 0;

@@ -73,9 +73,9 @@ visset_held visset_held_with(const visset *set, const tess_samples *samples,
 /** Add samples that will be gridded next to the set's sums. TESS_ERR_ALLOC. Local. */
 tess_status visset_add_sums(visset *set, const tess_samples *samples);
 
-/** The responses of targets (imager_response) and their samples without a solution
- * (imager_sums.unsolved): make room for them, if the job has views of models; add
- * samples; sum them over ranks. The first two are Local, the last is Collective. */
+/** The responses of targets (imager_responses): make room for them, if the job has
+ * views of models; add samples; sum them over ranks. The first two are Local, the last
+ * is Collective. */
 tess_status visset_response_create(visset *set);
 tess_status visset_response_add(visset *set, const tess_samples *samples);
 tess_status visset_response_sum(visset *set);

@@ -1,10 +1,5 @@
 /* Sums responses of targets anew over the samples that a set holds, once gains have
  * changed. */
-#include <string.h>
-
-#include "imager_targets.h"
-#include "tess_exact.h"
-#include "tess_mem.h"
 #include "visset_private.h"
 
 /* Adds the samples that the set holds on scratch. Local. */
@@ -23,21 +18,31 @@ cleanup:
     return status;
 }
 
-tess_status visset_count_responses(visset *set)
+/* Sums the responses into the set, which has none. Collective. */
+static tess_status count(visset *set)
 {
-    tess_status status = TESS_OK;
-    const imager_job *job = set->job;
-    const size_t num = (size_t)imager_job_num_targets(job);
-    imager_sums *sums = &set->sums;
-    if (!sums->response) return TESS_OK;
-    memset(sums->response, 0, num * sizeof *sums->response);
-    if (sums->exact_response)
-        memset(sums->exact_response, 0,
-               num * 2 * (size_t)job->view.num_pol * sizeof *sums->exact_response);
-    memset(sums->unsolved, 0, num * sizeof *sums->unsolved);
-    status = set->spool ? add_spooled(set) : visset_response_add(set, set->samples);
-    TESS_TRY(tess_comm_agree(job->comm, status));
+    tess_status status = visset_response_create(set);
+    if (status == TESS_OK)
+        status = set->spool ? add_spooled(set) : visset_response_add(set, set->samples);
+    TESS_TRY(tess_comm_agree(set->job->comm, status));
     TESS_TRY(visset_response_sum(set));
 cleanup:
+    return status;
+}
+
+tess_status visset_count_responses(visset *set, imager_responses *counted)
+{
+    tess_status status = TESS_OK;
+    const imager_responses kept = set->sums.responses;
+    imager_responses made;
+    set->sums.responses = (imager_responses){0};
+    status = count(set);
+    made = set->sums.responses;
+    set->sums.responses = kept;
+    TESS_TRY(status);
+    *counted = made;
+    made = (imager_responses){0};
+cleanup:
+    imager_responses_free(&made);
     return status;
 }

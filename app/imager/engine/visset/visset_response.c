@@ -20,19 +20,26 @@ tess_status visset_response_create(visset *set)
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
-    imager_sums *sums = &set->sums;
+    imager_responses *made = &set->sums.responses;
     const int num = imager_job_num_targets(job);
     if (!job->view.response && !job->view.counts) return TESS_OK;
-    sums->response = tess_alloc_zero(num, sizeof *sums->response);
+    made->sum = tess_alloc_zero(num, sizeof *made->sum);
     if (job->layout->reproducible)
-        sums->exact_response = tess_alloc_zero((int64_t)num * 2 * job->view.num_pol,
-                                               sizeof *sums->exact_response);
-    sums->unsolved = tess_alloc_zero(num, sizeof *sums->unsolved);
-    if (!sums->response || !sums->unsolved ||
-        (job->layout->reproducible && !sums->exact_response))
+        made->exact =
+            tess_alloc_zero((int64_t)num * 2 * job->view.num_pol, sizeof *made->exact);
+    made->unsolved = tess_alloc_zero(num, sizeof *made->unsolved);
+    if (!made->sum || !made->unsolved || (job->layout->reproducible && !made->exact))
         TESS_FAIL(TESS_ERR_ALLOC, "responses of %d images", num);
 cleanup:
     return status;
+}
+
+void imager_responses_free(imager_responses *responses)
+{
+    tess_free(responses->sum);
+    tess_free(responses->exact);
+    tess_free(responses->unsolved);
+    *responses = (imager_responses){0};
 }
 
 /* Adds a sample, of these powers and weights. */
@@ -73,9 +80,9 @@ static void add_row(const imager_job *job, int target, const tess_samples *sampl
 static void add_sums(visset *set, int target, const response_sums *own)
 {
     const int num_pol = set->job->view.num_pol;
-    imager_response *all = &set->sums.response[target];
-    tess_exact *exact = set->sums.exact_response;
-    set->sums.unsolved[target] += own->unsolved;
+    imager_response *all = &set->sums.responses.sum[target];
+    tess_exact *exact = set->sums.responses.exact;
+    set->sums.responses.unsolved[target] += own->unsolved;
     for (int p = 0; p < num_pol; ++p) {
         all->counted[p] += own->sum.counted[p];
         all->power[p] += own->sum.power[p];
@@ -251,7 +258,7 @@ static tess_status add_target(visset *set, int target, const tess_samples *sampl
 {
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
-    const bool is_exact = set->sums.exact_response != NULL;
+    const bool is_exact = set->sums.responses.exact != NULL;
     const int num_pol = job->view.num_pol;
     const int64_t most = tess_samples_longest_row(samples, 0, samples->num_rows);
     const int64_t num = groups->weight ? groups->num : samples->num_rows;
@@ -284,10 +291,10 @@ tess_status visset_response_add(visset *set, const tess_samples *samples)
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     row_groups groups = {0};
-    if (!set->sums.response) return TESS_OK;
+    if (!set->sums.responses.sum) return TESS_OK;
     if (are_worth(set, samples)) {
         TESS_TRY(
-            create_groups(&job->view, samples, !set->sums.exact_response, &groups));
+            create_groups(&job->view, samples, !set->sums.responses.exact, &groups));
 #pragma omp parallel for num_threads(job->layout->threads) schedule(static)
         for (int64_t row = 0; row < samples->num_rows; ++row)
             add_to_group(&job->view, samples, row, &groups);
@@ -305,10 +312,11 @@ tess_status visset_response_sum(visset *set)
     const imager_job *job = set->job;
     const int num = imager_job_num_targets(job), num_pol = job->view.num_pol;
     const int64_t count = (int64_t)num * 2 * TESS_MAX_POL;
-    imager_response *response = set->sums.response;
-    tess_exact *exact = set->sums.exact_response;
+    imager_response *response = set->sums.responses.sum;
+    tess_exact *exact = set->sums.responses.exact;
     if (!response) return TESS_OK;
-    TESS_TRY(tess_comm_allreduce_i64(job->comm, set->sums.unsolved, num, TESS_SUM));
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, set->sums.responses.unsolved, num,
+                                     TESS_SUM));
     if (!exact)
         return tess_comm_allreduce_f64(job->comm, response->counted, count, TESS_SUM);
     TESS_TRY(tess_comm_allreduce_i64(job->comm, exact->word,

@@ -36,8 +36,34 @@ void session_forget_roots(session_output *output)
     output->has_root = false;
 }
 
-/* Gives the facets of images and of predictions the gains of a choice. On failure the
- * images keep theirs, and the next prediction begins anew with these. Collective. */
+/* The responses counted[num_outputs] of images with the gains that facets have now.
+ * Collective. */
+static tess_status count_responses(image_session *session, imager_responses *counted)
+{
+    tess_status status = TESS_OK;
+    image_run *run = &session->run;
+    run->job.view = image_facets_view(run->whole.facets);
+    for (int64_t k = 0; k < run->outputs.num; ++k)
+        if (session->output[k].set.job)
+            TESS_TRY(visset_count_responses(&session->output[k].set, &counted[k]));
+cleanup:
+    return status;
+}
+
+/* Gives outputs their new responses, and the old ones to `counted`. Local. */
+static void exchange_responses(image_session *session, imager_responses *counted)
+{
+    for (int64_t k = 0; k < session->run.outputs.num; ++k) {
+        session_output *output = &session->output[k];
+        const imager_responses old = output->set.sums.responses;
+        output->set.sums.responses = counted[k];
+        counted[k] = old;
+        session_forget_roots(output);
+    }
+}
+
+/* Gives the facets of images and of predictions the gains of a choice. On failure both
+ * keep those that they have. Collective. */
 static tess_status change_gains(image_session *session, const tess_facet_choice *choice)
 {
     tess_status status = TESS_OK;
@@ -45,19 +71,23 @@ static tess_status change_gains(image_session *session, const tess_facet_choice 
     session_predictor *predictor = &session->predictor;
     facet_setup setup = session_facet_setup(session, choice);
     facet_setup predicts = setup;
+    facets_change of_images = {0}, of_predictions = {0};
+    imager_responses *counted = tess_alloc_zero(run->outputs.num, sizeof *counted);
+    TESS_TRY(tess_comm_agree(run->comm, counted ? TESS_OK : TESS_ERR_ALLOC));
     predicts.source = predictor->source;
     predicts.predicts = true;
-    if (predictor->facets) TESS_TRY(image_facets_change(&predicts, predictor->facets));
-    status = image_facets_change(&setup, run->whole.facets);
-    if (status != TESS_OK) session_predictor_free(predictor);
-    TESS_TRY(status);
-    run->job.view = image_facets_view(run->whole.facets);
-    for (int64_t k = 0; k < run->outputs.num; ++k) {
-        session_forget_roots(&session->output[k]);
-        if (session->output[k].set.job)
-            TESS_TRY(visset_count_responses(&session->output[k].set));
-    }
+    if (predictor->facets)
+        TESS_TRY(image_facets_change(&predicts, predictor->facets, &of_predictions));
+    TESS_TRY(image_facets_change(&setup, run->whole.facets, &of_images));
+    TESS_TRY(count_responses(session, counted));
+    exchange_responses(session, counted);
 cleanup:
+    image_facets_end_change(&of_predictions, status == TESS_OK);
+    image_facets_end_change(&of_images, status == TESS_OK);
+    run->job.view = image_facets_view(run->whole.facets);
+    for (int64_t k = 0; counted && k < run->outputs.num; ++k)
+        imager_responses_free(&counted[k]);
+    tess_free(counted);
     return status;
 }
 

@@ -475,20 +475,31 @@ cleanup:
     return status;
 }
 
-tess_status image_facets_change(const facet_setup *setup, image_facets *facets)
+tess_status image_facets_change(const facet_setup *setup, image_facets *facets,
+                                facets_change *change)
 {
     tess_status status = TESS_OK;
-    image_facets made = *facets, old = *facets;
+    image_facets made = *facets;
     start_gains(setup, &made);
     TESS_TRY(take_gains(setup, &made));
     status = check_held(setup, &made);
     if (status == TESS_OK) status = create_gains(setup, &made);
     TESS_TRY(tess_comm_agree(setup->comm, status));
+    *change = (facets_change){facets, *facets};
     *facets = made;
-    made = old;
+    made = (image_facets){0};
 cleanup:
     free_gains(&made);
     return status;
+}
+
+void image_facets_end_change(facets_change *change, bool keeps)
+{
+    if (!change->facets) return;
+    image_facets ended = keeps ? change->before : *change->facets;
+    if (!keeps) *change->facets = change->before;
+    free_gains(&ended);
+    *change = (facets_change){0};
 }
 
 imager_view image_facets_view(const image_facets *facets)

@@ -56,11 +56,22 @@ tess_status image_facets_check(const tess_image_opts *opts, bool later);
 tess_status image_facets_create(const facet_setup *setup, image_facets **facets);
 void image_facets_free(image_facets *facets); /**< NULL is fine. Local. */
 
+/** A change of gains, which can be undone. Zeros are none. */
+typedef struct facets_change {
+    image_facets *facets; /**< that have other gains now; borrowed */
+    image_facets before;  /**< private: their gains before */
+} facets_change;
+
 /** Give facets the gains of setup->choice in place of those that they have: `setup` is
  * otherwise that of image_facets_create(), with `changes`. Views of them have to be
  * taken again. Errors as above; TESS_ERR_USAGE: samples do not hold the correlations
  * that these gains need. On failure they keep their gains. Collective. */
-tess_status image_facets_change(const facet_setup *setup, image_facets *facets);
+tess_status image_facets_change(const facet_setup *setup, image_facets *facets,
+                                facets_change *change);
+
+/** End a change: the facets keep their new gains, or get back those that they had, and
+ * the others are freed. Local. */
+void image_facets_end_change(facets_change *change, bool keeps);
 
 /** The name of the region file of facets that a run makes, freed with tess_free();
  * NULL: no memory. Local. */
