@@ -415,7 +415,7 @@ TABLE = [Mutant(*entry) for entry in [
      "if (num_rows > UINT32_MAX)",
      "unit.samples"),
     ("rank-filter-pages", "grid/density/density.c",
-     "status = touch_neighbours(density, rank_reach(density));",
+     "status = touch_neighbours(density, rank_reach(density), false);",
      "(void)touch_neighbours;",
      "mpi.core_ranks.np2"),
     ("density-box-conjugates", "grid/density/box_sum.c",

@@ -394,8 +394,9 @@ cleanup:
 }
 
 /* Makes the pages around each page, because sums over cells around a cell reach beyond
- * the border of a page. */
-static tess_status touch_neighbours(tess_density *density, int64_t reach)
+ * the border of a page, and with `conjugates` beyond v = 0. */
+static tess_status touch_neighbours(tess_density *density, int64_t reach,
+                                    bool conjugates)
 {
     tess_status status = TESS_OK;
     const int64_t pages = num_pages(density);
@@ -406,7 +407,7 @@ static tess_status touch_neighbours(tess_density *density, int64_t reach)
     for (int64_t k = 0; k < pages; ++k)
         if (held[k]) {
             TESS_TRY(touch_around(density, k, reach));
-            TESS_TRY(touch_conjugates(density, k, reach));
+            if (conjugates) TESS_TRY(touch_conjugates(density, k, reach));
         }
 cleanup:
     tess_free(held);
@@ -423,27 +424,44 @@ static void replace_pages(tess_density *density, double **fresh)
     }
 }
 
+/* Sums a page over the squares around its cells into summed[number]; false: no memory.
+ * `rows` is room for box_sum_page(). */
+static bool sum_square_page(const tess_density *density, int64_t number, double *rows,
+                            double **summed)
+{
+    if (!density->page[number]) return true;
+    summed[number] = tess_alloc(DENSITY_PAGE_CELLS, sizeof **summed);
+    if (!summed[number]) return false;
+    box_sum_page(&density->layout, density->page, density->opts.quantum > 0,
+                 density->opts.box_cells, number, rows, summed[number]);
+    return true;
+}
+
 /* Sums what this rank has of the density over the square around each cell; the ranks
- * sum these sums. */
-static tess_status sum_squares(tess_density *density)
+ * sum these sums. Each page is summed by one thread, in an order of its own, and is the
+ * same with any number of them. */
+static tess_status sum_squares(tess_density *density, int num_threads)
 {
     tess_status status = TESS_OK;
     const int64_t reach = density->opts.box_cells;
     double **summed = tess_alloc_zero(num_pages(density), sizeof *summed);
-    double *rows = tess_alloc((DENSITY_PAGE + 2 * reach) * DENSITY_PAGE, sizeof *rows);
-    if (!summed || !rows) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-    TESS_TRY(touch_neighbours(density, reach));
-    for (int64_t k = 0; k < num_pages(density); ++k) {
-        if (!density->page[k]) continue;
-        summed[k] = tess_alloc(DENSITY_PAGE_CELLS, sizeof **summed);
-        if (!summed[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-        box_sum_page(&density->layout, density->page, density->opts.quantum > 0, reach,
-                     k, rows, summed[k]);
+    bool complete = true;
+    if (!summed) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    TESS_TRY(touch_neighbours(density, reach, true));
+#pragma omp parallel num_threads(num_threads) reduction(&& : complete)
+    {
+        double *rows =
+            tess_alloc((DENSITY_PAGE + 2 * reach) * DENSITY_PAGE, sizeof *rows);
+        complete = rows != NULL;
+#pragma omp for schedule(dynamic)
+        for (int64_t k = 0; k < num_pages(density); ++k)
+            complete = complete && sum_square_page(density, k, rows, summed);
+        tess_free(rows);
     }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     replace_pages(density, summed);
 cleanup:
     free_pages(density, summed);
-    tess_free(rows);
     return status;
 }
 
@@ -575,14 +593,14 @@ cleanup:
     return status;
 }
 
-tess_status tess_density_finish(tess_density *density, tess_comm *comm)
+tess_status tess_density_finish(tess_density *density, tess_comm *comm, int num_threads)
 {
     tess_status status = TESS_OK;
     const bool filter =
         density->opts.rank_filter > 0 && density->opts.weighting != TESS_NATURAL;
-    if (boxes(density)) status = sum_squares(density);
-    if (status == TESS_OK && filter)
-        status = touch_neighbours(density, rank_reach(density));
+    if (boxes(density)) status = sum_squares(density, num_threads);
+    if (status == TESS_OK && filter) /* which takes no conjugates */
+        status = touch_neighbours(density, rank_reach(density), false);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(sum_over_ranks(density, comm));
     to_factors(density);

@@ -91,7 +91,8 @@ tess_status tess_density_add(tess_density *density, const tess_samples *samples,
 
 /** Sum over ranks and turn each cell a rank touched into the factor of its samples'
  *  weights. Collective, once. */
-tess_status tess_density_finish(tess_density *density, tess_comm *comm);
+tess_status tess_density_finish(tess_density *density, tess_comm *comm,
+                                int num_threads);
 
 /** Turn natural weights of rows [row_first, row_end) into imaging weights, in place; of
  *  samples in the memory of a backend all of them, which alone can fail. Local, after

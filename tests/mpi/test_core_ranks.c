@@ -242,7 +242,7 @@ static void weigh_image(tess_comm *comm, const tess_geom *geom,
     assert_int_equal(tess_density_create(geom, opts, 1, &density), TESS_OK);
     assert_int_equal(tess_density_add(density, samples, 0, samples->num_rows, 1),
                      TESS_OK);
-    assert_int_equal(tess_density_finish(density, comm), TESS_OK);
+    assert_int_equal(tess_density_finish(density, comm, 1), TESS_OK);
     assert_int_equal(tess_density_apply(density, samples, 0, samples->num_rows, 1),
                      TESS_OK);
     tess_density_destroy(density);

@@ -254,7 +254,7 @@ static void weigh(scene *s, const tess_weight_opts *opts, int threads, bool move
                      TESS_OK);
     assert_false(tess_density_is_finished(density));
     assert_true(isnan(tess_density_variance(density, 0)));
-    assert_int_equal(tess_density_finish(density, self), TESS_OK);
+    assert_int_equal(tess_density_finish(density, self, threads), TESS_OK);
     if (move) density = moved(s, opts, density);
     assert_true(tess_density_is_finished(density));
     assert_int_equal(tess_density_apply(density, &s->samples, 0, ROWS, threads),
@@ -392,6 +392,36 @@ static void test_squares(void **state)
         }
 }
 
+/* Bytes of the pages that a density has once it is finished, of which a sample near
+ * v = 0 reaches one. */
+static int64_t finished_bytes(tess_comm *self, const tess_weight_opts *opts)
+{
+    const tess_geom geom = {.nx = 800, .ny = 800, .scale_rad = 1e-3}; /* 15 × 8 pages */
+    tess_density *density = NULL;
+    assert_int_equal(tess_density_create(&geom, opts, 1, &density), TESS_OK);
+    assert_int_equal(tess_density_reach(density, 400, 1), TESS_OK);
+    assert_int_equal(tess_density_finish(density, self, 1), TESS_OK);
+    const int64_t bytes = tess_density_bytes(density);
+    tess_density_destroy(density);
+    return bytes;
+}
+
+/* A rank filter takes means over cells of neighbouring pages, three of the first row
+ * and three of the next. Sums over squares also take conjugates, from three other
+ * pages. */
+static void test_pages_around(void **state)
+{
+    static const tess_weight_opts plain = {.weighting = TESS_BRIGGS},
+                                  ranks = {.weighting = TESS_BRIGGS, .rank_filter = 2},
+                                  squares = {.weighting = TESS_BRIGGS, .box_cells = 8};
+    tess_comm *self;
+    assert_int_equal(tess_comm_self(&self), TESS_OK);
+    const int64_t page = finished_bytes(self, &plain);
+    assert_int_equal(finished_bytes(self, &ranks), 6 * page);
+    assert_int_equal(finished_bytes(self, &squares), 9 * page);
+    tess_comm_free(self);
+}
+
 /* Σ W²/w, summed up cell by cell, is that of the samples. Weights in single precision
  * are rounded; the density of a cell follows from its factor, which is at least 1e-3
  * from 1 here. A density that is of the first weights alone does not know that of
@@ -467,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_super_weight),
         cmocka_unit_test(test_squares),
+        cmocka_unit_test(test_pages_around),
         cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),

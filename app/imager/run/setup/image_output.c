@@ -213,7 +213,7 @@ static tess_status weigh(image_run *run, sample_sets *data, tess_density **densi
     tess_progress_finish(&progress);
     TESS_TRY(tess_comm_agree(run->comm, status));
     if (!tess_density_is_finished(*density))
-        TESS_TRY(tess_density_finish(*density, run->comm));
+        TESS_TRY(tess_density_finish(*density, run->comm, data->threads));
     data->density = *density;
 cleanup:
     tess_profile_lap(run->profile, TESS_STAGE_WEIGHT, &mark);
@@ -354,7 +354,8 @@ tess_status image_share_density(image_run *run, int64_t interval)
     densities->shared = NULL;
     for (int64_t k = interval * channels; k < (interval + 1) * channels; ++k)
         if (run->outputs.extent[k].num_vis > 0) TESS_TRY(add_output(run, k, &density));
-    if (density) TESS_TRY(tess_density_finish(density, run->comm));
+    if (density)
+        TESS_TRY(tess_density_finish(density, run->comm, run->opts->layout.threads));
     densities->shared = density;
     densities->interval = interval;
     density = NULL;

@@ -156,7 +156,7 @@ static tess_status make_densities(stored_weights *w)
         status = add_block(w);
     TESS_TRY(tess_comm_agree(all, status));
     for (int64_t k = w->first; k < w->end; ++k)
-        TESS_TRY(tess_density_finish(w->density[k], all));
+        TESS_TRY(tess_density_finish(w->density[k], all, w->run->opts->layout.threads));
 cleanup:
     return status;
 }

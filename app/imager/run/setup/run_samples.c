@@ -410,7 +410,8 @@ tess_status image_survey_blocks(image_run *run, image_power *power)
                           &first));
     TESS_TRY(survey_from(run, num_blocks, first, power));
     if (run->densities.single && !tess_density_is_finished(run->densities.single))
-        TESS_TRY(tess_density_finish(run->densities.single, run->comm));
+        TESS_TRY(tess_density_finish(run->densities.single, run->comm,
+                                     run->opts->layout.threads));
     TESS_TRY(sum_outputs(run));
     TESS_TRY(share_weights_if_equal(run));
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
