@@ -153,33 +153,17 @@ cleanup:
 
 /* ---- what counts ---- */
 
-#define BLANK_FAINT(REAL, SUFFIX)                                                      \
-    static void blank_faint_##SUFFIX(double limit, int threads, int64_t count,         \
-                                     REAL *image, REAL *beam)                          \
-    {                                                                                  \
-        _Pragma(                                                                       \
-            "omp parallel for schedule(static) num_threads(threads)") for (int64_t k = \
-                                                                               0;      \
-                                                                           k < count;  \
-                                                                           ++k)        \
-        {                                                                              \
-            const bool counts = beam[k] > 0 && (double)beam[k] >= limit;               \
-            beam[k] = counts ? beam[k] : (REAL)NAN;                                    \
-            image[k] = counts ? image[k] : (REAL)NAN;                                  \
-        }                                                                              \
-    }
-BLANK_FAINT(float, single)
-BLANK_FAINT(double, double)
-
 static void blank_faint(const tess_mosaic_opts *opts, const mosaic_strip *strip)
 {
     const int64_t count = strip->nx * strip->num_rows;
-    if (strip->is_double)
-        blank_faint_double(opts->limit, opts->threads, count, strip->image,
-                           strip->beam);
-    else
-        blank_faint_single(opts->limit, opts->threads, count, strip->image,
-                           strip->beam);
+    const bool is_double = strip->is_double;
+#pragma omp parallel for schedule(static) num_threads(opts->threads)
+    for (int64_t k = 0; k < count; ++k) {
+        const double beam = tess_real_at(strip->beam, is_double, k);
+        if (beam > 0 && beam >= opts->limit) continue;
+        tess_real_set(strip->beam, is_double, k, (double)NAN);
+        tess_real_set(strip->image, is_double, k, (double)NAN);
+    }
 }
 
 /* Reads the share of this rank, whole images of even noise, and then leaves out what
