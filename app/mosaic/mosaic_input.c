@@ -244,9 +244,8 @@ static tess_status read_rows(const tess_fits_model *file, const mosaic_image *of
 {
     const int num_freq = of->input->image.num_freq;
     const int stokes = of->plane / num_freq, freq = of->plane % num_freq;
-    return of->input->image.bitpix == -64
-               ? tess_fits_read(file, stokes, freq, rows->first, rows->num, out)
-               : tess_fits_read_single(file, stokes, freq, rows->first, rows->num, out);
+    return tess_fits_read(file, stokes, freq, rows->first, rows->num,
+                          tess_pixel_of(of->input->image.bitpix == -64), out);
 }
 
 static void fill_with_one(bool is_double, int64_t count, int threads, void *beam)

@@ -195,7 +195,8 @@ tess_status beam_cube_plane(const beam_cube *cube, int plane, double *part,
         for (int k = 0; k < parts; ++k) {
             const int64_t first = plane * cube->freq_stride + k * cube->part_stride +
                                   (cube->feed_first + feed) * cube->feed_stride;
-            TESS_TRY(tess_fits_array_read(&cube->array, first, pixels, part));
+            TESS_TRY(tess_fits_array_read(&cube->array, first, pixels,
+                                          TESS_PIXEL_DOUBLE, part));
             for (int64_t i = 0; i < pixels; ++i)
                 map->value[i] += parts == 2 ? part[i] * part[i] : part[i];
         }

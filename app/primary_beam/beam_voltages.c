@@ -36,7 +36,8 @@ static tess_status read_part(const beam_cube *cube, int64_t first, beam_map *map
                              const tess_beam_places *at, double *found)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_fits_array_read(&cube->array, first, map->nx * map->ny, map->value));
+    TESS_TRY(tess_fits_array_read(&cube->array, first, map->nx * map->ny,
+                                  TESS_PIXEL_DOUBLE, map->value));
     for (int64_t k = 0; k < at->num; ++k)
         found[k] = isnan(at->place[k][0])
                        ? 0

@@ -367,7 +367,8 @@ static tess_status read_fits(const char *path, const double center[2], tess_sky 
                       path);
         for (int64_t first = 0; first < model.ny; first += rows) {
             const int64_t n = rows < model.ny - first ? rows : model.ny - first;
-            TESS_TRY(tess_fits_read(&model, plane, 0, first, n, pixel));
+            TESS_TRY(
+                tess_fits_read(&model, plane, 0, first, n, TESS_PIXEL_DOUBLE, pixel));
             TESS_TRY(add_plane_rows(&model, center, plane, first, n, pixel, sky));
         }
     }

@@ -205,8 +205,8 @@ static tess_status take_plane(const aterm_image *image, const aterm_values *of,
                                   freq * image->stride[FREQ] +
                                   a * image->stride[ANTENNA] +
                                   part * image->stride[MATRIX] + image->first_row * nx;
-            TESS_TRY(
-                tess_fits_array_read(&image->array, first, image->num_rows * nx, rows));
+            TESS_TRY(tess_fits_array_read(&image->array, first, image->num_rows * nx,
+                                          TESS_PIXEL_DOUBLE, rows));
             for (int64_t k = 0; k < of->num_directions; ++k)
                 value[(a * of->num_directions + k) * parts + part] =
                     between(image, rows, image->place[k]);

@@ -275,9 +275,8 @@ static void convert_single(const tess_fits_array *array, const unsigned char *by
     }
 }
 
-/* Reads pixels into one of two arrays; the other is NULL. */
-static tess_status read_pixels(const tess_fits_array *array, int64_t first,
-                               int64_t count, double *out, float *single)
+tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
+                                 int64_t count, tess_pixel type, void *out)
 {
     tess_status status = TESS_OK;
     const int size = abs(array->bitpix) / 8;
@@ -295,25 +294,13 @@ static tess_status read_pixels(const tess_fits_array *array, int64_t first,
         const int64_t part = count - k < PIECE ? count - k : PIECE;
         TESS_TRY(tess_input_read(fd, array->path, piece, part * size,
                                  array->data_offset + (first + k) * size));
-        if (single)
-            convert_single(array, piece, part, single + k);
+        if (type == TESS_PIXEL_DOUBLE)
+            convert(array, piece, part, (double *)out + k);
         else
-            convert(array, piece, part, out + k);
+            convert_single(array, piece, part, (float *)out + k);
     }
 cleanup:
     tess_free(piece);
     if (fd >= 0) close(fd);
     return status;
-}
-
-tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
-                                 int64_t count, double *out)
-{
-    return read_pixels(array, first, count, out, NULL);
-}
-
-tess_status tess_fits_array_read_single(const tess_fits_array *array, int64_t first,
-                                        int64_t count, float *out)
-{
-    return read_pixels(array, first, count, NULL, out);
 }

@@ -160,7 +160,7 @@ static tess_status read_plane(const tess_fits_array *array,
     tess_status status = TESS_OK;
     const int64_t side = 2 * (int64_t)tess_fits_kernels_half(kernels) - 1;
     const int64_t first = ((int64_t)part * kernels->num_planes + plane) * side * side;
-    TESS_TRY(tess_fits_array_read(array, first, side * side, whole));
+    TESS_TRY(tess_fits_array_read(array, first, side * side, TESS_PIXEL_DOUBLE, whole));
     *largest = 0;
     for (int64_t k = 0; k < side * side; ++k) {
         if (!isfinite(whole[k]))

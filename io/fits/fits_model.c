@@ -8,6 +8,7 @@
 #include "sky_frame.h"
 #include "tess_const.h"
 #include "tess_fits.h"
+#include "tess_real.h"
 
 static tess_status check_celestial(const tess_fits_array *array)
 {
@@ -250,15 +251,12 @@ void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
 
 /* Copies pixels in memory from `first` on. */
 static void copy_pixels(const tess_fits_model *model, int64_t first, int64_t count,
-                        double *out)
+                        tess_pixel type, void *out)
 {
-    if (model->bitpix == -64) {
-        memcpy(out, (const double *)model->pixel + first, (size_t)count * sizeof *out);
-        return;
-    }
-    const float *pixel = (const float *)model->pixel + first;
+    const bool is_double = model->bitpix == -64;
     for (int64_t k = 0; k < count; ++k)
-        out[k] = (double)pixel[k];
+        tess_real_set(out, type == TESS_PIXEL_DOUBLE, k,
+                      tess_real_at(model->pixel, is_double, first + k));
 }
 
 /* Sets the first of these pixels. Local. */
@@ -280,28 +278,16 @@ cleanup:
 
 tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
                            int freq_index, int64_t row_first, int64_t num_rows,
-                           double *out)
+                           tess_pixel type, void *out)
 {
     tess_status status = TESS_OK;
+    const int64_t count = num_rows * model->nx;
     int64_t first = 0;
     TESS_TRY(find_first(model, stokes_index, freq_index, row_first, num_rows, &first));
     if (model->pixel)
-        copy_pixels(model, first, num_rows * model->nx, out);
+        copy_pixels(model, first, count, type, out);
     else
-        TESS_TRY(tess_fits_array_read(&model->array, first, num_rows * model->nx, out));
-cleanup:
-    return status;
-}
-
-tess_status tess_fits_read_single(const tess_fits_model *model, int stokes_index,
-                                  int freq_index, int64_t row_first, int64_t num_rows,
-                                  float *out)
-{
-    tess_status status = TESS_OK;
-    int64_t first = 0;
-    TESS_TRY(find_first(model, stokes_index, freq_index, row_first, num_rows, &first));
-    TESS_TRY(
-        tess_fits_array_read_single(&model->array, first, num_rows * model->nx, out));
+        TESS_TRY(tess_fits_array_read(&model->array, first, count, type, out));
 cleanup:
     return status;
 }

@@ -257,16 +257,11 @@ void tess_fits_open_pixels(const tess_fits_pixels *pixels, double ra_rad,
                            double dec_rad, tess_fits_model *model);
 
 /** Read rows [row_first, row_first + num_rows) of a Stokes plane (index into
- *  model->stokes) and frequency plane into out[num_rows][nx], scaled by BSCALE/BZERO;
- *  blanks are NaN. Local, thread-safe. */
+ *  model->stokes) and frequency plane into out[num_rows][nx], in single or double
+ *  precision, scaled by BSCALE/BZERO; blanks are NaN. Local, thread-safe. */
 tess_status tess_fits_read(const tess_fits_model *model, int stokes_index,
                            int freq_index, int64_t row_first, int64_t num_rows,
-                           double *out);
-
-/** The same in single precision, of a model in a file. Local, thread-safe. */
-tess_status tess_fits_read_single(const tess_fits_model *model, int stokes_index,
-                                  int freq_index, int64_t row_first, int64_t num_rows,
-                                  float *out);
+                           tess_pixel type, void *out);
 
 /** Draw the image as a PNG, which waits in `held`: linear or asinh stretch chosen from
  * its range, at most about 1024 pixels a side, RA/Dec (or offset) axes with ticks,

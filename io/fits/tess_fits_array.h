@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tess_place.h"
 #include "tess_status.h"
 
 #ifdef __cplusplus
@@ -58,13 +59,10 @@ bool tess_fits_is_name(const char *path);
 tess_status tess_fits_array_open(const char *path, tess_fits_array *array);
 
 /** Read `count` pixels from pixel `first` on, in file order, scaled by BSCALE and
- * BZERO; blanks are NaN. TESS_ERR_IO, TESS_ERR_ALLOC. Local, thread-safe. */
+ * BZERO, into out[count], in single or double precision; blanks are NaN. TESS_ERR_IO,
+ * TESS_ERR_ALLOC. Local, thread-safe. */
 tess_status tess_fits_array_read(const tess_fits_array *array, int64_t first,
-                                 int64_t count, double *out);
-
-/** The same in single precision. */
-tess_status tess_fits_array_read_single(const tess_fits_array *array, int64_t first,
-                                        int64_t count, float *out);
+                                 int64_t count, tess_pixel type, void *out);
 
 /** Degrees for a header: at most 12 decimals where that is the same angle to 1e-9
  *  arcsec, so that 60 degrees are not 59.99999999999999. Local. */

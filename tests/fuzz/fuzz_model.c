@@ -15,7 +15,8 @@ static tess_status read_planes(const tess_fits_model *model, double *rows)
     tess_status status = TESS_OK;
     for (int k = 0; k < model->num_freq && k < MOST_PLANES; ++k)
         for (int s = 0; s < model->num_stokes; ++s)
-            TESS_TRY(tess_fits_read(model, s, k, 0, model->ny, rows));
+            TESS_TRY(
+                tess_fits_read(model, s, k, 0, model->ny, TESS_PIXEL_DOUBLE, rows));
 cleanup:
     return status;
 }

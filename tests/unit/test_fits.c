@@ -43,7 +43,8 @@ static void round_trip_float(void **state)
         assert_int_equal(model.nx, nx);
         assert_int_equal(model.ny, ny);
         assert_int_equal(model.bitpix, -32);
-        assert_int_equal(tess_fits_read(&model, 0, 0, 0, ny, back), TESS_OK);
+        assert_int_equal(tess_fits_read(&model, 0, 0, 0, ny, TESS_PIXEL_DOUBLE, back),
+                         TESS_OK);
         for (int64_t k = 0; k < nx * ny; ++k)
             assert_true(isfinite(image[k]) ? back[k] == (double)image[k]
                                            : isnan(back[k]));
@@ -70,10 +71,12 @@ static void round_trip_double(void **state)
     check_sums(path);
     tess_fits_model model;
     assert_int_equal(tess_fits_open(path, &model), TESS_OK);
-    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 3, back), TESS_OK);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 3, TESS_PIXEL_DOUBLE, back),
+                     TESS_OK);
     for (int k = 0; k < 3 * 17; ++k)
         assert_true(k + 34 == 40 ? isnan(back[k]) : back[k] == image[k + 34]);
-    assert_int_equal(tess_fits_read(&model, 0, 0, 7, 3, back), TESS_ERR_INTERNAL);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 7, 3, TESS_PIXEL_DOUBLE, back),
+                     TESS_ERR_INTERNAL);
     tess_error_clear();
 }
 

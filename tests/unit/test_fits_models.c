@@ -78,10 +78,12 @@ static void integers_and_axis_order(void **state)
         assert_int_equal(model.num_freq, 2);
         assert_int_equal(model.stokes[3], 4);
         assert_true(fabs(model.freq_hz - 1e9) < 1);
-        assert_int_equal(tess_fits_read(&model, 2, 1, 0, 2, out), TESS_OK);
+        assert_int_equal(tess_fits_read(&model, 2, 1, 0, 2, TESS_PIXEL_DOUBLE, out),
+                         TESS_OK);
         for (int k = 0; k < 6; ++k)
             assert_true(out[k] == 100 + 0.5 * pixels[(1 * 4 + 2) * 6 + k]);
-        assert_int_equal(tess_fits_read(&model, 0, 0, 1, 1, out), TESS_OK);
+        assert_int_equal(tess_fits_read(&model, 0, 0, 1, 1, TESS_PIXEL_DOUBLE, out),
+                         TESS_OK);
         assert_true(type == 0 || type > 2 ? out[0] == 100 + 0.5 * pixels[3]
                                           : isnan(out[0]));
         for (int k = 0; k < 48; ++k)
@@ -94,7 +96,7 @@ static void integers_and_axis_order(void **state)
 static void models_in_memory(void **state)
 {
     (void)state;
-    float single[24];
+    float single[24], narrow[3];
     double wide[24], out[3];
     for (int k = 0; k < 24; ++k) {
         single[k] = (float)k / 3;
@@ -107,17 +109,24 @@ static void models_in_memory(void **state)
     assert_true(model.crpix_x == 2 && model.crpix_y == 3 && model.num_freq == 1);
     assert_true(model.scale_x_rad == -1e-5 && model.ra_rad == 1.5);
     assert_int_equal(model.stokes[1], 2);
-    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 1, out), TESS_OK);
+    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 1, TESS_PIXEL_DOUBLE, out),
+                     TESS_OK);
     for (int i = 0; i < 3; ++i)
         assert_true(out[i] == (double)single[12 + 9 + i]);
-    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 2, out), TESS_ERR_INTERNAL);
+    assert_int_equal(tess_fits_read(&model, 1, 0, 3, 2, TESS_PIXEL_DOUBLE, out),
+                     TESS_ERR_INTERNAL);
     tess_error_clear();
     pixels.pixel = wide;
     pixels.is_double = true;
     tess_fits_open_pixels(&pixels, 1.5, -0.5, &model);
-    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 1, out), TESS_OK);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 1, TESS_PIXEL_DOUBLE, out),
+                     TESS_OK);
     for (int i = 0; i < 3; ++i)
         assert_true(out[i] == wide[6 + i]);
+    assert_int_equal(tess_fits_read(&model, 0, 0, 2, 1, TESS_PIXEL_SINGLE, narrow),
+                     TESS_OK);
+    for (int i = 0; i < 3; ++i)
+        assert_true(narrow[i] == (float)wide[6 + i]);
 }
 
 /* What a header is made of comes back from it. */

@@ -84,7 +84,8 @@ static void check_pixels(const char *path)
     for (int c = 0; c < CHANNELS; ++c) {
         if (!has_row(c)) continue;
         for (int last = 0; last < 2; ++last) {
-            assert_int_equal(tess_fits_read(&model, 0, c, SIDE - 2 + last, 1, row),
+            assert_int_equal(tess_fits_read(&model, 0, c, SIDE - 2 + last, 1,
+                                            TESS_PIXEL_DOUBLE, row),
                              TESS_OK);
             assert_true(row[0] == last * c && row[SIDE - 1] == last * c);
         }

@@ -202,8 +202,8 @@ static tess_status measure_plane(stats_job *job, int64_t plane)
     const int64_t first = (plane * height_of(&job->image) + rows->row_first) * rows->nx;
     tess_row_stats stats;
     TESS_TRY(tess_comm_agree(
-        job->comm,
-        tess_fits_array_read(&job->image, first, tess_rows_count(rows), rows->value)));
+        job->comm, tess_fits_array_read(&job->image, first, tess_rows_count(rows),
+                                        TESS_PIXEL_DOUBLE, rows->value)));
     TESS_TRY(tess_row_stats_measure(job->comm, rows, job->threads, true, &stats));
     if (tess_comm_rank(job->comm) == 0) print_plane(&job->image, plane, &stats);
 cleanup:

@@ -162,7 +162,8 @@ static tess_status measure(image_pair *pair, tess_compare_result *result,
         const int64_t left = pair->a.num_pixels - first,
                       part = left < PIECE ? left : PIECE;
         double part_sum = 0;
-        TESS_TRY(tess_fits_array_read(&pair->a, first, part, pair->values_a));
+        TESS_TRY(tess_fits_array_read(&pair->a, first, part, TESS_PIXEL_DOUBLE,
+                                      pair->values_a));
         for (int64_t k = 0; k < part; ++k) {
             const double value = pair->values_a[k];
             if (!isfinite(value)) continue;
@@ -244,8 +245,10 @@ static tess_status compare_pixels(image_pair *pair, const tess_compare_opts *opt
     for (int64_t first = 0; first < pair->a.num_pixels; first += PIECE) {
         const int64_t left = pair->a.num_pixels - first,
                       part = left < PIECE ? left : PIECE;
-        TESS_TRY(tess_fits_array_read(&pair->a, first, part, pair->values_a));
-        TESS_TRY(tess_fits_array_read(&pair->b, first, part, pair->values_b));
+        TESS_TRY(tess_fits_array_read(&pair->a, first, part, TESS_PIXEL_DOUBLE,
+                                      pair->values_a));
+        TESS_TRY(tess_fits_array_read(&pair->b, first, part, TESS_PIXEL_DOUBLE,
+                                      pair->values_b));
         compare_part(pair, opts, first, part, &sums, result);
     }
     result->l2_relative = 0;

@@ -231,7 +231,8 @@ static tess_status draw_picture(facets_job *job)
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "%s: no memory for its pixels", job->args->like);
     if (status == TESS_OK)
-        status = tess_fits_read(&job->pixels, 0, 0, first, end - first, pixel);
+        status = tess_fits_read(&job->pixels, 0, 0, first, end - first,
+                                TESS_PIXEL_DOUBLE, pixel);
     if (status == TESS_OK) status = mark_facets(job, &marks);
     TESS_TRY(tess_comm_agree(job->comm, status));
     job->meta.caption = "facets";

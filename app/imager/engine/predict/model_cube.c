@@ -52,7 +52,8 @@ tess_status model_pixels_read(const tess_fits_model *model, int stokes_index,
                               double *out)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(tess_fits_read(model, stokes_index, freq_index, row_first, num_rows, out));
+    TESS_TRY(tess_fits_read(model, stokes_index, freq_index, row_first, num_rows,
+                            TESS_PIXEL_DOUBLE, out));
     for (int64_t k = 0; k < num_rows * model->nx; ++k) {
         const int64_t i = k % model->nx, j = row_first + k / model->nx;
         if (isfinite(out[k])) continue;
@@ -541,7 +542,8 @@ static tess_status read_plane(const model_cube *cube, int plane, int stokes,
     const tess_fits_model *file = &cube->file[at->file];
     if (cube->has_data[plane])
         return model_pixels_read(file, at->stokes, at->freq, row_first, num_rows, out);
-    TESS_TRY(tess_fits_read(file, at->stokes, at->freq, row_first, num_rows, out));
+    TESS_TRY(tess_fits_read(file, at->stokes, at->freq, row_first, num_rows,
+                            TESS_PIXEL_DOUBLE, out));
     for (int64_t k = 0; k < num_rows * file->nx; ++k)
         if (!isfinite(out[k])) out[k] = 0;
 cleanup:

@@ -175,7 +175,8 @@ static tess_status read_rows(const mask_file *mask, int stokes, int freq, int64_
 {
     return mask->casa
                ? tess_casa_image_read(mask->casa, stokes, freq, first, count, out)
-               : tess_fits_read(&mask->header, stokes, freq, first, count, out);
+               : tess_fits_read(&mask->header, stokes, freq, first, count,
+                                TESS_PIXEL_DOUBLE, out);
 }
 
 /* The plane of a polarisation, or the first one. */

@@ -327,7 +327,7 @@ static tess_status restore_plane(canvas *to, restored_model *model, int k)
     const int num_freq = to->pixels.num_freq;
     to->meta = to->plane[k];
     status = tess_fits_read(&to->pixels, k / num_freq, k % num_freq, to->row_first,
-                            to->num_rows, to->rows);
+                            to->num_rows, TESS_PIXEL_DOUBLE, to->rows);
     TESS_TRY(tess_comm_agree(to->comm, status));
     if (is_empty(to, k)) return TESS_OK;
     TESS_TRY(widen(to));
