@@ -266,6 +266,19 @@ static void compare_facets(pair *both, MPI_Comm comm)
     }
 }
 
+/* A list of no text and a text is not one of the text and none, nor is an empty text
+ * none. */
+static void check_texts(tess_session *session)
+{
+    static const char *const text[][2] = {{"a", NULL}, {NULL, "a"}, {"a", ""}};
+    for (int k = 0; k < 2 && tess_comm_size(world) > 1; ++k) {
+        const char *const *own = text[world_rank() > 0 ? 0 : k + 1];
+        assert_int_equal(tess_session_solutions(session, own[0], own[1]),
+                         TESS_ERR_USAGE);
+        assert_non_null(strstr(tess_last_error(), "different arguments"));
+    }
+}
+
 static void test_facets(void **state)
 {
     (void)state;
@@ -289,6 +302,7 @@ static void test_facets(void **state)
                                                     other, true, &none),
                          TESS_OK);
     assert_null(none);
+    check_texts(both.shared);
     close_pair(&both);
 }
 
@@ -489,7 +503,7 @@ static void test_files_that_are_refused(void **state)
     if (last > 0) {
         assert_int_equal(tess_session_predict_file(both.shared, 0, 0, &own, &made),
                          TESS_ERR_USAGE);
-        assert_non_null(strstr(tess_last_error(), "different models"));
+        assert_non_null(strstr(tess_last_error(), "different arguments"));
     }
     model_name(1, "Q", name);
     snprintf(other, sizeof other, "%s.away", name);

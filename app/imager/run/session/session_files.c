@@ -2,29 +2,9 @@
  * of channels, as `tessera predict` and --subtract read them. The pixels of such a
  * model may differ from those of the images, and each channel of the data may have a
  * model of its own. Therefore the model is predicted on a plan of its own. */
-#include <string.h>
-
 #include "channel_model.h"
 #include "pixel_places.h"
 #include "session_private.h"
-#include "tess_hash.h"
-
-/* Refuses ranks that name different models: they would take part in different
- * collective calls and wait for one another. Collective. */
-static tess_status agree_on_file(const image_session *session,
-                                 const image_session_file *file)
-{
-    tess_status status = TESS_OK;
-    const uint64_t hash = tess_hash(TESS_HASH_START, file->path, strlen(file->path));
-    const int64_t name = (int64_t)(hash >> 2);
-    int64_t most[] = {name, -name, file->num_terms, -file->num_terms};
-    TESS_TRY(tess_comm_allreduce_i64(session->run.comm, most,
-                                     sizeof most / sizeof *most, TESS_MAX));
-    if (most[0] != -most[1] || most[2] != -most[3])
-        TESS_FAIL(TESS_ERR_USAGE, "the ranks name different models");
-cleanup:
-    return status;
-}
 
 /* Refuses a model whose band has none of the data's channels, because it belongs to
  * another observation. The first call logs how channels of the data use those of the
@@ -66,7 +46,7 @@ static tess_status open_predictor(image_session *session,
     const tess_image_opts *opts = &session->opts;
     tess_comm *comm = session->run.comm;
     imager_model model = {0};
-    TESS_TRY(agree_on_file(session, file));
+    TESS_TRY(session_agree_on_texts(session, file->path, NULL, file->num_terms));
     TESS_TRY(session_refuse_facets(session));
     status = tess_comm_agree(comm, open_model(session, file, scale_rad, &model));
     if (status != TESS_OK) imager_model_close(&model);
@@ -189,7 +169,7 @@ tess_status image_session_read_file(image_session *session, int64_t interval,
     session_arrays given = {.model = model != NULL};
     TESS_TRY(session_agree(session, interval, channel, &given));
     if (!given.model) TESS_FAIL(TESS_ERR_USAGE, "no array for the model is given");
-    TESS_TRY(agree_on_file(session, file));
+    TESS_TRY(session_agree_on_texts(session, file->path, NULL, file->num_terms));
     TESS_TRY(
         tess_comm_agree(session->run.comm, read_file(session, channel, file, model)));
 cleanup:

@@ -44,10 +44,14 @@ tess_status session_agree_on_texts(const image_session *session, const char *fir
                                    const char *second, int64_t number)
 {
     tess_status status = TESS_OK;
+    const char *const text[] = {first, second};
     uint64_t hash = TESS_HASH_START;
-    if (first) hash = tess_hash(hash, first, strlen(first) + 1);
-    if (second) hash = tess_hash(hash, second, strlen(second) + 1);
-    const int64_t name = (int64_t)(hash >> 2);
+    for (size_t k = 0; k < sizeof text / sizeof *text; ++k) {
+        const int64_t length = text[k] ? (int64_t)strlen(text[k]) : -1;
+        hash = tess_hash(hash, &length, sizeof length);
+        if (text[k]) hash = tess_hash(hash, text[k], (size_t)length);
+    }
+    const int64_t name = (int64_t)(hash >> 2); /* −name is a number, too */
     int64_t most[] = {name, -name, number, -number};
     TESS_TRY(tess_comm_allreduce_i64(session->run.comm, most,
                                      sizeof most / sizeof *most, TESS_MAX));

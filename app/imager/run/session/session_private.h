@@ -104,8 +104,9 @@ void session_predictor_free(session_predictor *predictor);
 /* TESS_ERR_USAGE: the session has none. Local. */
 tess_status session_check_facets(const image_session *session);
 
-/* Refuses ranks that pass different texts, which may be NULL, and numbers. Collective.
- */
+/* Refuses ranks that pass different texts, which may be NULL, or numbers: they would
+ * take part in different collective calls and wait for one another. TESS_ERR_USAGE.
+ * Collective. */
 tess_status session_agree_on_texts(const image_session *session, const char *first,
                                    const char *second, int64_t number);
 
