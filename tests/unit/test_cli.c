@@ -399,7 +399,11 @@ static const char *const idle_options[][2] = {
     {"--niter 9 --force-mask-rounds 3", "--auto-mask 5"},
     {"--niter 9 --local-rms-window 9", "--local-rms"},
     {"--weight natural --weighting-rank-filter 3", "--weight uniform"},
+    {"--weight natural --density-box 3", "--weight uniform"},
+    {"--weight natural --density-frame lsrk", "--weight uniform"},
     {"--weight natural --super-weight 2", "--taper-gaussian 9asec"},
+    {"--weight natural --taper-gaussian 9asec --taper-at visibilities --padding 1.5",
+     "--taper-edge 5"},
     {"--weight natural --padding 1.5", "--uvrange 9: --cut-cells"}};
 
 /* Options that others leave without an effect. */
@@ -408,7 +412,11 @@ static const char *const crossed_options[][2] = {
     {"--beam-size 6asec", "--circular-beam"},
     {"--beam-size 6asec", "--theoretic-beam"},
     {"--beam-shape 6asec,5asec,0deg", "--lobe-beam"},
-    {"--beam-size 6asec", "--beam-fitting-size 5"}};
+    {"--beam-size 6asec", "--beam-fitting-size 5"},
+    {"--theoretic-beam", "--circular-beam"},
+    {"--theoretic-beam", "--beam-fitting-size 5"},
+    {"--niter 9 --multiscale --multiscale-scales 0,4",
+     "--niter 9 --multiscale --multiscale-max-scales 3"}};
 
 static void assert_idle(fixture *f, const char *options)
 {
@@ -441,9 +449,11 @@ static void options_without_effect_are_refused(void **state)
         snprintf(both, sizeof both, "%s %s", pair[0], pair[1]);
         assert_idle(f, both);
     }
+    assert_int_equal(check_image(f, "--lobe-beam --circular-beam"), TESS_ERR_USAGE);
+    tess_error_clear();
     /* as NAME.conf has defaults */
     assert_taken(f, "--pb-limit 0.2 --density own --weight natural "
-                    "--weighting-rank-filter 0");
+                    "--weighting-rank-filter 0 --density-box 0 --density-frame topo");
 }
 
 /* What a function prints on stdout, at most 64 KiB of it. */

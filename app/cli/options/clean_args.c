@@ -705,6 +705,7 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
                                   "plan");
     if (choice->only_model && !opts->output)
         TESS_FAIL(TESS_ERR_USAGE, "--predict-models needs files: -o NAME");
+    TESS_TRY(check_beam(opts));
     if (minor->niter == 0) return check_idle(opts);
     TESS_TRY(check_join(opts));
     if (!opts->make_psf)
@@ -721,7 +722,6 @@ tess_status tess_clean_args_check(tess_image_opts *opts, bool is_plan)
     TESS_TRY(check_cycle(&choice->cycle));
     if (!minor->multiscale && minor->num_scales > 0)
         TESS_FAIL(TESS_ERR_USAGE, "--multiscale-scales needs --multiscale");
-    TESS_TRY(check_beam(opts));
     TESS_TRY(choose_sources(opts, is_plan));
     if (choice->local_rms && minor->local.kind == TESS_CLEAN_GLOBAL_RMS)
         minor->local.kind = TESS_CLEAN_LOCAL_RMS;

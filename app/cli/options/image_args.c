@@ -642,8 +642,8 @@ cleanup:
     return status;
 }
 
-/* Refuses options of tapers and densities that are not there, a taper without an end,
- * and a shortest baseline that is the longest. */
+/* Refuses options of tapers that are not there, a taper without an end, and a shortest
+ * baseline that is the longest. */
 static tess_status check_weights(const tess_image_opts *opts)
 {
     tess_status status = TESS_OK;
@@ -652,13 +652,6 @@ static tess_status check_weights(const tess_image_opts *opts)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--taper-at says where a taper acts, and there is none; "
                   "use one, like --taper-gaussian 20asec");
-    if (opts->weights.density_frame != TESS_TOPO &&
-        opts->weights.weighting == TESS_NATURAL)
-        TESS_FAIL(TESS_ERR_USAGE, "--density-frame is for weights by density, like "
-                                  "--weight uniform");
-    if (opts->weights.box_cells > 0 && opts->weights.weighting == TESS_NATURAL)
-        TESS_FAIL(TESS_ERR_USAGE, "--density-box is for weights by density, like "
-                                  "--weight uniform");
     if (opts->weights.taper.outer_lambda > 0 && !(selection->uv_max_lambda > 0))
         TESS_FAIL(TESS_ERR_USAGE,
                   "--taper-tukey ends where --uvrange does; use --uvrange :MAX");
@@ -757,7 +750,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets, args->in_session));
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
-    if (!args->in_session) TESS_TRY(image_needs_check(args));
+    TESS_TRY(image_needs_check(args));
     choose_calibration(args);
 cleanup:
     return status;

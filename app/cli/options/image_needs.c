@@ -31,15 +31,22 @@ cleanup:
     return status;
 }
 
+/* Whether weights have to do with the cells that visibilities lie in. */
+static bool have_cells(const tess_image_weights *weights)
+{
+    tess_taper of_cells = weights->taper;
+    if (of_cells.at_visibilities) of_cells.fwhm_rad = 0;
+    return weights->weighting != TESS_NATURAL || !tess_taper_is_none(&of_cells);
+}
+
 static tess_status check_images(const tess_image_args *args)
 {
     const tess_image_opts *opts = &args->opts;
     const tess_image_weights *weights = &opts->weights;
     const tess_beam_correction *beam = &opts->beside.primary_beam;
-    const bool divides = opts->channels_out > 1 || opts->channels.axis.given;
+    const bool divides = opts->channels_out > 1;
     const bool by_density = weights->weighting != TESS_NATURAL;
-    const bool has_cells =
-        by_density || opts->selection.cut_cells || !tess_taper_is_none(&weights->taper);
+    const bool has_cells = have_cells(weights);
     const bool has_range =
         opts->selection.uv_min_lambda > 0 || opts->selection.uv_max_lambda > 0;
     const bool has_limit = beam->limit < TESS_PB_LIMIT || beam->limit > TESS_PB_LIMIT;
@@ -53,11 +60,13 @@ static tess_status check_images(const tess_image_args *args)
          no_density},
         {weights->rank_filter > 0, "weighting-rank-filter-size",
          "without --weighting-rank-filter"},
+        {by_density || weights->box_cells == 0, "density-box", no_density},
+        {by_density || weights->density_frame == TESS_TOPO, "density-frame",
+         no_density},
         {has_cells, "super-weight", no_density},
         {has_cells, "padding", no_density},
         {has_range, "cut-cells", "without --uvrange"},
-        {beam->model || !has_limit, "pb-limit", "without --primary-beam"},
-        {opts->clean.minor.niter == 0, "dirty-as-image", "with --niter"}};
+        {beam->model || !has_limit, "pb-limit", "without --primary-beam"}};
     return check(&args->cli, needs, sizeof needs / sizeof *needs);
 }
 
@@ -66,12 +75,16 @@ static tess_status check_cleaning(const tess_image_args *args)
     const tess_clean_choice *clean = &args->opts.clean;
     const bool masks = clean->minor.auto_mask > 0;
     const bool is_local = clean->minor.local.kind != TESS_CLEAN_GLOBAL_RMS;
-    const bool fits = !(clean->beam.major_rad > 0);
+    const bool finds = !(clean->beam.major_rad > 0), fits = !clean->beam.theoretic;
     static const char not_multiscale[] = "without --multiscale",
-                      given[] = "with --beam-size or --beam-shape";
+                      given[] = "with --beam-size or --beam-shape",
+                      not_fitted[] = "with --theoretic-beam, which is round and not "
+                                     "fitted";
     const option_need needs[] = {
         {clean->minor.multiscale, "multiscale-scale-bias", not_multiscale},
         {clean->minor.multiscale, "multiscale-max-scales", not_multiscale},
+        {clean->minor.num_scales == 0, "multiscale-max-scales",
+         "with --multiscale-scales, which lists them"},
         {clean->minor.multiscale, "multiscale-shape", not_multiscale},
         {clean->minor.multiscale, "multiscale-gain", not_multiscale},
         {masks, "auto-mask-nmiter", "without --auto-mask"},
@@ -79,10 +92,13 @@ static tess_status check_cleaning(const tess_image_args *args)
         {is_local, "local-rms-window", "without --local-rms"},
         {clean->update_model || clean->only_model, "model-column",
          "without --update-model"},
-        {fits, "circular-beam", given},
-        {fits, "theoretic-beam", given},
-        {fits, "lobe-beam", given},
-        {fits, "beam-fitting-size", given}};
+        {finds, "circular-beam", given},
+        {finds, "theoretic-beam", given},
+        {finds, "lobe-beam", given},
+        {finds, "beam-fitting-size", given},
+        {fits, "circular-beam", not_fitted},
+        {fits, "beam-fitting-size", not_fitted},
+        {clean->minor.niter == 0, "dirty-as-image", "with --niter"}};
     return check(&args->cli, needs, sizeof needs / sizeof *needs);
 }
 
@@ -90,7 +106,7 @@ tess_status image_needs_check(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
     TESS_TRY(check_images(args));
-    TESS_TRY(check_cleaning(args));
+    if (!args->in_session) TESS_TRY(check_cleaning(args)); /* other calls clean, too */
 cleanup:
     return status;
 }

@@ -31,9 +31,11 @@ enum {
     WSCLEAN_DRAW = 64,      /**< with -draw-model, too */
     WSCLEAN_SIGNED = 128,   /**< not where the peaks of squares are searched */
     WSCLEAN_MASKED = 256,   /**< only with -auto-mask */
-    WSCLEAN_FITTED = 512,   /**< not where the beam is given */
+    WSCLEAN_FITTED = 512,   /**< only where the beam is fitted */
     WSCLEAN_CELLS = 1024,   /**< only where weights are those of cells: by density, with
                                  a taper, or cut */
+    WSCLEAN_FOUND = 2048,   /**< not where the beam is given */
+    WSCLEAN_BY_BEAM = 4096, /**< not where -multiscale-scales lists the scales */
 };
 
 typedef struct wsclean_option {

@@ -223,11 +223,28 @@ static bool has_beam(const wsclean_line *line)
     return is_given(line, "beam-size") || is_given(line, "beam-shape");
 }
 
+/* The last of the options that say whether a beam is fitted. */
+static bool fits_no_beam(const wsclean_line *line)
+{
+    const wsclean_given *fits = wsclean_line_last(line, "fit-beam");
+    const wsclean_given *without = wsclean_line_last(line, "no-fit-beam");
+    return without && !(fits && fits > without);
+}
+
+static bool has_fit(const wsclean_line *line)
+{
+    return !has_beam(line) && !fits_no_beam(line) &&
+           !wsclean_line_last(line, "theoretic-beam");
+}
+
 /* Whether an option has an effect beside the others. */
 static bool has_effect(const wsclean_line *line, const wsclean_option *option)
 {
     if (option->where & WSCLEAN_MASKED && !is_given(line, "auto-mask")) return false;
-    if (option->where & WSCLEAN_FITTED && has_beam(line)) return false;
+    if (option->where & WSCLEAN_FOUND && has_beam(line)) return false;
+    if (option->where & WSCLEAN_FITTED && !has_fit(line)) return false;
+    if (option->where & WSCLEAN_BY_BEAM && wsclean_line_last(line, "multiscale-scales"))
+        return false;
     if (option->where & WSCLEAN_CELLS && !has_cells(line)) return false;
     if (option->where & WSCLEAN_CLEAN && !cleans(line)) return false;
     if (option->where & WSCLEAN_JOINED && !wsclean_line_last(line, "join-channels"))
@@ -603,9 +620,7 @@ cleanup:
  * expect. */
 static tess_status add_beam(const wsclean_line *line, wsclean_words *words)
 {
-    const wsclean_given *fits = wsclean_line_last(line, "fit-beam");
-    const wsclean_given *without = wsclean_line_last(line, "no-fit-beam");
-    if (!without || (fits && fits > without) || has_beam(line)) return TESS_OK;
+    if (!fits_no_beam(line) || has_beam(line)) return TESS_OK;
     return add(words, "--theoretic-beam");
 }
 

@@ -143,6 +143,12 @@ TRANSLATED = [
     # options that have no effect are left out
     (f"{BASE} -weight natural -padding 1.3 -super-weight 2 -circular-beam -beam-size 6 -beam-fitting-size 9",
      f"{IMAGE} --beam-size 6asec --stokes I --weight natural --weighting-rank-filter 0 --field 0 --no-psf"),
+    (f"{BASE} -theoretic-beam -circular-beam -beam-fitting-size 9",
+     f"{IMAGE} --theoretic-beam --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -no-fit-beam -circular-beam -beam-size 6",
+     f"{IMAGE} --beam-size 6asec --stokes I {UNIFORM} --field 0 --no-psf"),
+    (f"{BASE} -niter 9 -multiscale -multiscale-scales 0,4 -multiscale-max-scales 3 -no-update-model-required",
+     f"{IMAGE} --multiscale --multiscale-scales 0,4 --stokes I {UNIFORM} --field 0 {CLEAN}"),
     (f"{BASE} -weight natural -padding 1.3 -taper-gaussian 20",
      f"{IMAGE} --padding 1.3 --taper-gaussian 20asec --stokes I --weight natural --weighting-rank-filter 0 --field 0 "
      "--no-psf"),

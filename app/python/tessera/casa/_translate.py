@@ -362,11 +362,9 @@ def _density(given: _Given) -> None:
     sides = [int(n) for n in given.options["size"].split(",")]
     wider = {-(-n // 4) * 4 / n for n in sides}
     given.options["hand_weight"] = "mean"
-    if given.options["weight"] != "natural":
-        given.options["density_frame"] = "lsrk"
-    elif "taper_gaussian" not in given.options:
-        return
-    given.options["padding"] = 1.0
+    if given.options["weight"] == "natural":
+        return  # no cells: the taper is taken at the visibilities
+    given.options.update(density_frame="lsrk", padding=1.0)
     if wider != {1.0} and len(wider) == 1 and sides[0] % 2 == 0:
         given.options["super_weight"] = wider.pop()
 
