@@ -1,4 +1,4 @@
-/* Makes outputs side by side, one by each team of threads. */
+/* Makes outputs side by side, those of each team of threads one after the other. */
 #include "thread_teams.h"
 
 #include <pthread.h>

@@ -1,8 +1,10 @@
 /** @file thread_teams.h  (private to app/imager/run/)
- *  Teams of threads of a rank, which make outputs side by side. The first thread of the
- *  rank sends samples, opens files and adds to means, because it alone may talk to
- * other ranks. Between these steps each team makes and cleans the images of one output
- * by itself, as a run of one rank that needs no MPI.
+ *  Teams of threads of a rank, which make outputs side by side. Each team makes and
+ *  cleans the images of one output by itself, as a run of one rank that needs no MPI.
+ * In a round of one output for each team, the rank's first thread sends samples before
+ * and writes files behind, because it alone may talk to other ranks. In a round of
+ * several (team_work.end), teams also write files and add to means, one thread at a
+ * time and in the order of the outputs.
  */
 #ifndef TESS_THREAD_TEAMS_H
 #define TESS_THREAD_TEAMS_H

@@ -1,5 +1,5 @@
-/** @file session_private.h  (private to app/imager/run/session/session*.c)
- *  What a session holds.
+/** @file session_private.h  (private to app/imager/run/session/)
+ *  What a session holds, and the functions that its files share.
  */
 #ifndef TESS_SESSION_PRIVATE_H
 #define TESS_SESSION_PRIVATE_H
@@ -104,6 +104,9 @@ void session_predictor_free(session_predictor *predictor);
 /* TESS_ERR_USAGE: the session has none. Local. */
 tess_status session_check_facets(const image_session *session);
 
+/* TESS_ERR_USAGE for a session with facets. Local. */
+tess_status session_refuse_facets(const image_session *session);
+
 /* Refuses ranks that pass different texts, which may be NULL, or numbers: they would
  * take part in different collective calls and wait for one another. TESS_ERR_USAGE.
  * Collective. */
@@ -115,21 +118,6 @@ tess_status session_agree_on_texts(const image_session *session, const char *fir
 facet_setup session_facet_setup(const image_session *session,
                                 const tess_facet_choice *choice);
 
-/* ---- session_facets.c ---- */
-
-void session_solutions_free(session_solutions *names); /* Local. */
-
-/* TESS_ERR_USAGE for a session with facets. Local. */
-tess_status session_refuse_facets(const image_session *session);
-
-/* What gets the roots of responses when images of an output are made; NULL: facets have
- * no gains, and all roots are 1. Local. */
-imager_product *session_roots(const image_session *session, session_output *output);
-void session_forget_roots(session_output *output); /* Local. */
-
-/* As image_session_response(), of output k. Collective. */
-tess_status session_take_roots(image_session *session, int64_t k, double *response);
-
 /* Makes the facets of predictions, whose source is open and not set up, and the model's
  * parts of them, if the session has facets. Collective. */
 tess_status session_add_facets(image_session *session, session_predictor *to,
@@ -139,5 +127,17 @@ tess_status session_add_facets(image_session *session, session_predictor *to,
  * gains of 1 where these are asked for. Collective. */
 tess_status session_choose_part(image_session *session, const image_session_part *part,
                                 facet_gains *plain);
+
+/* ---- session_facets.c ---- */
+
+void session_solutions_free(session_solutions *names); /* Local. */
+
+/* What gets the roots of responses when images of an output are made; NULL: facets have
+ * no gains, and all roots are 1. Local. */
+imager_product *session_roots(const image_session *session, session_output *output);
+void session_forget_roots(session_output *output); /* Local. */
+
+/* As image_session_response(), of output k. Collective. */
+tess_status session_take_roots(image_session *session, int64_t k, double *response);
 
 #endif
