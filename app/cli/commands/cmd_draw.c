@@ -154,6 +154,9 @@ static tess_status check(given *input)
         TESS_FAIL(TESS_ERR_USAGE, "--center and --obs exclude each other");
     if (opts->field && !opts->obs)
         TESS_FAIL(TESS_ERR_USAGE, "--field is that of --obs OBS");
+    if (opts->bandwidth_hz > 0 && !(opts->freq_hz > 0) && !opts->like && !opts->obs)
+        TESS_FAIL(TESS_ERR_USAGE, "--bandwidth is of a band around --freq FREQ, or "
+                                  "that of --like or --obs");
     if (!opts->like && opts->stokes == 0) opts->stokes = 1;
     if (input->args.beam.major_rad > 0 && opts->num_terms > 1)
         TESS_FAIL(TESS_ERR_USAGE, "--terms and a beam exclude each other");

@@ -186,6 +186,9 @@ static tess_status check(const facets_args *args)
     if (args->number > 0 && !args->input)
         TESS_FAIL(TESS_ERR_USAGE, "--number takes the brightest of a list of sources; "
                                   "name one");
+    if (args->separation_rad > 0 && !args->input)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--separation leaves out sources of a list; name one");
     if (args->tables.num > 0 && args->solutions.num == 0)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --solutions FILE");
     if (args->like && has_any)

@@ -206,10 +206,11 @@ static tess_status check(predict_args *args)
         TESS_FAIL(TESS_ERR_USAGE, "no observation given; name a UVFITS file or a "
                                   "MeasurementSet");
     if (opts->selection.joins_pointings && !opts->beam.model) opts->beam.model = "auto";
-    if (!opts->beam.model &&
-        (opts->beam.limit < TESS_POINTING_LIMIT || opts->beam.limit > TESS_POINTING_LIMIT))
-        TESS_FAIL(TESS_ERR_USAGE, "--pointing-limit needs a beam; use --primary-beam, as "
-                                  "in --primary-beam auto");
+    if (!opts->beam.model && (opts->beam.limit < TESS_POINTING_LIMIT ||
+                              opts->beam.limit > TESS_POINTING_LIMIT))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--pointing-limit needs a beam; use --primary-beam, as "
+                  "in --primary-beam auto");
     if (!opts->selection.joins_pointings && opts->selection.field &&
         (strchr(opts->selection.field, ',') ||
          strcasecmp(opts->selection.field, "all") == 0))
@@ -289,6 +290,10 @@ static tess_status predict_list(tess_comm *comm, const tess_predict_opts *opts,
         strcmp(opts->gridding.backend, TESS_BACKEND_DEVICE) == 0)
         TESS_FAIL(TESS_ERR_USAGE, "lists of sources are summed on the processor: no "
                                   "--backend " TESS_BACKEND_DEVICE);
+    if (opts->selection.has_center)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--center is where a model image lies; a list says where its sources "
+                  "are: leave it out");
     status = tess_list_predictor_create(opts->model, opts->layout.threads, &list);
     TESS_TRY(tess_comm_agree(comm, status));
     const tess_block_predictor blocks = {.context = list,
@@ -296,7 +301,6 @@ static tess_status predict_list(tess_comm *comm, const tess_predict_opts *opts,
                                          .begin = tess_list_predictor_begin,
                                          .fill = tess_list_predictor_fill};
     by_list.blocks = &blocks;
-    by_list.selection.has_center = false; /* a list says where its sources are */
     TESS_TRY(tess_imager_predict(comm, &by_list, profile));
 cleanup:
     tess_list_predictor_destroy(list);

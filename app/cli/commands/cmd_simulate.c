@@ -147,7 +147,7 @@ typedef struct arguments {
     tess_simulate_opts opts;
     bool list_layouts;
     bool has_ra, has_dec;
-    bool has_scan;
+    bool has_scan, has_seed;
     bool start_has_time;
 } arguments;
 
@@ -379,6 +379,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         status = parse_quantity(arg, flux_units, "400Jy", &opts->sefd_jy);
         break;
     case OPT_SEED:
+        args->has_seed = true;
         status = parse_seed(arg, &opts->seed);
         break;
     case OPT_THREADS:
@@ -450,6 +451,9 @@ static tess_status check(arguments *args)
     TESS_TRY(require(opts->time.duration_s > 0.0, "duration"));
     TESS_TRY(require(opts->freq_hz > 0.0, "freq"));
     TESS_TRY(require(opts->output, "output"));
+    if (args->has_seed && !(opts->noise_jy > 0) && !(opts->sefd_jy > 0))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--seed is that of the noise; give --noise or --sefd");
     const double half_band_hz = 0.5 * (double)opts->num_chan * opts->chan_width_hz;
     if (half_band_hz >= opts->freq_hz)
         TESS_FAIL(TESS_ERR_USAGE,

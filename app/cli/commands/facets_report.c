@@ -109,10 +109,10 @@ static tess_status take_regions(facets_job *job)
         TESS_TRY(tess_source_list_read(job->comm, args->input, &list));
         TESS_TRY(tess_comm_agree(job->comm, tessellate(job, &list)));
     } else {
-        if (args->number > 0)
+        if (args->number > 0 || args->separation_rad > 0)
             TESS_FAIL(TESS_ERR_USAGE,
-                      "%s is no list of sources, whose brightest --number takes",
-                      args->input);
+                      "%s is no list of sources, of which %s takes some", args->input,
+                      args->number > 0 ? "--number" : "--separation");
         TESS_TRY(tess_region_file_read(job->comm, args->input, &job->regions));
     }
     TESS_TRY(tess_comm_agree(job->comm,

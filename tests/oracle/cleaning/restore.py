@@ -378,6 +378,7 @@ def check_bad(suite, made):
              ("an axis in metres", ("draw", text, "--like", suite.path("metres.fits")), 3, "must be Hz"),
              ("no pixels", ("draw", text, "--size", 64), 2, "--center or --obs are needed"),
              ("two centres", ("draw", text, *where, "--obs", "obs.uvfits"), 2, "exclude each other"),
+             ("a band around nothing", ("draw", text, *where, "--bandwidth", "1MHz"), 2, "a band around --freq"),
              ("no observation", ("draw", text, *where[:4], "--obs", suite.path("none.ms")), 3, "none.ms"),
              ("both pixels", ("draw", text, "--like", model, "--size", 64), 2, "--like gives")]
     for ranks in (1, 3) if mpiexec() else (1,):

@@ -173,7 +173,9 @@ def check_refused(suite, regions):
             suite.true("no file", not os.path.exists(out))
     for args, words in [((), "no facets given"), ((regions,), "are needed"),
                         ((regions, *WHERE, "--png", "a.png"), "--like IMAGE.fits"),
-                        ((regions, *WHERE, "--number", 3), "no list of sources")]:
+                        ((regions, *WHERE, "--number", 3), "no list of sources"),
+                        ((regions, *WHERE, "--separation", "9asec"), "of which --separation takes some"),
+                        (("--solutions", "none.h5", *WHERE, "--separation", "9asec"), "sources of a list")]:
         result = tessera("facets", *args)
         suite.true(f"usage: {result.errors()}", result.status == 2 and words in result.errors()[0])
 

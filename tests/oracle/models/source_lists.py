@@ -536,9 +536,12 @@ def check_hostile(suite, obs):
         file.write(good.rstrip("\n"))
     suite.ran("no newline at the end", tessera(
         "predict", obs, "--model", suite.path("end.txt"), "-o", suite.path("end.uvfits")))
-    result = tessera("predict", obs, "--model", suite.path("end.txt"), "--backend", "cuda", "-o",
-                     suite.path("cuda.uvfits"))
-    suite.ran("lists are summed on the processor", result, 2)
+    for what, options in (("are summed on the processor", ("--backend", "cuda")),
+                          ("say where their sources are", ("--center", "60deg,-30deg"))):
+        result = tessera("predict", obs, "--model", suite.path("end.txt"), *options, "-o", suite.path("not.uvfits"))
+        suite.ran(f"lists {what}", result, 2)
+        suite.true(f"lists {what}: one line, and no file", len(result.errors()) == 1 and
+                   not os.path.exists(suite.path("not.uvfits")))
 
 
 def main():
