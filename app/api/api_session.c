@@ -262,6 +262,24 @@ cleanup:
     return status;
 }
 
+/* Ends the turn of a call, and the call. */
+static tess_status end_turn(tess_session *session, tess_status status)
+{
+    api_turn_end();
+    return leave(session, status);
+}
+
+/* Begins a call to the open session, in its turn. Followed by end_turn() if that
+ * succeeds. */
+static tess_status begin_turn(tess_session *session)
+{
+    tess_status status = enter(session);
+    if (status != TESS_OK) return status;
+    api_turn_begin();
+    status = check_open(session);
+    return status == TESS_OK ? status : end_turn(session, status);
+}
+
 tess_status tess_session_weights_of(tess_session *session, int64_t interval,
                                     int64_t channel, int pol,
                                     tess_session_weights *weights)
@@ -287,14 +305,10 @@ cleanup:
 tess_status tess_session_image(tess_session *session, int64_t interval, int64_t channel,
                                const double *model, double *image, double *psf)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(image_session_image(session->open, interval, channel, model, image, psf));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = image_session_image(session->open, interval, channel, model, image, psf);
+    return end_turn(session, status);
 }
 
 /* ---- facets ---- */
@@ -312,27 +326,19 @@ const char *tess_session_facet(const tess_session *session, int facet)
 tess_status tess_session_solutions(tess_session *session, const char *files,
                                    const char *tables)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(image_session_solutions(session->open, files, tables));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = image_session_solutions(session->open, files, tables);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_response(tess_session *session, int64_t interval,
                                   int64_t channel, double *response)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(image_session_response(session->open, interval, channel, response));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = image_session_response(session->open, interval, channel, response);
+    return end_turn(session, status);
 }
 
 /* ---- beams, restored images, headers, cleaning ---- */
@@ -347,45 +353,36 @@ static void show_beam(const tess_fits_beam *beam, double beam_rad[3])
 tess_status tess_session_beam(tess_session *session, int64_t interval, int64_t channel,
                               double beam_rad[3])
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     tess_fits_beam beam = {0};
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
     TESS_TRY(image_session_beam(session->open, interval, channel, &beam));
     show_beam(&beam, beam_rad);
 cleanup:
-    api_turn_end();
-    return leave(session, status);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_restore(tess_session *session, int64_t interval,
                                  int64_t channel, const tess_restored *arrays)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
     const tess_fits_beam beam = {.major_rad = arrays->beam_rad[0],
                                  .minor_rad = arrays->beam_rad[1],
                                  .pa_rad = arrays->beam_rad[2]};
     const session_restored images = {
         .model = arrays->model, .residual = arrays->residual, .image = arrays->image};
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(image_session_restore(session->open, interval, channel, &beam, &images));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = image_session_restore(session->open, interval, channel, &beam, &images);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_header(tess_session *session, int64_t interval,
                                 int64_t channel, const char *kind, int pol,
                                 const char **header, int64_t *header_bytes)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     tess_image_meta meta;
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
     TESS_TRY(image_session_meta(session->open, interval, channel, kind, pol, &meta));
     tess_free(session->header);
     session->header = NULL;
@@ -393,20 +390,15 @@ tess_status tess_session_header(tess_session *session, int64_t interval,
                                    &session->header, header_bytes));
     *header = session->header;
 cleanup:
-    api_turn_end();
-    return leave(session, status);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_clean(tess_session *session, tess_image *image)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(api_images_clean(image, session->comm, session->open));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = api_images_clean(image, session->comm, session->open);
+    return end_turn(session, status);
 }
 
 /* ---- predictions ---- */
@@ -466,37 +458,40 @@ cleanup:
     return status;
 }
 
+/* Begins a call about a model of files, which all ranks name. Followed by end_turn() if
+ * that succeeds. Collective. */
+static tess_status begin_file(tess_session *session, const tess_model_file *model,
+                              image_session_file *file)
+{
+    tess_status status = begin_turn(session);
+    if (status != TESS_OK) return status;
+    status = tess_comm_agree(session->comm, check_file(model));
+    if (status != TESS_OK) return end_turn(session, status);
+    *file = (image_session_file){model->path, model->num_terms};
+    return TESS_OK;
+}
+
 tess_status tess_session_image_file(tess_session *session, int64_t interval,
                                     int64_t channel, const tess_model_file *model,
                                     double *image, double *psf)
 {
-    tess_status status = enter(session);
+    image_session_file file;
+    tess_status status = begin_file(session, model, &file);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
-    const image_session_file file = {model->path, model->num_terms};
-    TESS_TRY(
-        image_session_image_file(session->open, interval, channel, &file, image, psf));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status =
+        image_session_image_file(session->open, interval, channel, &file, image, psf);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_read_model(tess_session *session, int64_t interval,
                                     int64_t channel, const tess_model_file *model_file,
                                     double *model)
 {
-    tess_status status = enter(session);
+    image_session_file file;
+    tess_status status = begin_file(session, model_file, &file);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(tess_comm_agree(session->comm, check_file(model_file)));
-    const image_session_file file = {model_file->path, model_file->num_terms};
-    TESS_TRY(image_session_read_file(session->open, interval, channel, &file, model));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = image_session_read_file(session->open, interval, channel, &file, model);
+    return end_turn(session, status);
 }
 
 /* Predictions of an array, or else of a file. Collective. */
@@ -533,31 +528,22 @@ tess_status tess_session_predict_facet(tess_session *session, int64_t interval,
                                        const char *facet, bool with_gains,
                                        tess_predictions **predictions)
 {
-    tess_status status = enter(session);
+    tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
     const image_session_part part = {facet, !with_gains};
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(predict(session, interval, channel, model, NULL, &part, predictions));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = predict(session, interval, channel, model, NULL, &part, predictions);
+    return end_turn(session, status);
 }
 
 tess_status tess_session_predict_file(tess_session *session, int64_t interval,
                                       int64_t channel, const tess_model_file *model,
                                       tess_predictions **predictions)
 {
-    tess_status status = enter(session);
+    image_session_file file;
+    tess_status status = begin_file(session, model, &file);
     if (status != TESS_OK) return status;
-    api_turn_begin();
-    TESS_TRY(check_open(session));
-    TESS_TRY(tess_comm_agree(session->comm, check_file(model)));
-    const image_session_file file = {model->path, model->num_terms};
-    TESS_TRY(predict(session, interval, channel, NULL, &file, NULL, predictions));
-cleanup:
-    api_turn_end();
-    return leave(session, status);
+    status = predict(session, interval, channel, NULL, &file, NULL, predictions);
+    return end_turn(session, status);
 }
 
 int64_t tess_predictions_count(const tess_predictions *predictions)
