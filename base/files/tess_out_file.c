@@ -134,30 +134,31 @@ static bool lock_made(int made, const char *temp)
 
 /* Create the file or the folder under the name `temp`, which is noted. */
 static tess_status create_entry(const char *path, bool is_folder,
-                                char temp[TESS_OUT_FILE_NAME], int *made)
+                                char temp[TESS_OUT_FILE_NAME], int *fd)
 {
     tess_status status = TESS_OK;
-    *made = -1;
+    int made = -1;
     /* an earlier process of the same number may have left such a file: try the next
      * name */
-    for (int attempt = 0; attempt < 100 && *made < 0; ++attempt) {
+    for (int attempt = 0; attempt < 100 && made < 0; ++attempt) {
         if (!out_name_make(path, attempt, temp)) {
             temp[0] = '\0';
             TESS_FAIL(TESS_ERR_IO, "%s: name is too long; choose a shorter one", path);
         }
-        *made = make_entry(temp, is_folder);
-        if (*made < 0 && errno != EEXIST) break;
-        if (*made < 0 || lock_made(*made, temp)) continue;
-        close(*made);
-        *made = -1;
+        made = make_entry(temp, is_folder);
+        if (made < 0 && errno != EEXIST) break;
+        if (made < 0 || lock_made(made, temp)) continue;
+        close(made);
+        made = -1;
         errno = EEXIST;
     }
-    if (*made < 0) {
+    if (made < 0) {
         temp[0] = '\0';
         TESS_FAIL(tess_errno_status(errno), "%s: cannot be created: %s", path,
                   strerror(errno));
     }
-    out_name_note(temp, is_folder ? -1 : *made);
+    out_name_note(temp, is_folder ? -1 : made);
+    *fd = made;
 cleanup:
     return status;
 }
@@ -165,12 +166,7 @@ cleanup:
 tess_status tess_out_file_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                  int *fd)
 {
-    tess_status status = TESS_OK;
-    int made;
-    TESS_TRY(create_entry(path, false, temp, &made));
-    *fd = made;
-cleanup:
-    return status;
+    return create_entry(path, false, temp, fd);
 }
 
 tess_status tess_out_file_begin(const char *path, bool overwrite,
@@ -203,12 +199,7 @@ cleanup:
 tess_status tess_out_folder_create(const char *path, char temp[TESS_OUT_FILE_NAME],
                                    int *fd)
 {
-    tess_status status = TESS_OK;
-    int made;
-    TESS_TRY(create_entry(path, true, temp, &made));
-    *fd = made;
-cleanup:
-    return status;
+    return create_entry(path, true, temp, fd);
 }
 
 void tess_out_file_discard(const char *temp)
