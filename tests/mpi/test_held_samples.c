@@ -108,12 +108,7 @@ static scene *make_scene(void)
     draw from = {71};
     assert_non_null(s);
     draw_crowded_rows(&from, ROWS, 300, s->uvw_m, CHANS, s->freq_hz);
-    for (int k = 0; k < VIS; ++k) {
-        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
-        for (int p = 0; p < POLS; ++p)
-            for (int i = 0; i < 2; ++i)
-                s->vis[k][p][i] = draw_normal(&from);
-    }
+    draw_samples(&from, VIS, 2 * POLS, &s->vis[0][0][0], s->weight);
     for (int m = 0; m < CYCLES; ++m)
         for (int p = 0; p < POLS; ++p)
             for (int k = 0; k < 6; ++k)
@@ -124,17 +119,17 @@ static scene *make_scene(void)
 static void residuals(const scene *s, double accuracy, int first, int count,
                       double *residual)
 {
-    const int size = tess_comm_size(world), rank = tess_comm_rank(world);
-    const int64_t row = ROWS * rank / size;
-    const pipeline with = {.comm = world,
-                           .geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX},
-                           .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
-                           .layout = {.threads = 1, .reproducible = true},
-                           .num_pol = POLS,
-                           .num_rows = ROWS * (rank + 1) / size - row,
-                           .num_chan = CHANS,
-                           .uvw_m = s->uvw_m[row],
-                           .freq_hz = s->freq_hz};
+    int64_t row;
+    const pipeline all = {.comm = world,
+                          .geom = {.nx = NX, .ny = NY, .scale_rad = 0.12 / NX},
+                          .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                          .layout = {.threads = 1, .reproducible = true},
+                          .num_pol = POLS,
+                          .num_rows = ROWS,
+                          .num_chan = CHANS,
+                          .uvw_m = &s->uvw_m[0][0],
+                          .freq_hz = s->freq_hz};
+    const pipeline with = pipeline_share(&all, &row);
     counted = (struct counted){0};
     assert_int_equal(pipeline_residuals(&with, &s->vis[row * CHANS][0][0],
                                         s->weight + row * CHANS, count,

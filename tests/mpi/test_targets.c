@@ -73,12 +73,7 @@ static scene *make_scene(void)
     draw from = {71};
     assert_non_null(s);
     draw_crowded_rows(&from, ROWS, W_MOST_M, s->uvw_m, CHANS, s->freq_hz);
-    for (int k = 0; k < VIS; ++k) {
-        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
-        for (int p = 0; p < POLS; ++p)
-            for (int i = 0; i < 2; ++i)
-                s->vis[k][p][i] = draw_normal(&from);
-    }
+    draw_samples(&from, VIS, 2 * POLS, &s->vis[0][0][0], s->weight);
     for (int t = 0; t < TARGETS; ++t)
         for (int p = 0; p < POLS; ++p)
             for (int k = 0; k < POINTS; ++k)
@@ -100,17 +95,16 @@ static images *new_images(void)
 static pipeline part_of(const scene *s, tess_comm *comm, const tess_layout *layout,
                         double accuracy, int target, int64_t *first)
 {
-    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
-    *first = ROWS * rank / size;
-    return (pipeline){.comm = comm,
-                      .geom = geom[target],
-                      .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
-                      .layout = *layout,
-                      .num_pol = POLS,
-                      .num_rows = ROWS * (rank + 1) / size - *first,
-                      .num_chan = CHANS,
-                      .uvw_m = s->uvw_m[*first],
-                      .freq_hz = s->freq_hz};
+    const pipeline all = {.comm = comm,
+                          .geom = geom[target],
+                          .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                          .layout = *layout,
+                          .num_pol = POLS,
+                          .num_rows = ROWS,
+                          .num_chan = CHANS,
+                          .uvw_m = &s->uvw_m[0][0],
+                          .freq_hz = s->freq_hz};
+    return pipeline_share(&all, first);
 }
 
 /* The images of a set made of this rank's rows. */

@@ -54,12 +54,7 @@ static scene *make_scene(void)
     /* some 20 planes, several windows and blocks of them, each of which ranks exchange
      */
     draw_crowded_rows(&from, ROWS, 1000, s->uvw_m, CHANS, s->freq_hz);
-    for (int k = 0; k < VIS; ++k) {
-        s->weight[k] = k % 7 == 0 ? 0 : draw_uniform(&from, 0.1, 2);
-        for (int p = 0; p < POLS; ++p)
-            for (int i = 0; i < 2; ++i)
-                s->vis[k][p][i] = draw_normal(&from);
-    }
+    draw_samples(&from, VIS, 2 * POLS, &s->vis[0][0][0], s->weight);
     for (int m = 0; m < CYCLES; ++m)
         for (int p = 0; p < POLS; ++p)
             for (int k = 0; k < POINTS; ++k) {
@@ -73,17 +68,16 @@ static scene *make_scene(void)
 static pipeline part_of(const scene *s, tess_comm *comm, const tess_layout *layout,
                         double accuracy, int64_t *first)
 {
-    const int size = tess_comm_size(comm), rank = tess_comm_rank(comm);
-    *first = ROWS * rank / size;
-    return (pipeline){.comm = comm,
-                      .geom = geom,
-                      .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
-                      .layout = *layout,
-                      .num_pol = POLS,
-                      .num_rows = ROWS * (rank + 1) / size - *first,
-                      .num_chan = CHANS,
-                      .uvw_m = s->uvw_m[*first],
-                      .freq_hz = s->freq_hz};
+    const pipeline all = {.comm = comm,
+                          .geom = geom,
+                          .gridding = {.accuracy = accuracy, .w_mode = TESS_W_AUTO},
+                          .layout = *layout,
+                          .num_pol = POLS,
+                          .num_rows = ROWS,
+                          .num_chan = CHANS,
+                          .uvw_m = &s->uvw_m[0][0],
+                          .freq_hz = s->freq_hz};
+    return pipeline_share(&all, first);
 }
 
 /* Residuals of a set for the models [first, first + count). */

@@ -23,6 +23,18 @@ static inline void draw_crowded_rows(draw *from, int rows, double w_most_m,
     }
 }
 
+/** weight[num] of samples, one in seven of which has none, and the parts of their
+ * visibilities, vis[num][parts]. */
+static inline void draw_samples(draw *from, int num, int parts, double *vis,
+                                double *weight)
+{
+    for (int k = 0; k < num; ++k) {
+        weight[k] = k % 7 == 0 ? 0 : draw_uniform(from, 0.1, 2);
+        for (int i = 0; i < parts; ++i)
+            vis[k * parts + i] = draw_normal(from);
+    }
+}
+
 /** L2 norm of a − b over that of b. */
 static inline double relative(const double *a, const double *b, int n)
 {

@@ -21,19 +21,17 @@
 #include "tess_const.h"
 #include "tess_grid.h"
 #include "tess_mem.h"
+#include "tess_real.h"
 #include "visset.h"
 
-static void store(void *array, bool is_double, int64_t at, double value)
+pipeline pipeline_share(const pipeline *with, int64_t *first)
 {
-    if (is_double)
-        ((double *)array)[at] = value;
-    else
-        ((float *)array)[at] = (float)value;
-}
-
-static double load(const void *array, bool is_double, int64_t at)
-{
-    return is_double ? ((const double *)array)[at] : (double)((const float *)array)[at];
+    const int size = tess_comm_size(with->comm), rank = tess_comm_rank(with->comm);
+    pipeline share = *with;
+    *first = with->num_rows * rank / size;
+    share.num_rows = with->num_rows * (rank + 1) / size - *first;
+    share.uvw_m += 3 * *first;
+    return share;
 }
 
 /* Samples at the rows' positions; values stay undefined. */
@@ -60,7 +58,7 @@ static tess_status make_samples(const pipeline *with, const double *inv_lambda,
         if (with->origins) samples->origin[row] = with->first_origin + (int32_t)row;
     }
     for (int64_t k = 0; k < num_vis; ++k)
-        store(samples->weight, samples->is_double, k, 1);
+        tess_real_set(samples->weight, samples->is_double, k, 1);
 cleanup:
     return status;
 }
@@ -154,9 +152,9 @@ static void fill_values(const double *vis, const double *weight, tess_samples *s
 {
     const int64_t pols = samples->num_pol;
     for (int64_t k = 0; k < 2 * pols * samples->num_vis; ++k)
-        store(samples->vis, samples->is_double, k, vis[k]);
+        tess_real_set(samples->vis, samples->is_double, k, vis[k]);
     for (int64_t k = 0; weight && k < samples->num_vis; ++k)
-        store(samples->weight, samples->is_double, k, weight[k]);
+        tess_real_set(samples->weight, samples->is_double, k, weight[k]);
 }
 
 /* One set of samples in memory, still empty. */
@@ -439,8 +437,8 @@ static tess_status load_model(const imager_job *job, const double *image)
             for (int64_t i = 0; i < nx; ++i) {
                 const double value =
                     from[i] * (job->backend->grid->correct ? 1 : correction[i]);
-                store(tess_planes_image(job->planes, pol), job->plan->is_double,
-                      row * nx + i, isfinite(value) ? value : 0.0);
+                tess_real_set(tess_planes_image(job->planes, pol), job->plan->is_double,
+                              row * nx + i, isfinite(value) ? value : 0.0);
             }
         }
 cleanup:
@@ -471,7 +469,7 @@ tess_status pipeline_predict(const pipeline *with, const double *image, double *
     TESS_TRY(tess_comm_agree(with->comm, status));
     TESS_TRY(imager_job_predict(&job, &samples, false, &runs));
     for (int64_t k = 0; k < 2 * samples.num_pol * samples.num_vis; ++k)
-        vis[k] = load(samples.vis, samples.is_double, k);
+        vis[k] = tess_real_at(samples.vis, samples.is_double, k);
 cleanup:
     tess_brick_list_free(&runs);
     tess_samples_free(&samples);

@@ -52,6 +52,10 @@ typedef struct pipeline {
     pipeline_facts *facts; /**< filled; may be NULL */
 } pipeline;
 
+/** The share of the rows that this rank of with->comm has: ranks have parts of them one
+ * after the other, and this one's begins with row `*first`. Local. */
+pipeline pipeline_share(const pipeline *with, int64_t *first);
+
 /** dirty[num_pol][ny][nx] (whole, on every rank), and the PSF [ny][nx] unless NULL,
  * from vis[num_rows][num_chan][num_pol][2] and weight[num_rows][num_chan] (NULL: all
  * 1).

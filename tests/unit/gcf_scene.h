@@ -31,6 +31,16 @@ typedef struct scene {
     double *vis, *cells; /* inputs: of gridding, of degridding */
 } scene;
 
+/* Three planes, of which the middle one is no sum of a few products. */
+static inline void mixed_kernel(const void *context, int plane, double x, double y,
+                                double value[2])
+{
+    const double r2 = x * x + y * y;
+    (void)context;
+    value[0] = plane == 1 ? sin(17 * x * y + 3 * r2) : exp(-0.1 * r2);
+    value[1] = plane == 2 ? cos(x) * cos(y) : 0;
+}
+
 static inline int by_w(const void *a, const void *b)
 {
     const double *x = a, *y = b;

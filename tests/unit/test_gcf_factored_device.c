@@ -90,15 +90,6 @@ static void visibilities_may_have_any_size(void **state)
         tess_gcf_destroy(table[k]);
 }
 
-/* Three planes, of which the middle one is no sum of a few products. */
-static void mixed_kernel(const void *context, int plane, double x, double y,
-                         double value[2])
-{
-    const double r2 = x * x + y * y;
-    value[0] = plane == 1 ? sin(17 * x * y + 3 * r2) : exp(-0.1 * r2);
-    value[1] = plane == 2 ? cos(x) * cos(y) : 0;
-}
-
 static void what_does_not_factor_is_taken_from_the_table(void **state)
 {
     const double error[] = {1e-3, 1e-4, 1e-6};

@@ -247,15 +247,6 @@ static void degridding_is_the_adjoint(void **state)
     tess_gcf_destroy(gcf);
 }
 
-/* Kernels that products make up exactly, kernels that they do not, and a wide one. */
-static void mixed_kernel(const void *context, int plane, double x, double y,
-                         double value[2])
-{
-    const double r2 = x * x + y * y;
-    value[0] = plane == 1 ? sin(17 * x * y + 3 * r2) : exp(-0.1 * r2);
-    value[1] = plane == 2 ? cos(x) * cos(y) : 0;
-}
-
 static void what_does_not_factor_is_taken_from_the_table(void **state)
 {
     const tess_gcf_layout layout = {.num_planes = 3,
