@@ -17,6 +17,10 @@
 
 enum { ALIGNMENT = 64, MEBI = 1048576 };
 
+/* Freed small arrays that stay at the end of the heap: those of an output of a cube,
+ * whose samples and runs are some ten arrays, for the next output. */
+enum { SMALL_KEPT = 12 * TESS_KEEP_FROM };
+
 void *tess_alloc(int64_t count, size_t size)
 {
     size_t bytes;
@@ -68,8 +72,7 @@ void tess_mem_keep_no_arrays(void)
 {
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, TESS_KEEP_FROM);
-    /* smaller arrays are allocated and freed all the time */
-    mallopt(M_TRIM_THRESHOLD, 2 * TESS_KEEP_FROM);
+    mallopt(M_TRIM_THRESHOLD, SMALL_KEPT);
 #endif
 }
 

@@ -40,10 +40,12 @@ int tess_grow(void **array, int64_t *capacity, int64_t needed, size_t size);
 /** Free memory that a function of this header has allocated. NULL is fine. */
 void tess_free(void *pointer);
 
-/** From now on, give the arrays of 8 MiB or more that other libraries allocate back to
+/** From now on, give the arrays of 2 MiB or more that other libraries allocate back to
  * the system when they are freed. Otherwise glibc keeps freed arrays of up to 32 MiB,
  * in places into which later arrays of other sizes do not fit, so that the process
- * holds more than it uses. For programs to call, not for libraries. */
+ * holds more than it uses. Smaller arrays of up to 24 MiB together stay with the heap,
+ * so that the system need not clear their pages again for each output. For programs to
+ * call, not for libraries. */
 void tess_mem_keep_no_arrays(void);
 
 /** Give the pages of freed small arrays back to the system, before a stage that takes

@@ -106,6 +106,10 @@ static int64_t count_runs(const tess_grid_plan *plan, const tess_samples *sample
         const tess_row_scale scale = tess_row_scale_of(plan, samples->uvw_m + 3 * row);
         const double *inv_lambda = samples->inv_lambda + samples->chan_base[row];
         const int32_t count = samples->num_chan[row];
+        if (count == 1) { /* one run, as in channels of cubes: no key is needed */
+            ++total;
+            continue;
+        }
         key[0] = -1;
         for (int32_t first = 0; first < count; first += KEYS) {
             const int32_t n = count - first < KEYS ? count - first : KEYS;
