@@ -444,40 +444,111 @@ static void test_owners(void **state)
     tess_source_close(source);
 }
 
-/* Rows that are dealt to teams, here one for each rank, arrive with their origins. */
+/* Appends copies of the rows first, first + step, ... */
+static void copy_rows(const tess_samples *from, int64_t first, int64_t step,
+                      tess_samples *to)
+{
+    *to = tess_samples_like(from);
+    assert_int_equal(tess_samples_reserve(to, from->num_rows, from->num_vis), TESS_OK);
+    for (int64_t row = first; row < from->num_rows; row += step) {
+        const int64_t at = to->num_rows++, vis = from->vis_first[row];
+        const size_t count = (size_t)from->num_chan[row];
+        memcpy(to->uvw_m + 3 * at, from->uvw_m + 3 * row, 3 * sizeof *to->uvw_m);
+        to->chan_base[at] = from->chan_base[row];
+        to->num_chan[at] = from->num_chan[row];
+        to->origin[at] = from->origin[row];
+        memcpy((double *)to->vis + 2 * to->num_vis, (const double *)from->vis + 2 * vis,
+               count * 2 * sizeof(double));
+        memcpy((double *)to->weight + to->num_vis, (const double *)from->weight + vis,
+               count * sizeof(double));
+        to->num_vis += from->num_chan[row];
+    }
+}
+
+/* Rows are dealt to teams, here one for each rank, as two outputs of each. They arrive
+ * with their origins. */
 static void test_teams(void **state)
 {
     const int num = tess_comm_size(world);
     const imager_teams teams = {.all = world, .num = num, .members = 1};
     tess_source *source = open_sets(10);
-    tess_samples samples = read_all(source), dealt = {0};
+    tess_samples samples = read_all(source), dealt[2] = {{0}}, one;
     team_parcel parcel = {0};
     int64_t seen[SETS * MOST_ROWS] = {0};
-    assert_int_equal(team_parcel_create(&teams, &samples, 0, 0, &parcel), TESS_OK);
+    assert_int_equal(team_parcel_create(&teams, &samples, 0, &parcel), TESS_OK);
     for (int team = 0; team < num; ++team, team_parcel_end_team(&parcel))
-        for (int64_t row = team; row < samples.num_rows; row += num) {
-            const int64_t first = samples.vis_first[row];
-            tess_samples one = samples;
-            one.num_rows = 1;
-            one.num_vis = one.num_chan[row];
-            one.uvw_m += 3 * row;
-            one.chan_base += row;
-            one.num_chan += row;
-            one.origin += row;
-            one.vis = (double *)samples.vis + 2 * first;
-            one.weight = (double *)samples.weight + first;
+        for (int k = 0; k < 2; ++k) {
+            copy_rows(&samples, 2 * team + k, 2 * num, &one);
             assert_int_equal(team_parcel_add(&parcel, &one), TESS_OK);
+            assert_null(one.vis);
         }
     tess_samples_free(&samples);
-    assert_int_equal(imager_teams_send(&teams, &parcel, &dealt), TESS_OK);
-    for (int64_t row = 0; row < dealt.num_rows; ++row) {
-        check_row(source, &dealt, row, dealt.vis_first[row], dealt.num_chan[row], seen);
-        check_uvw(source, &dealt, row);
-    }
+    assert_int_equal(imager_teams_send(&teams, TESS_OK, &parcel, 2, dealt), TESS_OK);
+    for (int k = 0; k < 2; ++k)
+        for (int64_t row = 0; row < dealt[k].num_rows; ++row) {
+            check_row(source, &dealt[k], row, dealt[k].vis_first[row],
+                      dealt[k].num_chan[row], seen);
+            check_uvw(source, &dealt[k], row);
+        }
     check_all_seen(seen);
     team_parcel_free(&parcel);
-    tess_samples_free(&dealt);
+    tess_samples_free(&dealt[0]);
+    tess_samples_free(&dealt[1]);
     tess_source_close(source);
+}
+
+/* Outputs of the same rows are sent with these rows once, and arrive with them. The
+ * first team, the first rank, gets those of all ranks. */
+static void test_same_rows(void **state)
+{
+    enum { OUTPUTS = 3 };
+    const int own = tess_comm_rank(world) == 0 ? OUTPUTS : 0;
+    const imager_teams teams = {
+        .all = world, .num = tess_comm_size(world), .members = 1};
+    tess_source *source = open_sets(10);
+    tess_samples samples = read_all(source), dealt[OUTPUTS] = {{0}}, copy;
+    team_parcel parcel = {0};
+    int64_t bytes = 0;
+    assert_int_equal(team_parcel_create(&teams, &samples, 0, &parcel), TESS_OK);
+    for (int k = 0; k < OUTPUTS; ++k) {
+        const int64_t before = parcel.bytes;
+        copy_rows(&samples, 0, 1, &copy);
+        for (int64_t v = 0; v < 2 * copy.num_vis; ++v)
+            ((double *)copy.vis)[v] += k;
+        assert_int_equal(team_parcel_add(&parcel, &copy), TESS_OK);
+        if (k == 1) bytes = parcel.bytes - before;
+        if (k == 1 && samples.num_rows > 0)
+            assert_true(bytes < before - 24 * samples.num_rows);
+        if (k == 2) assert_int_equal(parcel.bytes - before, bytes);
+    }
+    assert_int_equal(imager_teams_send(&teams, TESS_OK, &parcel, own, dealt), TESS_OK);
+    for (int k = 1; k < own; ++k) {
+        const size_t rows = (size_t)dealt[0].num_rows;
+        assert_int_equal(dealt[k].num_rows, dealt[0].num_rows);
+        assert_int_equal(dealt[k].num_vis, dealt[0].num_vis);
+        assert_memory_equal(dealt[k].uvw_m, dealt[0].uvw_m, rows * 3 * sizeof(double));
+        assert_memory_equal(dealt[k].origin, dealt[0].origin, rows * sizeof(int32_t));
+        for (int64_t v = 0; v < 2 * dealt[0].num_vis; ++v)
+            assert_true(((double *)dealt[k].vis)[v] == ((double *)dealt[0].vis)[v] + k);
+    }
+    for (int k = 0; k < OUTPUTS; ++k)
+        tess_samples_free(&dealt[k]);
+    team_parcel_free(&parcel);
+    tess_samples_free(&samples);
+    tess_source_close(source);
+}
+
+/* A rank that could not pack its samples makes all fail, and nothing arrives. */
+static void test_failed_parcel(void **state)
+{
+    const int last = tess_comm_size(world) - 1, rank = tess_comm_rank(world);
+    const imager_teams teams = {.all = world, .num = 1, .members = last + 1};
+    tess_samples dealt = {0};
+    team_parcel parcel = {0};
+    assert_int_equal(imager_teams_send(&teams, rank == last ? TESS_ERR_ALLOC : TESS_OK,
+                                       &parcel, 1, &dealt),
+                     rank == last ? TESS_ERR_ALLOC : TESS_ERR_PEER);
+    assert_null(dealt.vis);
 }
 
 static int remove_entry(const char *path, const struct stat *info, int type,
@@ -515,17 +586,17 @@ static void second_is_ms(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_sets),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond),
-        cmocka_unit_test(test_correlations),
-        cmocka_unit_test(test_owners),
-        cmocka_unit_test(test_teams),
-        cmocka_unit_test(remove_sets),
-        AGAIN_OF_MS
-    };
+    const struct CMUnitTest tests[] = {cmocka_unit_test(write_sets),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_too_many),
+                                       cmocka_unit_test(test_times_beyond),
+                                       cmocka_unit_test(test_correlations),
+                                       cmocka_unit_test(test_owners),
+                                       cmocka_unit_test(test_teams),
+                                       cmocka_unit_test(test_same_rows),
+                                       cmocka_unit_test(test_failed_parcel),
+                                       cmocka_unit_test(remove_sets),
+                                       AGAIN_OF_MS};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

@@ -253,14 +253,16 @@ static bool ends_alone(const image_run *run, bool kept)
 static const double ROUND_S = 60;
 enum { MOST_TURNS = 16, LEAST_TURNS = 4 };
 
-/* Share of a rank's memory that samples of later turns may take. */
+/* Share of a rank's memory that samples of later turns may take, with the messages in
+ * which they come. */
 static const double DEALT_SHARE = 1.0 / 8;
 
-/* Bytes of the largest output's samples, which a rank of several teams is sent. */
+/* Bytes of the largest output's samples, which a rank of several teams is sent, and of
+ * the message. */
 static double sent_bytes(const image_run *run, const imager_teams_need *need)
 {
     if (run->teams.num == 1) return 0;
-    return (need->vis_bytes + need->row_bytes) *
+    return 2 * (need->vis_bytes + need->row_bytes) *
            (double)output_table_most_vis(&run->outputs) / run->teams.members;
 }
 

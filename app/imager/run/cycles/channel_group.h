@@ -89,10 +89,11 @@ group_channel *channel_group_own(const channel_group *group, int first);
 
 /* ---- group_images.c ---- */
 
-/** Send the samples of outputs [first, end), each a group alone, to the teams of ranks
- * that make them; `run` is that of the rank. Collective over all ranks. */
-tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
-                              int64_t end);
+/** Send the samples of outputs [first, end) of a round, as they were read, to the teams
+ * of ranks that make them: the k-th of this rank's team is that of group[k], of `num`.
+ *  `run` is that of the rank. Collective over all ranks. */
+tess_status group_images_deal(image_run *run, channel_group *group, int num,
+                              int64_t first, int64_t end);
 
 /** Free all samples if outputs up to `end` are all of the run: their images need no
  * others. Nothing in the run of a team of threads. Local. */

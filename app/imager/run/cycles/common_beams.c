@@ -18,20 +18,19 @@ typedef struct beam_round {
     channel_group *group; /* [teams.num] */
 } beam_round;
 
-/* Begins the k-th group of the outputs [first, end): one output by each team of ranks.
- * Collective. */
-static tess_status begin(beam_round *round, int64_t first, int64_t end, int k)
+/* Begins the groups of the outputs [first, end): one output by each team. Collective.
+ */
+static tess_status begin(beam_round *round, int64_t first, int64_t end, int num)
 {
     tess_status status = TESS_OK;
     image_run *run = round->run;
-    const int64_t from = first + (int64_t)k * run->teams.num;
-    const int64_t own = from + run->teams.own;
-    channel_group *group = &round->group[k];
-    status = channel_group_create(run, own, own < end, group);
+    for (int k = 0; k < num && status == TESS_OK; ++k) {
+        const int64_t own = first + (int64_t)k * run->teams.num + run->teams.own;
+        status = channel_group_create(run, own, own < end, &round->group[k]);
+        round->group[k].wants_beam = true;
+    }
     TESS_TRY(tess_comm_agree(run->teams.all, status));
-    group->wants_beam = true;
-    TESS_TRY(
-        group_images_deal(run, group, from, tess_min_i64(from + run->teams.num, end)));
+    TESS_TRY(group_images_deal(run, round->group, num, first, end));
 cleanup:
     return status;
 }
@@ -49,8 +48,7 @@ static tess_status make_round(beam_round *round, int64_t first, int64_t end,
         TESS_TRY(image_share_density(run, first / run->outputs.num_channels));
         TESS_TRY(image_hold_outputs(run, first, end));
     }
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(begin(round, first, end, k));
+    TESS_TRY(begin(round, first, end, num));
     status = thread_teams_make(&round->teams,
                                &(team_work){.group = round->group, .num = num});
     TESS_TRY(tess_comm_agree(run->teams.all, status));

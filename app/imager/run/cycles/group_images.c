@@ -28,46 +28,78 @@ void group_images_give_up(image_run *run, int64_t end)
     sample_parts_free(&run->parts);
 }
 
-/* Sends samples to their teams, and gives those of this team to its channel `own`;
- * NULL: it has none. Collective over all ranks. */
-static tess_status send_samples(image_run *run, team_parcel *parcel, group_channel *own)
+/* Room for what rows take in messages, for each of their samples [bytes]: channel
+ * numbers of each output, and places that several outputs share. */
+enum { ROOM_FOR_ROWS = 8 };
+
+/* Packs the samples of outputs [first, end), as they were read, for their teams. */
+static tess_status pack_outputs(const image_run *run, int64_t first, int64_t end,
+                                team_parcel *parcel)
 {
     tess_status status = TESS_OK;
-    tess_samples mine = {0};
-    TESS_TRY(imager_teams_send(&run->teams, parcel, &mine));
-    if (own)
-        own->data.cached = mine;
-    else
-        tess_samples_free(&mine);
+    tess_samples own = {0};
+    int64_t held = 0;
+    for (int64_t k = first; k < end; ++k)
+        held += run->outputs.num_held[k];
+    TESS_TRY(team_parcel_create(
+        &run->teams, &run->all,
+        held * (tess_samples_vis_bytes(&run->all) + ROOM_FOR_ROWS), parcel));
+    for (int g = 0; g < run->teams.num; ++g) {
+        for (int64_t k = first + g; k < end; k += run->teams.num) {
+            TESS_TRY(image_copy_output(run, k, &own));
+            TESS_TRY(team_parcel_add(parcel, &own));
+        }
+        team_parcel_end_team(parcel);
+    }
 cleanup:
+    tess_samples_free(&own);
     return status;
 }
 
-tess_status group_images_deal(image_run *run, channel_group *group, int64_t first,
-                              int64_t end)
+tess_status group_images_deal(image_run *run, channel_group *group, int num,
+                              int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
-    const output_table *outputs = &run->outputs;
     team_parcel parcel = {0};
-    int64_t held = 0;
-    double mark = tess_time_now();
+    tess_samples *mine = NULL;
+    int own = 0;
+    double mark;
     if (!image_deals_samples(run)) return TESS_OK;
     TESS_TRY(image_hold_outputs(run, first, end));
     mark = tess_time_now();
-    for (int64_t k = first; k < end; ++k)
-        held += outputs->num_held[k];
-    status = team_parcel_create(&run->teams, &run->all, 0, held, &parcel);
-    for (int64_t k = first; k < end && status == TESS_OK; ++k) {
-        status = sample_parts_take(&run->parts, outputs, k, &run->all, &parcel.samples);
-        team_parcel_end_team(&parcel);
-    }
-    TESS_TRY(tess_comm_agree(run->teams.all, status));
+    while (own < num && group[own].num_channels > 0)
+        ++own;
+    mine = tess_alloc_zero(own, sizeof *mine);
+    status = mine ? pack_outputs(run, first, end, &parcel) : TESS_ERR_ALLOC;
     group_images_give_up(run, end);
-    TESS_TRY(
-        send_samples(run, &parcel, group->num_channels > 0 ? group->channel : NULL));
+    TESS_TRY(imager_teams_send(&run->teams, status, &parcel, own, mine));
+    for (int k = 0; k < own; ++k)
+        group[k].channel->data.cached = mine[k];
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
 cleanup:
     team_parcel_free(&parcel);
+    tess_free(mine);
+    return status;
+}
+
+/* Packs the weighted samples of a round's channels, one for each team. */
+static tess_status pack_round(const channel_group *group, int first,
+                              team_parcel *parcel)
+{
+    tess_status status = TESS_OK;
+    const imager_teams *teams = &group->run->teams;
+    const int size = channel_group_size(group, first);
+    double bytes = 0;
+    for (int g = 0; g < size; ++g)
+        bytes += imager_samples_bytes(&channel_group_at(group, first, g)->data.cached);
+    TESS_TRY(team_parcel_create(teams, &channel_group_at(group, first, 0)->data.cached,
+                                (int64_t)bytes, parcel));
+    for (int g = 0; g < size; ++g) {
+        TESS_TRY(
+            team_parcel_add(parcel, &channel_group_at(group, first, g)->data.cached));
+        team_parcel_end_team(parcel);
+    }
+cleanup:
     return status;
 }
 
@@ -77,26 +109,13 @@ static tess_status deal_round(channel_group *group, int first)
 {
     tess_status status = TESS_OK;
     image_run *run = group->run;
-    const int size = channel_group_size(group, first);
+    group_channel *own = channel_group_own(group, first);
     team_parcel parcel = {0};
-    int64_t rows = 0, vis = 0;
+    tess_samples mine = {0};
     double mark = tess_time_now();
-    for (int g = 0; g < size; ++g) {
-        const sample_sets *data = &channel_group_at(group, first, g)->data;
-        rows += data->cached.num_rows;
-        vis += data->cached.num_vis;
-    }
-    status =
-        team_parcel_create(&run->teams, &channel_group_at(group, first, 0)->data.cached,
-                           rows, vis, &parcel);
-    for (int g = 0; g < size && status == TESS_OK; ++g) {
-        tess_samples *samples = &channel_group_at(group, first, g)->data.cached;
-        status = team_parcel_add(&parcel, samples);
-        tess_samples_free(samples);
-        team_parcel_end_team(&parcel);
-    }
-    TESS_TRY(tess_comm_agree(run->comm, status));
-    TESS_TRY(send_samples(run, &parcel, channel_group_own(group, first)));
+    status = pack_round(group, first, &parcel);
+    TESS_TRY(imager_teams_send(&run->teams, status, &parcel, own != NULL, &mine));
+    if (own) own->data.cached = mine;
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
 cleanup:
     team_parcel_free(&parcel);

@@ -199,22 +199,30 @@ static int count_groups(const run_rounds *rounds, output_range round)
     return (int)((round.end - round.first + each - 1) / each);
 }
 
-/* Creates the k-th group of a round, and sends its samples as they were read.
- * Collective. */
-static tess_status begin_group(run_rounds *rounds, output_range round, int k)
+/* Creates the k-th group of a round. Local. */
+static tess_status create_group(run_rounds *rounds, output_range round, int k)
 {
-    tess_status status = TESS_OK;
     image_run *run = rounds->run;
     const output_range range = range_of(rounds, round, k);
     const bool joined = image_joins_channels(run->opts);
     const int64_t own = joined ? range.first : range.first + run->teams.own;
     const int num = joined ? (int)(range.end - range.first) : own < range.end;
-    channel_group *group = &rounds->group[k];
+    return channel_group_create(run, own, num, &rounds->group[k]);
+}
+
+/* Creates the groups of a round, and sends their samples as they were read. Collective.
+ */
+static tess_status begin_groups(run_rounds *rounds, output_range round, int num)
+{
+    tess_status status = TESS_OK;
+    image_run *run = rounds->run;
     double mark = tess_time_now();
-    status = channel_group_create(run, own, num, group);
+    for (int k = 0; k < num && status == TESS_OK; ++k)
+        status = create_group(rounds, round, k);
     TESS_TRY(tess_comm_agree(run->teams.all, status));
     tess_profile_lap(run->profile, TESS_STAGE_EXCHANGE, &mark);
-    if (!joined) TESS_TRY(group_images_deal(run, group, range.first, range.end));
+    if (!image_joins_channels(run->opts))
+        TESS_TRY(group_images_deal(run, rounds->group, num, round.first, round.end));
 cleanup:
     return status;
 }
@@ -335,8 +343,7 @@ static tess_status make_round(run_rounds *rounds, output_range round)
     if (rounds->teams.team)
         TESS_TRY(image_share_density(run, round.first / run->outputs.num_channels));
     if (rounds->teams.team) TESS_TRY(image_hold_outputs(run, round.first, round.end));
-    for (int k = 0; k < num; ++k)
-        TESS_TRY(begin_group(rounds, round, k));
+    TESS_TRY(begin_groups(rounds, round, num));
     mark = tess_time_now();
     TESS_TRY(image_cubes_open(&run->means, round.first, round.end));
     tess_profile_lap(run->profile, TESS_STAGE_WRITE, &mark);

@@ -43,8 +43,7 @@ static void choose_scales(const image_run *run, const imager_extent *extent,
                              : tess_scale_for(largest_weight, is_double);
 }
 
-/* Copies an output's samples out of all that are in memory. Local. */
-static tess_status copy_output(const image_run *run, int64_t output, tess_samples *out)
+tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out)
 {
     tess_status status = TESS_OK;
     *out = tess_samples_like(&run->all);
@@ -66,7 +65,7 @@ static tess_status take_cached(image_run *run, int64_t output,
         data->cached = *dealt;
         return TESS_OK;
     }
-    if (run->outputs.num > 1) return copy_output(run, output, &data->cached);
+    if (run->outputs.num > 1) return image_copy_output(run, output, &data->cached);
     data->cached = run->all; /* moved: weights may be changed in place */
     run->all = (tess_samples){0};
     return TESS_OK;
@@ -89,7 +88,7 @@ static tess_status take_held(image_run *run, int64_t output, sample_sets *data)
     }
     data->kept_bytes =
         imager_samples_bytes(&run->all) + sample_parts_bytes(&run->parts);
-    TESS_TRY(tess_comm_agree(run->comm, copy_output(run, output, &data->cached)));
+    TESS_TRY(tess_comm_agree(run->comm, image_copy_output(run, output, &data->cached)));
     tess_profile_lap(run->profile, TESS_STAGE_SORT, &mark);
 cleanup:
     return status;

@@ -7,6 +7,10 @@
 
 #include "image_run.h"
 
+/** Copy the samples of an output out of all that are in memory. TESS_ERR_ALLOC. Local.
+ */
+tess_status image_copy_output(const image_run *run, int64_t output, tess_samples *out);
+
 /** Samples of an output; a team has been sent its own in `data->cached`. Collective. */
 tess_status image_data_for(image_run *run, int64_t output, sample_sets *data);
 
