@@ -110,17 +110,20 @@ class Airy:
         return (self.disk(u) - part) / (1 - share)
 
 
-class Polynomial:
-    """The voltage of a beam whose power is a polynomial in (r f)^2, r in arcminutes and f in GHz, as far as it is
-    above 0."""
+class Polynomials:
+    """The voltage of a beam whose power, as far as it is above 0, is a polynomial in (r f)^2 of the nearest of the
+    frequencies (MHz) that are listed, r in arcminutes and f in GHz."""
     turns = False
 
-    def __init__(self, *coefficients):
-        self.coefficients = (1, *coefficients)
+    def __init__(self, coefficients):
+        self.at_mhz = np.array(list(coefficients))
+        self.coefficients = np.array([(1, *of) for of in coefficients.values()])
 
     def voltage(self, x, y, freq_hz):
+        nearest = np.abs(np.subtract.outer(self.at_mhz, np.asarray(freq_hz) / 1e6)).argmin(0)
         square = (np.rad2deg(np.arcsin(np.hypot(x, y))) * 60 * freq_hz / 1e9) ** 2
-        return np.sqrt(np.maximum(sum(c * square ** k for k, c in enumerate(self.coefficients)), 0))
+        power = sum(c * square ** k for k, c in enumerate(np.moveaxis(self.coefficients[nearest], -1, 0)))
+        return np.sqrt(np.maximum(power, 0))
 
 
 class Ellipse:
