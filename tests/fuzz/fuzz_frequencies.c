@@ -44,7 +44,8 @@ static tess_status open_cube(const char *path, int num_terms)
 {
     tess_status status = TESS_OK;
     model_cube *cube = NULL;
-    TESS_TRY(model_cube_open(path, num_terms, &cube, NULL));
+    const model_name name = {.path = path, .num_terms = num_terms};
+    TESS_TRY(model_cube_open(&name, &cube, NULL));
     for (int k = 0; k < cube->num_planes && cube->num_planes > 1; ++k)
         fuzz_assert(model_cube_nearest(cube, cube->freq_hz[k]) == k,
                     "a channel is the nearest to its frequency");

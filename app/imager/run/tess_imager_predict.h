@@ -52,6 +52,8 @@ typedef struct tess_predict_opts {
     void *take_context;
     tess_selection selection;
     tess_predict_beam beam;
+    bool model_is_told; /**< what is odd about the model's name has been told: of one
+                             pointing of several */
     tess_gridding gridding;
     tess_layout layout;
     bool overwrite;

@@ -4,6 +4,7 @@
 what their pointings are predicted to see of a model."""
 import os
 import sys
+from dataclasses import replace
 
 import numpy as np
 
@@ -191,6 +192,32 @@ def check_predicted(suite, name, made, scale, beam):
         check_subtracted(suite, name, path, scale, words, file)
 
 
+def check_set(suite, name, made, scale, beam):
+    """Of the NAME of a set, the models in true flux are predicted, each with the beam of its own channel. A model as
+    the data see it is told of once."""
+    path, obs, dishes, _ = made
+    words, limit = beam
+    prefix, model = suite.path(f"{name}-set"), np.zeros((N, N))
+    model[30, 33], model[12, 40], model[3, 3] = 2.0, 1.0, 1.5
+    for k, freq in enumerate(obs.freq):
+        for kind, factor in (("model-pb", 1 + k), ("model", 0.5)):
+            uvfits.write_model(f"{prefix}-{k:04d}-{kind}.fits", factor * model, scale * ASEC, RA, DEC, freq_hz=freq)
+    result = tessera("predict", path, "--model", prefix, "--mosaic", "--column", "SET", "--accuracy", "1e-6", *words)
+    if not suite.ran(f"predict --mosaic of a set, {name}", result):
+        return
+    suite.true("no warning of a set in true flux", "true flux" not in result.err)
+    seen = mosaic_sums.read_pointings(suite, path, "SET")
+    wanted = np.empty_like(seen.vis)
+    for k, freq in enumerate(obs.freq):
+        one = replace(obs, freq=obs.freq[k:k + 1], vis=obs.vis[:, k:k + 1], weight=np.ones((len(obs.vis), 1)))
+        wanted[:, k:k + 1] = (1 + k) * mosaic_sums.Mosaic(one, dishes, one.weight, *pixels(scale)).predicted(model)
+    suite.below(f"{name}: a set, L2 error", l2_error(seen.vis, wanted), limit)
+    result = tessera("predict", path, "--model", f"{prefix}-0001-model.fits", "--mosaic", "--column", "SET",
+                     "--overwrite", *words)
+    suite.ran(f"predict --mosaic of a model as the data see it, {name}", result)
+    suite.true("one warning names the model in true flux", result.err.count("set-0001-model-pb.fits") == 1)
+
+
 def check_subtracted(suite, name, path, scale, words, model):
     """What pointings are predicted to see of a model is subtracted by --subtract, as from a column: also of images
     around another centre than the model's, and of some of the channels."""
@@ -260,6 +287,7 @@ def main():
     # beams of a pair of unlike dishes are negative beyond the first null of the larger one
     check_image(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5), "natural")
     check_predicted(suite, "hexagon", made["hexagon"], 50, round_beam)
+    check_set(suite, "hexagon", made["hexagon"], 50, round_beam)
     check_predicted(suite, "turning", made["turning"], 40, cube)
     check_predicted(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5))
     check_updated(suite, "unlike", made["unlike"], 2)

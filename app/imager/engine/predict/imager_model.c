@@ -93,11 +93,11 @@ cleanup:
 }
 
 /* Opens one image or several. */
-static tess_status open_file(const char *path, int num_terms, imager_model *model)
+static tess_status open_file(const model_name *name, imager_model *model)
 {
     tess_status status = TESS_OK;
     char *single = NULL;
-    TESS_TRY(model_cube_open(path, num_terms, &model->cube, &single));
+    TESS_TRY(model_cube_open(name, &model->cube, &single));
     if (model->cube)
         model->fits = model->cube->file[0];
     else
@@ -113,14 +113,14 @@ void imager_model_close(imager_model *model)
     model->cube = NULL;
 }
 
-tess_status imager_model_open(const char *path, int num_terms,
-                              const tess_fits_pixels *pixels, double ra_rad,
-                              double dec_rad, double scale_rad, imager_model *model)
+tess_status imager_model_open(const model_name *name, const tess_fits_pixels *pixels,
+                              double ra_rad, double dec_rad, double scale_rad,
+                              imager_model *model)
 {
     tess_status status = TESS_OK;
     *model = (imager_model){.scale = 1};
-    if (path)
-        TESS_TRY(open_file(path, num_terms, model));
+    if (name->path)
+        TESS_TRY(open_file(name, model));
     else
         tess_fits_open_pixels(pixels, ra_rad, dec_rad, &model->fits);
     TESS_TRY(tess_fits_check_j2000(&model->fits));

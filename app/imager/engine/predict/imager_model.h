@@ -18,6 +18,10 @@
 typedef tess_status imager_part_weights(const void *context, int target, int64_t row,
                                         double *weight);
 
+/** Set the weights to those of the channels to which a plane of a model of several is
+ * the nearest. TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
+typedef tess_status imager_part_plane(void *owner, const model_cube *cube, int plane);
+
 /** Parts of a model image, of which each is predicted by a target of a job, with the
  * factors of the job's view (imager_view.from_model). */
 typedef struct imager_parts {
@@ -27,6 +31,8 @@ typedef struct imager_parts {
     const int64_t (*first)[2]; /* [num] column and row of the model where they begin */
     imager_part_weights *weigh;
     const void *context;
+    imager_part_plane *take_plane; /* NULL: weights are those of all channels */
+    void *owner;
 } imager_parts;
 
 /** A model image that is predicted, or several for the channels. */
@@ -45,12 +51,12 @@ typedef struct imager_model {
                      this, so that products of very small pixels are in range */
 } imager_model;
 
-/** Open the model of a file, of a cube or of a set (model_cube_open, with its
- * `num_terms`); if `path` is NULL, of pixels in memory. Checks it against the phase
+/** Open the model of a file, of a cube or of a set (model_cube_open); if its path is
+ * NULL, of pixels in memory. Checks it against the phase
  * centre and, unless `scale_rad` is 0, against the image's pixels. Local. */
-tess_status imager_model_open(const char *path, int num_terms,
-                              const tess_fits_pixels *pixels, double ra_rad,
-                              double dec_rad, double scale_rad, imager_model *model);
+tess_status imager_model_open(const model_name *name, const tess_fits_pixels *pixels,
+                              double ra_rad, double dec_rad, double scale_rad,
+                              imager_model *model);
 void imager_model_close(imager_model *model); /**< Local. */
 
 /** Warn, on one rank, of a model whose unit is Jy/beam. Local. */

@@ -103,13 +103,16 @@ cleanup:
     return status;
 }
 
+/* Ends of the names of models as the data see them, and in true flux. */
+static const char as_seen[] = "-model.fits", in_true_flux[] = "-model-pb.fits";
+
 /* Writes the name of a member of a set, NAME-0003-model.fits or NAME-0003-Q-model.fits,
  * to `path`: "" if the name is too long. */
-static void set_name(const char *name, int channel, const char *stokes, char *path,
-                     size_t size)
+static void set_name(const char *name, int channel, const char *stokes, const char *end,
+                     char *path, size_t size)
 {
-    if (snprintf(path, size, "%s-%04d%s%s-model.fits", name, channel,
-                 *stokes ? "-" : "", stokes) >= (int)size)
+    if (snprintf(path, size, "%s-%04d%s%s%s", name, channel, *stokes ? "-" : "", stokes,
+                 end) >= (int)size)
         *path = '\0';
 }
 
@@ -127,7 +130,8 @@ typedef struct found_set {
 
 /* Notes the channel and the Stokes parameter of a file in the folder, if its name is
  * one of the set's. */
-static void note_member(const char *entry, const char *name, found_set *set)
+static void note_member(const char *entry, const char *name, const char *end,
+                        found_set *set)
 {
     const size_t length = strlen(name);
     char *rest, tail[32];
@@ -137,8 +141,8 @@ static void note_member(const char *entry, const char *name, found_set *set)
     const long channel = strtol(digits, &rest, 10);
     if (channel >= MOST_FILES) return;
     for (int k = 0; k < SET_STOKES; ++k) {
-        snprintf(tail, sizeof tail, "%s%s-model.fits", *set_stokes[k] ? "-" : "",
-                 set_stokes[k]);
+        snprintf(tail, sizeof tail, "%s%s%s", *set_stokes[k] ? "-" : "", set_stokes[k],
+                 end);
         if (strcmp(rest, tail) != 0) continue;
         set->has[k] = true;
         if (channel > set->last) set->last = (int)channel;
@@ -146,7 +150,7 @@ static void note_member(const char *entry, const char *name, found_set *set)
 }
 
 /* Finds the files of a set. A folder that cannot be listed has none. */
-static found_set look_for_set(const char *name)
+static found_set look_for_set(const char *name, const char *end)
 {
     found_set set = {.last = -1};
     char folder[TESS_OUT_FILE_NAME];
@@ -154,27 +158,28 @@ static found_set look_for_set(const char *name)
     tess_out_file_folder(name, folder);
     DIR *list = opendir(folder);
     for (const struct dirent *entry; list && (entry = readdir(list));)
-        note_member(entry->d_name, slash ? slash + 1 : name, &set);
+        note_member(entry->d_name, slash ? slash + 1 : name, end, &set);
     if (list) closedir(list);
     return set;
 }
 
 /* Opens the files of all channels of a set. Every channel must have the same Stokes
  * parameters, and no channel may be missing. */
-static tess_status add_set(model_cube *cube, int64_t *capacity, const char *name)
+static tess_status add_set(model_cube *cube, int64_t *capacity, const char *name,
+                           const char *end)
 {
     tess_status status = TESS_OK;
-    const found_set set = look_for_set(name);
+    const found_set set = look_for_set(name, end);
     char path[4096];
     for (int c = 0; c <= set.last; ++c)
         for (int k = 0; k < SET_STOKES; ++k) {
             if (!set.has[k]) continue;
-            set_name(name, c, set_stokes[k], path, sizeof path);
+            set_name(name, c, set_stokes[k], end, path, sizeof path);
             if (access(path, F_OK) != 0)
                 TESS_FAIL(TESS_ERR_INPUT,
-                          "%s: is missing; the set %s-NNNN-model.fits has files up to "
+                          "%s: is missing; the set %s-NNNN%s has files up to "
                           "channel %04d, and each needs all Stokes parameters",
-                          path, name, set.last);
+                          path, name, end, set.last);
             TESS_TRY(add_file(cube, capacity, path));
         }
 cleanup:
@@ -182,27 +187,32 @@ cleanup:
 }
 
 /* Opens the cube of this name or, if there is none, the set of this name. */
-static tess_status find_set(const char *name, int64_t *capacity, model_cube *cube)
+static tess_status find_set(const char *name, const char *end, int64_t *capacity,
+                            model_cube *cube)
 {
     tess_status status = TESS_OK;
     char path[4096] = "";
-    if (snprintf(path, sizeof path, "%s-cube-model.fits", name) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s-cube%s", name, end) >= (int)sizeof path)
         *path = '\0';
     if (*path && access(path, F_OK) == 0)
         TESS_TRY(add_file(cube, capacity, path));
     else
-        TESS_TRY(add_set(cube, capacity, name));
+        TESS_TRY(add_set(cube, capacity, name, end));
 cleanup:
     return status;
 }
 
-static tess_status find_files(const char *path, model_cube *cube)
+static tess_status find_files(const model_name *name, model_cube *cube)
 {
     tess_status status = TESS_OK;
     int64_t capacity = 0;
-    if (access(path, F_OK) != 0) TESS_TRY(find_set(path, &capacity, cube));
-    if (cube->num_files == 0) /* fails with the reason if `path` is no model either */
-        TESS_TRY(add_file(cube, &capacity, path));
+    const bool is_set = access(name->path, F_OK) != 0;
+    if (is_set && name->true_flux)
+        TESS_TRY(find_set(name->path, in_true_flux, &capacity, cube));
+    if (is_set && cube->num_files == 0)
+        TESS_TRY(find_set(name->path, as_seen, &capacity, cube));
+    if (cube->num_files == 0) /* fails with the reason if it is no model either */
+        TESS_TRY(add_file(cube, &capacity, name->path));
 cleanup:
     return status;
 }
@@ -407,26 +417,26 @@ cleanup:
 
 /* ---- opening ---- */
 
-tess_status model_cube_open(const char *path, int num_terms, model_cube **cube_out,
+tess_status model_cube_open(const model_name *name, model_cube **cube_out,
                             char **single)
 {
     tess_status status = TESS_OK;
     model_cube *cube = tess_alloc_zero(1, sizeof *cube);
     *cube_out = NULL;
     if (single) *single = NULL;
-    if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", path);
-    TESS_TRY(find_files(path, cube));
+    if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", name->path);
+    TESS_TRY(find_files(name, cube));
     if (single && cube->num_files == 1 && cube->file[0].num_freq == 1) {
-        if (num_terms > 1)
+        if (name->num_terms > 1)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: it has one channel, and no polynomial goes through that",
                       cube->file[0].path);
         *single = tess_strdup(cube->file[0].path);
-        if (!*single) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", path);
+        if (!*single) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", name->path);
         goto cleanup;
     }
     TESS_TRY(find_planes(cube));
-    if (num_terms > 0) TESS_TRY(fit(cube, num_terms));
+    if (name->num_terms > 0) TESS_TRY(fit(cube, name->num_terms));
     *cube_out = cube;
     cube = NULL;
 cleanup:
@@ -440,7 +450,7 @@ tess_status model_cube_open_set(const char *name, model_cube **cube_out)
     int64_t capacity = 0;
     model_cube *cube = tess_alloc_zero(1, sizeof *cube);
     if (!cube) TESS_FAIL(TESS_ERR_ALLOC, "%s: model", name);
-    TESS_TRY(find_set(name, &capacity, cube));
+    TESS_TRY(find_set(name, as_seen, &capacity, cube));
     if (cube->num_files == 0)
         TESS_FAIL(TESS_ERR_IO,
                   "%s-cube-model.fits and %s-0000-model.fits: there is no such model",
@@ -451,6 +461,24 @@ tess_status model_cube_open_set(const char *name, model_cube **cube_out)
 cleanup:
     model_cube_free(cube);
     return status;
+}
+
+void model_cube_warn_flux(const model_name *name)
+{
+    char other[4096];
+    const size_t length = name->path ? strlen(name->path) : 0;
+    const size_t end = sizeof as_seen - 1;
+    if (!name->true_flux || length < end ||
+        strcmp(name->path + length - end, as_seen) != 0)
+        return;
+    if (snprintf(other, sizeof other, "%.*s%s", (int)(length - end), name->path,
+                 in_true_flux) >= (int)sizeof other ||
+        access(other, F_OK) != 0)
+        return;
+    tess_log_warn(
+        "%s: this model is multiplied by beams or gains, but its fluxes may be "
+        "as the data see them; %s beside it is in true flux",
+        name->path, other);
 }
 
 void model_cube_free(model_cube *cube)

@@ -30,14 +30,25 @@ typedef struct model_cube {
     double *matrix; /**< [num_terms][num_planes] matrix that makes terms of planes */
 } model_cube;
 
-/** Open the model `path`: a FITS file or, where there is none of this name, the cube
+/** A model in files, and what its fluxes are. */
+typedef struct model_name {
+    const char *path; /**< a FITS file, or the NAME of a cube or a set */
+    int num_terms;    /**< > 0: terms of a polynomial through the channels */
+    bool true_flux;   /**< it is multiplied by beams or gains: of NAME, the files
+                           -model-pb.fits are meant where they are there */
+} model_name;
+
+/** Open a model: a FITS file or, where there is none of this name, the cube
  *  NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits … of NAME = path.
- *  num_terms > 0: as a polynomial through the channels. `*cube` is NULL for one plane:
+ *  `*cube` is NULL for one plane:
  *  `*single` is its name, tess_strdup(); where `single` is NULL, one plane is a cube,
  *  too. TESS_ERR_INPUT, also for a set that lacks a
  *  file; TESS_ERR_IO. Local. */
-tess_status model_cube_open(const char *path, int num_terms, model_cube **cube,
-                            char **single);
+tess_status model_cube_open(const model_name *name, model_cube **cube, char **single);
+
+/** Warn of a file X-model.fits beside which there is X-model-pb.fits, if the model has
+ *  to be in true flux. Local. */
+void model_cube_warn_flux(const model_name *name);
 
 /** Open NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits …, also if there is
  * a file NAME. TESS_ERR_INPUT, TESS_ERR_IO. Local. */

@@ -38,6 +38,15 @@ cleanup:
     return status;
 }
 
+/* Sets weights of the model's parts to those of the channels of a plane, unless they
+ * are already. Local. */
+static tess_status take_plane(const imager_predictor *predictor, int plane)
+{
+    const imager_parts *parts = &predictor->model.parts;
+    if (!parts->take_plane || predictor->loaded == plane) return TESS_OK;
+    return parts->take_plane(parts->owner, predictor->model.cube, plane);
+}
+
 /* Predicts one plane at its channels. Collective. */
 static tess_status predict_plane(imager_predictor *predictor, const output_table *deal,
                                  int plane, tess_samples *samples)
@@ -45,6 +54,7 @@ static tess_status predict_plane(imager_predictor *predictor, const output_table
     tess_status status = TESS_OK;
     tess_samples chosen = tess_samples_like(samples);
     status = output_table_choose_rows(deal, plane, samples, NULL, &chosen);
+    if (status == TESS_OK) status = take_plane(predictor, plane);
     TESS_TRY(tess_comm_agree(predictor->job.comm, status));
     predictor->model.part = plane;
     TESS_TRY(imager_predictor_run_part(predictor, &chosen));

@@ -408,14 +408,23 @@ static tess_status take_models(predict_run *run, imager_model *model)
     return find_channels(run);
 }
 
+/* Whether the model is multiplied by gains of facets or by primary beams. */
+static bool has_directions(const tess_predict_opts *opts)
+{
+    return opts->gridding.facets.regions || opts->beam.model;
+}
+
 /* Local. */
 static tess_status open_model(predict_run *run, imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     const tess_source_info *info = run->info;
-    TESS_TRY(imager_model_open(opts->model, opts->model_terms, opts->pixels,
-                               info->ra_rad, info->dec_rad, 0, model));
+    const model_name name = {opts->model, opts->model_terms, has_directions(opts)};
+    if (tess_comm_rank(run->comm) == 0 && !opts->model_is_told)
+        model_cube_warn_flux(&name);
+    TESS_TRY(
+        imager_model_open(&name, opts->pixels, info->ra_rad, info->dec_rad, 0, model));
     run->num_pol = model->num_stokes;
     for (int p = 0; p < run->num_pol; ++p)
         run->pol[p] = (tess_pol){.code = (tess_corr)model->stokes[p]};
@@ -572,7 +581,7 @@ static tess_status set_up_blocks(predict_run *run)
 {
     tess_status status = TESS_OK;
     const tess_block_predictor *blocks = run->opts->blocks;
-    if (run->opts->gridding.facets.regions || run->opts->beam.model)
+    if (has_directions(run->opts))
         TESS_FAIL(TESS_ERR_USAGE,
                   "--facets and --primary-beam are of model images; tessera draw makes "
                   "one of %s",

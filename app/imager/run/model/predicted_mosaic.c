@@ -15,15 +15,18 @@ typedef struct chosen_fields {
     int num;
 } chosen_fields;
 
-tess_status predicted_pointing_center(const tess_predict_opts *opts,
+tess_status predicted_pointing_center(const tess_comm *comm,
+                                      const tess_predict_opts *opts,
                                       tess_selection *selection)
 {
     tess_status status = TESS_OK;
     tess_fits_model image = {0};
     model_cube *cube = NULL;
     char *single = NULL;
+    const model_name name = {opts->model, opts->model_terms, true};
+    if (tess_comm_rank(comm) == 0) model_cube_warn_flux(&name);
     if (selection->has_center || !opts->model) return TESS_OK;
-    TESS_TRY(model_cube_open(opts->model, opts->model_terms, &cube, &single));
+    TESS_TRY(model_cube_open(&name, &cube, &single));
     if (!cube) TESS_TRY(tess_fits_open(single, &image));
     const tess_fits_model *first = cube ? &cube->file[0] : &image;
     TESS_TRY(tess_fits_check_j2000(first));
@@ -81,9 +84,11 @@ tess_status tess_imager_predict_mosaic(tess_comm *comm, const tess_predict_opts 
     tess_predict_opts one = *opts;
     char number[16];
     TESS_TRY(check(opts));
-    TESS_TRY(tess_comm_agree(comm, predicted_pointing_center(opts, &one.selection)));
+    TESS_TRY(
+        tess_comm_agree(comm, predicted_pointing_center(comm, opts, &one.selection)));
     TESS_TRY(list_fields(comm, opts, &one.selection, &fields));
     one.selection.joins_pointings = false;
+    one.model_is_told = true;
     one.selection.field = number;
     for (int k = 0; k < fields.num; ++k) {
         snprintf(number, sizeof number, "#%d", fields.id[k]);

@@ -122,6 +122,22 @@ cleanup:
     return status;
 }
 
+/* Takes the beam of the channels of a plane of the model, as an imager_part_plane. */
+static tess_status take_plane(void *owner, const model_cube *cube, int plane)
+{
+    tess_status status = TESS_OK;
+    predicted_pointing *pointing = owner;
+    const int64_t num = pointing->info->num_chan;
+    int32_t *nearest = tess_alloc(num, sizeof *nearest);
+    if (!nearest) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    for (int64_t c = 0; c < num; ++c)
+        nearest[c] = model_cube_nearest(cube, pointing->info->freq_hz[c]);
+    TESS_TRY(predicted_pointing_choose(pointing, nearest, plane));
+cleanup:
+    tess_free(nearest);
+    return status;
+}
+
 /* Makes the beams of the lowest frequency, where they are widest. Local. */
 static tess_status make_widest(predicted_pointing *to)
 {
@@ -302,13 +318,15 @@ void predicted_pointing_free(predicted_pointing *pointing)
     tess_free(pointing);
 }
 
-imager_parts predicted_pointing_parts(const predicted_pointing *pointing)
+imager_parts predicted_pointing_parts(predicted_pointing *pointing)
 {
     return (imager_parts){.num = pointing->num_pairs,
                           .geom = pointing->seen,
                           .first = (const int64_t(*)[2])pointing->first,
                           .weigh = weigh,
-                          .context = pointing};
+                          .context = pointing,
+                          .take_plane = take_plane,
+                          .owner = pointing};
 }
 
 imager_view predicted_pointing_view(const predicted_pointing *pointing, int num_pol)

@@ -29,13 +29,16 @@ void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. L
 tess_status predicted_pointing_choose(predicted_pointing *pointing,
                                       const int32_t *chan_output, int64_t output);
 
-/** These pixels, as a part of the model for each pair of kinds of dishes. Borrows the
- * pointing. Local. */
-imager_parts predicted_pointing_parts(const predicted_pointing *pointing);
+/** These pixels, as a part of the model for each pair of kinds of dishes. A plane of a
+ * model of several has the beams of the channels to which it is the nearest. Borrows
+ * the pointing. Local. */
+imager_parts predicted_pointing_parts(predicted_pointing *pointing);
 
 /** Choose the middle of the model in a file as that of the prediction, unless the
- * selection has one. Errors of model_cube_open() and tess_fits_open(). Local. */
-tess_status predicted_pointing_center(const tess_predict_opts *opts,
+ * selection has one, and warn, on one rank, of a model that may not be in true flux.
+ * Errors of model_cube_open() and tess_fits_open(). Local. */
+tess_status predicted_pointing_center(const tess_comm *comm,
+                                      const tess_predict_opts *opts,
                                       tess_selection *selection);
 
 /** The view with which rows take the part of their pair of dishes; zeros if there is

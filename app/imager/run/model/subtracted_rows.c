@@ -116,7 +116,8 @@ static tess_status take_pointings(const image_run *run, tess_predict_opts *predi
         (tess_predict_beam){.model = beam->model, .limit = beam->pointing_limit};
     selection->joins_pointings = false; /* a field at a time is predicted */
     selection->has_center = false;      /* that of the image may be another */
-    TESS_TRY(predicted_pointing_center(predict, selection));
+    TESS_TRY(predicted_pointing_center(run->teams.all, predict, selection));
+    predict->model_is_told = true;
     if (selection->has_center) return TESS_OK;
     selection->has_center = true; /* of pixels in memory */
     selection->center_ra_rad = run->info->ra_rad;

@@ -26,8 +26,9 @@ static tess_status open_model(image_session *session, const image_session_file *
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
-    TESS_TRY(imager_model_open(file->path, file->num_terms, NULL, run->info->ra_rad,
-                               run->info->dec_rad, scale_rad, model));
+    const model_name name = {file->path, file->num_terms, false};
+    TESS_TRY(imager_model_open(&name, NULL, run->info->ra_rad, run->info->dec_rad,
+                               scale_rad, model));
     /* the session's images lie in a turned frame, and so does what is predicted */
     model->geom.turned_l = run->whole.geom.turned_l;
     model->geom.turned_m = run->whole.geom.turned_m;
@@ -123,7 +124,8 @@ static tess_status open_cube(image_session *session, const image_session_file *f
 {
     tess_status status = TESS_OK;
     model_cube *cube = NULL;
-    TESS_TRY(model_cube_open(file->path, 0, &cube, NULL));
+    const model_name name = {.path = file->path};
+    TESS_TRY(model_cube_open(&name, &cube, NULL));
     TESS_TRY(pixel_places_check_run(&session->run, &cube->file[0]));
     TESS_TRY(model_cube_check(cube, session->run.info->freq_hz,
                               session->run.info->num_chan, false));
