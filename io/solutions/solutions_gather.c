@@ -463,6 +463,21 @@ cleanup:
     return status;
 }
 
+/* Refuses a name that is there twice: its gains would be applied twice. */
+static tess_status check_names(const char *const *name, int num)
+{
+    tess_status status = TESS_OK;
+    for (int k = 0; k < num; ++k)
+        for (int j = 0; j < k; ++j)
+            if (strcmp(name[j], name[k]) == 0)
+                TESS_FAIL(TESS_ERR_USAGE,
+                          "solutions: '%s' is named twice; its gains would be applied "
+                          "twice",
+                          name[k]);
+cleanup:
+    return status;
+}
+
 tess_status solutions_gather(const tess_solutions_opts *opts, tess_solutions *into)
 {
     tess_status status = TESS_OK;
@@ -470,6 +485,8 @@ tess_status solutions_gather(const tess_solutions_opts *opts, tess_solutions *in
     gathering at = {.opts = opts, .into = into};
     bool *is_found =
         tess_alloc_zero(tess_max_i64(opts->num_tables, 2), sizeof *is_found);
+    TESS_TRY(check_names(opts->path, opts->num_files));
+    TESS_TRY(check_names(opts->table, opts->num_tables));
     into->num_files = opts->num_files;
     into->num_directions = opts->num_directions;
     into->num_antennas = opts->antenna ? opts->num_antennas : 0;

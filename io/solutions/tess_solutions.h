@@ -76,7 +76,8 @@ tess_status tess_solutions_sources(tess_comm *comm, const char *path,
  *  no such table, a type that is not known, an antenna or a direction that it lacks,
  *  times or frequencies without a solution (outside of the file's by more than one of
  *  its steps, unless it has only one), no value of a direction that counts.
- *  TESS_ERR_RESOURCE: without HDF5, or for lack of memory. Collective. */
+ *  TESS_ERR_USAGE: a file or a table is named twice. TESS_ERR_RESOURCE: without HDF5,
+ * or for lack of memory. Collective. */
 tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts,
                                 tess_solutions **solutions);
 void tess_solutions_free(tess_solutions *solutions); /**< NULL is fine. Local. */

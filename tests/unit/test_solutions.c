@@ -345,6 +345,28 @@ static void test_refused(void **state)
     (void)state;
 }
 
+/* A table or a file that is named twice would have its gains applied twice. */
+static void test_twice(void **state)
+{
+    static const char *const names[] = {"phase000", "phase000"};
+    const char *const files[] = {path, path};
+    tess_solutions *solutions = NULL;
+    sample_table table = table_of("phase000", "phase", "time,freq,ant,dir", 1, phase);
+    write_file(path, &table, 1, SAMPLE_PADDED);
+    tess_solutions_opts opts = opts_of(names, 2);
+    assert_int_equal(tess_solutions_read(comm, &opts, &solutions), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_error_message(), "'phase000' is named twice"));
+    tess_error_clear();
+    opts = opts_of(names, 1);
+    opts.path = files;
+    opts.num_files = 2;
+    assert_int_equal(tess_solutions_read(comm, &opts, &solutions), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_error_message(), path));
+    assert_null(solutions);
+    tess_error_clear();
+    (void)state;
+}
+
 /* Files that no program should write: each names the table. */
 static void test_damaged(void **state)
 {
@@ -440,6 +462,7 @@ int main(void)
         cmocka_unit_test(test_orders),  cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_pieces),  cmocka_unit_test(test_linear),
         cmocka_unit_test(test_weights), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_sources)};
+        cmocka_unit_test(test_twice),   cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -383,6 +383,11 @@ def automatic_masks(suite, obs):
         good, other = suite.image("automatic3", obs, *args, ranks=3)
         if good:
             same_files(suite, "automatic masks: any ranks", [out, other], kinds=("mask", "model"))
+    result = tessera("image", obs, *GRID, "--niter", "9", "--auto-multithresh", "--sidelobe-threshold", "50",
+                     "--no-sync", "-o", suite.path("unmasked"))
+    suite.ran("an automatic mask without a pixel", result)
+    suite.true("one warning tells that nothing was cleaned", result.err.count("try a --sidelobe-threshold below 50") == 1)
+    suite.true("and the summary", "until an automatic mask without a pixel" in result.err)
     refused(suite, "two automatic masks",
             [obs, *GRID, "--niter", "9", "--auto-multithresh", "--auto-mask", "5"], 2, ranks=(1,))
 

@@ -564,7 +564,7 @@ static tess_status leave_unmasked(const majors *all, cleaned *group)
     ++group->num_majors;
     group->is_done = true;
     group->goes_on = false;
-    group->end = IMAGE_END_NOTHING;
+    group->end = IMAGE_END_UNMASKED;
     group->masks.is_ready = false;
     if (tess_comm_rank(all->run->comm) == 0)
         tess_log_info("major %lld%s: the mask is empty", (long long)group->num_majors,

@@ -9,7 +9,7 @@ static const char *end_word(image_end end)
         [IMAGE_END_MASK_NMITER] = "mask-nmiter", [IMAGE_END_NITER] = "niter",
         [IMAGE_END_NEGATIVE] = "negative",       [IMAGE_END_STALLED] = "stalled",
         [IMAGE_END_DIVERGED] = "diverged",       [IMAGE_END_NOTHING] = "nothing",
-        [IMAGE_END_STOPPED] = "stopped"};
+        [IMAGE_END_UNMASKED] = "nothing",        [IMAGE_END_STOPPED] = "stopped"};
     return word[end];
 }
 

@@ -479,8 +479,8 @@ static tess_status take_pointing(predict_run *run, imager_model *model)
     if (!run->opts->beam.model) return TESS_OK;
     if (run->facets)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--primary-beam cannot be combined with --facets; their beams are "
-                  "--facet-beam");
+                  "--primary-beam and --mosaic cannot be combined with --facets; beams "
+                  "of facets are --facet-beam");
     TESS_TRY(predicted_pointing_create(run->comm, run->opts, run->source, &model->geom,
                                        &run->pointing));
     model->parts = predicted_pointing_parts(run->pointing);

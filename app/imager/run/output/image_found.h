@@ -19,6 +19,7 @@ typedef enum image_end {
     IMAGE_END_STALLED,
     IMAGE_END_DIVERGED,
     IMAGE_END_NOTHING,
+    IMAGE_END_UNMASKED, /**< the automatic mask is empty */
     IMAGE_END_STOPPED,
     NUM_IMAGE_ENDS
 } image_end;

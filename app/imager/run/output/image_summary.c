@@ -35,6 +35,7 @@ static const char *end_text(image_end end)
         [IMAGE_END_STALLED] = "a residual that no longer falls",
         [IMAGE_END_DIVERGED] = "divergence",
         [IMAGE_END_NOTHING] = "an image without anything to clean",
+        [IMAGE_END_UNMASKED] = "an automatic mask without a pixel",
         [IMAGE_END_STOPPED] = "the caller's word"};
     return text[end];
 }
@@ -549,16 +550,53 @@ static void warn_of_endings(const image_files *output)
         image_name(output, worst, name);
         add(others, sizeof others, " of %s", name);
     }
-    if (count > 1) add(others, sizeof others, ", and %lld more", (long long)count - 1);
+    if (count > 1)
+        add(others, sizeof others, " (and of %lld more)", (long long)count - 1);
     tess_words_flux(times * summary->image[worst].noise_jy, 3, left, sizeof left);
     tess_log_warn(
-        "cleaning ended at its threshold, but not at the noise: the residual%s of %s "
-        "is %.3g times the noise that the weights let expect. Sidelobes are left, of "
+        "cleaning ended at its threshold, but not at the noise: the residual%s is "
+        "%s, %.3g times the noise that the weights let expect. Sidelobes are left, of "
         "sources outside the image (try a larger --size, or --subtract a model of "
         "them), of what a mask leaves out, of bright sources between pixels (a smaller "
         "--scale), of errors of calibration (self-calibrate), or of --accuracy %g (a "
         "smaller one); or the weights are not 1/sigma^2",
         others, left, times, output->opts->gridding.accuracy);
+}
+
+/* Whether the automatic mask of an image has never had a pixel, though there are peaks
+ * above its threshold of noise. */
+static bool lacks_mask(const image_files *output, const struct image_found *found)
+{
+    const double noise = output->opts->clean.multithresh.opts.noise;
+    return found->made > 0 && found->majors > 0 && !(found->iterations > 0) &&
+           (image_end)found->clean_end == IMAGE_END_UNMASKED &&
+           found->residual_deviation_jy > 0 &&
+           fabs(found->residual_peak_jy) > noise * found->residual_deviation_jy;
+}
+
+/* Where the PSF has high sidelobes, all peaks may lie below the threshold of sidelobes.
+ */
+static void warn_of_masks(const image_files *output)
+{
+    const image_found_table *summary = output->summary;
+    int64_t first = -1, count = 0;
+    char name[64] = "", others[48] = "";
+    for (int64_t k = 0; k < image_found_count(summary); ++k) {
+        if (!lacks_mask(output, &summary->image[k])) continue;
+        if (count++ == 0) first = k;
+    }
+    if (count == 0) return;
+    if (image_found_count(summary) > 1) {
+        image_name(output, first, name);
+        add(others, sizeof others, " of %s", name);
+    }
+    if (count > 1) add(others, sizeof others, " and %lld more", (long long)count - 1);
+    tess_log_warn(
+        "nothing was cleaned%s: the mask of --auto-multithresh has no pixel, but there "
+        "are peaks above its --noise-threshold. Sidelobes of the PSF may be as high as "
+        "they are: try a --sidelobe-threshold below %g; or all regions are smaller "
+        "than --min-beam-frac allows",
+        others, output->opts->clean.multithresh.opts.sidelobe);
 }
 
 /* ---- files ---- */
@@ -604,6 +642,7 @@ tess_status image_summary_tell(tess_comm *all, const image_files *output,
     if (tess_comm_rank(all) != 0) return TESS_OK;
     warn_of_beams(output);
     warn_of_endings(output);
+    warn_of_masks(output);
     tell_observation(output);
     tell_column(output);
     tell_counts(counts, unsolved);
