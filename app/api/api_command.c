@@ -83,7 +83,8 @@ static tess_status hold_segment(const tess_vis_segment *segment, held_segment *h
                                   .antenna1 = held->antenna1,
                                   .antenna2 = held->antenna2,
                                   .freq_hz = held->freq_hz,
-                                  .corr = held->corr};
+                                  .corr = held->corr,
+                                  .field = -1};
 cleanup:
     return status;
 }

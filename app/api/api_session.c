@@ -427,7 +427,8 @@ static void show_segment(const image_predicted *part, shown_segment *shown)
                                    .antenna1 = part->antenna1,
                                    .antenna2 = part->antenna2,
                                    .freq_hz = part->freq_hz,
-                                   .corr = shown->corr};
+                                   .corr = shown->corr,
+                                   .field = part->field};
 }
 
 static tess_status show_segments(tess_predictions *predictions)

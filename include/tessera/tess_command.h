@@ -42,6 +42,8 @@ typedef struct tess_predicted {
         *antenna2;            /**< [num_rows] */
     const double *freq_hz;    /**< [num_chan] */
     const char *const *corr;  /**< [num_corr] "XX", "RR", "I" ... */
+    int32_t field; /**< of a mosaic, the number of the rows' field in the file, as
+                        FIELD_ID has it; else −1 */
 } tess_predicted;
 
 /** A command without options: its name is that of the program's. Free it with

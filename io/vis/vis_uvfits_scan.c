@@ -278,6 +278,8 @@ static void list_fields(const tess_vis_meta *meta, char *text, size_t bytes)
                                      meta->field[k].id);
 }
 
+/* Chooses the field with rows that is asked for by its name, or else by its number,
+ * which "#" may precede. */
 static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *meta)
 {
     tess_status status = TESS_OK;
@@ -291,8 +293,9 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
                                         : "--antenna and --timerange");
     if (select->field) {
         char *end = NULL;
-        const long id = strtol(select->field, &end, 10);
-        const bool is_number = end != select->field && *end == '\0';
+        const char *number = select->field + (select->field[0] == '#');
+        const long id = strtol(number, &end, 10);
+        const bool is_number = end != number && *end == '\0';
         for (int k = 0; k < meta->num_fields && found < 0; ++k)
             if (strcasecmp(meta->field[k].name, select->field) == 0) found = k;
         for (int k = 0; k < meta->num_fields && found < 0; ++k)

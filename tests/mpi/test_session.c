@@ -24,7 +24,7 @@
 #include "tessera/tessera.h"
 
 static tess_comm *world;
-static char sky[64], short_one[64], long_one[64];
+static char sky[64], short_one[64], long_one[64], beside[64];
 static char models[64]; /* name of a set of models */
 static char regions[64];
 
@@ -306,6 +306,33 @@ static void test_facets(void **state)
     close_pair(&both);
 }
 
+/* A mosaic of two pointings, each an observation of its own, with beams of each output.
+ */
+static void test_mosaic(void **state)
+{
+    (void)state;
+    const char *const options[] = {"size",          "45,31",   "scale",
+                                   "40asec",        "obs",     beside,
+                                   "mosaic",        NULL,      "primary-beam",
+                                   "airy:25,2",     "weight",  "natural",
+                                   "channels-out",  "2",       "intervals-out",
+                                   "2",             NULL};
+    pair both = open_pair(MPI_COMM_WORLD, options);
+    double *response = array_of(both.all);
+    for (int64_t k = 0; k < 4; ++k) {
+        compare_images(&both, k / 2, k % 2);
+        compare_predictions(&both, k / 2, k % 2, MPI_COMM_WORLD);
+        assert_int_equal(tess_session_response(both.shared, k / 2, k % 2,
+                                               both.image_part),
+                         TESS_OK);
+        assert_int_equal(tess_session_response(both.alone, k / 2, k % 2, response),
+                         TESS_OK);
+        assert_rows_equal(&both, both.image_part, response);
+    }
+    free(response);
+    close_pair(&both);
+}
+
 /* Sessions of one image, of several channels, times and polarisations, of double
  * precision, and of fewer rows of pixels than there are ranks. */
 static void test_equals_one_process(void **state)
@@ -584,10 +611,10 @@ static void test_opening_that_fails(void **state)
 /* ---- an observation ---- */
 
 /* Linear feeds and eight channels; a source in the centre and a polarised one. */
-static void simulate(const char *duration, const char *path)
+static void simulate(const char *ra, const char *duration, const char *path)
 {
     const char *const options[][2] = {
-        {"layout", "vla-d"}, {"sky", sky},           {"ra", "60deg"},
+        {"layout", "vla-d"}, {"sky", sky},           {"ra", ra},
         {"dec", "30deg"},    {"duration", duration}, {"integration", "30s"},
         {"freq", "1.4GHz"},  {"chan-width", "2e7"},  {"channels", "6"},
         {"noise", "0.2"},    {"threads", "1"},       {"pol", "XX,YY,XY,YX"},
@@ -614,12 +641,14 @@ static void test_simulate(void **state)
     snprintf(sky, sizeof sky, "session-ranks-%ld.csv", process);
     snprintf(short_one, sizeof short_one, "session-ranks-%ld.uvfits", process);
     snprintf(long_one, sizeof long_one, "session-long-%ld.uvfits", process);
+    snprintf(beside, sizeof beside, "session-beside-%ld.uvfits", process);
     snprintf(models, sizeof models, "session-models-%ld", process);
     snprintf(regions, sizeof regions, "session-regions-%ld.reg", process);
     if (world_rank() == 0) {
         write_models();
-        simulate("2min", short_one);
-        simulate("2h", long_one);
+        simulate("60deg", "2min", short_one);
+        simulate("60.2deg", "2min", beside);
+        simulate("60deg", "2h", long_one);
     }
     assert_int_equal(tess_comm_barrier(world), TESS_OK);
 }
@@ -632,6 +661,7 @@ static void remove_files(void)
     unlink(regions);
     unlink(short_one);
     unlink(long_one);
+    unlink(beside);
     remove_models();
 }
 
@@ -641,6 +671,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_simulate), /* what all others read */
         cmocka_unit_test(test_equals_one_process),
         cmocka_unit_test(test_facets),
+        cmocka_unit_test(test_mosaic),
         cmocka_unit_test(test_files_are_arrays),
         cmocka_unit_test(test_channels_of_files),
         cmocka_unit_test(test_files_that_are_refused),

@@ -429,6 +429,11 @@ const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
     return &tess_vis_reader_meta(source->reader[p->obs])->segment[p->segment];
 }
 
+int tess_source_segment_reader(const tess_source *source, int k)
+{
+    return source->parts[k].obs;
+}
+
 int tess_source_num_readers(const tess_source *source)
 {
     return source->num_obs;

@@ -134,6 +134,9 @@ int tess_source_num_segments(const tess_source *source);
 const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
                                             const tess_recipe **recipe);
 
+/** The reader of the k-th segment. Local. */
+int tess_source_segment_reader(const tess_source *source, int k);
+
 /** A reader for each observation, or for each field that is read of one. Local. */
 int tess_source_num_readers(const tess_source *source);
 tess_vis_reader *tess_source_reader(tess_source *source, int k);

@@ -151,7 +151,7 @@ class Predicted(ctypes.Structure):
                 ("vis", ctypes.c_void_p), ("uvw_m", ctypes.c_void_p),
                 ("time_mjd_s", ctypes.c_void_p), ("antenna1", ctypes.c_void_p),
                 ("antenna2", ctypes.c_void_p), ("freq_hz", ctypes.c_void_p),
-                ("corr", ctypes.POINTER(ctypes.c_char_p))]
+                ("corr", ctypes.POINTER(ctypes.c_char_p)), ("field", ctypes.c_int32)]
 
 
 library = load(".".join(VERSION.split(".")[:2]))

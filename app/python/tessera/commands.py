@@ -65,6 +65,8 @@ class Prediction:
         centres of the channels
     correlations : tuple of str
         ("XX", "YY"), ...: what the last axis of `vis` is
+    field : int or None
+        of a mosaic: the number of the field of the rows, as FIELD_ID has it
     """
 
     vis: npt.NDArray[np.complex64]
@@ -74,6 +76,7 @@ class Prediction:
     antenna2: npt.NDArray[np.int32]
     freq_hz: npt.NDArray[np.float64]
     correlations: tuple[str, ...]
+    field: Optional[int]
 
     def __init__(self, owner: Any, found: lib.Predicted) -> None:
         rows, chans, corrs = found.num_rows, found.num_chan, found.num_corr
@@ -84,6 +87,7 @@ class Prediction:
         self.antenna2 = array_of(owner, found.antenna2, (rows,), np.int32)
         self.freq_hz = array_of(owner, found.freq_hz, (chans,), np.float64)
         self.correlations = tuple(found.corr[k].decode() for k in range(corrs))
+        self.field = found.field if found.field >= 0 else None
 
     def __repr__(self) -> str:
         rows, chans, _ = self.vis.shape

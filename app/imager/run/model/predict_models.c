@@ -278,8 +278,9 @@ static tess_status predict_output(predict_run *run, int64_t output,
         status = output_table_choose_rows(&run->outputs, output, &batch->rows.samples,
                                           batch->row_time, &chosen);
     if (status == TESS_OK && run->pointing)
-        status = predicted_pointing_choose(run->pointing, run->outputs.chan_output,
-                                           output % run->outputs.num_channels);
+        status = predicted_pointing_choose(
+            run->pointing, &(predicted_mean){run->outputs.chan_output,
+                                             output % run->outputs.num_channels, NULL});
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(models->load(models->context, output, rows));
     predictor->rows = rows;
@@ -481,8 +482,17 @@ static tess_status take_pointing(predict_run *run, imager_model *model)
         TESS_FAIL(TESS_ERR_USAGE,
                   "--primary-beam and --mosaic cannot be combined with --facets; beams "
                   "of facets are --facet-beam");
-    TESS_TRY(predicted_pointing_create(run->comm, run->opts, run->source, &model->geom,
-                                       &run->pointing));
+    if (tess_source_num_readers(run->source) > 1)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "%s: has several fields; predict them with --mosaic, or choose one "
+                  "with --field",
+                  run->info->meta->path);
+    const predicted_view view = {.comm = run->comm,
+                                 .source = run->source,
+                                 .beam = run->opts->beam,
+                                 .geom = model->geom,
+                                 .threads = run->opts->layout.threads};
+    TESS_TRY(predicted_pointing_create(&view, &run->pointing));
     model->parts = predicted_pointing_parts(run->pointing);
 cleanup:
     return status;

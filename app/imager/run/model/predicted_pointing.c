@@ -14,11 +14,11 @@
 
 struct predicted_pointing {
     image_dishes dishes;
-    int num_pairs;                /* of kinds of dishes, of which each has */
-    tess_beam_mean **mean;        /* [num_pairs] over channels */
-    const tess_source_info *info; /* of the channels; borrowed */
-    double *angle_rad;            /* [num_angles] of integrations, if the beam turns */
-    int64_t num_angles;
+    int num_pairs;                  /* of kinds of dishes, of which each has */
+    tess_beam_mean **mean;          /* [num_pairs] over channels */
+    const tess_source_info *info;   /* of the channels; borrowed */
+    double *time_mjd_s, *angle_rad; /* [num_times] of integrations, if the beam turns */
+    int64_t num_times;
     int threads;
     double limit;
     double rotation[3][3]; /* of direction cosines from the phase centre to here */
@@ -29,19 +29,12 @@ struct predicted_pointing {
 
 /* ---- beams ---- */
 
-/* The field whose rows are predicted. Local. */
-static tess_status find_field(tess_source *source, const tess_vis_field **field)
+/* The field whose rows are predicted. */
+static const tess_vis_field *field_of(const predicted_view *view)
 {
-    tess_status status = TESS_OK;
-    const tess_vis_meta *meta = tess_vis_reader_meta(tess_source_reader(source, 0));
-    if (tess_source_num_readers(source) > 1)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "%s: has several fields; predict them with --mosaic, or choose one "
-                  "with --field",
-                  meta->path);
-    *field = &meta->field[meta->field_selected];
-cleanup:
-    return status;
+    const tess_vis_meta *meta =
+        tess_vis_reader_meta(tess_source_reader(view->source, view->reader));
+    return &meta->field[meta->field_selected];
 }
 
 /* The sine of the largest angle between the pointing and a corner of the model, at
@@ -65,27 +58,32 @@ static double reach_of(const predicted_pointing *of)
     return reach;
 }
 
-/* Finds the parallactic angles of the source's integrations. Collective. */
-static tess_status find_angles(tess_comm *comm, const tess_vis_field *field,
-                               tess_source *source, predicted_pointing *to)
+/* Finds the integrations of the field, and their parallactic angles. Collective. */
+static tess_status find_angles(const predicted_view *view, predicted_pointing *to)
 {
     tess_status status = TESS_OK;
+    const double *at = field_of(view)->pointing_rad;
     double site_m[3];
     if (!image_dishes_turn(&to->dishes)) return TESS_OK;
-    TESS_TRY(tess_source_times(source, &to->angle_rad, &to->num_angles));
+    tess_source_choose_reader(view->source, view->reader);
+    status = tess_source_times(view->source, &to->time_mjd_s, &to->num_times);
+    tess_source_choose_reader(view->source, -1);
+    TESS_TRY(status);
+    to->angle_rad = tess_alloc(to->num_times, sizeof *to->angle_rad);
+    if (!to->angle_rad) status = TESS_ERR_ALLOC;
     tess_vis_site(to->info->meta, site_m);
-    for (int64_t k = 0; k < to->num_angles && status == TESS_OK; ++k) {
-        const double time_mjd_s = to->angle_rad[k];
-        status = tess_parallactic_angle(field->pointing_rad[0], field->pointing_rad[1],
-                                        site_m, time_mjd_s, &to->angle_rad[k]);
-    }
-    TESS_TRY(tess_comm_agree(comm, status));
+    for (int64_t k = 0; k < to->num_times && status == TESS_OK; ++k)
+        status = tess_parallactic_angle(at[0], at[1], site_m, to->time_mjd_s[k],
+                                        &to->angle_rad[k]);
+    TESS_TRY(tess_comm_agree(view->comm, status));
 cleanup:
     return status;
 }
 
-/* Makes the means over channels, by weights, and over integrations. Local. */
-static tess_status make_means(predicted_pointing *to, const double *weight)
+/* Makes the means over channels, by weights, and over integrations, whose times are in
+ * order. Local. */
+static tess_status make_means(predicted_pointing *to, const double *weight,
+                              int64_t first, int64_t end)
 {
     tess_status status = TESS_OK;
     for (int k = 0; k < to->num_pairs; ++k) {
@@ -95,8 +93,8 @@ static tess_status make_means(predicted_pointing *to, const double *weight)
                                       .num_chan = to->info->num_chan,
                                       .freq_hz = to->info->freq_hz,
                                       .weight = weight,
-                                      .num_angles = to->num_angles,
-                                      .angle_rad = to->angle_rad,
+                                      .num_angles = end - first,
+                                      .angle_rad = to->angle_rad + first,
                                       .reach = reach_of(to),
                                       .threads = to->threads};
         tess_beam_mean_destroy(to->mean[k]);
@@ -108,15 +106,23 @@ cleanup:
 }
 
 tess_status predicted_pointing_choose(predicted_pointing *pointing,
-                                      const int32_t *chan_output, int64_t output)
+                                      const predicted_mean *of)
 {
     tess_status status = TESS_OK;
     const int64_t num = pointing->info->num_chan;
+    int64_t first = 0, end = pointing->num_times;
     double *weight = tess_alloc_zero(num, sizeof *weight), all = 0;
     if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     for (int64_t c = 0; c < num; ++c)
-        if (!chan_output || chan_output[c] == output) all += weight[c] = 1;
-    if (all > 0) TESS_TRY(make_means(pointing, weight));
+        if (!of->chan_output || of->chan_output[c] == of->output) all += weight[c] = 1;
+    while (of->time_mjd_s && first < end &&
+           pointing->time_mjd_s[first] < of->time_mjd_s[0])
+        ++first;
+    while (of->time_mjd_s && end > first &&
+           pointing->time_mjd_s[end - 1] >= of->time_mjd_s[1])
+        --end;
+    if (all > 0 && (end > first || pointing->num_times == 0))
+        TESS_TRY(make_means(pointing, weight, first, end));
 cleanup:
     tess_free(weight);
     return status;
@@ -132,7 +138,8 @@ static tess_status take_plane(void *owner, const model_cube *cube, int plane)
     if (!nearest) TESS_FAIL(TESS_ERR_ALLOC, "channels");
     for (int64_t c = 0; c < num; ++c)
         nearest[c] = model_cube_nearest(cube, pointing->info->freq_hz[c]);
-    TESS_TRY(predicted_pointing_choose(pointing, nearest, plane));
+    TESS_TRY(
+        predicted_pointing_choose(pointing, &(predicted_mean){nearest, plane, NULL}));
 cleanup:
     tess_free(nearest);
     return status;
@@ -148,7 +155,7 @@ static tess_status make_widest(predicted_pointing *to)
     for (int64_t c = 1; c < to->info->num_chan; ++c)
         if (to->info->freq_hz[c] < to->info->freq_hz[lowest]) lowest = c;
     weight[lowest] = 1;
-    TESS_TRY(make_means(to, weight));
+    TESS_TRY(make_means(to, weight, 0, to->num_times));
 cleanup:
     tess_free(weight);
     return status;
@@ -248,56 +255,53 @@ static void take_pair(const void *context, int target, const tess_samples *sampl
 
 /* ---- all ---- */
 
-static void tell(tess_comm *comm, const predicted_pointing *of,
-                 const tess_vis_field *field)
+static void tell(const predicted_view *view, const predicted_pointing *of)
 {
-    if (tess_comm_rank(comm) == 0)
+    if (tess_comm_rank(view->comm) == 0)
         tess_log_info(
             "field %s sees %lld x %lld pixels of the model; primary beam: %s%s",
-            field->name, (long long)of->seen->nx, (long long)of->seen->ny,
+            field_of(view)->name, (long long)of->seen->nx, (long long)of->seen->ny,
             tess_primary_beam_name(of->dishes.beam[0]),
             of->dishes.num > 1 ? " and others" : "");
 }
 
 /* Opens the beam of each kind of dishes. Collective. */
-static tess_status open_dishes(tess_comm *comm, const tess_predict_opts *opts,
-                               const tess_source *source, predicted_pointing *to)
+static tess_status open_dishes(const predicted_view *view, predicted_pointing *to)
 {
     tess_status status = TESS_OK;
-    const image_dishes_of dishes = {comm, source, opts->beam.model, true};
+    const image_dishes_of dishes = {view->comm, view->source, view->beam.model, true};
     TESS_TRY(image_dishes_open(&dishes, &to->dishes));
     to->num_pairs = image_dishes_num_pairs(&to->dishes);
     to->mean = tess_alloc_zero(to->num_pairs, sizeof *to->mean);
     to->seen = tess_alloc(to->num_pairs, sizeof *to->seen);
     to->first = tess_alloc(to->num_pairs, sizeof *to->first);
     status = to->mean && to->seen && to->first ? TESS_OK : TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_agree(view->comm, status));
 cleanup:
     return status;
 }
 
-tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *opts,
-                                      tess_source *source, const tess_geom *geom,
+tess_status predicted_pointing_create(const predicted_view *view,
                                       predicted_pointing **out)
 {
     tess_status status = TESS_OK;
-    const tess_source_info *info = tess_source_info_of(source);
-    const tess_vis_field *field = NULL;
+    const tess_source_info *info = tess_source_info_of(view->source);
+    const double *at = field_of(view)->pointing_rad;
+    const predicted_mean all = {0};
     predicted_pointing *pointing = tess_alloc_zero(1, sizeof *pointing);
-    TESS_TRY(tess_comm_agree(comm, pointing ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(tess_comm_agree(comm, find_field(source, &field)));
-    TESS_TRY(open_dishes(comm, opts, source, pointing));
+    TESS_TRY(tess_comm_agree(view->comm, pointing ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(open_dishes(view, pointing));
     pointing->info = info;
-    pointing->threads = opts->layout.threads;
-    pointing->limit = opts->beam.limit;
-    pointing->image = *geom;
-    tess_rotation_between(info->ra_rad, info->dec_rad, field->pointing_rad[0],
-                          field->pointing_rad[1], pointing->rotation);
-    TESS_TRY(find_angles(comm, field, source, pointing));
-    TESS_TRY(tess_comm_agree(comm, make_widest(pointing)));
+    pointing->threads = view->threads;
+    pointing->limit = view->beam.limit;
+    pointing->image = view->geom;
+    tess_rotation_between(info->ra_rad, info->dec_rad, at[0], at[1],
+                          pointing->rotation);
+    TESS_TRY(find_angles(view, pointing));
+    TESS_TRY(tess_comm_agree(view->comm, make_widest(pointing)));
     find_pixels(pointing);
-    TESS_TRY(tess_comm_agree(comm, predicted_pointing_choose(pointing, NULL, 0)));
-    tell(comm, pointing, field);
+    TESS_TRY(tess_comm_agree(view->comm, predicted_pointing_choose(pointing, &all)));
+    tell(view, pointing);
     *out = pointing;
     pointing = NULL;
 cleanup:
@@ -313,6 +317,7 @@ void predicted_pointing_free(predicted_pointing *pointing)
     tess_free((void *)pointing->mean);
     tess_free(pointing->seen);
     tess_free(pointing->first);
+    tess_free(pointing->time_mjd_s);
     tess_free(pointing->angle_rad);
     image_dishes_free(&pointing->dishes);
     tess_free(pointing);

@@ -13,21 +13,35 @@
 
 typedef struct predicted_pointing predicted_pointing;
 
-/** Open the beam and find the pixels of a model with this geometry that it reaches from
- *  the pointing of the source's field: one beam for each pair of kinds of dishes. The
- *  source is set up and keeps the origins of its rows. Times are read for a beam
- *  that turns, which is the mean over them. All channels count the same. Errors of
- *  image_dishes_open(); TESS_ERR_USAGE: the source has several fields. Collective.
- */
-tess_status predicted_pointing_create(tess_comm *comm, const tess_predict_opts *opts,
-                                      tess_source *source, const tess_geom *geom,
+/** What a pointing sees. */
+typedef struct predicted_view {
+    tess_comm *comm;
+    tess_source *source; /**< is set up, and keeps the origins of its rows; borrowed */
+    int reader;          /**< of the source, whose field has this pointing */
+    tess_predict_beam beam;
+    tess_geom geom; /**< of the model */
+    int threads;
+} predicted_view;
+
+/** Open the beam and find the pixels of a model that it reaches from a pointing: one
+ * beam for each pair of kinds of dishes. Times are read for a beam that turns, which is
+ *  the mean over them. All channels count the same. Errors of image_dishes_open().
+ *  Collective. */
+tess_status predicted_pointing_create(const predicted_view *view,
                                       predicted_pointing **pointing);
 void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. Local. */
 
-/** Take the beam of those channels of the source whose entry in chan_output is
- * `output`, in place of that of all channels. TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
+/** Channels and times of which a beam is the mean. */
+typedef struct predicted_mean {
+    const int32_t *chan_output; /**< channels of the source whose entry is */
+    int64_t output;             /**< this; NULL: all channels */
+    const double *time_mjd_s;   /**< [2] integrations in [first, end); NULL: all */
+} predicted_mean;
+
+/** Take the mean beam of these channels and times. Where there are none, the beam stays
+ * as it is. TESS_ERR_ALLOC, TESS_ERR_IO. Local. */
 tess_status predicted_pointing_choose(predicted_pointing *pointing,
-                                      const int32_t *chan_output, int64_t output);
+                                      const predicted_mean *of);
 
 /** These pixels, as a part of the model for each pair of kinds of dishes. A plane of a
  * model of several has the beams of the channels to which it is the nearest. Borrows

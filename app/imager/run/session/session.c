@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "image_output.h"
+#include "image_primary_beam.h"
 #include "patch_images.h"
 #include "run_samples.h"
 #include "session_private.h"
@@ -56,9 +57,9 @@ static tess_status check_opts(const tess_image_opts *opts)
     if (opts->beside.weights)
         TESS_FAIL(TESS_ERR_USAGE, "a session stores no imaging weights: "
                                   "--store-imaging-weights is for tessera image");
-    if (opts->beside.primary_beam.model)
-        TESS_FAIL(TESS_ERR_USAGE, "a session makes no primary beams: --primary-beam is "
-                                  "for tessera image");
+    if (opts->beside.primary_beam.model && !opts->selection.joins_pointings)
+        TESS_FAIL(TESS_ERR_USAGE, "a session makes primary beams of mosaics alone: "
+                                  "--primary-beam is for tessera image, or for --mosaic");
     if (opts->channels.axis.given)
         TESS_FAIL(TESS_ERR_USAGE, "a session has the channels of the data: --frame and "
                                   "the options of its axis are for tessera image");
@@ -78,6 +79,7 @@ static tess_status open_all(image_session *session)
     image_run *run = &session->run;
     TESS_TRY(check_opts(run->opts));
     TESS_TRY(image_set_up(run));
+    TESS_TRY(image_primary_beam_open(run));
     TESS_TRY(tess_comm_agree(run->comm, tess_log_keep()));
     imager_model_expect(&run->job, run->pol, run->num_pol);
     TESS_TRY(image_read_and_plan(run, "a session"));

@@ -1,6 +1,8 @@
 /* The gains of a session's facets, which may change from call to call, and the
  * responses that images then have. The samples that the session holds stay as they are.
  */
+#include <math.h>
+
 #include "image_facets.h"
 #include "imager_targets.h"
 #include "patch_images.h"
@@ -115,9 +117,11 @@ cleanup:
 
 /* ---- responses ---- */
 
+/* Those of a mosaic are its beam, which does not change. */
+
 imager_product *session_roots(const image_session *session, session_output *output)
 {
-    return image_has_solutions(&session->opts) ? output->root : NULL;
+    return image_has_response(&session->opts) ? output->root : NULL;
 }
 
 /* Makes the roots of an output's responses, with an image that nobody wants.
@@ -150,12 +154,14 @@ tess_status session_take_roots(image_session *session, int64_t k, double *respon
     const image_session_facts *facts = &session->facts;
     const int64_t pixels = facts->num_rows * facts->nx;
     const bool has_some = session_roots(session, output) && output->set.job;
+    /* without visibilities there is no mosaic */
+    const double other = session->run.whole.mosaic ? (double)NAN : 1;
     if (has_some) TESS_TRY(find_roots(session, k));
     for (int p = 0; p < facts->num_pol && pixels > 0; ++p) {
         if (has_some)
             tess_rows_doubles(&output->root[p].rows, 0, pixels, response + p * pixels);
         for (int64_t i = 0; i < pixels && !has_some; ++i)
-            response[p * pixels + i] = 1;
+            response[p * pixels + i] = other;
     }
 cleanup:
     return status;

@@ -48,7 +48,7 @@ static tess_status open_predictor(image_session *session,
     tess_comm *comm = session->run.comm;
     imager_model model = {0};
     TESS_TRY(session_agree_on_texts(session, file->path, NULL, file->num_terms));
-    TESS_TRY(session_refuse_facets(session));
+    TESS_TRY(session_refuse_patches(session));
     status = tess_comm_agree(comm, open_model(session, file, scale_rad, &model));
     if (status != TESS_OK) imager_model_close(&model);
     TESS_TRY(status);

@@ -30,12 +30,13 @@ cleanup:
     return status;
 }
 
-tess_status session_refuse_facets(const image_session *session)
+tess_status session_refuse_patches(const image_session *session)
 {
     tess_status status = TESS_OK;
-    if (session->run.whole.facets)
-        TESS_FAIL(TESS_ERR_USAGE, "a session with facets takes models as arrays: read "
-                                  "the model in files into one first");
+    if (session->run.whole.patches)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "a session with facets or of a mosaic takes models as arrays: read "
+                  "the model in files into one first");
 cleanup:
     return status;
 }
@@ -77,7 +78,7 @@ facet_setup session_facet_setup(const image_session *session,
 
 /* ---- predictions ---- */
 
-tess_status session_add_facets(image_session *session, session_predictor *to,
+tess_status session_add_facets(const image_session *session, session_predictor *to,
                                imager_model *model)
 {
     tess_status status = TESS_OK;

@@ -6,6 +6,7 @@
 #include "image_facets.h"
 #include "predicted_rows.h"
 #include "session_private.h"
+#include "source_origins.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 
@@ -24,6 +25,7 @@ void session_predictor_free(session_predictor *predictor)
     for (int k = 0; predictor->rows && k < predictor->num_segments; ++k)
         free_rows(&predictor->rows[k]);
     tess_free(predictor->rows);
+    session_free_pointings(predictor);
     if (predictor->source) imager_predictor_free(&predictor->predictor);
     image_facets_free(predictor->facets);
     tess_source_close(predictor->source);
@@ -77,15 +79,53 @@ cleanup:
     return status;
 }
 
+/* The number of a reader's field in its file. */
+static int32_t field_of(const session_predictor *predictor, int reader)
+{
+    const tess_vis_meta *meta =
+        tess_vis_reader_meta(tess_source_reader(predictor->source, reader));
+    return meta->field[meta->field_selected].id;
+}
+
 static tess_status list_segments(session_predictor *predictor)
 {
     tess_status status = TESS_OK;
     predictor->num_segments = tess_source_num_segments(predictor->source);
     predictor->rows = tess_alloc_zero(predictor->num_segments, sizeof *predictor->rows);
     if (!predictor->rows) TESS_FAIL(TESS_ERR_ALLOC, "segments");
-    for (int k = 0; k < predictor->num_segments; ++k)
-        predictor->rows[k].segment =
-            tess_source_segment(predictor->source, k, &predictor->rows[k].recipe);
+    for (int k = 0; k < predictor->num_segments; ++k) {
+        session_rows *rows = &predictor->rows[k];
+        rows->segment = tess_source_segment(predictor->source, k, &rows->recipe);
+        rows->reader = tess_source_segment_reader(predictor->source, k);
+        rows->field = predictor->pointing ? field_of(predictor, rows->reader) : -1;
+    }
+cleanup:
+    return status;
+}
+
+/* Opens the observations, and the patches of predictions. Collective. */
+static tess_status open_source(const image_session *session, session_predictor *to,
+                               imager_model *model)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = &session->run;
+    const tess_image_opts *opts = run->opts;
+    tess_selection selection = opts->selection;
+    selection.wanted.positions_only = true;
+    TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
+                              &to->source));
+    TESS_TRY(session_add_facets(session, to, model));
+    const tess_pol first = {.code = tess_source_info_of(to->source)->corr[0]};
+    if (run->whole.mosaic) status = tess_source_keep_origins(to->source, 0);
+    if (status == TESS_OK)
+        status = tess_source_setup(to->source, &first, 1, 0, image_is_double(run),
+                                   opts->layout.threads, TESS_BLOCK_BYTES);
+    if (status == TESS_OK &&
+        tess_source_info_of(to->source)->num_chan != run->info->num_chan)
+        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
+                                   "an observation has changed since it was opened");
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (run->whole.mosaic) TESS_TRY(session_open_pointings(session, to));
 cleanup:
     return status;
 }
@@ -94,32 +134,21 @@ tess_status session_open_rows(image_session *session)
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
-    const tess_image_opts *opts = run->opts;
-    session_predictor made = {.layout = opts->layout};
-    tess_selection selection = opts->selection;
+    session_predictor made = {.layout = run->opts->layout};
     imager_model model = {
         .geom = run->whole.geom, .num_stokes = run->num_pol, .scale = 1};
     double mark = tess_time_now();
     if (session->predictor.source) return TESS_OK;
-    selection.wanted.positions_only = true;
-    TESS_TRY(tess_source_open(run->comm, opts->obs, opts->num_obs, &selection,
-                              &made.source));
-    TESS_TRY(session_add_facets(session, &made, &model));
-    const tess_pol first = {.code = tess_source_info_of(made.source)->corr[0]};
-    status = tess_source_setup(made.source, &first, 1, 0, image_is_double(run),
-                               opts->layout.threads, TESS_BLOCK_BYTES);
-    if (status == TESS_OK &&
-        tess_source_info_of(made.source)->num_chan != run->info->num_chan)
-        status = tess_error_record(TESS_ERR_INPUT, __FILE__, __LINE__, __func__,
-                                   "an observation has changed since it was opened");
-    if (status == TESS_OK) status = list_segments(&made);
+    TESS_TRY(open_source(session, &made, &model));
+    status = list_segments(&made);
     if (status == TESS_OK) status = read_rows(&made);
     TESS_TRY(tess_comm_agree(run->comm, status));
     made.layout.forced.fft_ranks = run->job.ranks.fft_ranks;
     session->predictor.layout = made.layout;
-    TESS_TRY(imager_predictor_create(run->comm, &model, &opts->gridding,
-                                     &session->predictor.layout, run->profile,
-                                     &made.predictor));
+    if (!made.pointing)
+        TESS_TRY(imager_predictor_create(run->comm, &model, &run->opts->gridding,
+                                         &session->predictor.layout, run->profile,
+                                         &made.predictor));
     session->predictor = made;
     made = (session_predictor){0};
     tess_profile_lap(run->profile, TESS_STAGE_READ, &mark);
@@ -226,57 +255,105 @@ cleanup:
     return status;
 }
 
-/* Adds the rows and channels of a segment that belong to the output. */
-static tess_status add_segment(session_batch *batch, const session_rows *rows,
-                               const bool *wanted, const double time[2], int64_t index)
+/* Describes the rows and channels of a segment that belong to the output. */
+static tess_status make_part(const session_rows *rows, const bool *wanted,
+                             const double time[2], image_predicted *part)
 {
     tess_status status = TESS_OK;
     const tess_vis_segment *segment = rows->segment;
-    image_predicted *part = &batch->predictions->part[index];
     const bool *own = wanted + rows->recipe->chan_base;
     int64_t out = 0;
+    part->field = rows->field;
     part->num_chan = count_wanted(rows, wanted);
     part->num_corr = segment->num_corr;
     memcpy(part->corr, segment->corr, sizeof part->corr);
     part->freq_hz = tess_alloc(part->num_chan, sizeof *part->freq_hz);
     if (!part->freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    for (int64_t c = 0; c < segment->num_chan; ++c)
+        if (own[c]) part->freq_hz[out++] = segment->freq_hz[c];
     TESS_TRY(copy_rows(rows, time, part));
-    for (int64_t c = 0; c < segment->num_chan;) {
-        const int64_t chan = c, to_chan = out;
-        for (; c < segment->num_chan && own[c]; ++c)
-            part->freq_hz[out++] = segment->freq_hz[c];
+cleanup:
+    return status;
+}
+
+/* Which channels of the table belong to an output channel; freed with tess_free().
+ * Local. */
+static tess_status find_channels(const image_session *session, int64_t channel,
+                                 bool **wanted)
+{
+    tess_status status = TESS_OK;
+    const image_run *run = &session->run;
+    *wanted = tess_alloc_zero(run->info->num_chan, sizeof **wanted);
+    if (!*wanted) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    output_table_channels(&run->outputs, channel, *wanted);
+cleanup:
+    return status;
+}
+
+tess_status session_copy_rows(const image_session *session, int64_t interval,
+                              int64_t channel, image_predictions *predictions)
+{
+    tess_status status = TESS_OK;
+    const session_predictor *predictor = &session->predictor;
+    const double *time = session->run.outputs.interval_begin + interval;
+    int64_t count = 0, at = 0;
+    bool *wanted = NULL;
+    TESS_TRY(find_channels(session, channel, &wanted));
+    for (int k = 0; k < predictor->num_segments; ++k)
+        count += count_wanted(&predictor->rows[k], wanted) > 0;
+    predictions->part = tess_alloc_zero(count, sizeof(image_predicted));
+    if (!predictions->part) TESS_FAIL(TESS_ERR_ALLOC, "segments");
+    predictions->count = count;
+    for (int k = 0; k < predictor->num_segments; ++k)
+        if (count_wanted(&predictor->rows[k], wanted) > 0)
+            TESS_TRY(make_part(&predictor->rows[k], wanted, time,
+                               &predictions->part[at++]));
+cleanup:
+    tess_free(wanted);
+    return status;
+}
+
+/* Makes samples of the rows and channels of a segment that belong to the output. */
+static tess_status add_segment(session_batch *batch, const session_rows *rows,
+                               const bool *wanted, int64_t index)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_chan = rows->segment->num_chan;
+    const bool *own = wanted + rows->recipe->chan_base;
+    int64_t out = 0;
+    for (int64_t c = 0; c < num_chan;) {
+        const int64_t chan = c;
+        while (c < num_chan && own[c])
+            ++c;
         if (c > chan)
-            TESS_TRY(add_run(batch, rows->recipe, index, chan, to_chan, c - chan));
-        for (; c < segment->num_chan && !own[c]; ++c) {
-        }
+            TESS_TRY(add_run(batch, rows->recipe, index, chan, out, c - chan));
+        out += c - chan;
+        while (c < num_chan && !own[c])
+            ++c;
     }
 cleanup:
     return status;
 }
 
-/* Lists all rows and channels of an output. Local. */
-static tess_status lay_out(image_session *session, int64_t interval, int64_t channel,
-                           int num_pol, session_batch *batch)
+/* Makes samples of all rows and channels of an output that a reader has. Local. */
+static tess_status make_samples(const image_session *session, int64_t channel,
+                                int reader, int num_pol, session_batch *batch)
 {
     tess_status status = TESS_OK;
-    const image_run *run = &session->run;
     const session_predictor *predictor = &session->predictor;
-    int64_t count = 0, at = 0;
-    bool *wanted = tess_alloc_zero(run->info->num_chan, sizeof *wanted);
-    if (!wanted) TESS_FAIL(TESS_ERR_ALLOC, "channels");
-    output_table_channels(&run->outputs, channel, wanted);
+    int64_t at = 0;
+    bool *wanted = NULL;
+    TESS_TRY(find_channels(session, channel, &wanted));
     batch->rows.samples = tess_source_samples(predictor->source);
     batch->rows.samples.num_pol = num_pol;
     batch->rows.samples.num_weight = 1;
-    for (int k = 0; k < predictor->num_segments; ++k)
-        count += count_wanted(&predictor->rows[k], wanted) > 0;
-    batch->predictions->part = tess_alloc_zero(count, sizeof(image_predicted));
-    if (!batch->predictions->part) TESS_FAIL(TESS_ERR_ALLOC, "segments");
-    batch->predictions->count = count;
-    for (int k = 0; k < predictor->num_segments; ++k)
-        if (count_wanted(&predictor->rows[k], wanted) > 0)
-            TESS_TRY(add_segment(batch, &predictor->rows[k], wanted,
-                                 run->outputs.interval_begin + interval, at++));
+    for (int k = 0; k < predictor->num_segments; ++k) {
+        const session_rows *rows = &predictor->rows[k];
+        if (count_wanted(rows, wanted) == 0) continue;
+        if (reader == SESSION_ALL_READERS || reader == rows->reader)
+            TESS_TRY(add_segment(batch, rows, wanted, at));
+        ++at;
+    }
 cleanup:
     tess_free(wanted);
     return status;
@@ -310,22 +387,34 @@ cleanup:
     return status;
 }
 
+tess_status session_predict_rows(const image_session *session, int64_t channel,
+                                 int reader, const session_prediction *what,
+                                 image_predictions *predictions)
+{
+    tess_status status = TESS_OK;
+    session_batch batch = {.predictions = predictions};
+    status = make_samples(session, channel, reader, what->num_pol, &batch);
+    TESS_TRY(tess_comm_agree(session->run.comm, status));
+    TESS_TRY(imager_predictor_run(what->predictor, &batch.rows.samples));
+    for (int64_t k = 0; k < batch.num_runs; ++k)
+        take_run(session, &batch, what, &batch.run[k]);
+cleanup:
+    batch_free(&batch);
+    return status;
+}
+
 tess_status session_predict(image_session *session, int64_t interval, int64_t channel,
                             const session_prediction *what,
                             image_predictions *predictions)
 {
     tess_status status = TESS_OK;
     image_predictions made = {0};
-    session_batch batch = {.predictions = &made};
-    status = lay_out(session, interval, channel, what->num_pol, &batch);
+    status = session_copy_rows(session, interval, channel, &made);
     TESS_TRY(tess_comm_agree(session->run.comm, status));
-    TESS_TRY(imager_predictor_run(what->predictor, &batch.rows.samples));
-    for (int64_t k = 0; k < batch.num_runs; ++k)
-        take_run(session, &batch, what, &batch.run[k]);
+    TESS_TRY(session_predict_rows(session, channel, SESSION_ALL_READERS, what, &made));
     *predictions = made;
     made = (image_predictions){0};
 cleanup:
-    batch_free(&batch);
     image_predictions_free(&made);
     return status;
 }
@@ -352,6 +441,8 @@ tess_status image_session_predict(image_session *session, int64_t interval,
         what.num_pol = session->predictor.facets->num_held;
     }
     session_model_rows(session, model, rows);
+    if (session->predictor.pointing)
+        return session_predict_pointings(session, interval, channel, rows, predictions);
     predictor->rows = rows;
     status = session_predict(session, interval, channel, &what, predictions);
     predictor->rows = NULL;

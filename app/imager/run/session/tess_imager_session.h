@@ -55,6 +55,8 @@ tess_status image_session_image(image_session *session, int64_t interval,
  *  or not. Ranks own contiguous parts of the rows: one rank after another they are
  * those of the file in its order. */
 typedef struct image_predicted {
+    int32_t field;              /**< of a mosaic: number of their field in its file;
+                                     else −1 */
     int64_t num_rows, num_chan; /**< channels of the output */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR];

@@ -340,7 +340,7 @@ static double bytes_of(const image_run *run)
     const double value = image_is_double(run) ? 8 : 4;
     return pixels / tess_comm_size(run->comm) *
            (value * (run->num_pol + run->opts->make_psf) + 9.0 * run->num_pol +
-            (image_is_cleaned(run->opts) ? 8.0 * run->num_pol : 0));
+            (image_is_cleaned(run->opts) || run->holds.stay ? 8.0 * run->num_pol : 0));
 }
 
 tess_status image_mosaic_open(image_run *run)

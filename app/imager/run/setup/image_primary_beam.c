@@ -85,20 +85,6 @@ cleanup:
     return status;
 }
 
-/* Local. */
-static tess_status make_sums(const image_run *run, image_primary_beam *to)
-{
-    tess_status status = TESS_OK;
-    to->num_sums = to->of_field
-                       ? to->num_pointings * image_dishes_num_pairs(&to->dishes)
-                       : TESS_MAX_POL;
-    to->weight =
-        tess_alloc_zero(to->num_sums * run->info->num_chan, sizeof *to->weight);
-    if (!to->weight) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
-cleanup:
-    return status;
-}
-
 static void tell(const image_run *run, const image_primary_beam *beam)
 {
     const double *at = beam->pointing[0].direction_rad;
@@ -131,8 +117,10 @@ tess_status image_primary_beam_find(image_run *run)
     TESS_TRY(image_dishes_open(&dishes, &beam->dishes));
     status = find_pointings(run, beam);
     if (status == TESS_OK && is_mosaic) status = find_fields(run, beam);
-    if (status == TESS_OK) status = make_sums(run, beam);
     TESS_TRY(tess_comm_agree(run->comm, status));
+    beam->num_sums = beam->of_field
+                         ? beam->num_pointings * image_dishes_num_pairs(&beam->dishes)
+                         : TESS_MAX_POL;
     tell(run, beam);
     run->output.primary_beam = run->means.primary_beam = beam;
     beam = NULL;
@@ -242,6 +230,28 @@ static double units_of_weight(const image_run *run, const sample_sets *data)
     return largest > 0 ? LARGEST_UNITS / largest : 0;
 }
 
+/* Makes room for the weights of intervals. Local. */
+static tess_status make_sums(const image_run *run, image_primary_beam *to)
+{
+    tess_status status = TESS_OK;
+    const int64_t num_intervals = run->holds.stay ? run->outputs.num_intervals : 1;
+    if (to->weight) return TESS_OK;
+    to->weight = tess_alloc_zero(num_intervals * to->num_sums * run->info->num_chan,
+                                 sizeof *to->weight);
+    if (!to->weight) TESS_FAIL(TESS_ERR_ALLOC, "weights of channels");
+cleanup:
+    return status;
+}
+
+/* The sums [num_sums][num_chan] of an output's interval. */
+static int64_t *sums_of(const image_run *run, int64_t output)
+{
+    const image_primary_beam *beam = run->output.primary_beam;
+    const int64_t interval =
+        run->holds.stay ? output / run->outputs.num_channels : 0;
+    return beam->weight + interval * beam->num_sums * run->info->num_chan;
+}
+
 /* Adds the weights of rows to sum[num_sums][num_chan]. */
 static void add_weights(const image_primary_beam *beam, const tess_samples *samples,
                         double units, int64_t num_chan, int64_t *sum)
@@ -275,7 +285,9 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
     if (!beam) return TESS_OK;
     const int64_t num = beam->num_sums * num_chan;
     int64_t *sum = tess_alloc_zero(num, sizeof *sum);
-    TESS_TRY(tess_comm_agree(run->comm, sum ? TESS_OK : TESS_ERR_ALLOC));
+    status = sum ? make_sums(run, beam) : TESS_ERR_ALLOC;
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    int64_t *const kept = sums_of(run, output);
     for (int64_t k = 0; k < data->num_sets && status == TESS_OK; ++k) {
         tess_samples *samples;
         status = sample_sets_get(data, k, &samples);
@@ -288,7 +300,7 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
     for (int64_t c = 0; c < num_chan; ++c)
         for (int k = 0; k < beam->num_sums; ++k)
             if (is_of(run, c, output))
-                beam->weight[k * num_chan + c] = sum[k * num_chan + c];
+                kept[k * num_chan + c] = sum[k * num_chan + c];
 cleanup:
     tess_free(sum);
     return status;
@@ -350,8 +362,9 @@ tess_status image_primary_beam_mean(const image_run *run, int64_t output,
     const image_primary_beam *beam = run->output.primary_beam;
     const image_pointing *at = &beam->pointing[which.pointing];
     const int64_t num_chan = run->info->num_chan;
-    const int64_t *sums = beam->weight + which.sum * num_chan;
     const tess_primary_beam *pair[2];
+    if (!beam->weight) return TESS_OK; /* no output has been weighed */
+    const int64_t *sums = sums_of(run, output) + which.sum * num_chan;
     double *weight = tess_alloc_zero(num_chan, sizeof *weight);
     double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad), all = 0;
     image_dishes_beams(&beam->dishes, which.pair, pair);
