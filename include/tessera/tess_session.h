@@ -76,9 +76,9 @@ TESS_API tess_status tess_session_create_mpi(int64_t communicator,
 
 /** Set an option of `tessera image`, as tess_image_set() does; the same ones on all
  *  ranks. Options of files ("output", "subtract", "checkpoint") play no part, but
- *  "scratch" does. tess_session_open() refuses "niter", "primary-beam" and
- *  "store-imaging-weights", which are for tess_image_run(); tess_session_clean()
- * cleans. Before it. */
+ *  "scratch" does. tess_session_open() refuses "niter", "store-imaging-weights" and,
+ *  without "mosaic", "primary-beam", which are for tess_image_run();
+ * tess_session_clean() cleans. Before it. */
 TESS_API tess_status tess_session_set(tess_session *session, const char *name,
                                       const char *value);
 
@@ -117,10 +117,12 @@ TESS_API const char *tess_session_facet(const tess_session *session, int facet);
 TESS_API tess_status tess_session_solutions(tess_session *session, const char *files,
                                             const char *tables);
 
-/** What images of facets with gains are over to be in true flux, for an output:
- *  response[num_pol][num_rows][nx], the root of the mean of |g1 g2|² by weight. It is
- *  NaN in no facet, and 1 everywhere in a session without gains. Models of sessions are
- *  in true flux. Errors of tess_session_image(). Collective. */
+/** What images are over to be in true flux, for an output:
+ *  response[num_pol][num_rows][nx]. Of facets with gains it is the root of the mean of
+ * |g1 g2|² by weight, and NaN in no facet. With the option "mosaic" it is the beam of
+ * the mosaic, √(P / max P) with P = Σ W B² over pointings, which is not cut: 0 where
+ * none sees anything, NaN without visibilities. It is 1 everywhere in other sessions.
+ * Models of sessions are in true flux. Errors of tess_session_image(). Collective. */
 TESS_API tess_status tess_session_response(tess_session *session, int64_t interval,
                                            int64_t channel, double *response);
 
@@ -130,12 +132,14 @@ TESS_API tess_status tess_session_response(tess_session *session, int64_t interv
  * unless NULL, gets the PSFs. Row 0 of the image is South, column 0 East. Images are
  * NaN beyond the horizon, and all of them without visibilities; pixels of the model
  * that are not finite count as 0. With gains of facets, the model is in true flux, and
- * images are as the data see them (tess_session_response). Each call starts from the
- * data: nothing accumulates from call to call. A rank without rows may pass NULL for
- * any array. With the option "reproducible", images are the same on any number of ranks
- * and threads. TESS_ERR_USAGE for an output that is not there, when the session is not
- * open, and when ranks ask for different outputs or only some pass an array;
- * TESS_ERR_ALLOC. Collective. */
+ * images are as the data see them (tess_session_response). With the option "mosaic",
+ * images have even noise and are NaN where the beam of the mosaic is below "pb-limit",
+ * and each pointing sees the model, in true flux, through its beam. Each call starts
+ * from the data: nothing accumulates from call to call. A rank without rows may pass
+ * NULL for any array. With the option "reproducible", images are the same on any number
+ * of ranks and threads. TESS_ERR_USAGE for an output that is not there, when the
+ * session is not open, and when ranks ask for different outputs or only some pass an
+ * array; TESS_ERR_ALLOC. Collective. */
 TESS_API tess_status tess_session_image(tess_session *session, int64_t interval,
                                         int64_t channel, const double *model,
                                         double *image, double *psf);
@@ -155,7 +159,10 @@ typedef struct tess_predictions tess_predictions;
  * from them. Where it images correlations, each is predicted from its own image, and
  * the others are 0. Pixels that are not finite count as 0. The session holds good
  * samples only: the first call reads the positions of all rows once more, and keeps
- * them, with a plan and planes of their own. Free the result with
+ * them, with a plan and planes of their own. With the option "mosaic" each field has
+ *  segments of its own, of what its pointing sees of the model: visibilities of
+ *  `tessera predict --mosaic`, with beams that are means over the channels of the
+ * output and the integrations of its interval. Free the result with
  *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE as of
  *  tess_session_image(), and with Stokes parameters and correlations together;
  *  TESS_ERR_ALLOC; errors of reading. Collective. */
@@ -189,7 +196,8 @@ typedef struct tess_model_file {
  *  `tessera image --subtract`. Its pixels have the size of the images' pixels; there
  * may be more or fewer of them. On other numbers of ranks they agree to rounding, with
  * the option "reproducible", too. Errors of tess_session_image(); TESS_ERR_USAGE where
- * the ranks name different models, and for `num_terms` out of range; TESS_ERR_IO for a
+ * the ranks name different models, for `num_terms` out of range, and in sessions with
+ * facets or of mosaics, whose models are arrays; TESS_ERR_IO for a
  * file that is not there; TESS_ERR_INPUT for one that is no such model: other pixels or
  *  another phase centre, a frequency axis that cannot be used, no channel within the
  *  data's band, fewer channels than terms, a set that lacks a file. Collective. */

@@ -311,20 +311,17 @@ static void test_facets(void **state)
 static void test_mosaic(void **state)
 {
     (void)state;
-    const char *const options[] = {"size",          "45,31",   "scale",
-                                   "40asec",        "obs",     beside,
-                                   "mosaic",        NULL,      "primary-beam",
-                                   "airy:25,2",     "weight",  "natural",
-                                   "channels-out",  "2",       "intervals-out",
-                                   "2",             NULL};
+    const char *const options[] = {
+        "size",         "45,31", "scale",         "40asec",    "obs",    beside,
+        "mosaic",       NULL,    "primary-beam",  "airy:25,2", "weight", "natural",
+        "channels-out", "2",     "intervals-out", "2",         NULL};
     pair both = open_pair(MPI_COMM_WORLD, options);
     double *response = array_of(both.all);
     for (int64_t k = 0; k < 4; ++k) {
         compare_images(&both, k / 2, k % 2);
         compare_predictions(&both, k / 2, k % 2, MPI_COMM_WORLD);
-        assert_int_equal(tess_session_response(both.shared, k / 2, k % 2,
-                                               both.image_part),
-                         TESS_OK);
+        assert_int_equal(
+            tess_session_response(both.shared, k / 2, k % 2, both.image_part), TESS_OK);
         assert_int_equal(tess_session_response(both.alone, k / 2, k % 2, response),
                          TESS_OK);
         assert_rows_equal(&both, both.image_part, response);

@@ -29,8 +29,7 @@ typedef struct tess_source_info {
     double time_first, time_end; /**< MJD s */
     int num_corr;                /**< correlations of the first segment */
     tess_corr corr[TESS_MAX_CORR];
-    char data_column[64]; /**< columns of the MeasurementSets, each once, as in
-                               "CORRECTED_DATA, DATA"; "" of UVFITS files */
+    char data_column[64]; /**< columns of MeasurementSets, as in "MODEL, DATA"; or "" */
 } tess_source_info;
 
 /** Open observations. Errors: those of tess_vis_open; TESS_ERR_INPUT when phase centres
@@ -133,9 +132,7 @@ void tess_source_count_bytes(tess_source *source, int64_t bytes);
 int tess_source_num_segments(const tess_source *source);
 const tess_vis_segment *tess_source_segment(const tess_source *source, int k,
                                             const tess_recipe **recipe);
-
-/** The reader of the k-th segment. Local. */
-int tess_source_segment_reader(const tess_source *source, int k);
+int tess_source_segment_reader(const tess_source *source, int k); /**< Its reader. */
 
 /** A reader for each observation, or for each field that is read of one. Local. */
 int tess_source_num_readers(const tess_source *source);

@@ -113,6 +113,10 @@ class Session:
     the data once. Images are as the data see them, and models are in true flux: an
     image over `response()` is, too.
 
+    With `mosaic=True`, images are those of `tessera image --mosaic`, of even noise, and
+    blank where the beam of the mosaic is below `pb_limit`. Models are in true flux, and
+    each pointing sees them through its `primary_beam`.
+
     Calls of several threads take turns. A session belongs to the process that opened it:
     a process that is forked from it, as by multiprocessing, opens one of its own.
 
@@ -258,7 +262,8 @@ class Session:
 
     def response(self, channel: int = 0, interval: int = 0) -> npt.NDArray[np.float64]:
         """What images of an output are over to be in true flux: the root of the response of
-        the facets. It is NaN in no facet, and 1 without gains."""
+        the facets, which is NaN in no facet and 1 without gains, or the beam of a mosaic,
+        not cut."""
         response = np.empty(self.shape)
         with self._turn() as handle:
             lib.check(lib.library.tess_session_response(
@@ -282,6 +287,10 @@ class Session:
         or a set, of any pixels. Channels of the data take the nearest channel of the
         model, or with `fit_spectral_pol=N` the value of a polynomial, as `residual` says.
         All correlations are predicted from the Stokes parameters of such a model.
+
+        Of a mosaic, there is a prediction for each spectral window of each field
+        (`.field`): what its pointing sees of the model, as of `tessera predict --mosaic`,
+        with the beam of the output's channels. Models are arrays.
 
         With facets, `facet` names the one whose part of the model is predicted (None: all),
         and with `gains=False` gains are 1: what a calibration of each direction needs.

@@ -51,12 +51,10 @@ tess_status image_session_image(image_session *session, int64_t interval,
                                 int64_t channel, const double *model, double *image,
                                 double *psf);
 
-/** Predicted visibilities of this rank's rows of one segment of an observation, flagged
- *  or not. Ranks own contiguous parts of the rows: one rank after another they are
- * those of the file in its order. */
+/** Predicted visibilities of this rank's rows of a segment, flagged or not. Ranks own
+ * contiguous parts of the rows: one rank after another they are those of the file. */
 typedef struct image_predicted {
-    int32_t field;              /**< of a mosaic: number of their field in its file;
-                                     else −1 */
+    int32_t field;              /**< of a mosaic: number of their field; else −1 */
     int64_t num_rows, num_chan; /**< channels of the output */
     int num_corr;
     tess_corr corr[TESS_MAX_CORR];
@@ -74,11 +72,11 @@ typedef struct image_predictions {
 } image_predictions;
 
 /** Predict the model[num_pol][num_rows][nx] of an output, in Jy/pixel and true flux, at
- *  the rows that the observations have in its interval. Stokes parameters become all
- * correlations; of polarisations that are correlations each becomes itself, and the
- * others are 0. The first call reads the observations' positions once more and keeps
- * them. The caller frees the result. TESS_ERR_USAGE as of image_session_image(), and
- * for Stokes parameters and correlations together. Collective. */
+ *  the rows of its interval. Stokes parameters become all correlations; of
+ * polarisations that are correlations each becomes itself, and the others are 0. Of a
+ * mosaic, each field gets what its pointing sees. The first call reads positions once
+ * more and keeps them. The caller frees the result. TESS_ERR_USAGE as of
+ *  image_session_image(), and for Stokes parameters and correlations. Collective. */
 tess_status image_session_predict(image_session *session, int64_t interval,
                                   int64_t channel, const double *model,
                                   const image_session_part *part,

@@ -24,8 +24,8 @@ tess_status image_session_solutions(struct image_session *session, const char *f
                                     const char *tables);
 
 /** What images of an output are over to be in true flux, response[num_pol][num_rows]
- * [nx]: the root of the response of facets, NaN in none of them; 1 without gains.
- * Errors of image_session_image(). Collective. */
+ * [nx]: the root of the response of facets, NaN in none of them, or the beam of a
+ * mosaic, not cut; 1 without gains. Errors of image_session_image(). Collective. */
 tess_status image_session_response(struct image_session *session, int64_t interval,
                                    int64_t channel, double *response);
 

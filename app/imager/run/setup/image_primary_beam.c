@@ -247,8 +247,7 @@ cleanup:
 static int64_t *sums_of(const image_run *run, int64_t output)
 {
     const image_primary_beam *beam = run->output.primary_beam;
-    const int64_t interval =
-        run->holds.stay ? output / run->outputs.num_channels : 0;
+    const int64_t interval = run->holds.stay ? output / run->outputs.num_channels : 0;
     return beam->weight + interval * beam->num_sums * run->info->num_chan;
 }
 
@@ -299,8 +298,7 @@ tess_status image_primary_beam_weigh(image_run *run, int64_t output, sample_sets
         data->in_memory ? data->cached.num_weight : data->block.num_weight;
     for (int64_t c = 0; c < num_chan; ++c)
         for (int k = 0; k < beam->num_sums; ++k)
-            if (is_of(run, c, output))
-                kept[k * num_chan + c] = sum[k * num_chan + c];
+            if (is_of(run, c, output)) kept[k * num_chan + c] = sum[k * num_chan + c];
 cleanup:
     tess_free(sum);
     return status;

@@ -30,10 +30,10 @@ typedef struct image_primary_beam {
                      */
     int num_sums; /**< one for each polarisation; of a mosaic for each pair of kinds of
                        dishes of each pointing */
-    int64_t *weight; /**< [num_intervals][num_sums][num_chan] sums of imaging weights, in
-                        a common unit; 0 for channels that have not been weighed. NULL:
-                        none has. A run goes on from interval to interval and holds one;
-                        a session holds all */
+    int64_t *weight; /**< [num_intervals][num_sums][num_chan] sums of imaging weights,
+                        in a common unit; 0 for channels that have not been weighed.
+                        NULL: none has. A run goes on from interval to interval and
+                        holds one; a session holds all */
 } image_primary_beam;
 
 /** Open the beam that the options ask for and find the pointings, once for a run; of a
