@@ -697,6 +697,18 @@ static tess_status cuda_put_rows(tess_planes *planes, int image, const tess_rows
     return rows->place->mix(&scaled, &from, &to);
 }
 
+/* Images, lines of a plane, and a batch of lines beside what transforms along each axis
+ * take, which is about as much as that. */
+static double cuda_bytes(const tess_planes_opts *opts)
+{
+    enum { BATCHES = 3 };
+    const double value = opts->is_double ? 16 : 8;
+    const double plane = (double)opts->nu * (double)opts->nv * value;
+    const double most = (double)(opts->repeatable ? EVEN_BATCH_BYTES : BATCH_BYTES);
+    return tess_planes_bytes(opts) +
+           BATCHES * (opts->repeatable ? most : fmin(plane, most));
+}
+
 const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .destroy = cuda_destroy,
                                               .image = cuda_image,
@@ -712,6 +724,7 @@ const tess_planes_ops tess_planes_ops_cuda = {.create = cuda_create,
                                               .reduce_there = cuda_reduce_there,
                                               .put_rows = cuda_put_rows,
                                               .more_bytes = planes_cuda_more_bytes,
+                                              .bytes = cuda_bytes,
                                               .pack = planes_cuda_pack,
                                               .unpack = planes_cuda_unpack,
                                               .values_in = planes_cuda_values_in,

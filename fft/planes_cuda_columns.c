@@ -158,6 +158,8 @@ int64_t planes_cuda_more_bytes(const tess_planes *planes)
     const int64_t lines =
         (planes->opts.nu + planes->opts.fft_ranks - 1) / planes->opts.fft_ranks;
     const int64_t rows = planes->row_end - planes->row_first;
+    if (!cuda) /* since tess_planes_drop() */
+        return (int64_t)tess_planes_device_bytes(planes->ops, &planes->opts);
     int64_t bytes =
         lines * planes->opts.ny * planes->value_bytes - cuda->own_rows.bytes;
     if (planes->opts.fft_ranks > 1)

@@ -74,6 +74,7 @@ struct tess_planes_ops {
     tess_status (*put_rows)(tess_planes *planes, int image, const tess_rows *rows,
                             double scale);
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
+    double (*bytes)(const tess_planes_opts *opts); /* as tess_planes_device_bytes() */
     /* For the exchange of pieces. `pack` copies the values of the parts to host memory
      * of `num_values` values; what lies between them is undefined. `unpack` copies
      * those that have arrived to the parts. Local. */

@@ -258,6 +258,12 @@ double tess_planes_bytes(const tess_planes_opts *opts)
     return opts->num_images * image / f + lines / f * (f > 1 ? 3 : 1);
 }
 
+double tess_planes_device_bytes(const tess_planes_ops *ops,
+                                const tess_planes_opts *opts)
+{
+    return ops->bytes ? ops->bytes(opts) : 0;
+}
+
 int64_t tess_planes_more_bytes(const tess_planes *planes)
 {
     return planes->ops->more_bytes ? planes->ops->more_bytes(planes) : 0;

@@ -189,4 +189,8 @@ int64_t tess_planes_more_bytes(const tess_planes *planes);
  *  The planner uses it. */
 double tess_planes_bytes(const tess_planes_opts *opts);
 
+/** The same of a backend's memory; 0 where it is the host's. Local. */
+double tess_planes_device_bytes(const tess_planes_ops *ops,
+                                const tess_planes_opts *opts);
+
 #endif

@@ -4,6 +4,7 @@
 #include "image_place.h"
 
 #include "device_share.h"
+#include "imager_targets.h"
 #include "majors.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -38,16 +39,25 @@ void image_place_expect(image_run *run)
     run->job.memory.device_bytes = may_live_there(run) ? images_bytes(run) : 0;
 }
 
-/* What is taken of the device before the images are: planes of images and models, and
- * residuals of samples that are there. */
+/* Planes of images and models. */
+static double planes_bytes(const image_run *run)
+{
+    const imager_job *job = &run->job;
+    if (imager_job_num_targets(job) > 1)
+        return imager_device_planes_bytes(job, imager_job_in_turn(job));
+    return device_share_bytes(&job->geom, job->num_images + job->model.num,
+                              image_is_double(run) ? 16 : 8, job->ranks.fft_ranks);
+}
+
+/* What is taken of the device before the images are: planes, and residuals of samples
+ * that are there. */
 static double other_bytes(const image_run *run)
 {
     const imager_job *job = &run->job;
     const double value = image_is_double(run) ? 16 : 8;
     const double residuals =
         run->all.resident ? (double)run->all.num_vis * run->num_pol * value : 0;
-    return residuals + device_share_bytes(&job->geom, job->num_images + job->model.num,
-                                          value, job->ranks.fft_ranks);
+    return residuals + planes_bytes(run);
 }
 
 tess_status image_place_choose(image_run *run)

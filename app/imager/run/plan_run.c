@@ -11,6 +11,7 @@
 #include "image_teams.h"
 #include "imager_estimate.h"
 #include "imager_passes.h"
+#include "imager_targets.h"
 #include "imager_window.h"
 #include "plan_clean.h"
 #include "run_samples.h"
@@ -208,6 +209,17 @@ static void print_device(const image_run *run, const imager_job *job)
         images / (1 << 20), 2 * samples / (1 << 20));
 }
 
+/* What planes of facets or pointings take of each GPU. */
+static void print_targets(const imager_job *job)
+{
+    const int num = imager_job_num_targets(job);
+    const bool in_turn = imager_job_in_turn(job);
+    if (!job->backend->room || num == 1) return;
+    tess_print("planes        about %.0f MiB of a GPU for %d facets or pointings, %s\n",
+               imager_device_planes_bytes(job, in_turn) / (1 << 20), num,
+               in_turn ? "one after the other" : "held together");
+}
+
 /* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */
 static void print_guess(const plan_clean *guess)
 {
@@ -248,6 +260,7 @@ static void print_plan(const image_run *run, const imager_job *job,
     print_memory(run, job, estimate);
     print_reads(run, estimate);
     print_device(run, job);
+    print_targets(job);
     print_costs(run, job);
     print_guess(guess);
     print_seconds(estimate);
@@ -456,6 +469,19 @@ cleanup:
 }
 
 /* The steps of tess_imager_image up to the partition of the work. */
+/* Makes the plan of the images, by the costs of which the run makes it too. Collective.
+ */
+static tess_status plan_job(imager_job *job, tess_costs *costs)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(imager_job_plan(job));
+    TESS_TRY(imager_job_choose_turns(job));
+    *costs = job->plan->costs;
+    TESS_TRY(imager_job_calibrate(job));
+cleanup:
+    return status;
+}
+
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {
@@ -483,9 +509,7 @@ tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
     TESS_TRY(image_finish_survey(&run));
     if (run.job.extent.num_vis == 0)
         TESS_FAIL(TESS_ERR_INPUT, "%s: nothing to image", run.info->meta->path);
-    TESS_TRY(imager_job_plan(&run.job));
-    costs = run.job.plan->costs;
-    TESS_TRY(imager_job_calibrate(&run.job));
+    TESS_TRY(plan_job(&run.job, &costs));
     TESS_TRY(image_fits_all(&run, image_cached_bytes(&run), &kept));
     TESS_TRY(expect_holding(&run, opts, kept));
     TESS_TRY(estimate_early(&run, &costs, kept, &early));

@@ -28,6 +28,7 @@ OFFSETS = np.array([(0, 16), (14, -8), (-14, -8)]) * SCALE * 1.25  # of the poin
 SOURCES = ((80, 80, 2.0), (62, 108, 1.0), (112, 60, 1.5))  # pixel and flux
 NOISE = 0.1  # of a visibility
 ACCURACY = 1e-3  # of images that are cleaned
+SMALL_DEVICE = "128000000"  # bytes: two batches of lines of 32 MiB, and no more than three
 
 
 def relative(direction, center):
@@ -206,6 +207,20 @@ def check_device(suite, obs):
                     ACCURACY)
     for ranks in used[1:]:
         check_bits(suite, suite.path(f"device{used[0]}"), suite.path(f"device{ranks}"), f"{ranks} ranks of a device")
+    check_small_device(suite, obs, suite.path(f"device{used[-1]}"))
+
+
+def check_small_device(suite, obs, large):
+    """A device without room for the planes of all pointings holds those of one at a time, and makes the same bits."""
+    words = (obs.path, *IMAGE, *CLEAN, "--reproducible", "--backend", "cuda")
+    env = {**mpi_environment(), "TESS_EMULATED": SMALL_DEVICE}
+    result = tessera("image", *words, "-o", suite.path("small"), env=env)
+    if suite.ran("cleaned on a small device", result):
+        suite.true("planes one after the other", "one after the other" in result.err)
+        check_bits(suite, large, suite.path("small"), "a small device")
+    plan = tessera("plan", *words, env=env)
+    suite.ran("plan of a small device", plan)
+    suite.true("the plan tells so", "3 facets or pointings, one after the other" in plan.out)
 
 
 def check_psf(suite, obs):

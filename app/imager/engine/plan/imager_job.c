@@ -66,8 +66,23 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
     return opts;
 }
 
-/* What all of these take on a rank [bytes]. */
-static double planes_bytes(const imager_job *job, int fft_ranks)
+/* Memory that planes take. */
+typedef double bytes_of_planes(const imager_job *job, const tess_planes_opts *opts);
+
+static double bytes_here(const imager_job *job, const tess_planes_opts *opts)
+{
+    (void)job;
+    return tess_planes_bytes(opts);
+}
+
+static double bytes_there(const imager_job *job, const tess_planes_opts *opts)
+{
+    return tess_planes_device_bytes(job->backend->planes, opts);
+}
+
+/* What all of these take on a rank [bytes], or those of the largest target. */
+static double planes_bytes(const imager_job *job, int fft_ranks,
+                           bytes_of_planes *bytes_of, bool in_turn)
 {
     double bytes = 0, most = 0;
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
@@ -76,12 +91,45 @@ static double planes_bytes(const imager_job *job, int fft_ranks)
         opts.nx = model.nx = imager_job_geom(job, k)->nx;
         opts.ny = model.ny = imager_job_geom(job, k)->ny;
         /* targets in turn have predicted before they are gridded */
-        const double own = tess_planes_bytes(&opts);
-        const double of_model = job->model.is_shared ? tess_planes_bytes(&model) : 0;
+        const double own = bytes_of(job, &opts);
+        const double of_model = job->model.is_shared ? bytes_of(job, &model) : 0;
         bytes += own + of_model;
         most = fmax(most, own + of_model);
     }
-    return imager_job_in_turn(job) ? most : bytes;
+    return in_turn ? most : bytes;
+}
+
+static double host_bytes(const imager_job *job, int fft_ranks)
+{
+    return planes_bytes(job, fft_ranks, bytes_here, imager_job_in_turn(job));
+}
+
+double imager_device_planes_bytes(const imager_job *job, bool in_turn)
+{
+    return planes_bytes(job, job->ranks.fft_ranks, bytes_there, in_turn);
+}
+
+/* The share of a device that the planes of all targets may take beside images, samples
+ * and sums of bricks. */
+static const double PLANES_SHARE = 0.5;
+
+tess_status imager_job_choose_turns(imager_job *job)
+{
+    tess_status status = TESS_OK;
+    imager_targets *targets = &job->targets;
+    if (!job->backend->room || !targets->may_turn) return TESS_OK;
+    const double all = imager_device_planes_bytes(job, false);
+    int64_t lacks =
+        !job->ranks.shares_planes && all > PLANES_SHARE * (double)job->backend->room();
+    TESS_TRY(tess_comm_allreduce_i64(job->comm, &lacks, 1, TESS_MAX));
+    targets->in_turn = lacks != 0;
+    if (lacks)
+        tess_log_info(
+            "planes of all %d targets would take %s of the GPU: they are made "
+            "one after the other",
+            imager_job_num_targets(job), tess_mem_text(all));
+cleanup:
+    return status;
 }
 
 /* The number of w-groups: as few as keep one plane of every rank's FFT in flight.
@@ -112,7 +160,7 @@ static int choose_fft_ranks(const imager_job *job, int ranks, int num_groups)
     for (int f = fft_ranks; f <= ranks; ++f) {
         if (ranks % f != 0) continue;
         fft_ranks = f;
-        if (planes_bytes(job, f) < 0.5 * (double)job->memory.rank_bytes) break;
+        if (host_bytes(job, f) < 0.5 * (double)job->memory.rank_bytes) break;
     }
     return fft_ranks;
 }
@@ -141,7 +189,7 @@ cleanup:
 
 double imager_planes_bytes(const imager_job *job)
 {
-    return planes_bytes(job, job->ranks.fft_ranks);
+    return host_bytes(job, job->ranks.fft_ranks);
 }
 
 double imager_team_bytes(const imager_job *job, int ranks)
@@ -150,7 +198,7 @@ double imager_team_bytes(const imager_job *job, int ranks)
     imager_shares(job, ranks, &num_groups, &fft_ranks);
     const double pixels =
         (double)job->geom.nx * (double)job->geom.ny * imager_job_num_targets(job);
-    return planes_bytes(job, fft_ranks) +
+    return host_bytes(job, fft_ranks) +
            (double)sizeof(double) * job->num_images * pixels / ranks;
 }
 

@@ -108,9 +108,9 @@ typedef struct imager_target {
 typedef struct imager_targets {
     imager_target *target; /* [num] That at work lies in the job instead: in its geom,
                               plan, planes and model */
-    int num;
-    int aim;      /* the target at work */
-    bool in_turn; /* planes have memory for the targets that are asked for alone */
+    int num, aim;          /* that many; the target at work */
+    bool may_turn;         /* in_turn is chosen (imager_job_choose_turns) */
+    bool in_turn;          /* planes have memory for targets that are asked for alone */
 } imager_targets;
 
 /** Facts of a plan that have been logged. */

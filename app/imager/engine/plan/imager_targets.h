@@ -7,7 +7,8 @@
  * One target is at work at a time: its geometry, plan, planes and model are those of
  * the job, and all of the engine finds them there. Between any two calls of the engine
  * it is the first one. Targets in turn have planes while their images are made, and
- * give them up.
+ * give them up: those that may, in host memory, and on devices without room for the
+ * planes of all (imager_job_choose_turns).
  */
 #ifndef TESS_IMAGER_TARGETS_H
 #define TESS_IMAGER_TARGETS_H
@@ -56,6 +57,17 @@ static inline void imager_job_predicted(const imager_job *job, int *first, int *
     *first = all ? 0 : view->first_predicted;
     *end = all ? imager_job_num_targets(job) : *first + view->num_predicted;
 }
+
+/* ---- imager_job.c ---- */
+
+/** Have targets that may take turns do so on devices that have no room for the planes
+ * of all, once there is a plan. Ranks that share w-planes on devices hold all.
+ *  Collective. */
+tess_status imager_job_choose_turns(imager_job *job);
+
+/** Memory that planes take on the device of a rank, of all targets together or, in
+ *  turn, of the largest [bytes]; 0 without a device. Local. */
+double imager_device_planes_bytes(const imager_job *job, bool in_turn);
 
 /* ---- imager_view.c ---- */
 

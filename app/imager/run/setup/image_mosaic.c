@@ -326,7 +326,7 @@ static tess_status find_all(image_run *run, image_mosaic *to)
     to->limit = fmax(run->opts->beside.primary_beam.pointing_limit, DBL_MIN);
     TESS_TRY(find_patches(run, to));
     TESS_TRY(imager_job_set_targets(&run->job, to->patches.geom, to->patches.num));
-    /* planes of devices stay there */
+    run->job.targets.may_turn = true;
     run->job.targets.in_turn = !run->job.backend->start;
 cleanup:
     return status;

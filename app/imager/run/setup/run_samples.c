@@ -618,6 +618,7 @@ tess_status image_read_and_plan(image_run *run, const char *keeper)
     if (tess_comm_rank(run->comm) == 0) output_table_warn(&run->outputs);
     TESS_TRY(imager_job_plan(&run->job));
     TESS_TRY(device_share_choose(&run->job));
+    TESS_TRY(imager_job_choose_turns(&run->job));
 cleanup:
     return status;
 }
