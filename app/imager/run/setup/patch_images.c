@@ -66,9 +66,27 @@ typedef struct patch_part {
 typedef void part_row(const patch_part *part, int64_t k, const double *weight,
                       void *context);
 
-/* Calls a function for all rows of a part. TESS_ERR_ALLOC. Local. */
-static tess_status each_row(const patch_part *part, int threads, part_row *function,
-                            void *context)
+/* Finds the columns [*first, *end) of row k of a part outside of which all pixels are
+ * 0.
+ */
+static void find_pixels(const tess_rows *rows, int64_t k, int64_t *first, int64_t *end)
+{
+    const int64_t num = rows->num_cols;
+    *first = 0;
+    *end = num;
+    while (*first < num && !(fabs(tess_rows_pixel(rows, k * num + *first)) > 0))
+        ++*first;
+    while (*end > *first && !(fabs(tess_rows_pixel(rows, k * num + *end - 1)) > 0))
+        --*end;
+}
+
+/* Which rows and columns of a part have weights: all, or those of pixels that are not
+ * 0, which few of a model are. */
+typedef enum part_pixels { ALL_PIXELS, PIXELS_OF_MODEL } part_pixels;
+
+/* Calls a function for rows of a part that have weights. TESS_ERR_ALLOC. Local. */
+static tess_status each_row(const patch_part *part, part_pixels which, int threads,
+                            part_row *function, void *context)
 {
     tess_status status = TESS_OK;
     const tess_rows *rows = &part->rows;
@@ -81,9 +99,12 @@ static tess_status each_row(const patch_part *part, int threads, part_row *funct
         complete = weight && (!by->begin || by->begin(by, &work) == TESS_OK);
 #pragma omp for schedule(dynamic, 16)
         for (int64_t k = 0; k < rows->num_rows; ++k) {
+            int64_t first = 0, end = rows->num_cols;
             if (!complete) continue;
-            by->weigh(by, work, rows->row_first + k, rows->col_first,
-                      rows->col_first + rows->num_cols, weight);
+            if (which == PIXELS_OF_MODEL) find_pixels(rows, k, &first, &end);
+            if (first == end) continue;
+            by->weigh(by, work, rows->row_first + k, rows->col_first + first,
+                      rows->col_first + end, weight + first);
             function(part, k, weight, context);
         }
         if (by->end) by->end(work);
@@ -180,8 +201,9 @@ static tess_status join_patch(const image_run *run, int target,
     status = find_weigher(run, to->output, target, false, &part.weigher);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     TESS_TRY(get_part(run, &have, &part.rows));
-    TESS_TRY(tess_comm_agree(run->job.comm,
-                             each_row(&part, run->opts->layout.threads, join_row, to)));
+    TESS_TRY(tess_comm_agree(
+        run->job.comm,
+        each_row(&part, ALL_PIXELS, run->opts->layout.threads, join_row, to)));
 cleanup:
     tess_rows_free(&part.rows);
     return status;
@@ -567,7 +589,8 @@ static void weigh_row(const patch_part *part, int64_t k, const double *weight,
     (void)context;
     for (int64_t i = 0; i < rows->num_cols; ++i) {
         const int64_t at = k * rows->num_cols + i;
-        tess_rows_set(rows, at, weight[i] * tess_rows_pixel(rows, at));
+        const double pixel = tess_rows_pixel(rows, at);
+        if (fabs(pixel) > 0) tess_rows_set(rows, at, weight[i] * pixel);
     }
 }
 
@@ -587,7 +610,8 @@ static tess_status part_of_model(const image_run *run, int64_t output, int targe
     part.rows = part_of_image(run, &own, first[0], first[1]);
     TESS_TRY(imager_rows_exchange(job->comm, model, &part.rows));
     TESS_TRY(tess_comm_agree(
-        job->comm, each_row(&part, run->opts->layout.threads, weigh_row, NULL)));
+        job->comm,
+        each_row(&part, PIXELS_OF_MODEL, run->opts->layout.threads, weigh_row, NULL)));
     *out = own;
     own = (tess_rows){0};
 cleanup:
@@ -618,7 +642,11 @@ cleanup:
 static tess_status set_kept_model(const void *mosaic, int target)
 {
     const image_mosaic *of = mosaic;
-    return set_patch_model(of->run, of->model_output, target, of->model);
+    double mark = tess_time_now();
+    const tess_status status =
+        set_patch_model(of->run, of->model_output, target, of->model);
+    tess_profile_lap(of->run->profile, TESS_STAGE_CORRECT, &mark);
+    return status;
 }
 
 /* Keeps a model in true flux for the pointings, which it is shared out to one by one.
