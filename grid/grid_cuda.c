@@ -513,6 +513,12 @@ static tess_status cuda_take(const tess_take *what, const tess_brick_list *from,
     return take_cuda(what, &a->set->samples, &b->set->samples);
 }
 
+static tess_status cuda_set_source(const tess_geom_phase *phase, tess_brick_list *to)
+{
+    const cuda_samples *own = to->own;
+    return source_cuda(phase, &own->set->samples);
+}
+
 /* ---- brick sums ---- */
 
 /* Sums may take this share of the free memory. The rest is for lists of bricks, points
@@ -704,6 +710,7 @@ const tess_grid_ops tess_grid_ops_cuda = {.load = cuda_load,
                                           .derive = cuda_derive,
                                           .subtract = cuda_subtract,
                                           .take = cuda_take,
+                                          .set_source = cuda_set_source,
                                           .begin = cuda_begin,
                                           .grid = cuda_grid,
                                           .correct = correct_cuda};

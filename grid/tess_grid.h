@@ -276,6 +276,9 @@ struct tess_grid_ops {
      *  which it is derived. NULL without `load`. */
     tess_status (*take)(const tess_take *what, const tess_brick_list *from,
                         tess_brick_list *to);
+    /** The visibilities of `to`, a list that is derived, become those of a source of
+     *  1 Jy of this phase, all values of each. NULL without `load`. */
+    tess_status (*set_source)(const tess_geom_phase *phase, tess_brick_list *to);
     /** Lay out brick sums for the bricks [first, end) of the list: planes touched,
      *  offsets; allocate the arena, zeroed. */
     tess_status (*begin)(const tess_grid_plan *plan, const tess_samples *samples,

@@ -34,7 +34,8 @@ static inline double tess_origins_count(const tess_origins *origins)
 }
 
 /** The interval of this time: the first or the last one for times beyond them. */
-static inline int32_t tess_origins_interval(const tess_origins *origins, double time_s)
+TESS_SHARED_FUNCTION int32_t tess_origins_interval(const tess_origins *origins,
+                                                   double time_s)
 {
     const double at = floor((time_s - origins->time_first_s) / origins->interval_s);
     const int32_t last = origins->num_intervals - 1;
@@ -42,8 +43,8 @@ static inline int32_t tess_origins_interval(const tess_origins *origins, double 
 }
 
 /** The number of an origin. */
-static inline int32_t tess_origin_number(const tess_origins *origins,
-                                         const tess_origin *origin)
+TESS_SHARED_FUNCTION int32_t tess_origin_number(const tess_origins *origins,
+                                                const tess_origin *origin)
 {
     return ((origin->field * origins->num_intervals + origin->interval) *
                 origins->num_antennas +

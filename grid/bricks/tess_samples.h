@@ -38,8 +38,8 @@ typedef struct tess_resident {
     /** Add Σ W ν/c over all weights of all samples to `*sum`. NULL: the samples have no
      *  weights. */
     tess_status (*add_frequencies)(struct tess_resident *resident, double *sum);
-    /** Copy all samples to host memory, into `out`, whose kind is theirs. NULL: nothing
-     *  asks for that. */
+    /** Copy all samples to host memory, into `out`, whose kind is theirs, or which has
+     *  no polarisations: then all but the visibilities. NULL: nothing asks for that. */
     tess_status (*bring_home)(struct tess_resident *resident, struct tess_samples *out);
     void (*release)(struct tess_resident *resident);
 } tess_resident;

@@ -1,6 +1,7 @@
-/* Multiplies samples in device memory by gains of antennas. Each value of 8 bytes is
- * read or written once: 24 bytes and two matrices, which the cache holds, for a sample
- * of two correlations. At 2.4 TB/s this takes .3 ms for 29 M samples. */
+/* Multiplies samples in device memory by gains of antennas, or sets a source in their
+ * place. Each value of 8 bytes is read or written once: 24 bytes and two matrices,
+ * which the cache holds, for a sample of two correlations. At 2.4 TB/s this takes .3 ms
+ * for 29 M samples. */
 #include "tess_cuda.h" /* first */
 
 #include "take_cuda.h"
@@ -111,6 +112,33 @@ __global__ void take_kernel(take_args by, const void *from, void *to)
     }
 }
 
+/* A thread works on a channel of a row. The limit is memory. */
+template <typename R>
+__global__ void source_kernel(tess_device_samples of, tess_geom_phase phase)
+{
+    typedef typename cuda_complex<R>::type complex;
+    const int64_t k = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int64_t row = k / of.max_chan;
+    const int32_t c = (int32_t)(k % of.max_chan);
+    if (row >= of.num_rows || c >= of.num_chan[row]) return;
+    const double *uvw_m = of.uvw_m + 3 * row;
+    const double path_m =
+        uvw_m[0] * phase.l + uvw_m[1] * phase.m + uvw_m[2] * phase.nm1;
+    const double turns = path_m * of.inv_lambda[of.chan_base[row] + c];
+    double sine, cosine;
+    sincospi(2 * (turns - rint(turns)), &sine, &cosine);
+    complex out;
+    out.x = (R)cosine;
+    out.y = (R)sine;
+    for (int p = 0; p < of.num_pol; ++p)
+        ((complex *)of.vis)[(of.vis_first[row] + c) * of.num_pol + p] = out;
+}
+
+int64_t blocks_of(const tess_device_samples *samples)
+{
+    return (samples->num_rows * samples->max_chan + THREADS - 1) / THREADS;
+}
+
 take_args args_of(const tess_take *take, const tess_device_samples *from)
 {
     take_args by = {};
@@ -146,8 +174,7 @@ tess_status take_cuda(const tess_take *take, const tess_device_samples *from,
                       const tess_device_samples *to)
 {
     tess_status status = TESS_OK;
-    const int64_t threads = from->num_rows * from->max_chan;
-    const int64_t blocks = (threads + THREADS - 1) / THREADS;
+    const int64_t blocks = blocks_of(from);
     const void *jones = NULL, *time = NULL;
     take_args by = args_of(take, from);
     if (from->num_vis == 0) return TESS_OK;
@@ -166,5 +193,20 @@ tess_status take_cuda(const tess_take *take, const tess_device_samples *from,
 cleanup:
     tess_device_free((void *)jones);
     tess_device_free((void *)time);
+    return status;
+}
+
+tess_status source_cuda(const tess_geom_phase *phase,
+                        const tess_device_samples *samples)
+{
+    tess_status status = TESS_OK;
+    const int64_t blocks = blocks_of(samples);
+    if (samples->num_vis == 0) return TESS_OK;
+    if (samples->is_double)
+        tess_launch(source_kernel<double>, blocks, THREADS, 0, *samples, *phase);
+    else
+        tess_launch(source_kernel<float>, blocks, THREADS, 0, *samples, *phase);
+    TESS_CUDA_LAUNCHED();
+cleanup:
     return status;
 }

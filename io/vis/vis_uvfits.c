@@ -235,6 +235,8 @@ static bool raw_rows_of(const tess_vis_reader *reader, int segment, tess_vis_raw
                           .antenna1 = layout->param.antenna1,
                           .antenna2 = layout->param.antenna2,
                           .subarray = layout->param.subarray,
+                          .date = uvfits_mjd_of(layout),
+                          .utc_offset_s = state->utc_offset_s,
                           .chan_offset = state->rows[segment].chan_offset,
                           .num_subarrays = state->num_subarrays,
                           .subarrays = state->subarray};

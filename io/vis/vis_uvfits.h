@@ -134,6 +134,9 @@ double uvfits_value(const unsigned char *group, int64_t index, int bitpix);
 double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param,
                           const unsigned char *group);
 
+/** The parameter that is the date of a group, as MJD [days]. */
+uvfits_param uvfits_mjd_of(const uvfits_layout *layout);
+
 /** Time of a group [MJD s UTC]. */
 double uvfits_group_time(const uvfits_state *state, const unsigned char *group);
 

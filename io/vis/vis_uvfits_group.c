@@ -52,11 +52,17 @@ double uvfits_param_value(const uvfits_layout *layout, const uvfits_param *param
     return value;
 }
 
-double uvfits_group_time(const uvfits_state *state, const unsigned char *group)
+uvfits_param uvfits_mjd_of(const uvfits_layout *layout)
 {
     /* The large Julian day is subtracted first, so that no precision is lost. */
-    uvfits_param date = state->layout.param.date;
+    uvfits_param date = layout->param.date;
     date.zero -= TESS_MJD_ZERO_JD;
+    return date;
+}
+
+double uvfits_group_time(const uvfits_state *state, const unsigned char *group)
+{
+    const uvfits_param date = uvfits_mjd_of(&state->layout);
     return uvfits_param_value(&state->layout, &date, group) * TESS_SECONDS_PER_DAY -
            state->utc_offset_s;
 }

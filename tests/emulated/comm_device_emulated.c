@@ -13,7 +13,7 @@ enum { HALVES = 2 };
 typedef struct links {
     tess_comm *comm;
     char *buffer; /* [HALVES][half_bytes] */
-    int64_t half_bytes;
+    int64_t half_bytes, sum_bytes;
     int half; /* that is sent next */
 } links;
 
@@ -33,6 +33,7 @@ static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
     if (with) {
         with->comm = comm;
         with->half_bytes = opts->exchange_bytes;
+        with->sum_bytes = opts->sum_bytes;
         with->buffer = tess_alloc(HALVES * with->half_bytes, 1);
     }
     TESS_TRY(tess_comm_agree(comm, with && with->buffer ? TESS_OK : TESS_ERR_ALLOC));
@@ -48,6 +49,12 @@ static tess_status reduce_scatter(void *state, const void *values, void *out,
 {
     tess_status status = TESS_OK;
     const links *with = state;
+    int64_t bytes = 0;
+    for (int k = 0; k < tess_comm_size(with->comm); ++k)
+        bytes += counts[k] * (is_double ? 8 : 4);
+    if (bytes > with->sum_bytes)
+        TESS_FAIL(TESS_ERR_INTERNAL, "an array of %lld bytes in a buffer of %lld",
+                  (long long)bytes, (long long)with->sum_bytes);
     TESS_TRY(tess_comm_agree(with->comm, tess_device_wait()));
     TESS_TRY(tess_comm_reduce_scatter(with->comm, values, out, counts, is_double));
 cleanup:

@@ -36,8 +36,8 @@ static void note_vis(bool is_double, double part, raw_sums *sums)
 }
 
 static void add(const raw_recipe *recipe, const raw_row *at,
-                const double weight[RAW_MAX_POL], int64_t chan, bool is_double,
-                raw_sums *sums, unsigned long long *good_of_chan)
+                const double weight[RAW_MAX_POL], int num_weight, int64_t chan,
+                bool is_double, raw_sums *sums, unsigned long long *good_of_chan)
 {
     bool unlike = false;
     const double inv = recipe->inv_lambda[chan], *uvw_m = at->uvw_m;
@@ -49,7 +49,7 @@ static void add(const raw_recipe *recipe, const raw_row *at,
     if (bits_of(w) < sums->w_min_bits) sums->w_min_bits = bits_of(w);
     if (bits_of(w) > sums->w_max_bits) sums->w_max_bits = bits_of(w);
     if (bits_of(length2) > sums->uvw2_max_bits) sums->uvw2_max_bits = bits_of(length2);
-    for (int p = 0; p < recipe->num_pol; ++p) {
+    for (int p = 0; p < num_weight; ++p) {
         const unsigned long long bits = bits_of(stored(is_double, weight[p]));
         if (bits > sums->weight_max_bits) sums->weight_max_bits = bits;
         sums->weight[p] += stored(is_double, weight[p]);
@@ -67,7 +67,8 @@ static void note_beyond(const raw_recipe *recipe, const raw_row *at, int64_t cha
 }
 
 static void put_row(const raw_recipe *recipe, const tess_device_samples *to,
-                    int64_t row, int64_t first, const raw_row *at)
+                    int64_t row, int64_t first, const raw_row *at,
+                    const unsigned char *bytes)
 {
     const int32_t chans = (int32_t)recipe->num_chan;
     for (int k = 0; k < 3; ++k)
@@ -75,6 +76,9 @@ static void put_row(const raw_recipe *recipe, const tess_device_samples *to,
     memcpy((void *)(uintptr_t)(to->chan_base + row), &recipe->chan_base, sizeof chans);
     memcpy((void *)(uintptr_t)(to->num_chan + row), &chans, sizeof chans);
     memcpy((void *)(uintptr_t)(to->vis_first + row), &first, sizeof first);
+    if (!to->origin) return;
+    const int32_t origin = raw_origin_of(recipe, at, bytes);
+    memcpy((void *)(uintptr_t)(to->origin + row), &origin, sizeof origin);
 }
 
 static unsigned char *bytes_of(const raw_recipe *recipe, const raw_rows *rows,
@@ -88,6 +92,7 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                        unsigned long long *good_of_chan)
 {
     tess_status status = TESS_OK;
+    const bool shared = to->num_weight == 1;
     if (!device_emulated_enqueues(&status)) return status;
     for (int64_t row = 0; row < rows->num_rows; ++row) {
         const unsigned char *bytes = bytes_of(recipe, rows, row);
@@ -95,10 +100,10 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
         const int64_t first = rows->vis_at + row * recipe->num_chan;
         const unsigned long long r = (unsigned long long)(rows->row_at + row);
         if (!at.known && r < sums->bad_row) sums->bad_row = r;
-        put_row(recipe, to, rows->row_at + row, first, &at);
+        put_row(recipe, to, rows->row_at + row, first, &at, bytes);
         for (int64_t c = 0; c < recipe->num_chan; ++c) {
             const raw_place place = raw_place_of(recipe, &at, c);
-            double weight[RAW_MAX_POL];
+            double weight[RAW_MAX_POL], smallest = INFINITY;
             int reason = -1, any = 0;
             for (int p = 0; p < recipe->num_pol; ++p) {
                 const int64_t k = (first + c) * recipe->num_pol + p;
@@ -107,16 +112,22 @@ tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                 put(to->vis, to->is_double, 2 * k + 1, value.im);
                 note_vis(to->is_double, value.re, sums);
                 note_vis(to->is_double, value.im, sums);
-                put(to->weight, to->is_double, k, value.weight);
+                if (!shared) put(to->weight, to->is_double, k, value.weight);
                 weight[p] = value.weight;
-                if (p == 0) reason = value.reason;
+                smallest = fmin(smallest, value.weight);
+                if (reason < 0) reason = value.reason;
                 any += value.reason < 0;
             }
-            if (any == 0) {
+            if (shared) {
+                put(to->weight, to->is_double, first + c, smallest);
+                weight[0] = smallest;
+            }
+            if (shared ? reason >= 0 : any == 0) {
                 ++sums->ignored[reason];
                 if (reason == TESS_IGNORED_BEYOND_UV) note_beyond(recipe, &at, c, sums);
             } else
-                add(recipe, &at, weight, c, to->is_double, sums, good_of_chan);
+                add(recipe, &at, weight, to->num_weight, c, to->is_double, sums,
+                    good_of_chan);
         }
     }
     return TESS_OK;
@@ -178,12 +189,13 @@ tess_status raw_positions(const raw_recipe *recipe, const raw_rows *rows,
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status)) return status;
     for (int64_t row = 0; row < rows->num_rows; ++row) {
-        const raw_row at = raw_row_of(recipe, bytes_of(recipe, rows, row));
+        const unsigned char *bytes = bytes_of(recipe, rows, row);
+        const raw_row at = raw_row_of(recipe, bytes);
         const unsigned long long r = (unsigned long long)(rows->row_at + row);
         const double w_m = fabs(at.uvw_m[2]);
         if (!at.known && r < sums->bad_row) sums->bad_row = r;
         put_row(recipe, to, rows->row_at + row, rows->vis_at + row * recipe->num_chan,
-                &at);
+                &at, bytes);
         if (bits_of(w_m * inv_min) < sums->w_min_bits)
             sums->w_min_bits = bits_of(w_m * inv_min);
         if (bits_of(w_m * inv_max) > sums->w_max_bits)

@@ -359,6 +359,42 @@ static void test_cleaned(void **state)
     compare_all(opts, true, 5, 1e-4);
 }
 
+static const char *write_regions(const char *name)
+{
+    const char *path = path_of(name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("fk5\n"
+          "polygon(123.6,-45.35,123.501,-45.35,123.499,-45.15,123.6,-45.15)\n"
+          "polygon(123.501,-45.35,123.4,-45.35,123.4,-45.15,123.499,-45.15)\n",
+          file);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+/* Facets take the samples where the device has made them, with gains of 1 and with
+ * those of a primary beam; the samples go to the host if the device has no room for
+ * what facets take. */
+static void test_facets(void **state)
+{
+    (void)state;
+    sample s = many();
+    const char *path = file_of(&s, "facets.uvfits");
+    spoil(path, &s);
+    tess_image_opts opts = options(&path, 1);
+    opts.gridding.facets =
+        (tess_facet_choice){.regions = write_regions("facets.reg"), .feather = 2};
+    opts.gridding.accuracy = 1e-7;
+    for (int k = 0; k < 4; ++k) {
+        is_full = k % 2 > 0;
+        opts.gridding.facets.beam.model = k / 2 ? "airy:25" : NULL;
+        compare_all(opts, true, 2, 1e-12);
+    }
+    is_full = false;
+    opts.gridding.accuracy = 1e-4;
+    compare_all(opts, true, 2, ROUNDING);
+}
+
 /* The number of images that are copied while an image is cleaned in so many major
  * iterations. */
 static int images_copied(tess_image_opts opts, int64_t majors)
@@ -451,7 +487,8 @@ static void test_bad_antenna(void **state)
                          TESS_OK);
     }
     patch(path, &s, GROUPS - 2, 3, 256 * 200 + 11); /* it changes after it was opened */
-    assert_true(device_read_possible(&job, source[0], 2));
+    assert_true(device_read_possible(&job, source[0]));
+    assert_true(device_read_fits(&job, source[0], 2));
     assert_int_equal(device_read_samples(&job, source[0], &samples, &extent, &agree),
                      TESS_ERR_INPUT);
     snprintf(said, sizeof said, "%s", tess_error_message());
@@ -552,7 +589,7 @@ int main(void)
         cmocka_unit_test(test_others),       cmocka_unit_test(test_bad_antenna),
         cmocka_unit_test(test_cleaned),      cmocka_unit_test(test_no_image_is_copied),
         cmocka_unit_test(test_predictions),  cmocka_unit_test(test_buffers_again),
-        cmocka_unit_test(test_movers)};
+        cmocka_unit_test(test_facets),       cmocka_unit_test(test_movers)};
     const struct CMUnitTest predictions[] = {cmocka_unit_test(test_predictions)};
     int failed = 0;
     setenv("TESS_EMULATED", "1000000000000", 0);

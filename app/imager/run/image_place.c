@@ -5,6 +5,7 @@
 
 #include "device_share.h"
 #include "imager_targets.h"
+#include "imager_window.h"
 #include "majors.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -45,7 +46,8 @@ static double planes_bytes(const image_run *run)
     const imager_job *job = &run->job;
     if (imager_job_num_targets(job) > 1)
         return imager_device_planes_bytes(job, imager_job_in_turn(job));
-    return device_share_bytes(&job->geom, job->num_images + job->model.num,
+    return device_share_bytes(imager_target_pixels(job),
+                              job->num_images + job->model.num,
                               image_is_double(run) ? 16 : 8, job->ranks.fft_ranks);
 }
 

@@ -122,7 +122,8 @@ typedef struct row_place {
 } row_place;
 
 /* Prepares the sample of channel c, and returns whether an image uses it. `why` is the
- * reason why no image may use it, or -1, and becomes the reason of the first image. */
+ * reason why no image may use it, or -1, and becomes the reason of the first image or,
+ * if images share a weight, of the first that may not use it. */
 static bool prepare_sample(const tess_recipe *recipe, const tess_vis_block *block,
                            const row_place *place, int64_t c, tess_samples *samples,
                            int *why)
@@ -141,7 +142,8 @@ static bool prepare_sample(const tess_recipe *recipe, const tess_vis_block *bloc
             mix_sample(&recipe->mix[p], block->vis + 2 * at, block->weight + at);
         if (reason >= 0 && value.ignored < 0) value.ignored = reason;
         if (!wanted) value.ignored = TESS_NUM_IGNORED;
-        if (p == 0 && value.ignored >= 0) *why = value.ignored;
+        if (value.ignored >= 0 && (p == 0 || (recipe->shared_weight && *why < 0)))
+            *why = value.ignored;
         used = used || value.ignored < 0;
         /* undo the rotation's inverse: conj, because tess_rotation_phase leads back */
         store(samples, first + c, p, &value, phase_re, -phase_im);

@@ -24,7 +24,8 @@ __device__ inline unsigned long long bits_of(double value)
 }
 
 /* A sample's weights and the largest part of its visibilities, as they are stored, and
- * why it is ignored: the first polarisation's reason; −1: one of them counts. */
+ * why it is ignored: the reason of the first polarisation that is; −1: one of them
+ * counts or, if they share a weight, all of them do. */
 struct stored_sample {
     double weight[RAW_MAX_POL], largest_vis;
     int reason;
@@ -38,7 +39,9 @@ __device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &r
 {
     stored_sample out = {};
     bool any = false;
+    double smallest = INFINITY;
     const raw_place place = raw_place_of(&recipe, &row, chan);
+    out.reason = -1;
 #pragma unroll
     for (int p = 0; p < RAW_MAX_POL; ++p) {
         if (p >= recipe.num_pol) break;
@@ -46,26 +49,32 @@ __device__ inline stored_sample store(const raw_recipe &recipe, const raw_row &r
         const int64_t k = at * recipe.num_pol + p;
         ((real *)to.vis)[2 * k] = (real)value.re;
         ((real *)to.vis)[2 * k + 1] = (real)value.im;
-        ((real *)to.weight)[k] = (real)value.weight;
+        if (to.num_weight > 1) ((real *)to.weight)[k] = (real)value.weight;
         out.weight[p] = (double)(real)value.weight;
+        smallest = fmin(smallest, out.weight[p]);
         out.largest_vis = fmax(out.largest_vis, fmax(fabs((double)(real)value.re),
                                                      fabs((double)(real)value.im)));
-        if (p == 0) out.reason = value.reason;
+        if (out.reason < 0) out.reason = value.reason;
         any = any || value.reason < 0;
     }
-    if (any) out.reason = -1;
+    if (any && to.num_weight > 1) out.reason = -1;
+    if (to.num_weight > 1) return out;
+    ((real *)to.weight)[at] = (real)smallest;
+    out.weight[0] = smallest;
     return out;
 }
 
 __device__ inline void store_row(const raw_recipe &recipe,
                                  const tess_device_samples &to, int64_t row,
-                                 int64_t first, const raw_row &at)
+                                 int64_t first, const raw_row &at,
+                                 const unsigned char *bytes)
 {
     for (int k = 0; k < 3; ++k)
         ((double *)to.uvw_m)[3 * row + k] = at.uvw_m[k];
     ((int32_t *)to.chan_base)[row] = recipe.chan_base;
     ((int32_t *)to.num_chan)[row] = (int32_t)recipe.num_chan;
     ((int64_t *)to.vis_first)[row] = first;
+    if (to.origin) ((int32_t *)to.origin)[row] = raw_origin_of(&recipe, &at, bytes);
 }
 
 __device__ inline unsigned char *bytes_of(const raw_recipe &recipe,
@@ -102,7 +111,8 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         const raw_row at = raw_row_of(&recipe, bytes);
         const stored_sample value =
             store<real>(recipe, at, bytes, chan, to, rows.vis_at + k);
-        if (chan == 0) store_row(recipe, to, rows.row_at + row, rows.vis_at + k, at);
+        if (chan == 0)
+            store_row(recipe, to, rows.row_at + row, rows.vis_at + k, at, bytes);
         if (!at.known) atomicMin(&own.bad_row, (unsigned long long)(rows.row_at + row));
         if (value.reason >= 0) {
             atomicAdd(&own.ignored[value.reason], 1u);
@@ -118,7 +128,7 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
         bool unlike = false;
 #pragma unroll
         for (int p = 0; p < RAW_MAX_POL; ++p) {
-            if (p >= recipe.num_pol) break;
+            if (p >= to.num_weight) break;
             weight[p] += value.weight[p];
             largest_weight = fmax(largest_weight, value.weight[p]);
             unlike = unlike || value.weight[p] != value.weight[0];
@@ -136,7 +146,7 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
     }
 #pragma unroll
     for (int p = 0; p < RAW_MAX_POL; ++p) {
-        if (p >= recipe.num_pol) break;
+        if (p >= to.num_weight) break;
         for (int step = 16; step > 0; step /= 2)
             weight[p] += __shfl_down_sync(~0u, weight[p], step);
         if (threadIdx.x % 32 == 0) atomicAdd(&own.weight[p], weight[p]);
@@ -167,7 +177,7 @@ __global__ void decode_kernel(const raw_recipe recipe, const raw_rows rows,
     atomicMin(&sums->bad_row, own.bad_row);
     atomicMax(&sums->weight_max_bits, own.weight_max_bits);
     atomicMax(&sums->vis_max_bits, own.vis_max_bits);
-    for (int p = 0; p < recipe.num_pol; ++p)
+    for (int p = 0; p < to.num_weight; ++p)
         atomicAdd(&sums->weight[p], own.weight[p]);
 }
 
@@ -215,10 +225,11 @@ __global__ void positions_kernel(const raw_recipe recipe, const raw_rows rows,
     unsigned long long low = ~0ull, high = 0, bad = ~0ull, good = 0;
     for (int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x; row < rows.num_rows;
          row += (int64_t)gridDim.x * THREADS) {
-        const raw_row at = raw_row_of(&recipe, bytes_of(recipe, rows, row));
+        const unsigned char *bytes = bytes_of(recipe, rows, row);
+        const raw_row at = raw_row_of(&recipe, bytes);
         const double w_m = fabs(at.uvw_m[2]);
         store_row(recipe, to, rows.row_at + row, rows.vis_at + row * recipe.num_chan,
-                  at);
+                  at, bytes);
         if (!at.known) bad = min(bad, (unsigned long long)(rows.row_at + row));
         low = min(low, bits_of(w_m * inv_min));
         high = max(high, bits_of(w_m * inv_max));

@@ -7,6 +7,7 @@
 #define TESS_RAW_DEVICE_H
 
 #include "tess_device_samples.h"
+#include "tess_origin.h"
 #include "tess_profile.h"
 #include "tess_vis.h"
 #include "uv_range.h"
@@ -34,11 +35,16 @@ typedef struct raw_mix {
  *  device memory. */
 typedef struct raw_recipe {
     int64_t row_bytes, num_chan;
-    tess_vis_param u_s, v_s, w_s, baseline, antenna1, antenna2, subarray;
+    tess_vis_param u_s, v_s, w_s, baseline, antenna1, antenna2, subarray, date;
+    double utc_offset_s;
     const int64_t *chan_offset; /**< [num_chan] */
     int num_subarrays;
     const int64_t *map_first; /**< [num_subarrays + 1] of `map` */
     const int32_t *map;       /**< index of each antenna number, −1: unknown */
+    tess_origins origins;     /**< of all observations */
+    const int32_t *antenna; /**< number in these of each antenna's index; NULL: rows do
+                                 not keep where they come from */
+    int32_t field;
     int num_pol;
     raw_mix mix[RAW_MAX_POL];
     int32_t chan_base;
@@ -74,9 +80,9 @@ typedef struct raw_rows {
     int64_t row_at, vis_at; /**< the first row's number, and that of its first sample */
 } raw_rows;
 
-/** Decode rows into the samples, which have a weight for each polarisation: everything
- *  of them is written. Sums are added to
- *  device memory: `sums`, and the good samples of each channel of the table,
+/** Decode rows into the samples, which have a weight for each polarisation, or the
+ *  smallest of these: everything of them is written. Sums are added to device
+ *  memory: `sums`, and the good samples of each channel of the table,
  *  good_of_chan[...]. Enqueued; Local. */
 tess_status raw_decode(const raw_recipe *recipe, const raw_rows *rows,
                        const tess_device_samples *to, raw_sums *sums,

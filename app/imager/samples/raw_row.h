@@ -15,8 +15,9 @@
 typedef struct raw_row {
     double file_w_m; /**< before a rotation */
     double uvw_m[3];
-    int reason; /**< why all of it is ignored, −1: it is not */
-    bool known; /**< its antennas are in the file's table */
+    int reason;                 /**< why all of it is ignored, −1: it is not */
+    bool known;                 /**< its antennas are in the file's table */
+    int32_t antenna1, antenna2; /**< where they are in it */
 } raw_row;
 
 TESS_SHARED_FUNCTION float raw_value(const unsigned char *row, int64_t index)
@@ -107,12 +108,25 @@ TESS_SHARED_FUNCTION raw_row raw_row_of(const raw_recipe *recipe,
                                         const unsigned char *row)
 {
     raw_row out;
-    int32_t antenna1, antenna2;
-    raw_antennas(recipe, row, &antenna1, &antenna2);
-    out.known = antenna1 >= 0 && antenna2 >= 0;
-    out.reason = antenna1 == antenna2 ? TESS_IGNORED_AUTOCORR : -1;
+    raw_antennas(recipe, row, &out.antenna1, &out.antenna2);
+    out.known = out.antenna1 >= 0 && out.antenna2 >= 0;
+    out.reason = out.antenna1 == out.antenna2 ? TESS_IGNORED_AUTOCORR : -1;
     if (!raw_position_of(recipe, row, &out)) out.reason = RAW_NO_POSITION;
     return out;
+}
+
+/** The number of a row's origin, as origin_of() of prepare.c; 0 for rows that do not
+ *  keep it, or have an unknown antenna. */
+TESS_SHARED_FUNCTION int32_t raw_origin_of(const raw_recipe *recipe, const raw_row *at,
+                                           const unsigned char *row)
+{
+    if (!recipe->antenna || !at->known) return 0;
+    const double time_s =
+        raw_param(&recipe->date, row) * TESS_SECONDS_PER_DAY - recipe->utc_offset_s;
+    const tess_origin origin = {
+        recipe->antenna[at->antenna1], recipe->antenna[at->antenna2],
+        tess_origins_interval(&recipe->origins, time_s), recipe->field};
+    return tess_origin_number(&recipe->origins, &origin);
 }
 
 #endif

@@ -2,8 +2,14 @@
 #include "device_predict.h"
 #include "device_read.h"
 
-bool device_read_possible(const imager_job *job, const tess_source *source,
-                          int num_images)
+bool device_read_possible(const imager_job *job, const tess_source *source)
+{
+    (void)job;
+    (void)source;
+    return false;
+}
+
+bool device_read_fits(const imager_job *job, const tess_source *source, int num_images)
 {
     (void)job;
     (void)source;

@@ -6,6 +6,7 @@
 
 #include "device_rows.h"
 #include "device_share.h"
+#include "imager_window.h"
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
@@ -48,8 +49,9 @@ static tess_samples samples_like(const imager_predictor *predictor,
 static double room_for_rows(const imager_predictor *predictor)
 {
     const imager_job *job = &predictor->job;
-    const double planes = device_share_bytes(&job->geom, predictor->model.num_stokes,
-                                             16, tess_comm_size(job->comm));
+    const double planes =
+        device_share_bytes(imager_target_pixels(job), predictor->model.num_stokes, 16,
+                           tess_comm_size(job->comm));
     const double room = (double)tess_device_room() - planes;
     return ROWS_SHARE * room;
 }

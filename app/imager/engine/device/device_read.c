@@ -6,6 +6,7 @@
 
 #include "device_rows.h"
 #include "device_share.h"
+#include "imager_window.h"
 #include "tess_density_device.h"
 #include "tess_device.h"
 #include "tess_log.h"
@@ -34,24 +35,41 @@ typedef struct read_run {
     double readers_s;
 } read_run;
 
-bool device_read_possible(const imager_job *job, const tess_source *source,
-                          int num_images)
+/* Whether targets take their views on the device, if they take any. */
+static bool takes_there(const imager_job *job)
 {
-    int64_t num_rows, num_vis;
+    const imager_view *view = &job->view;
+    if (view->num_pol == 0) return true;
+    return job->backend->grid->take && view->take && view->num_prepared > 0 &&
+           !view->counts && job->model.num == 0;
+}
+
+bool device_read_possible(const imager_job *job, const tess_source *source)
+{
     tess_source_rows rows;
     const tess_samples like = tess_source_samples(source);
-    const double value = like.is_double ? 16 : 8;
-    if (!job->backend->start || like.num_weight != like.num_pol || like.origins ||
-        job->view.num_pol > 0)
+    if (!job->backend->start || !takes_there(job) ||
+        (like.num_weight != like.num_pol && like.num_weight != 1))
         return false;
     for (int64_t k = 0; k < tess_source_num_spans(source); ++k)
         if (!device_rows_fit(source, k, &rows)) return false;
-    tess_source_slice(source, &num_rows, &num_vis);
+    return true;
+}
+
+bool device_read_fits(const imager_job *job, const tess_source *source, int num_images)
+{
+    int64_t num_rows, num_vis;
+    const tess_samples like = tess_source_samples(source);
+    const double value = like.is_double ? 16 : 8;
     const int models = job->model.is_shared ? job->model.num : 0;
-    const double planes = device_share_bytes(&job->geom, num_images + models, value,
-                                             tess_comm_size(job->comm));
+    tess_source_slice(source, &num_rows, &num_vis);
+    const double planes =
+        device_share_bytes(imager_target_pixels(job), num_images + models, value,
+                           tess_comm_size(job->comm));
     const double residuals = (double)num_vis * models * value;
-    return device_samples_bytes(&like, num_rows, num_vis, true) + residuals <
+    /* what a target takes, beside as much for brick sums */
+    const double taken = 2 * (double)num_vis * job->view.num_pol * value;
+    return device_samples_bytes(&like, num_rows, num_vis, true) + residuals + taken <
            SAMPLES_SHARE *
                ((double)tess_device_room() - planes - job->memory.device_bytes);
 }

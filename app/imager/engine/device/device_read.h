@@ -8,17 +8,21 @@
 #include "imager_job.h"
 #include "output_table.h"
 
-/** Whether the samples of `num_images` images of this geometry can be made on the
- * device. The source must be set up for few polarisations and for rows without origins,
- * all its blocks must lie in files that can be read as they are, no times or channels
- * may be left out, and the samples must fit beside the images. If the job has models of
- * the images, these and the residuals of all samples must fit, too. Local. */
-bool device_read_possible(const imager_job *job, const tess_source *source,
-                          int num_images);
+/** Whether samples can be made on the device. The source must be set up for few
+ * polarisations, all its blocks must lie in files that can be read as they are, and no
+ * times or channels may be left out. Targets that take views of the samples must do so
+ * on the device, and subtract no models. Local. */
+bool device_read_possible(const imager_job *job, const tess_source *source);
 
-/** Make the samples, samples->resident, with a weight for each polarisation; find their
- * extent, and whether the weights of a sample agree throughout. Ignored visibilities
- * are counted in job->profile. Errors as of reading and tess_device_alloc. Local. */
+/** Whether the device has room for these samples beside `num_images` images of each
+ * target, and for what targets take of them. If the job has models of the images, these
+ * and the residuals of all samples must fit, too. Local. */
+bool device_read_fits(const imager_job *job, const tess_source *source, int num_images);
+
+/** Make the samples, samples->resident, with as many weights as the source says; find
+ * their extent, and whether the weights of a sample agree throughout. Ignored
+ * visibilities are counted in job->profile. Errors as of reading and tess_device_alloc.
+ * Local. */
 tess_status device_read_samples(const imager_job *job, tess_source *source,
                                 tess_samples *samples, imager_extent *extent,
                                 bool *weights_agree);

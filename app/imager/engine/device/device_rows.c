@@ -36,7 +36,8 @@ double device_samples_bytes(const tess_samples *like, int64_t num_rows, int64_t 
 {
     const int64_t element = like->is_double ? 8 : 4;
     const int64_t sample = element * (2 * like->num_pol + weighted * like->num_weight);
-    return 40.0 * (double)num_rows + (double)num_vis * (double)sample +
+    return (like->origins ? 44.0 : 40.0) * (double)num_rows +
+           (double)num_vis * (double)sample +
            (double)tess_device_sort_bytes(num_rows, num_vis);
 }
 
@@ -56,6 +57,7 @@ tess_status device_samples_make(const tess_source_info *info, const tess_samples
     TESS_TRY(allocate(num_rows * 4, (const void **)&out->chan_base));
     TESS_TRY(allocate(num_rows * 4, (const void **)&out->num_chan));
     TESS_TRY(allocate(num_rows * 8, (const void **)&out->vis_first));
+    if (like->origins) TESS_TRY(allocate(num_rows * 4, (const void **)&out->origin));
     TESS_TRY(tess_device_alloc(num_vis * 2 * element * like->num_pol, "visibilities",
                                &out->vis));
     if (weighted)
@@ -74,6 +76,7 @@ void device_samples_free(tess_device_samples *samples)
     device_free(samples->chan_base);
     device_free(samples->num_chan);
     device_free(samples->vis_first);
+    device_free(samples->origin);
     device_free(samples->vis);
     device_free(samples->weight);
     device_free(samples->inv_lambda);
@@ -166,8 +169,10 @@ tess_status device_samples_download(const tess_device_samples *samples,
     TESS_TRY(tess_device_download(out->chan_base, samples->chan_base, rows * 4));
     TESS_TRY(tess_device_download(out->num_chan, samples->num_chan, rows * 4));
     TESS_TRY(tess_device_download(out->vis_first, samples->vis_first, rows * 8));
-    TESS_TRY(tess_device_download(out->vis, samples->vis,
-                                  vis * 2 * element * samples->num_pol));
+    if (samples->origin)
+        TESS_TRY(tess_device_download(out->origin, samples->origin, rows * 4));
+    TESS_TRY(
+        tess_device_download(out->vis, samples->vis, vis * 2 * element * out->num_pol));
     TESS_TRY(tess_device_download(out->weight, samples->weight,
                                   vis * element * samples->num_weight));
     out->num_rows = rows;
@@ -235,6 +240,17 @@ cleanup:
     return status;
 }
 
+/* The numbers that antennas of the observation have in origins of rows. */
+static tess_status upload_origins(const tess_row_origins *of, raw_recipe *recipe)
+{
+    if (!of->origins) return TESS_OK;
+    recipe->origins = *of->origins;
+    recipe->field = of->field;
+    return tess_device_copy_of(of->antenna,
+                               of->num_antennas * (int64_t)sizeof *of->antenna,
+                               "rows of a file", (const void **)&recipe->antenna);
+}
+
 static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
 {
     const tess_vis_raw *raw = &rows->raw;
@@ -248,6 +264,8 @@ static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
                        .antenna1 = raw->antenna1,
                        .antenna2 = raw->antenna2,
                        .subarray = raw->subarray,
+                       .date = raw->date,
+                       .utc_offset_s = raw->utc_offset_s,
                        .num_pol = from->num_pol,
                        .chan_base = from->chan_base,
                        .range = from->range,
@@ -280,6 +298,7 @@ tess_status device_recipe_for(const tess_source_rows *rows, const double *inv_la
         rows->raw.chan_offset, rows->num_chan * (int64_t)sizeof *rows->raw.chan_offset,
         "rows of a file", (const void **)&to->chan_offset));
     TESS_TRY(upload_antennas(&rows->raw, to));
+    TESS_TRY(upload_origins(&rows->recipe->origins, to));
     recipe->of = rows->recipe;
 cleanup:
     return status;
@@ -290,6 +309,7 @@ void device_recipe_free(device_recipe *recipe)
     device_free(recipe->raw.chan_offset);
     device_free(recipe->raw.map_first);
     device_free(recipe->raw.map);
+    device_free(recipe->raw.antenna);
     *recipe = (device_recipe){0};
 }
 

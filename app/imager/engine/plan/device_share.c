@@ -7,10 +7,13 @@
 
 #include <math.h>
 
+#include "imager_targets.h"
+#include "imager_window.h"
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* A grid is at most 2.5 times as large as the image along each axis. A device holds an
  * image, and 2.5 times as many lines of a plane. */
@@ -51,19 +54,18 @@ static const double FASTEST_LINK = 1e12;
 enum { EXCHANGES = 5 };
 
 /* Small images need less: a device's share of one. */
-static double exchange_for(const tess_geom *geom, double value_bytes, int sharers)
+static double exchange_for(double pixels, double value_bytes, int sharers)
 {
-    const double share = (double)geom->nx * (double)geom->ny * value_bytes / sharers;
+    const double share = pixels * value_bytes / sharers;
     return share < (double)EXCHANGE_BYTES ? share : (double)EXCHANGE_BYTES;
 }
 
-double device_share_bytes(const tess_geom *geom, int num_images, double value_bytes,
+double device_share_bytes(double pixels, int num_images, double value_bytes,
                           int sharers)
 {
-    const double pixels = (double)geom->nx * (double)geom->ny;
     return pixels * value_bytes * (0.5 * num_images + LINES_OF_IMAGE) / sharers +
            OTHER_BYTES +
-           (sharers > 1 ? 2 * exchange_for(geom, value_bytes, sharers) : 0);
+           (sharers > 1 ? 2 * exchange_for(pixels, value_bytes, sharers) : 0);
 }
 
 static double value_bytes_of(const imager_job *job)
@@ -73,16 +75,34 @@ static double value_bytes_of(const imager_job *job)
 
 /* ---- connect ---- */
 
+/* The most columns and rows that images of any target have. */
+static tess_geom bounds_of(const imager_job *job)
+{
+    tess_geom bounds = job->geom;
+    for (int k = 0; k < imager_job_num_targets(job); ++k) {
+        const tess_geom *geom = imager_job_geom(job, k);
+        bounds.nx = tess_max_i64(bounds.nx, geom->nx);
+        bounds.ny = tess_max_i64(bounds.ny, geom->ny);
+    }
+    return bounds;
+}
+
+static double pixels_of(const tess_geom *geom)
+{
+    return (double)geom->nx * (double)geom->ny;
+}
+
 /* Bytes of a buffer with a part for each rank, and of a few lines. */
 static int64_t exchange_bytes(const imager_job *job)
 {
+    const tess_geom geom = bounds_of(job);
     const int64_t forced = job->layout->forced.round_bytes;
-    const int64_t least = 8 * job->geom.ny * (int64_t)value_bytes_of(job) +
+    const int64_t least = 8 * geom.ny * (int64_t)value_bytes_of(job) +
                           LEAST_PART * tess_comm_size(job->comm);
-    const int64_t wanted = forced > 0
-                               ? forced
-                               : (int64_t)exchange_for(&job->geom, value_bytes_of(job),
-                                                       tess_comm_size(job->comm));
+    const int64_t wanted =
+        forced > 0 ? forced
+                   : (int64_t)exchange_for(pixels_of(&geom), value_bytes_of(job),
+                                           tess_comm_size(job->comm));
     return wanted > least ? wanted : least;
 }
 
@@ -90,8 +110,8 @@ static int64_t exchange_bytes(const imager_job *job)
  * are summed. */
 static tess_status connect(imager_job *job, bool exchanges)
 {
-    const double image =
-        (double)job->geom.nx * (double)job->geom.ny * value_bytes_of(job) / 2;
+    const tess_geom geom = bounds_of(job);
+    const double image = pixels_of(&geom) * value_bytes_of(job) / 2;
     const bool large = exchanges || image * job->num_images >= NCCL_BYTES;
     const double moved =
         job->memory.device_bytes > 0 ? fmin(image / 2, (double)EXCHANGE_BYTES) : 0;
@@ -178,8 +198,9 @@ static double gain(const imager_job *job, double bytes_s)
 /* Whether whole images fit beside what is on every device. Collective. */
 static tess_status fit_alone(const imager_job *job, bool *fit)
 {
-    int64_t here = device_share_bytes(&job->geom, job->num_images, value_bytes_of(job),
-                                      1) < (double)job->backend->room();
+    int64_t here =
+        device_share_bytes(imager_target_pixels(job), job->num_images,
+                           value_bytes_of(job), 1) < (double)job->backend->room();
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MIN);
     *fit = here != 0;
     return status;

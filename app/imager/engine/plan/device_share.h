@@ -8,9 +8,9 @@
 
 #include "imager_job.h"
 
-/** Memory of a device for images and planes if `sharers` devices divide them [bytes],
- * for the largest grid that plans may have. Local. */
-double device_share_bytes(const tess_geom *geom, int num_images, double value_bytes,
+/** Memory of a device for images of so many pixels, and planes, if `sharers` devices
+ * divide them [bytes], for the largest grid that plans may have. Local. */
+double device_share_bytes(double pixels, int num_images, double value_bytes,
                           int sharers);
 
 /** Decide by cost, after imager_job_plan, whether the devices share planes

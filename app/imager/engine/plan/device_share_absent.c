@@ -1,10 +1,10 @@
 /* A build without devices has none that might share w-planes. */
 #include "device_share.h"
 
-double device_share_bytes(const tess_geom *geom, int num_images, double value_bytes,
+double device_share_bytes(double pixels, int num_images, double value_bytes,
                           int sharers)
 {
-    (void)geom; /* there is no memory of a device that it could take */
+    (void)pixels; /* there is no memory of a device that it could take */
     (void)num_images;
     (void)value_bytes;
     (void)sharers;

@@ -88,6 +88,10 @@ void imager_view_want(const imager_job *job, const tess_samples *samples, bool *
 tess_status imager_view_copy(const imager_job *job, const tess_samples *samples,
                              tess_samples *to);
 
+/** The phase of a source in the middle of the target at work, relative to the direction
+ * to which visibilities have been turned: turns = u l + v m + w nm1. Local. */
+tess_geom_phase imager_view_phase(const imager_job *job);
+
 /** Set the visibilities of samples, all values of each, to those of a source of 1 Jy in
  * the middle of the target at work. With `gains` they are times the responses of the
  * samples, which are 0 where there are none. TESS_ERR_ALLOC. Local. */

@@ -143,9 +143,7 @@ cleanup:
     return status;
 }
 
-/* The phase of a source in the middle of a target, relative to the direction to which
- * visibilities have been turned: turns = u l + v m + w nm1. */
-static tess_geom_phase phase_of_middle(const imager_job *job)
+tess_geom_phase imager_view_phase(const imager_job *job)
 {
     const tess_geom *geom = &job->geom;
     const double l = geom->l0, m = geom->m0;
@@ -195,7 +193,7 @@ cleanup:
 
 static void set_source(const imager_job *job, tess_samples *to)
 {
-    const tess_geom_phase phase = phase_of_middle(job);
+    const tess_geom_phase phase = imager_view_phase(job);
 #pragma omp parallel for num_threads(job->layout->threads) schedule(static)
     for (int64_t row = 0; row < to->num_rows; ++row) {
         const double *uvw_m = to->uvw_m + 3 * row;

@@ -24,12 +24,13 @@ typedef struct visset_view {
     int taken_target, num_taken; /**< targets whose nodes have their values */
     bool is_copy;                /**< `mixed` owns all of its arrays */
     const tess_brick_list *all;  /**< bricks of `apart` */
-    tess_brick_list own;  /**< those of the rows that the target at work takes, or zeros
-                           */
-    bool of_sources;      /**< that is a source in its middle instead */
-    bool with_gains;      /**< times the responses of samples */
-    tess_brick_list held; /**< `apart` where a backend with memory of its own holds it,
-                               from which `loaded` is derived; or zeros */
+    tess_brick_list own; /**< those of the rows that the target at work takes, or zeros
+                          */
+    bool of_sources;     /**< that is a source in its middle instead */
+    bool with_gains;     /**< times the responses of samples */
+    const tess_brick_list *held; /**< `apart` where a backend of its own memory holds
+                                    it, and `loaded` is derived from it; or NULL */
+    tess_brick_list kept;        /**< the same, if this view has loaded it; or zeros */
     tess_brick_list
         loaded; /**< the samples as a backend that sorts holds them, or zeros */
 } visset_view;

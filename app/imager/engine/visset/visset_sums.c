@@ -88,18 +88,31 @@ static void add_frequencies(const tess_samples *samples, int threads, imager_sum
     }
 }
 
+/* Adds samples that the backend has made. No maps and no exact sums are wanted then. */
+static tess_status add_resident(visset *set, const tess_samples *samples)
+{
+    tess_status status = TESS_OK;
+    imager_sums *sums = &set->sums;
+    tess_resident *resident = samples->resident;
+    tess_samples home = tess_samples_like(samples);
+    for (int k = 0; k < samples->num_weight; ++k) {
+        sums->weight[k] += resident->sum_weights[k];
+        sums->largest[k] = larger(resident->largest_weight[k], sums->largest[k]);
+    }
+    if (!sums->responses.sum) return TESS_OK;
+    home.num_pol = 0; /* responses are sums of weights */
+    TESS_TRY(resident->bring_home(resident, &home));
+    TESS_TRY(visset_response_add(set, &home));
+cleanup:
+    tess_samples_free(&home);
+    return status;
+}
+
 tess_status visset_add_sums(visset *set, const tess_samples *samples)
 {
     const imager_job *job = set->job;
     imager_sums *sums = &set->sums;
-    if (samples->resident) { /* no maps and no exact sums are wanted in this case */
-        for (int k = 0; k < samples->num_weight; ++k) {
-            sums->weight[k] += samples->resident->sum_weights[k];
-            sums->largest[k] =
-                larger(samples->resident->largest_weight[k], sums->largest[k]);
-        }
-        return TESS_OK;
-    }
+    if (samples->resident) return add_resident(set, samples);
     if (sums->exact) add_weights_exactly(samples, job->layout->threads, sums->exact);
     add_weights(samples, job->layout->threads, sums);
     if (!set->single) add_frequencies(samples, job->layout->threads, sums);

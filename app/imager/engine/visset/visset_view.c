@@ -164,50 +164,62 @@ static bool has_room_to_take(const imager_job *job, const tess_samples *samples,
 }
 
 /* Has a backend with memory of its own hold the correlations of all samples, of which
- * targets then take their views there, if every rank has room. Collective. */
-static tess_status hold_apart(const imager_job *job, visset_view *view)
+ * targets then take their views there, if every rank has room. It may hold their bricks
+ * already. Collective. */
+static tess_status hold_apart(const imager_job *job, const tess_brick_list *bricks,
+                              visset_view *view)
 {
     tess_status status = TESS_OK;
     const tess_grid_ops *ops = job->backend->grid;
     const tess_samples *samples = view->apart;
-    tess_take take;
-    bool fits = visset_can_load(job, samples);
-    if (!job->view.take || job->plan->projection || view->of_sources) return TESS_OK;
+    const tess_brick_list *held = bricks->own ? bricks : &view->kept;
+    tess_take take = {0};
+    bool fits = bricks->own || visset_can_load(job, samples);
+    if (!job->view.take || job->plan->projection || view->with_gains) return TESS_OK;
+    /* the host makes the same bits whether the backend has room or not */
+    if (view->of_sources && job->layout->reproducible) return TESS_OK;
     if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
     fits = fits && job->view.take(job->view.context, job->targets.aim, &take);
     TESS_TRY(visset_on_all_ranks(job, fits, &fits));
     if (!fits) return TESS_OK;
-    status = ops->load(job->plan, samples, true, &view->held);
+    if (!bricks->own) status = ops->load(job->plan, samples, true, &view->kept);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
-    fits = has_room_to_take(job, samples, &view->held, &take);
+    fits = has_room_to_take(job, samples, held, &take);
     TESS_TRY(visset_on_all_ranks(job, fits, &fits));
     if (!fits) {
-        tess_brick_list_free(&view->held);
+        tess_brick_list_free(&view->kept);
         return TESS_OK;
     }
-    status = ops->derive(&view->held, job->view.num_pol, &view->loaded);
+    status = ops->derive(held, job->view.num_pol, &view->loaded);
     TESS_TRY(tess_comm_agree(imager_team(job), status));
+    view->held = held;
 cleanup:
     return status;
 }
 
-/* Makes what the target at work takes of the samples that the backend holds. Local. */
+/* Makes what the target at work takes of the samples that the backend holds, or a
+ * source in their place. Local. */
 static tess_status take_held(const imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
     tess_take take;
+    if (view->of_sources) {
+        const tess_geom_phase phase = imager_view_phase(job);
+        return job->backend->grid->set_source(&phase, &view->loaded);
+    }
     if (!job->view.take(job->view.context, job->targets.aim, &take))
         TESS_FAIL(TESS_ERR_INTERNAL, "gains of image %d", job->targets.aim);
-    TESS_TRY(job->backend->grid->take(&take, &view->held, &view->loaded));
+    TESS_TRY(job->backend->grid->take(&take, view->held, &view->loaded));
 cleanup:
     return status;
 }
 
 /* Prepares a view of samples of which each target takes its own. Collective. */
-static tess_status keep_apart(const imager_job *job, const visset_request *request,
+static tess_status keep_apart(visset *set, const visset_request *request,
                               tess_brick_list *bricks, visset_view *view)
 {
     tess_status status = TESS_OK;
+    const imager_job *job = set->job;
     tess_samples *mixed = &view->mixed;
     view->apart = view->samples;
     if (visset_tracks_wanted(job, request, view->samples))
@@ -219,16 +231,17 @@ static tess_status keep_apart(const imager_job *job, const visset_request *reque
         view->bricks = &view->loaded;
         return TESS_OK;
     }
+    if (job->backend->grid->load) {
+        TESS_TRY(hold_apart(job, bricks, view));
+        if (!view->held && view->apart->resident) TESS_TRY(visset_leave_to_host(set));
+        if (!view->held) tess_brick_list_free(bricks);
+        view->bricks = &view->loaded;
+    }
     *mixed = *view->samples; /* rows, positions and weights are borrowed */
     mixed->num_pol = job->view.num_pol;
     mixed->vis = NULL;
     view->samples = mixed;
-    if (job->backend->grid->load) {
-        tess_brick_list_free(bricks);
-        view->bricks = &view->loaded;
-        TESS_TRY(hold_apart(job, view));
-        if (view->held.own) return TESS_OK;
-    }
+    if (view->held) return TESS_OK;
     mixed->vis = tess_alloc(mixed->num_vis * mixed->num_pol, mixed->is_double ? 16 : 8);
     TESS_TRY(tess_comm_agree(imager_team(job), mixed->vis ? TESS_OK : TESS_ERR_ALLOC));
 cleanup:
@@ -278,7 +291,7 @@ static tess_status take_view(imager_job *job, int end_target, visset_view *view)
         return TESS_OK;
     }
     if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
-    if (view->held.own)
+    if (view->held)
         return tess_comm_agree(imager_team(job), take_held(job, view));
     else if (view->of_sources)
         status = imager_view_source(job, view->with_gains, &view->mixed);
@@ -319,7 +332,7 @@ tess_status visset_view_make(visset *set, const visset_request *request,
         TESS_TRY(make_residuals(set, request, samples, bricks, planes_of_model, view));
     if (job->view.num_pol > 0) {
         double mark = tess_time_now();
-        TESS_TRY(keep_apart(job, request, bricks, view));
+        TESS_TRY(keep_apart(set, request, bricks, view));
         tess_profile_lap(job->profile, TESS_STAGE_SORT, &mark);
         return TESS_OK;
     }
@@ -336,7 +349,7 @@ void visset_view_free(visset_view *view)
 {
     residual_free(&view->residual);      /* of what is loaded */
     tess_brick_list_free(&view->loaded); /* of what is held */
-    tess_brick_list_free(&view->held);
+    tess_brick_list_free(&view->kept);
     tess_tracks_destroy(view->tracks);
     view->tracks = NULL;
     tess_brick_list_free(&view->own);

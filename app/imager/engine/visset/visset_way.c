@@ -36,7 +36,7 @@ tess_status visset_choose_way(imager_job *job, const visset_held *held,
         TESS_TRY(residual_choose(job, samples, bricks, other, &way->residual));
     way->bytes = other + way->residual.bytes;
     if (way->residual.in_batches) return TESS_OK;
-    way->bytes += visset_mixed_bytes(job, samples);
+    if (!samples->resident) way->bytes += visset_mixed_bytes(job, samples);
     TESS_TRY(imager_plane_window(job, way->bytes, bricks, &way->planes));
 cleanup:
     return status;

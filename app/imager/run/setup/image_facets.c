@@ -635,6 +635,9 @@ tess_status image_facets_open(image_run *run)
         imager_job_set_targets(&run->job, facets->patches.geom, facets->patches.num);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->job.view = image_facets_view(facets);
+    if (run->job.backend->grid->take && facets->sources && !facets->gains.table)
+        tess_log_info("the gains of a facet are too many for a table: they are applied "
+                      "in host memory");
     run->whole.patches = &facets->patches;
     run->job.memory.joined_bytes = bytes_of(run, facets);
 cleanup:

@@ -188,7 +188,7 @@ cleanup:
 }
 
 /* Whether every rank may make samples on its device, and image them by itself. Nothing
- * else may need to see the samples. Collective. */
+ * else may need to see the samples, and they must fit. Collective. */
 static tess_status wants_device_read(const image_run *run, bool *wanted)
 {
     tess_status status = TESS_OK;
@@ -197,13 +197,20 @@ static tess_status wants_device_read(const image_run *run, bool *wanted)
     const bool forced = layout->forced.passes > 0 || layout->forced.pw > 0 ||
                         layout->forced.fft_ranks > 0 || layout->forced.split > 0 ||
                         layout->reproducible || opts->checkpoint.folder;
-    int64_t here = run->outputs.num == 1 && !run->holds.stay &&
-                   !image_subtracts(opts) && !opts->beside.dump_stages && !forced &&
-                   !opts->beside.primary_beam.model && !run->whole.patches &&
-                   device_read_possible(&run->job, run->source,
-                                        run->num_pol * (1 + opts->make_psf));
-    TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
-    *wanted = here != 0;
+    /* patches have no PSFs beside their images */
+    const int num_images = run->num_pol * (1 + (opts->make_psf && !run->whole.patches));
+    int64_t may = run->outputs.num == 1 && !run->holds.stay && !image_subtracts(opts) &&
+                  !opts->beside.dump_stages && !forced &&
+                  !opts->beside.primary_beam.model &&
+                  device_read_possible(&run->job, run->source);
+    int64_t fits = may && device_read_fits(&run->job, run->source, num_images);
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &may, 1, TESS_MIN));
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &fits, 1, TESS_MIN));
+    *wanted = fits != 0;
+    if (may && !fits)
+        tess_log_info(
+            "the GPU has no room for all visibilities beside the images: they "
+            "are read into host memory");
 cleanup:
     return status;
 }
@@ -224,7 +231,8 @@ static tess_status take_in(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, status));
     int64_t shared = agree;
     TESS_TRY(tess_comm_allreduce_i64(run->comm, &shared, 1, TESS_MIN));
-    if (shared && run->num_pol > 1) status = device_read_share_weights(&run->all);
+    if (shared && run->all.num_weight > 1)
+        status = device_read_share_weights(&run->all);
     TESS_TRY(tess_comm_agree(run->comm, status));
     run->outputs.num_held[0] = run->all.num_vis;
     run->profile->stage_visibilities[TESS_STAGE_READ] += run->all.num_vis;
