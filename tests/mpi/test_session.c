@@ -315,9 +315,10 @@ static void test_mosaic(void **state)
         "size",         "45,31", "scale",         "40asec",    "obs",    beside,
         "mosaic",       NULL,    "primary-beam",  "airy:25,2", "weight", "natural",
         "channels-out", "2",     "intervals-out", "2",         NULL};
+    if (!is_full() && getenv("TESS_NODE_RANKS")) return; /* nodes change nothing here */
     pair both = open_pair(MPI_COMM_WORLD, options);
     double *response = array_of(both.all);
-    for (int64_t k = 0; k < 4; ++k) {
+    for (int64_t k = 0; k < 4; k += is_full() ? 1 : 3) {
         compare_images(&both, k / 2, k % 2);
         compare_predictions(&both, k / 2, k % 2, MPI_COMM_WORLD);
         assert_int_equal(
