@@ -54,8 +54,12 @@ LIMITED = [(3, ["--channels-out", "4"], 0.9),
            (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
            (1, ["--channels-out", "4"], 0.8),
            (2, ["--stokes", "IQUV", "--intervals-out", "4"], 0.6)]
+# By so many facets times as many, which grid nodes of tracks in place of samples. The set is larger than that of other
+# cases, so that samples count.
+BY_FACETS = [(1, 2, ["--no-psf"]), (1, 5, ["--no-psf"]), (1, 3, ["--no-psf", "--stokes", "XX,YY"]),
+             (1, 3, ["--niter", "50", "--nmiter", "2"]), (1, 3, ["--no-psf", *forced(passes=2)])]
 # How many of the cases above the fast tier takes, of those at the front.
-FAST = {"cases": 6, "cleaned": 1, "subtracted": 4, "limited": 2}
+FAST = {"cases": 6, "cleaned": 1, "facets": 1, "subtracted": 4, "limited": 2}
 MATRIX = [(ranks, ["--stokes", stokes, *outputs])
           for ranks in (1, 2, 3, 4) for stokes in ("I", "IQUV", "XX,YY")
           for outputs in ([], ["--channels-out", "4"], ["--intervals-out", "4"])]
@@ -82,6 +86,30 @@ def check_cleaned(suite, options):
         label = f"{ranks} x cleaned {' '.join(more)}"
         found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "50",
                                                "--nmiter", "2", *more])
+        if found:
+            compare_memory(suite, label, *found[:2])
+
+
+def write_facets(path, num):
+    """num by num facets of the image, beside which nothing is left over."""
+    edge = SIZE * SCALE_ASEC / 7200 * 1.01 * np.linspace(-1, 1, num + 1)
+    with open(path, "w", encoding="utf-8") as file:
+        for y0, y1 in zip(edge, edge[1:]):
+            for x0, x1 in zip(edge, edge[1:]):
+                corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+                text = ",".join(f"{60 + x / np.cos(np.deg2rad(40)):.8f},{40 + y:.8f}" for x, y in corners)
+                file.write(f"polygon({text})\n")
+    return path
+
+
+def check_facets(suite, obs, pixels):
+    """What targets take of the samples and of residuals is counted, and nodes of tracks are."""
+    for ranks, num, more in taken("facets", BY_FACETS):
+        if ranks > 1 and not mpiexec():
+            continue
+        label = f"{ranks} x {num * num} facets {' '.join(more)}"
+        found = measured(suite, label, ranks, [obs, *pixels, "--threads", 1, "--facets",
+                                               write_facets(suite.path("facets.reg"), num), *more])
         if found:
             compare_memory(suite, label, *found[:2])
 
@@ -341,9 +369,9 @@ def main():
     suite = Suite("plan_estimates")
     sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="40deg", flux_jy=1)])
 
-    def observe(suffix, pol):
-        return simulate(suite.path(f"vla-{len(pol)}.{suffix}"), sky, layout="vla-a",
-                        dec="40deg", duration="6000s", integration="40s", channels=16,
+    def observe(suffix, pol, integration="40s"):
+        return simulate(suite.path(f"vla-{len(pol)}-{integration}.{suffix}"), sky, layout="vla-a",
+                        dec="40deg", duration="6000s", integration=integration, channels=16,
                         pol=pol, extra=["--max-radius", "20km", "--hour-angle=-1h"])
 
     obs, all_hands = (observe("uvfits", pol) for pol in ("XX,YY", "XX,XY,YX,YY"))
@@ -379,6 +407,7 @@ def main():
             check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
                          MATRIX_LIMITS)
     check_cleaned(suite, options)
+    check_facets(suite, observe("uvfits", "XX,YY", "8s"), pixels)
     if FULL and SLOWER == 1:
         check_guesses(suite, GUESSED)
     check_subtracted(suite, obs, all_hands, pixels)

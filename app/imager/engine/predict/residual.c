@@ -81,6 +81,11 @@ double residual_bytes(const imager_job *job, const tess_samples *samples)
     return (double)samples->num_vis * values * (double)value_bytes(samples);
 }
 
+double residual_made_bytes(const tess_samples *samples)
+{
+    return (double)samples->num_vis * samples->num_pol * (double)value_bytes(samples);
+}
+
 /* Number of samples of a batch. Copies of one polarisation and its predictions take 20
  * MB, which is little beside the sums of bricks and stays in the cache of a server's
  * processor. A thread gets enough for some tens of pieces of work

@@ -24,6 +24,9 @@ struct imager_predictor;
 /** Bytes that residual_make() takes beside samples like these. Local. */
 double residual_bytes(const imager_job *job, const tess_samples *samples);
 
+/** Bytes of the residuals that it makes. Local. */
+double residual_made_bytes(const tess_samples *samples);
+
 /** How images of residuals are made. */
 typedef struct residual_way {
     bool in_batches; /**< residual_image() makes the images; otherwise residual_make()

@@ -226,11 +226,12 @@ static visset_held held_beside(const imager_job *job, const imager_workload *wor
 
 /* ---- a model that is subtracted ---- */
 
-/* What this rank needs to subtract the job's model; zeros without a model. */
+/* What this rank needs to subtract the job's model, and to take the targets' views. */
 typedef struct model_load {
-    double residuals; /* bytes of the array of all residuals, or of a batch */
-    double sums;      /* bytes of the sums of the model's bricks */
-    double beside; /* bytes of the samples' sums, while those of the model are held */
+    double derived; /* bytes of the array of all residuals, or of a batch, and of what
+                       targets take of these or of the samples */
+    double sums;    /* bytes of the sums of the model's bricks */
+    double beside;  /* bytes of the samples' sums, while those of the model are held */
 } model_load;
 
 /* Whether the first images are of residuals. A run that cleans makes its first images
@@ -239,6 +240,14 @@ typedef struct model_load {
 static bool subtracts(const imager_job *job)
 {
     return job->model.is_shared && job->memory.clean_bytes == 0;
+}
+
+/* Whether memory for residuals counts. A run that cleans several targets holds
+ * residuals beside what each target takes of them, which is more than PSFs take. */
+static bool holds_residuals(const imager_job *job)
+{
+    return job->model.is_shared &&
+           (job->memory.clean_bytes == 0 || imager_job_num_targets(job) > 1);
 }
 
 /* Number of the model's images for each image that is gridded. */
@@ -364,7 +373,7 @@ static void estimate_parts(const imager_job *job, const imager_workload *work,
 {
     const double lines = lines_bytes(job, load);
     estimate->reading = fmin(2 * work->read_bytes, work->file_bytes);
-    estimate->samples = own_bytes(work) + received_bytes(job, work) + model->residuals;
+    estimate->samples = own_bytes(work) + received_bytes(job, work) + model->derived;
     estimate->sums = fmax(load->sums, model->beside + model->sums);
     /* pieces have become lines before lines are transposed */
     estimate->planes = job->num_images * bytes_of_image(job) + lines +
@@ -399,7 +408,7 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     const double sorting =
         kept + fmax(own + received + flight_bytes(job, work), beside + received + runs);
     const double gridding =
-        kept + beside + received + model->residuals + parts->sums + parts->planes;
+        kept + beside + received + model->derived + parts->sums + parts->planes;
     /* samples of this output have been freed; those of all others stay */
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
     const double finishing = kept + (work->cached ? waiting : own) +
@@ -525,8 +534,20 @@ cleanup:
     return status;
 }
 
+/* Bytes of what is made of the samples. Targets take of residuals when the residuals of
+ * all of them have been made. */
+static double derived_bytes(const imager_job *job, const tess_samples *samples,
+                            const residual_way *way)
+{
+    const double residuals = way->bytes - way->sums_bytes;
+    const double taken = visset_taken_bytes(job, samples);
+    if (residuals == 0) return taken;
+    return way->in_batches ? residuals
+                           : fmax(residuals, residual_made_bytes(samples) + taken);
+}
+
 /* Finds the number of planes whose sums are held at a time with all samples in memory,
- * as the run will decide, and what the run's model takes. Collective. */
+ * as the run will decide, and what the run's model and targets take. Collective. */
 static tess_status plan_sums(const imager_job *job, const imager_workload *work,
                              const tess_brick_list *own, plane_load *load,
                              double at_once, int *planes, model_load *model)
@@ -536,21 +557,22 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     imager_job run = *job;
     tess_samples samples = work->kind;
     const visset_held held = held_beside(job, work, bytes_beside_sums(job, work));
-    const visset_asked asked = {&samples, subtracts(job), false};
+    const visset_asked asked = {&samples, holds_residuals(job), false};
     visset_way way;
     plan.costs = work->costs;
     run.plan = &plan;
     samples.num_vis = 0;
+    samples.num_rows = work->num_runs;
     for (int64_t k = 0; k < own->num_bricks; ++k)
         samples.num_vis += own->num_vis[k];
     TESS_TRY(visset_choose_way(&run, &held, &asked, own, &way));
     *planes = way.planes;
+    model->derived = derived_bytes(job, &samples, &way.residual);
     if (!asked.less_model) goto cleanup;
     if (way.residual.planes > 0)
         at_once = sums_by_planes(job, own, way.residual.planes, load);
     model->sums = model_share(job) * at_once;
     model->beside = way.residual.in_batches ? at_once : 0;
-    model->residuals = way.residual.bytes - way.residual.sums_bytes;
 cleanup:
     return status;
 }

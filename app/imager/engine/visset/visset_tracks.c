@@ -8,19 +8,13 @@
  * corners; the mean over an image is smaller by far. */
 static const double SHARE = 0.1;
 
-/* To find tracks takes about as long as to grid so many images. */
-enum { FEWEST_TARGETS = 3 };
-
 bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
                           const tess_samples *samples)
 {
-    const int forced = job->layout->forced.tracks;
     const int num =
         request->num_targets > 0 ? request->num_targets : imager_job_num_targets(job);
-    if (forced == 2 || request->of_sources || request->psf) return false;
-    if (!job->view.group || job->view.num_groups == 0 || !samples->origin) return false;
-    if (job->backend->grid->load || job->plan->projection) return false;
-    return forced == 1 || num >= FEWEST_TARGETS;
+    return !request->of_sources && !request->psf && samples->origin &&
+           visset_has_tracks(job, num);
 }
 
 static bool have_same_factors(const void *context, int32_t origin, int32_t other)

@@ -3,7 +3,20 @@
 
 #include <math.h>
 
+#include "imager_targets.h"
 #include "imager_window.h"
+
+/* To find tracks takes about as long as to grid so many images. */
+enum { FEWEST_TARGETS = 3 };
+
+/* Bytes for a row while tracks are found, beside its node: the row's number and whether
+ * its factors change (tess_tracks), and the node as it is found (find_share), in arrays
+ * that grow to twice their size. */
+static const double TRACK_ROW_BYTES = 32;
+
+/* Share of rows that become nodes. It is not known before tracks are found: .27 of
+ * short tracks and .7 to .9 of long ones of few large images were measured. */
+static const double SHARE_OF_NODES = 0.75;
 
 double visset_beside_sums(const imager_job *job, const visset_held *held)
 {
@@ -21,6 +34,30 @@ double visset_mixed_bytes(const imager_job *job, const tess_samples *samples)
     return (double)samples->num_vis * job->view.num_pol * value_bytes(samples);
 }
 
+bool visset_has_tracks(const imager_job *job, int num_targets)
+{
+    const int forced = job->layout->forced.tracks;
+    if (forced == 2 || !job->view.group || job->view.num_groups == 0) return false;
+    if (job->backend->grid->load || job->plan->projection) return false;
+    return forced == 1 || num_targets >= FEWEST_TARGETS;
+}
+
+/* Bytes for a row that may become a node. */
+static double track_row_bytes(const imager_job *job, const tess_samples *samples)
+{
+    if (!visset_has_tracks(job, imager_job_num_targets(job))) return 0;
+    return SHARE_OF_NODES * ((double)tess_samples_row_bytes(samples) +
+                             (double)sizeof(tess_run) + TRACK_ROW_BYTES);
+}
+
+double visset_taken_bytes(const imager_job *job, const tess_samples *samples)
+{
+    /* rows that are picked keep their values */
+    if (job->view.counts && !job->backend->grid->load) return 0;
+    return visset_mixed_bytes(job, samples) +
+           track_row_bytes(job, samples) * (double)samples->num_rows;
+}
+
 tess_status visset_choose_way(imager_job *job, const visset_held *held,
                               const visset_asked *asked, const tess_brick_list *bricks,
                               visset_way *way)
@@ -36,7 +73,7 @@ tess_status visset_choose_way(imager_job *job, const visset_held *held,
         TESS_TRY(residual_choose(job, samples, bricks, other, &way->residual));
     way->bytes = other + way->residual.bytes;
     if (way->residual.in_batches) return TESS_OK;
-    if (!samples->resident) way->bytes += visset_mixed_bytes(job, samples);
+    if (!samples->resident) way->bytes += visset_taken_bytes(job, samples);
     TESS_TRY(imager_plane_window(job, way->bytes, bricks, &way->planes));
 cleanup:
     return status;
@@ -57,7 +94,9 @@ tess_status visset_choose_passes(const imager_job *job, const visset_held *held,
                               (double)tess_samples_row_bytes(&one)};
     one.num_vis = 1;
     if (asked->less_model) each.vis += residual_bytes(job, &one);
-    each.vis += visset_mixed_bytes(job, &one);
+    one.num_rows = 0;
+    each.vis += visset_taken_bytes(job, &one);
+    each.row += track_row_bytes(job, &one);
     return imager_passes_choose(
         job, owned, each,
         imager_held_bytes(job, held->kept + held->waiting, held->reading),

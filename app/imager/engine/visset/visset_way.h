@@ -58,4 +58,12 @@ const tess_samples *visset_limited(const imager_job *job, const tess_samples *sa
 /** Bytes of what a target takes of samples like these; 0 without views. Local. */
 double visset_mixed_bytes(const imager_job *job, const tess_samples *samples);
 
+/** Bytes that targets take of samples like these, one after the other: values, or nodes
+ * of tracks, whose number is a guess. Local. */
+double visset_taken_bytes(const imager_job *job, const tess_samples *samples);
+
+/** Whether images of so many targets grid nodes of tracks in place of samples, if these
+ * know their origins. Local. */
+bool visset_has_tracks(const imager_job *job, int num_targets);
+
 #endif
