@@ -17,7 +17,7 @@ import uvfits  # noqa: E402
 from facet_scene import (ANTENNAS, DEC, FREQ, NX, NY, RA, ROWS, SCALE, START_S, STEP, direction,  # noqa: E402
                          write_gains, write_regions)
 from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
-                 read_image, run, tessera)
+                 forced, read_image, run, simulate, tessera, write_sky)
 
 # the correlations of UVFITS: XX, YY, XY, YX, by their feeds
 FEEDS = [(0, 0), (1, 1), (0, 1), (1, 0)]
@@ -122,6 +122,46 @@ def check_direct_sums(suite, obs, regions):
                 suite.below(f"{name} of facet {facet}: root", np.abs(root[mask] / true_root - 1).max(), 1e-6)
                 suite.below(f"{name} of facet {facet}: true flux", np.abs(over * root / image - 1)[mask].max(), 1e-6)
             suite.true(f"{name}: pixels of no facet are not imaged", np.isnan(image[masks()[2]]).all())
+
+
+def write_squares(path, num, size):
+    """num by num facets of an image of `size` degrees."""
+    edge = size / 2 * 1.01 * np.linspace(-1, 1, num + 1)
+    with open(path, "w", encoding="utf-8") as file:
+        for x, y in ((a, b) for a in range(num) for b in range(num)):
+            corners = [(edge[x + a], edge[y + b]) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))]
+            file.write("polygon(" + ",".join("%.8f,%.8f" % (RA + a / np.cos(np.deg2rad(DEC)), DEC + b)
+                                             for a, b in corners) + ")\n")
+    return path
+
+
+def check_tracks(suite):
+    """Nodes of tracks are the same ones on any number of ranks, whose memory falls."""
+    size, num = (1600, 5) if FULL else (256, 2)
+    sky = write_sky(suite.path("one.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg", flux_jy=1)])
+    obs = simulate(suite.path("tracks.uvfits"), sky, ra=f"{RA}deg", dec=f"{DEC}deg", duration="10min",
+                   integration="5s", channels=16 if FULL else 4, extra=["--noise", ".1"])
+    regions = write_squares(suite.path("squares.reg"), num, size * 4 / 3600)
+    made, peak = {}, {}
+    for ranks in (1, 3, 7)[:3 if FULL else 2] if mpiexec() else (1,):
+        for tracks in (1, 2)[:2 if ranks == 1 else 1]:
+            out = suite.path(f"tracks{tracks}-{ranks}")
+            result = tessera("image", obs, "-o", out, "--size", size, "--scale", "4asec", "--no-psf", "--threads", 1,
+                             "--reproducible", "--quiet", "--facets", regions, "--profile", f"{out}.json",
+                             *forced(tracks=tracks), ranks=ranks)
+            if not suite.ran(f"{num * num} facets, tracks={tracks}, on {ranks} ranks", result):
+                return
+            made[tracks, ranks] = pixels(f"{out}-dirty.fits")
+            with open(f"{out}.json", encoding="utf-8") as file:
+                peak[ranks] = json.load(file)["totals"]["peak_memory_bytes"]
+    error = l2_error(made[1, 1], made[2, 1])
+    suite.true(f"nodes are not the samples, and have their image: {error:.1e}", 0 < error < 1e-4)
+    for ranks in (3, 7):
+        if (1, ranks) in made:
+            suite.true(f"nodes on {ranks} ranks: the same image", np.array_equal(made[1, ranks], made[1, 1], equal_nan=True))
+    if FULL and 3 in peak:
+        suite.below("largest memory of 3 ranks over that of one", peak[3] / peak[1], .8)
+        suite.below("of 7 over that of 3", peak[7] / peak[3], 1.02)
 
 
 def bessel(u):
@@ -434,6 +474,7 @@ def main():
         check_bad_solutions(suite, obs, regions)
     except ImportError:
         lacks("solutions of facets: h5py is not installed")
+    check_tracks(suite)
     if have_ms():
         check_set(suite, data_folder("data", "facets"))
     suite.finish()
