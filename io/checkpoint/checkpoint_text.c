@@ -13,7 +13,7 @@
 #include "checkpoint_names.h"
 #include "tess_mem.h"
 
-static const char FIRST_LINE[] = CHECKPOINT_TEXT_BEGINS "3\n";
+static const char FIRST_LINE[] = CHECKPOINT_TEXT_BEGINS "4\n";
 
 /* No run writes this many checkpoints, and their names have room for this number. */
 static const int64_t MOST_GENERATIONS = INT64_C(100000000000000000);
@@ -47,7 +47,7 @@ char *checkpoint_text(const tess_checkpoint_state *state)
             state->generation, state->num_ranks, state->outputs_done);
     fprintf(out, "means %" PRId64, state->num_mean);
     for (int64_t k = 0; k < state->num_mean; ++k)
-        fprintf(out, " %a", state->mean_weight[k]);
+        fprintf(out, " %a %a", state->mean_weight[k], state->mean_response[k]);
     fprintf(out, "\ncycle %" PRId64 " %" PRId64 " ", state->num_cycle,
             state->cycle_bytes);
     for (int64_t k = 0; k < state->cycle_bytes; ++k)
@@ -165,7 +165,8 @@ static bool take_counts(reader *in, tess_checkpoint_state *state)
         !take_number(in, 0, TESS_CHECKPOINT_MEANS, &state->num_mean))
         return false;
     for (int64_t k = 0; k < state->num_mean; ++k)
-        if (!take_word(in, " ") || !take_weight(in, &state->mean_weight[k]))
+        if (!take_word(in, " ") || !take_weight(in, &state->mean_weight[k]) ||
+            !take_word(in, " ") || !take_weight(in, &state->mean_response[k]))
             return false;
     return take_word(in, "\n");
 }

@@ -49,7 +49,8 @@ typedef struct tess_checkpoint_state {
     char *done;       /**< [num_done] '1': is in the sums, '0': is not; owned */
     int64_t
         num_mean; /**< means of channels that have begun, and rows of major cycles */
-    double mean_weight[TESS_CHECKPOINT_MEANS];
+    double mean_weight[TESS_CHECKPOINT_MEANS];   /**< sums of weights */
+    double mean_response[TESS_CHECKPOINT_MEANS]; /**< sums of weights · responses */
     int64_t num_cycle;   /**< the last num_cycle of these are rows of major cycles */
     void *cycle;         /**< [cycle_bytes] state of major cycles; owned */
     int64_t cycle_bytes; /**< 0: an image is not being cleaned */

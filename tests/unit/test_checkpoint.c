@@ -78,6 +78,7 @@ static void write_one(tess_comm *comm, tess_checkpoint_state *state, float first
     const tess_checkpoint_rows rows = {3, ROWS, NX, sizeof(double), 1, means};
     state->num_mean = state->num_cycle = 1;
     state->mean_weight[0] = 1.0 / 3;
+    state->mean_response[0] = 2.0 / 7;
     bool no_room;
     assert_int_equal(
         tess_checkpoint_write(comm, folder, state, &sums, &rows, NULL, &no_room),
@@ -132,6 +133,7 @@ static void test_round_trip(void **state)
     assert_string_equal(in.identity, out.identity);
     assert_string_equal(in.plan, out.plan);
     assert_true(in.mean_weight[0] == 1.0 / 3);
+    assert_true(in.mean_response[0] == 2.0 / 7);
     assert_int_equal(in.num_cycle, 1);
     assert_int_equal(in.cycle_bytes, CYCLE);
     assert_memory_equal(in.cycle, out.cycle, CYCLE);

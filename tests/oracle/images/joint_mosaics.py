@@ -292,20 +292,32 @@ def check_checkpoints(suite, obs):
     stopped, bit by bit."""
     options = [obs.path, *IMAGE, "--reproducible", "--niter", "60", "--nmiter", "2", "--auto-mask", "5",
                "--auto-threshold", "3", "--save-first-residual"]
-    prefix, stops = suite.path("stopped"), 0
-    if not suite.ran("a run that never stops", tessera("image", *options, "-o", suite.path("never"))):
-        return
+    lines = check_stopped(suite, "cleaning", options, ("image", "image-pb", "residual", "model", "model-pb",
+                                                       "first-residual", "psf", "pb", "weight", "noise"))
+    stops = sum("cleaning goes on after" in line for line in lines)
+    suite.true(f"{stops} runs went on cleaning", stops > 1)
+    # means over channels, of which a run that goes on makes some anew
+    check_stopped(suite, "channels", [obs.path, *IMAGE, "--reproducible", "--no-psf", "--channels-out", "2"],
+                  [f"{part}-{kind}" for part in ("0001", "MFS") for kind in ("dirty", "dirty-pb", "pb", "weight")])
+
+
+def check_stopped(suite, name, options, kinds):
+    """What runs say that stop again and again. The images are compared with those of a run that does not."""
+    whole, prefix, said = suite.path(f"{name}-never"), suite.path(f"{name}-stopped"), []
+    if not suite.ran(f"{name}: a run that never stops", tessera("image", *options, "-o", whole)):
+        return said
     for k in range(60):
-        result = tessera("image", *options, "--checkpoint", suite.path("stops"), "--resume", "--max-time", "0.001",
+        result = tessera("image", *options, "--checkpoint", f"{prefix}-folder", "--resume", "--max-time", "0.001",
                          "-o", prefix, ranks=RANKS[k % len(RANKS)])
-        stops += "cleaning goes on after" in result.err
+        said.append(result.err)
         if result.status != 75:
             break
-    suite.ran(f"the last of {k + 1} runs", result)
-    suite.true(f"{stops} of them went on cleaning", stops > 1)
-    for kind in ("image", "image-pb", "residual", "model", "model-pb", "first-residual", "psf", "pb", "weight", "noise"):
-        whole, found = (read_image(f"{of}-{kind}.fits")[0] for of in (suite.path("never"), prefix))
-        suite.true(f"-{kind} of a run that was stopped", np.array_equal(whole, found, equal_nan=True))
+    suite.ran(f"{name}: the last of {k + 1} runs", result)
+    suite.true(f"{name}: runs were stopped", k > 0)
+    for kind in kinds:
+        suite.true(f"-{kind} of a run that was stopped", np.array_equal(
+            *(read_image(f"{of}-{kind}.fits")[0] for of in (whole, prefix)), equal_nan=True))
+    return said
 
 
 def check_errors(suite, obs):

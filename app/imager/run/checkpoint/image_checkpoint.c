@@ -239,7 +239,7 @@ static tess_status add_cycle(image_checkpoint *checkpoint, image_cycle *cycle,
     TESS_TRY(tess_comm_agree(checkpoint->comm, status));
     if (!checkpoint->save_cycle) return TESS_OK;
     for (int k = 0; k < cycle->num; ++k) {
-        state->mean_weight[means->num] = 0;
+        state->mean_weight[means->num] = state->mean_response[means->num] = 0;
         image[means->num++] = cycle->image[k].value;
         note_rows(&cycle->image[k], means);
     }
@@ -272,6 +272,7 @@ static tess_status add_means(image_checkpoint *checkpoint, tess_rows *view,
         mean[k] = view[k].value;
         note_rows(&view[k], means);
         checkpoint->state.mean_weight[k] = checkpoint->mean[k].sum_weights;
+        checkpoint->state.mean_response[k] = checkpoint->mean[k].response;
     }
 cleanup:
     return status;
@@ -623,6 +624,7 @@ tess_status image_checkpoint_mean(const image_checkpoint *checkpoint, int64_t ro
     const tess_checkpoint_rows wanted = mean_rows(checkpoint, row_first, num_rows);
     for (int64_t k = 0; k < state->num_mean - state->num_cycle; ++k) {
         mean[k].sum_weights = state->mean_weight[k];
+        mean[k].response = state->mean_response[k];
         /* checkpoints do not hold these */
         mean[k].variance = mean[k].effective_vis = (double)NAN;
         mean[k].rows =
