@@ -41,12 +41,13 @@ list_failures() {
         ' "$1/junit.xml" "$1/Testing/Temporary/LastTest.log"
 }
 
-# run_tests FOLDER [ctest options]
+# run_tests FOLDER [ctest options]. One test more than there are cores: several wait for programs
+# to start, for one another, or for time to pass.
 run_tests() {
     local folder=$1 whole broken line
     shift
     rm -f "$folder/junit.xml"
-    ctest --test-dir "$folder" -j "$(nproc)" --output-on-failure --no-tests=error \
+    ctest --test-dir "$folder" -j $(($(nproc) + 1)) --output-on-failure --no-tests=error \
         --output-junit junit.xml "$@"
     if [ ! -s "$folder/junit.xml" ]; then
         failed=$((failed + 1))
