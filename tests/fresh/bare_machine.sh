@@ -6,7 +6,7 @@
 #
 #   bash tests/fresh/bare_machine.sh [root] [visitor]     default: one after the other
 #
-# What the visitor's compilers make is optimised little, which takes them half the time; root's
+# What the visitor's compilers make is hardly optimised, which takes them half the time; root's
 # compile as they are told.
 #
 # machine.sh says what that needs.
