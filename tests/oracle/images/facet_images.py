@@ -14,6 +14,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import facet_sums  # noqa: E402
 import uvfits  # noqa: E402
+from mosaic_sums import j1  # noqa: E402
 from facet_scene import (ANTENNAS, DEC, FREQ, NX, NY, RA, ROWS, SCALE, START_S, STEP, direction,  # noqa: E402
                          write_gains, write_regions)
 from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
@@ -164,12 +165,6 @@ def check_tracks(suite):
         suite.below("of 7 over that of 3", peak[7] / peak[3], 1.02)
 
 
-def bessel(u):
-    """J1 by its integral."""
-    angle = (np.arange(200) + .5) * np.pi / 200
-    return np.cos(angle - np.asarray(u)[..., None] * np.sin(angle)).mean(-1)
-
-
 def write_aterms(suite):
     """A TEC of each antenna that slopes along x, in an image of pixels of half a degree; and its configuration."""
     fits = fits_module()
@@ -202,7 +197,7 @@ def check_beams(suite, obs, regions):
         l, m = -(12 + 26 * facet - NX // 2) * STEP, (18 - NY // 2) * STEP
         u = np.pi * 40 * np.hypot(l, m) * FREQ / 299792458
         phase = -8.44797245e9 * tec(2 - np.rad2deg(l) / .5) / FREQ[:, None]
-        other = (2 * bessel(u) / u) ** 2 * np.exp(1j * (phase[:, first] - phase[:, second])).T
+        other = (2 * j1(u) / u) ** 2 * np.exp(1j * (phase[:, first] - phase[:, second])).T
         truth, true_root = truth_of(uvw, vis, weight.min(-1), gains, facet, 0, other[..., None, None])
         suite.below(f"facet {facet}: direct sum with all gains", l2_error(image[mask], truth[mask]), 1e-6)
         suite.below(f"facet {facet}: root with all gains", np.abs(root[mask] / true_root - 1).max(), 1e-6)

@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import uvfits
 from e2e import ASEC, C_M_S, FULL, Suite, mpi_environment, mpiexec, offset_radec, read_image, tessera
-from primary_beams import j1
+from mosaic_sums import j1
 
 N, SCALE, LIMIT, CUT = 160, 45 * ASEC, 0.05, 0.3
 CENTER = (60.0, -30.0)

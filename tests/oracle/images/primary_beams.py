@@ -11,6 +11,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import uvfits
+from mosaic_sums import j1
 from e2e import (ASEC, C_M_S, Suite, casacore_python, fits_module, forced, have_ms, mpiexec,
                  read_image, run, simulate, tessera, write_sky)
 
@@ -20,12 +21,6 @@ IMAGE = ["--size", str(N), "--scale", "30asec", "--accuracy", "1e-7", "--threads
 DISH_M, BLOCKED_M = 13.5, 2.0
 AIRY = ["--primary-beam", f"airy:{DISH_M},{BLOCKED_M}", "--pbcor"]
 FLUX, X, Y = 2.5, 94, 41  # of the source, and its pixel
-
-
-def j1(x):
-    """The Bessel function by its integral, J1(x) = 1/π ∫ cos(t − x sin t) dt."""
-    t = (np.arange(400) + 0.5) * np.pi / 400
-    return np.cos(t - np.multiply.outer(x, np.sin(t))).mean(-1)
 
 
 def airy(sine, freq_hz):

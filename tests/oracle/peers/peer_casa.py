@@ -23,7 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from casa_masks import check_masks
 from e2e import (ASEC, C_M_S, FULL, ROOT, Suite, fits_module, have_ms, l2_error, peak_error, read_image,
                  run, simulate, skip, tessera, write_sky)
-from primary_beams import j1
+from mosaic_sums import j1
 import uvfits
 
 RA, DEC, CHANNELS, ANTENNAS = 60.0, -30.0, 4, 24
