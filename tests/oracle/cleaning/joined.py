@@ -180,7 +180,7 @@ def same_bits(suite, obs):
             "--size", "150,123", "--scale", "8asec", "--stokes", "IQ", "--join-polarizations"]
     layouts = [(1, []), (1, ["--threads", "3"])]
     if mpiexec():
-        layouts += [(2, []), (3, ["--threads", "2"]), (4, [])]
+        layouts += [(2, ["--threads", "2"]), (3, []), (4, [])]
     if BACKEND == "cpu":
         layouts += [(2 if mpiexec() else 1, forced(passes=2))]
     prefixes = []

@@ -16,7 +16,7 @@ from e2e import (ASEC, BACKEND, FULL, Suite, forced, l2_error, mpi_environment, 
 import uvfits
 
 # (ranks, options): how a run differs from that of one rank and one thread.
-FAST = [(1, ["--threads", "2"]), (2, []), (3, ["--threads", "2"]), (4, [])]
+FAST = [(1, ["--threads", "2"]), (2, ["--threads", "2"]), (3, []), (4, [])]
 LARGE = [(1, ["--threads", "3"]), (2, []), (3, []), (4, ["--threads", "2"]), (7, []),
          (16, [])]
 # Many small parts of bricks, which ranks share; several bricks of planes.
