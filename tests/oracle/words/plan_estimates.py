@@ -50,9 +50,9 @@ SUBTRACTED = [(2, SIZE, ["--stokes", "IQUV"]),
               (1, SIZE, ["--memory", "240MiB"]), (2, SIZE, ["--channels-out", "4"]),
               (1, SIZE, ["--accuracy", "1e-7"]), (1, OTHER_SIZE, ["--no-psf"])]
 # Cases that get this share of the memory that they use without a limit.
-LIMITED = [(3, ["--channels-out", "4"], 0.9),
+LIMITED = [(2, ["--channels-out", "2"], 0.9),
            (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
-           (1, ["--channels-out", "4"], 0.8),
+           (1, ["--channels-out", "4"], 0.8), (3, ["--channels-out", "4"], 0.9),
            (2, ["--stokes", "IQUV", "--intervals-out", "4"], 0.6)]
 # By so many facets times as many, which grid nodes of tracks in place of samples. The set is larger than that of other
 # cases, so that samples count.
