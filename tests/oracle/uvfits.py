@@ -206,6 +206,11 @@ def stokes_i(vis, weight):
     return mean, np.where(good, weight.min(-1), 0.0)
 
 
+def phase_block(size):
+    """How many times `size` phases are taken at a time: a few MiB, which stay in a processor's cache."""
+    return 1 + (1 << 18) // max(1, size)
+
+
 def direct_dirty(uvw_m, freq_hz, vis, weight, nx, ny, scale_rad):
     """D = sum W Re{V exp(-2 pi i (u l + v m + w (n - 1)))} / sum W, for one Stokes
     parameter: vis, weight [rows, channels]. Samples beyond 1/(2 scale) are left out."""
@@ -219,7 +224,7 @@ def direct_dirty(uvw_m, freq_hz, vis, weight, nx, ny, scale_rad):
     l, m = l.ravel(), m.ravel()
     nm1 = n_minus_1(l, m)
     out = np.zeros(l.size)
-    block = 1 + (1 << 18) // l.size  # phases of some MiB, which stay in a processor's cache
+    block = phase_block(l.size)
     for a in range(0, u.size, block):
         s = slice(a, a + block)
         turns = (np.outer(l, u[s]) + np.outer(m, v[s]) + np.outer(nm1, w[s]))
@@ -237,11 +242,14 @@ def direct_predict(uvw_m, freq_hz, image, scale_rad, shift=(0.0, 0.0)):
     l, m = l + shift[0] * scale_rad, m - shift[1] * scale_rad
     lit = (image != 0) & np.isfinite(image) & (l * l + m * m < 1)
     l, m, flux = l[lit], m[lit], image[lit]
-    delay = uvw_m @ np.stack([l, m, n_minus_1(l, m)])
     out = np.empty((len(uvw_m), len(freq_hz)), complex)
-    for k, f in enumerate(freq_hz):
-        turns = delay * (f / C_M_S)
-        out[:, k] = np.exp(2j * np.pi * (turns - np.rint(turns))) @ flux
+    block = phase_block(flux.size)
+    for a in range(0, len(uvw_m), block):
+        delay = uvw_m[a:a + block] @ np.stack([l, m, n_minus_1(l, m)])
+        for k, f in enumerate(freq_hz):
+            turns = delay * (f / C_M_S)
+            phase = 2 * np.pi * (turns - np.rint(turns))
+            out[a:a + block, k] = np.cos(phase) @ flux + 1j * (np.sin(phase) @ flux)
     return out
 
 

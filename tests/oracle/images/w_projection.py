@@ -214,7 +214,7 @@ def check_tuning(suite, obs):
 def check_plan(suite, obs):
     """What plan estimates counts the tables."""
     peak = []
-    for oversampling in (8, 64):
+    for oversampling in (8, 32):
         result = tessera("plan", *obs.options(), "--w", "projection", "--oversampling",
                          oversampling)
         if suite.ran(f"plan {oversampling}", result):

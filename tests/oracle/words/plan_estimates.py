@@ -84,8 +84,8 @@ def check_cleaned(suite, options):
         if ranks > 1 and not mpiexec():
             continue
         label = f"{ranks} x cleaned {' '.join(more)}"
-        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "50",
-                                               "--nmiter", "2", *more])
+        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "20",
+                                               "--nmiter", "1", *more])
         if found:
             compare_memory(suite, label, *found[:2])
 
