@@ -90,18 +90,19 @@ def stop_in_dirty_image(suite, obs, ranks):
     prefix, folder = suite.path("dirty"), suite.path("dirty-stops")
     if not good:
         return
-    for stops in (8,) if FEW else (8, 12):
-        for more in [], ["--scratch", suite.work, *forced(passes=3)]:
-            what = f"{stops} stops in the dirty image, {' '.join(more[:1])} {ranks} ranks"
-            remove(prefix, folder)
-            command = ["image", *options, *more, "--checkpoint", folder, "--resume", "-o", prefix]
-            for _ in range(stops):
-                tessera(*command, "--max-time", "0.001", ranks=ranks, timeout=120)
-            result = tessera(*command, ranks=ranks)
-            suite.ran(what, result)
-            suite.true(f"{what}: a part was left", "continuing from" in result.err and
-                       "cleaning goes on" not in result.err)
-            same(suite, what, prefix, whole)
+    scratch = ["--scratch", suite.work, *forced(passes=3)]
+    cases = [(8, []), (12, scratch)] + ([(12, []), (8, scratch)] if FULL else [])
+    for stops, more in cases:
+        what = f"{stops} stops in the dirty image, {' '.join(more[:1])} {ranks} ranks"
+        remove(prefix, folder)
+        command = ["image", *options, *more, "--checkpoint", folder, "--resume", "-o", prefix]
+        for _ in range(stops):
+            tessera(*command, "--max-time", "0.001", ranks=ranks, timeout=120)
+        result = tessera(*command, ranks=ranks)
+        suite.ran(what, result)
+        suite.true(f"{what}: a part was left", "continuing from" in result.err and
+                   "cleaning goes on" not in result.err)
+        same(suite, what, prefix, whole)
 
 
 def kill_and_go(suite, options, whole, kills):
@@ -160,7 +161,9 @@ def main():
     if not FEW:
         many_channels(suite)
         densities_of_channels(suite, obs)
-    several = (1, 3, 2, 4) if mpiexec() else (1,)
+    several = (1,)
+    if mpiexec():
+        several = (1, 3, 2, 4) if FULL else (1, 1, 3, 1, 1, 2)
     cases = {"multiscale": ["--niter", "400", "--auto-threshold", "4", "--auto-mask", "6",
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",
                             "--save-first-residual", "--save-source-list"],
