@@ -211,7 +211,7 @@ def ranks_and_threads(suite, obs):
     kinds = ("dirty", "model", "residual", "image")
     layouts = [(1, []), (1, ["--threads", "3"]), (1, forced(passes=2))]
     if mpiexec():
-        layouts += [(2, []), (3, ["--threads", "2"]), (4, forced(teams=2))]
+        layouts += [(2, ["--threads", "2"]), (3, []), (4, forced(teams=2))]
         layouts += [(7, [])] if FULL else []
     if BACKEND != "cpu":
         layouts = layouts[:1] + layouts[2:4]

@@ -33,9 +33,10 @@ SHORT_MIB = 500
 # Choices that change the order of sums on one rank too.
 CUTS = ("split", "chunk", "block-planes", "passes")
 
-# (ranks, options) of the fast tier and, besides, of the full one.
+# (ranks, options) of the fast tier, whose idle ranks and predictions have seven, and, besides, of the
+# full one.
 FAST = [
-    (2, []), (3, []), (4, []), (7, []),
+    (2, []), (3, []), (4, []),
     (2, forced(pw=2)),
     (4, forced(pw=2)),
     (4, forced(pw=2, fft_ranks=2)),
