@@ -267,6 +267,21 @@ cleanup:
     return status;
 }
 
+/* Sets the biases by which the scale of the best fit has the largest peak. Collective.
+ */
+static tess_status fit_biases(tess_clean *clean)
+{
+    tess_status status = TESS_OK;
+    clean_setup *setup = &clean->setup;
+    double square[TESS_CLEAN_MOST_SCALES];
+    if (setup->opts.method.scale_rule != TESS_CLEAN_BY_FIT) return TESS_OK;
+    TESS_TRY(clean->ops->psf_squares(clean->work, square));
+    for (int s = 0; s < setup->num_scales; ++s)
+        setup->bias[s] = square[s] > 0 ? 1 / sqrt(square[s]) : 0;
+cleanup:
+    return status;
+}
+
 static tess_status begin(minor *run, const tess_rows *residual)
 {
     tess_status status = TESS_OK;
@@ -283,6 +298,7 @@ static tess_status begin(minor *run, const tess_rows *residual)
         if (!clean->has_psf[k]) TESS_FAIL(TESS_ERR_USAGE, "image %d has no PSF", k);
     clean->ops->psf_peaks(clean->work, run->psf_peak);
     TESS_TRY(clean->ops->begin(clean->work, &data, &noise));
+    TESS_TRY(fit_biases(clean));
     if (resumed) {
         TESS_TRY(replay(run));
         TESS_TRY(measure(run));
@@ -290,7 +306,7 @@ static tess_status begin(minor *run, const tess_rows *residual)
     }
     clean->minor = (clean_minor_state){.sigma = noise.sigma, .peak_index = -1};
     for (int s = 0; s < clean->setup.num_scales; ++s)
-        clean->minor.active[s] = run->psf_peak[s] > 0;
+        clean->minor.active[s] = run->psf_peak[s] > 0 && clean->setup.bias[s] > 0;
     TESS_TRY(measure(run));
     find_thresholds(run, &noise);
 cleanup:

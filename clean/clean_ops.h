@@ -120,6 +120,8 @@ struct tess_clean_ops {
     /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
      *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);
+    /** (PSF ∗ K ∗ K)(0) of the same mean, for each scale, after begin(). */
+    tess_status (*psf_squares)(clean_work *work, double *square);
     /** Take the residual images, and measure the noise of their linear mean, or of the
      * roots or squares by which pixels are chosen. */
     tess_status (*begin)(clean_work *work, const clean_begin *begin,

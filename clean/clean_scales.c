@@ -43,9 +43,10 @@ int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *op
     for (int s = 0; s < count; ++s) {
         if (scale_px) scale_px[s] = scale[s];
         if (bias)
-            bias[s] = scale[s] > 0 ? pow(opts->scale_bias,
-                                         -log2(scale[s] / (2 * clean_beam_px(opts))))
-                                   : 1;
+            bias[s] =
+                scale[s] > 0 && opts->method.scale_rule == TESS_CLEAN_BY_BIAS
+                    ? pow(opts->scale_bias, -log2(scale[s] / (2 * clean_beam_px(opts))))
+                    : 1;
     }
     return count;
 }

@@ -132,6 +132,15 @@ typedef enum tess_clean_grids {
     TESS_CLEAN_FINE_GRIDS    /**< that of the pixels */
 } tess_clean_grids;
 
+/** Which scale has the next components: the one of the largest |R ∗ K| · bias, for the
+ *  residual R and the scale's kernel K. */
+typedef enum tess_clean_scale_rule {
+    TESS_CLEAN_BY_BIAS, /**< biases are those of `scale_bias` */
+    TESS_CLEAN_BY_FIT /**< bias 1/√(PSF ∗ K ∗ K)(0): a component lowers the weighted sum
+                         of squares of the residual visibilities by up to
+                         (R ∗ K)² / (PSF ∗ K ∗ K)(0), and by most at this scale */
+} tess_clean_scale_rule;
+
 /** Who finds components, and how. */
 typedef struct tess_clean_method {
     const tess_clean_ops *ops; /**< functions of a backend; NULL: tess_clean_ops_cpu,
@@ -142,6 +151,7 @@ typedef struct tess_clean_method {
     int64_t most; /**< iterations of a minor loop; 0: no limit but those of all */
     bool repeats; /**< a single scale, too, has sub-minor loops until its peak is at the
                        threshold, or they have been repeated too often */
+    tess_clean_scale_rule scale_rule;
     tess_clean_grids grids;
 } tess_clean_method;
 
@@ -265,8 +275,9 @@ typedef struct tess_clean_calls {
 /** Set the defaults, which are told beside the options; niter is 0. Local. */
 void tess_clean_opts_default(tess_clean_opts *opts);
 
-/** The scales [pixels] and biases that an object with these options has; returns their
- *  number. Arrays of TESS_CLEAN_MOST_SCALES; either may be NULL. Local. */
+/** The scales [pixels] and biases that an object with these options has, 1 where they
+ *  are those of a fit, which PSFs determine; returns their number. Arrays of
+ * TESS_CLEAN_MOST_SCALES; either may be NULL. Local. */
 int tess_clean_scales(const tess_clean_images *images, const tess_clean_opts *opts,
                       double *scale_px, double *bias);
 

@@ -256,6 +256,30 @@ static void cpu_psf_peaks(const clean_work *work, double *peak)
     clean_psf_peaks(work->setup, work->psf_peak, peak);
 }
 
+/* The mean PSF of several layers that are sums is that between the first ones. */
+static tess_status cpu_psf_squares(clean_work *work, double *square)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const int scales = setup->num_scales;
+    const int num = clean_layers_are_sums(setup) ? 1 : setup->images.num_images;
+    double *own = tess_alloc_zero((int64_t)num * scales, sizeof *own);
+    TESS_TRY(tess_comm_agree(setup->comm, own ? TESS_OK : TESS_ERR_ALLOC));
+    for (int s = 0; s < scales; ++s) {
+        TESS_TRY(cpu_window_fill(work, s));
+        for (int k = 0; k < num; ++k)
+            if (cpu_layer_has_data(work, k))
+                own[k * scales + s] = cpu_window_centre(work, k);
+    }
+    if (clean_layers_are_sums(setup))
+        memcpy(square, own, (size_t)scales * sizeof *own);
+    else
+        clean_psf_peaks(setup, own, square);
+cleanup:
+    tess_free(own);
+    return status;
+}
+
 /* ---- residuals ---- */
 
 /* Views the caller's images that have data. Local. */
@@ -495,6 +519,7 @@ const tess_clean_ops tess_clean_ops_cpu = {.name = "cpu",
                                            .destroy = cpu_destroy,
                                            .set_psf = cpu_set_psf,
                                            .psf_peaks = cpu_psf_peaks,
+                                           .psf_squares = cpu_psf_squares,
                                            .begin = cpu_begin,
                                            .measure = cpu_measure,
                                            .keep = cpu_keep,

@@ -11,6 +11,7 @@
 #include "cpu_layers.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
+#include "tess_real.h"
 
 /* The place of a rank among the ranks of its node. */
 typedef struct place {
@@ -172,6 +173,14 @@ cpu_psf cpu_window_psf(const cpu_window *window, int number)
 {
     return (cpu_psf){window->row + number * window->most_rows, window->half_x,
                      window->half_y};
+}
+
+double cpu_window_centre(const clean_work *work, int number)
+{
+    const cpu_window *window = work->window;
+    const cpu_psf psf = cpu_window_psf(window, number);
+    return tess_real_at(psf.row[psf.half_y], work->is_double,
+                        psf.half_x * window->width);
 }
 
 static size_t row_bytes(const cpu_window *window)

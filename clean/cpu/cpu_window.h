@@ -29,4 +29,8 @@ tess_status cpu_window_fill(clean_work *work, int scale);
  * layers. Local. */
 cpu_psf cpu_window_psf(const cpu_window *window, int number);
 
+/** The value of the PSF of an image at its centre, or of that between the first of the
+ *  layers that are sums. Local. */
+double cpu_window_centre(const clean_work *work, int number);
+
 #endif

@@ -96,10 +96,12 @@ static tess_status cuda_set_psf(clean_work *work, int image, const tess_rows *ps
     tess_status status = TESS_OK;
     const int64_t scales = work->setup->num_scales;
     double *peak = work->psf_peak + image * scales;
+    double *square = work->psf_square + image * scales;
     cuda_view view = {0};
     TESS_TRY(cuda_rows_gather(work, psf, &view));
     if (work->ranks.holds) status = cuda_make_psf(work, image, &view.pixels);
     TESS_TRY(share(work, status, peak, scales * (int64_t)sizeof *peak));
+    TESS_TRY(share(work, status, square, scales * (int64_t)sizeof *square));
 cleanup:
     cuda_rows_free(&view);
     return status;
@@ -108,6 +110,12 @@ cleanup:
 static void cuda_psf_peaks(const clean_work *work, double *peak)
 {
     clean_psf_peaks(work->setup, work->psf_peak, peak);
+}
+
+static tess_status cuda_psf_squares(clean_work *work, double *square)
+{
+    clean_psf_peaks(work->setup, work->psf_square, square);
+    return TESS_OK;
 }
 
 /* ---- residuals ---- */
@@ -501,6 +509,7 @@ const tess_clean_ops tess_clean_ops_cuda = {.name = "cuda",
                                             .destroy = cuda_work_destroy,
                                             .set_psf = cuda_set_psf,
                                             .psf_peaks = cuda_psf_peaks,
+                                            .psf_squares = cuda_psf_squares,
                                             .begin = cuda_begin,
                                             .share_scales = cuda_share_scales,
                                             .measure = cuda_measure,

@@ -90,16 +90,20 @@ tess_status cuda_make_psf(clean_work *work, int image, const cuda_pixels *psf)
     tess_status status = TESS_OK;
     const int scales = work->setup->num_scales;
     double *peak = work->psf_peak + (int64_t)image * scales, centre;
+    double *square = work->psf_square + (int64_t)image * scales;
     TESS_TRY(cuda_pad_centred(&work->shape, psf, work->plane));
     TESS_TRY(origin_of(work, &centre));
     TESS_TRY(cuda_forward(work, work->psf[image]));
     for (int s = 0; s < scales; ++s) {
-        peak[s] = centre;
-        if (!work->scale[s].kernel) continue;
-        TESS_TRY(
-            cuda_back(work, work->psf[image],
-                      (cuda_factors){.kernel = work->scale[s].kernel, .scale = 1}));
+        cuda_factors by = {.kernel = work->scale[s].kernel, .scale = 1};
+        peak[s] = square[s] = centre;
+        if (!by.kernel) continue;
+        TESS_TRY(cuda_back(work, work->psf[image], by));
         TESS_TRY(origin_of(work, &peak[s]));
+        if (work->setup->opts.method.scale_rule != TESS_CLEAN_BY_FIT) continue;
+        by.power = 2;
+        TESS_TRY(cuda_back(work, work->psf[image], by));
+        TESS_TRY(origin_of(work, &square[s]));
     }
     cuda_forget_windows(work);
     work->layers.has_psf = false;

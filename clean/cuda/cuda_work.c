@@ -336,12 +336,14 @@ static tess_status make_arrays_of_scales(clean_work *work)
     work->scale = tess_alloc_zero(scales, sizeof *work->scale);
     work->psf_peak =
         tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_peak);
+    work->psf_square =
+        tess_alloc_zero(scales * setup->images.num_images, sizeof *work->psf_square);
     work->rows.here = tess_alloc_zero(work->shape.ny, CUDA_ROW_BYTES);
     work->ranks.rows_of = tess_alloc_zero(work->ranks.num, sizeof *work->ranks.rows_of);
     work->ranks.peak =
         tess_alloc_zero((work->ranks.num + 1) * scales, sizeof *work->ranks.peak);
-    if (!work->ranks.rows_of || !work->scale || !work->psf_peak || !work->rows.here ||
-        !work->ranks.peak)
+    if (!work->ranks.rows_of || !work->scale || !work->psf_peak || !work->psf_square ||
+        !work->rows.here || !work->ranks.peak)
         TESS_FAIL(TESS_ERR_ALLOC, "scales to clean");
     for (int64_t s = 0; s < scales; ++s)
         work->scale[s].grid = -1;
@@ -465,6 +467,7 @@ void cuda_work_destroy(clean_work *work)
     }
     tess_free(work->scale);
     tess_free(work->psf_peak);
+    tess_free(work->psf_square);
     tess_free(work->rows.here);
     tess_free(work->ranks.rows_of);
     tess_free(work->ranks.peak);

@@ -137,8 +137,10 @@ struct clean_work {
     cuda_mean_residual mean;
     cuda_scale *scale; /**< [num_scales] */
     cuda_grid grid[CLEAN_GRIDS];
-    bool has_grids;     /**< they have been chosen for these PSFs */
-    double *psf_peak;   /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
+    bool has_grids;   /**< they have been chosen for these PSFs */
+    double *psf_peak; /**< host, [num_images][num_scales] (PSF ∗ K)(0) */
+    double
+        *psf_square; /**< as psf_peak, (PSF ∗ K ∗ K)(0), if scales are chosen by fit */
     cuda_slot slot[2];  /**< a single scale needs only the first */
     int kept, measured; /**< numbers of slots */
     int64_t version;    /**< counts changes of the residual */

@@ -679,6 +679,76 @@ static void test_places(void **state)
     }
 }
 
+/* ---- the choice of scales ---- */
+
+enum { NUM_SCALES = 3 };
+static const double SCALES[NUM_SCALES] = {0, 8, 16};
+
+/* The variance of the Gaussian of a scale, (3α/16)², and that of the PSF. */
+static double variance_of(int scale)
+{
+    const double sigma = SCALES[scale] * 3 / 16;
+    return sigma * sigma;
+}
+static const double OF_PSF = 4;
+
+/* A Gaussian of 1 Jy as wide as a scale, seen by a Gaussian PSF. */
+static void fill_gaussian(field *f, int scale)
+{
+    const double variance = OF_PSF + variance_of(scale);
+    for (int64_t k = 0; k < f->images.num_rows * NX; ++k) {
+        const int64_t dx = k % NX - NX / 2, dy = f->images.row_first + k / NX - NY / 2;
+        const double r2 = (double)(dx * dx + dy * dy);
+        f->psf[k] = exp(-r2 / (2 * OF_PSF));
+        f->residual[k] = OF_PSF / variance * exp(-r2 / (2 * variance));
+    }
+}
+
+/* By Schwarz's inequality (R ∗ K)² / (PSF ∗ K ∗ K), the K of a source is the one that
+ * fits it best. Its peak is √(PSF ∗ K ∗ K)(0) = √(p / (p + 2 v)) for variances p of the
+ * PSF and v of K. Pixels and the end of K change Gaussians by 1e-3. */
+static void check_fit(int scale, int num_images, tess_clean_spectrum spectrum)
+{
+    static const double freq_hz[] = {1e9, 1.1e9};
+    field f[2];
+    tess_clean_report report;
+    for (int k = 0; k < 2; ++k) {
+        make(&f[k], 0, true);
+        fill_gaussian(&f[k], scale);
+    }
+    tess_clean_destroy(f[0].clean);
+    f[0].images.num_images = num_images;
+    f[0].images.join =
+        (tess_clean_join){.spectrum = spectrum, .num_terms = 1, .freq_hz = freq_hz};
+    f[0].opts.scale_px = SCALES;
+    f[0].opts.num_scales = NUM_SCALES;
+    f[0].opts.shape = TESS_CLEAN_GAUSSIAN;
+    f[0].opts.method.scale_rule = TESS_CLEAN_BY_FIT;
+    f[0].opts.niter = 1;
+    f[0].opts.auto_mask = 0;
+    assert_int_equal(tess_clean_create(world, &f[0].images, &f[0].opts, &f[0].clean),
+                     TESS_OK);
+    for (int k = 0; k < num_images; ++k)
+        assert_int_equal(set_psf(f[0].clean, k, &f[k]), TESS_OK);
+    assert_int_equal(minor_of(f[0].clean, f, num_images, &report), TESS_OK);
+    for (int s = 0; s < NUM_SCALES; ++s)
+        assert_int_equal(report.scale_iterations[s], s == scale);
+    const double peak = sqrt(OF_PSF / (OF_PSF + 2 * variance_of(scale)));
+    assert_true(fabs(report.peak_start / peak - 1) < 1e-2);
+    drop(&f[0]);
+    drop(&f[1]);
+}
+
+/* Images are alone, joined as they are, and joined as sums. */
+static void test_fit(void **state)
+{
+    for (int s = 0; s < NUM_SCALES; ++s) {
+        check_fit(s, 1, TESS_CLEAN_EACH_CHANNEL);
+        check_fit(s, 2, TESS_CLEAN_EACH_CHANNEL);
+        check_fit(s, 2, TESS_CLEAN_POLYNOMIAL);
+    }
+}
+
 /* Images live where the tested backend computes. */
 static bool find_place(void)
 {
@@ -714,7 +784,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_masks),      cmocka_unit_test(test_options),
         cmocka_unit_test(test_bytes),      cmocka_unit_test(test_same_frequencies),
         cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_places),     cmocka_unit_test(test_shared_scales)};
+        cmocka_unit_test(test_places),     cmocka_unit_test(test_shared_scales),
+        cmocka_unit_test(test_fit)};
     TEST_ON_RANKS(world, tests);
     tess_device_comm_destroy(links);
     tess_comm_finish(world);

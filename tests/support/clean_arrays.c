@@ -197,6 +197,7 @@ static void parse(clean_job *job, const char *name, const char *text)
     parse_join(job, name, text);
     if (strcmp(name, "niter") == 0) o->niter = (int64_t)value;
     if (strcmp(name, "multiscale") == 0) o->multiscale = value != 0;
+    if (strcmp(name, "fit_scales") == 0) o->method.scale_rule = TESS_CLEAN_BY_FIT;
     if (strcmp(name, "gaussian") == 0) o->shape = TESS_CLEAN_GAUSSIAN;
     if (strcmp(name, "no_negative") == 0) o->no_negative = value != 0;
     if (strcmp(name, "stop_negative") == 0) o->stop_negative = value != 0;

@@ -395,6 +395,7 @@ static const char *const idle_options[][2] = {
     {"--niter 9 --multiscale-max-scales 3", "--multiscale"},
     {"--niter 9 --multiscale-shape gaussian", "--multiscale"},
     {"--niter 9 --multiscale-gain .3", "--multiscale"},
+    {"--niter 9 --multiscale-choice fit", "--multiscale"},
     {"--niter 9 --auto-mask-nmiter 3", "--auto-mask 5"},
     {"--niter 9 --force-mask-rounds 3", "--auto-mask 5"},
     {"--niter 9 --local-rms-window 9", "--local-rms"},
@@ -409,6 +410,8 @@ static const char *const idle_options[][2] = {
 /* Options that others leave without an effect. */
 static const char *const crossed_options[][2] = {
     {"--niter 9", "--dirty-as-image"},
+    {"--niter 9 --multiscale --multiscale-scale-bias .5",
+     "--niter 9 --multiscale --multiscale-choice fit"},
     {"--beam-size 6asec", "--circular-beam"},
     {"--beam-size 6asec", "--theoretic-beam"},
     {"--beam-shape 6asec,5asec,0deg", "--lobe-beam"},

@@ -40,6 +40,7 @@ enum {
     OPT_MAX_SCALES,
     OPT_SHAPE,
     OPT_SCALE_GAIN,
+    OPT_SCALE_RULE,
     OPT_LOCAL_RMS,
     OPT_LOCAL_RMS_WINDOW,
     OPT_LOCAL_RMS_METHOD,
@@ -140,6 +141,10 @@ static const struct argp_option clean_options[] = {
      "Share of a peak that a minor iteration subtracts (default 0.1)", 0},
     {"multiscale-scale-bias", OPT_SCALE_BIAS, "B", OPTION_HIDDEN,
      "The smaller, the more are large scales preferred to small ones (default 0.6)", 0},
+    {"multiscale-choice", OPT_SCALE_RULE, "bias|fit", OPTION_HIDDEN,
+     "Which scale is next: the one of the largest biased peak (default), or the one "
+     "that lowers the residual most",
+     0},
     {"multiscale-max-scales", OPT_MAX_SCALES, "N", OPTION_HIDDEN,
      "At most N scales by the beam (default 0: no limit)", 0},
     {"multiscale-shape", OPT_SHAPE, "tapered-quadratic|gaussian", OPTION_HIDDEN,
@@ -366,6 +371,7 @@ cleanup:
 #define WORD(name) #name,
 static const char *const cycles[] = {TESS_CLEAN_CYCLES(WORD) NULL};
 #undef WORD
+static const char *const rules[] = {"bias", "fit", NULL};
 static const char *const shapes[] = {"tapered-quadratic", "gaussian", NULL};
 /* The first word names the noise of the whole image, which --local-rms changes. */
 static const char *const methods[] = {"", "rms", "rms-with-min", NULL};
@@ -408,6 +414,8 @@ static const tess_option_rule clean_rules[] = {
     {OPT_SCALES, take_scales, .offset = 0},
     {OPT_SCALE_BIAS, tess_take_number, .offset = MINOR(scale_bias), .min = LEAST,
      .max = 1},
+    {OPT_SCALE_RULE, tess_take_word, .offset = MINOR(method.scale_rule),
+     .words = rules},
     {OPT_MAX_SCALES, tess_take_int, .offset = MINOR(most_scales),
      .max = TESS_CLEAN_MOST_SCALES},
     {OPT_SHAPE, tess_take_word, .offset = MINOR(shape), .words = shapes,

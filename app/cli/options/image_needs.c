@@ -82,6 +82,9 @@ static tess_status check_cleaning(const tess_image_args *args)
                                      "fitted";
     const option_need needs[] = {
         {clean->minor.multiscale, "multiscale-scale-bias", not_multiscale},
+        {clean->minor.method.scale_rule == TESS_CLEAN_BY_BIAS, "multiscale-scale-bias",
+         "with --multiscale-choice fit"},
+        {clean->minor.multiscale, "multiscale-choice", not_multiscale},
         {clean->minor.multiscale, "multiscale-max-scales", not_multiscale},
         {clean->minor.num_scales == 0, "multiscale-max-scales",
          "with --multiscale-scales, which lists them"},

@@ -117,6 +117,7 @@ class ImageOptions(TypedDict, total=False):
     model_column: Optional[Path]
     mosaic: Optional[bool]
     multiscale: Optional[bool]
+    multiscale_choice: Option
     multiscale_gain: Optional[Union[float, str]]
     multiscale_max_scales: Optional[Union[int, str]]
     multiscale_scale_bias: Optional[Union[float, str]]
@@ -297,6 +298,7 @@ class PlanOptions(TypedDict, total=False):
     model_column: Optional[Path]
     mosaic: Optional[bool]
     multiscale: Optional[bool]
+    multiscale_choice: Option
     multiscale_gain: Optional[Union[float, str]]
     multiscale_max_scales: Optional[Union[int, str]]
     multiscale_scale_bias: Optional[Union[float, str]]
