@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Scripts as CASA's guides have them, run by CASA's tclean and by that of tessera.casa on the same
 sets. The scripts are the other files of this folder; their import is all that differs. Dirty images
-agree to 1e-3 of the peak, cleaned ones to three times the noise and a percent, but where CLEANED says why
-not. Mosaics, where CASA's gridding is less exact, are compared with direct sums and true fluxes, too.
+agree to 1e-3 of the peak, cleaned ones to three times the noise and a percent. Mosaics, where CASA's
+gridding is less exact, are compared with direct sums and true fluxes, too.
 
     python guides.py --full [SCRIPT...] [--table]
 
@@ -30,8 +30,6 @@ from peer_casa import Casa, casa_python
 fits = fits_module()
 DIRTY, CLEAN = 1e-3, 1
 ACCURACY = 1e-4  # of tessera's gridding
-# Scales are chosen by another rule. CASA's own images with smallscalebias=.6 and 0 are 1.86 apart in this measure.
-CLEANED = {"multiscale": 1.86}
 SIDE = 200  # of the images of mosaics
 # The power of the VLA's beam at the frequencies (MHz) around 15 GHz that Perley measured (2016, EVLA Memo 195), in
 # (arcminutes GHz)^2. Both imagers take the nearest one at each channel. Some pixels of the inner quarter have beams
@@ -213,7 +211,7 @@ def compare(suite, casa, script):
     error = check_mosaic(suite, source, folders) if script == "mosaic" else 0.0
     suite.below(f"{script}: dirty images, of the peak", dirty, DIRTY + error)
     if clean is not None:
-        suite.below(f"{script}: cleaned images, of 3 sigma + 1 %", clean, CLEANED.get(script, CLEAN))
+        suite.below(f"{script}: cleaned images, of 3 sigma + 1 %", clean, CLEAN)
     spent, elapsed, imaging = ([seconds[w][k] for w in ("casa", "tessera")] for k in range(3))
     told = "" if clean is None else f"{clean:.2f}"
     return (f"| {script} | {dirty:.1e} | {told} | {spent[0]:.1f} / {spent[1]:.1f} s | "
