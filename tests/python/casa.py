@@ -146,6 +146,14 @@ def check_empty_mask(suite, obs):
                found["stopcode"] == 7 and found["summaryminor"][0][0]["I"]["iterDone"] == [0])
 
 
+def check_region(suite, obs):
+    casa.tclean(vis=obs, imagename="within", imsize=64, cell="20arcsec", niter=50,
+                mask="circle[[60deg, -30deg], 60arcsec]")
+    y, x = np.nonzero(data("within.model.fits"))
+    suite.true("components lie within a region that is given as text", len(x) > 0 and
+               np.all(np.hypot(x - 32, y - 32) <= 3.01))
+
+
 def check_stokes(suite, obs):
     casa.tclean(vis=obs, imagename="iq", imsize=32, cell="20arcsec", stokes="IQ")
     suite.equal("a file has all Stokes parameters", data("iq.image.fits").shape, (2, 32, 32))
@@ -240,6 +248,7 @@ def main():
     check_refused(suite, obs)
     check_continuum_image(suite, obs)
     check_empty_mask(suite, obs)
+    check_region(suite, obs)
     check_stokes(suite, obs)
     check_spectra(suite, obs)
     check_cube(suite, obs)

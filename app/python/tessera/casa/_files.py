@@ -64,6 +64,13 @@ class Folder:
         name = "-cube-model.fits" if is_cube else "-model.fits"
         os.symlink(os.path.abspath(model), self.output + name)
 
+    def write_regions(self, text: str) -> str:
+        """A file of regions in CASA's format; its name."""
+        path = os.path.join(self.path, "mask.crtf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#CRTFv0\n{text}\n")
+        return path
+
     def _place(self, source: str, end: str) -> None:
         os.replace(source, f"{self.imagename}.{end}")
 

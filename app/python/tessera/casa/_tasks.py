@@ -80,6 +80,8 @@ def _run(obs: list[str], folder: Folder, options: dict[str, Any], model: Optiona
          ) -> tuple[Images, list[Any]]:
     majors: list[Any] = []
     size, scale = options.pop("size"), options.pop("scale")
+    if words.is_region(options.get("mask", "")):
+        options["mask"] = folder.write_regions(options["mask"])
     if model:
         folder.begin_from(model, bool(options.get("cube")))
         options["continue"] = True

@@ -502,6 +502,14 @@ def _cycles(given: _Given) -> None:
         given.options[option] = float(given[name])
 
 
+_REGION = re.compile(r"\s*(box|centerbox|rotbox|circle|ellipse|annulus|poly)\s*\[\s*\[", re.IGNORECASE)
+
+
+def is_region(mask: str) -> bool:
+    """Whether a mask is a region itself, as CASA writes it, and not the name of a file."""
+    return _REGION.match(mask) is not None
+
+
 def _mask(given: _Given) -> None:
     mask = given["mask"]
     if isinstance(mask, (list, tuple)):
