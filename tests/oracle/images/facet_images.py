@@ -137,19 +137,19 @@ def write_squares(path, num, size):
 
 
 def check_tracks(suite):
-    """Nodes of tracks are the same ones on any number of ranks, whose memory falls."""
+    """Nodes of tracks are the same ones on any number of ranks, whose memory is less, also of bricks that two share."""
     size, num = (1600, 5) if FULL else (256, 2)
     sky = write_sky(suite.path("one.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg", flux_jy=1)])
     obs = simulate(suite.path("tracks.uvfits"), sky, ra=f"{RA}deg", dec=f"{DEC}deg", duration="10min",
                    integration="5s", channels=16 if FULL else 4, extra=["--noise", ".1"])
     regions = write_squares(suite.path("squares.reg"), num, size * 4 / 3600)
     made, peak = {}, {}
-    for ranks in (1, 3, 7)[:3 if FULL else 2] if mpiexec() else (1,):
+    for ranks in ((1, 2, 3, 7) if FULL else (1, 2, 3)) if mpiexec() else (1,):
         for tracks in (1, 2)[:2 if ranks == 1 else 1]:
             out = suite.path(f"tracks{tracks}-{ranks}")
             result = tessera("image", obs, "-o", out, "--size", size, "--scale", "4asec", "--no-psf", "--threads", 1,
                              "--reproducible", "--quiet", "--facets", regions, "--profile", f"{out}.json",
-                             *forced(tracks=tracks), ranks=ranks)
+                             *forced(tracks=tracks, **({"split": 1} if ranks == 2 else {})), ranks=ranks)
             if not suite.ran(f"{num * num} facets, tracks={tracks}, on {ranks} ranks", result):
                 return
             made[tracks, ranks] = pixels(f"{out}-dirty.fits")
@@ -157,12 +157,11 @@ def check_tracks(suite):
                 peak[ranks] = json.load(file)["totals"]["peak_memory_bytes"]
     error = l2_error(made[1, 1], made[2, 1])
     suite.true(f"nodes are not the samples, and have their image: {error:.1e}", 0 < error < 1e-4)
-    for ranks in (3, 7):
+    for ranks in (2, 3, 7):
         if (1, ranks) in made:
             suite.true(f"nodes on {ranks} ranks: the same image", np.array_equal(made[1, ranks], made[1, 1], equal_nan=True))
-    if FULL and 3 in peak:
-        suite.below("largest memory of 3 ranks over that of one", peak[3] / peak[1], .8)
-        suite.below("of 7 over that of 3", peak[7] / peak[3], 1.02)
+        if FULL and ranks in peak:  # the program, its libraries and MPI are more than half of that of one
+            suite.below(f"largest memory of {ranks} ranks over that of one", peak[ranks] / peak[1], .9)
 
 
 def write_aterms(suite):

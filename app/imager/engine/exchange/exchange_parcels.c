@@ -108,8 +108,23 @@ cleanup:
     return status;
 }
 
+/* Of `count` samples of a split brick, from number `ordinal` on, those up to the chunk
+ * that has another owner. */
+static int64_t same_owner(const tess_exchange *exchange, int64_t brick, int64_t ordinal,
+                          int64_t count)
+{
+    const int64_t chunk = exchange->plan->opts.chunk;
+    const int owner = tess_partition_owner(exchange->partition, brick, ordinal);
+    int64_t end = chunk - ordinal % chunk;
+    while (end < count &&
+           tess_partition_owner(exchange->partition, brick, ordinal + end) == owner)
+        end += chunk;
+    return end < count ? end : count;
+}
+
 /* Cuts a run into pieces: a run of a whole brick is one piece, and a run of a split
- * brick is cut where the owner of its chunks changes. */
+ * brick is cut where the owner of its chunks changes, and nowhere else: tracks
+ * (tess_tracks.h) are made of whole runs, and are the same on any number of ranks. */
 static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
                            round_share *share)
 {
@@ -117,15 +132,13 @@ static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
     const int64_t split = exchange->num_split > 0
                               ? tess_partition_split(exchange->partition, run->brick)
                               : -1;
-    const int64_t chunk = exchange->plan->opts.chunk;
     for (int32_t done = 0; done < run->count;) {
         int64_t ordinal = 0, count = run->count - done;
         if (count > MOST_OF_PIECE) count = MOST_OF_PIECE;
         if (split >= 0) {
             ordinal = tess_partition_split_first(exchange->partition, split) +
                       share->split[split];
-            const int64_t to_border = chunk - ordinal % chunk;
-            if (count > to_border) count = to_border;
+            count = same_owner(exchange, run->brick, ordinal, count);
             share->split[split] += count;
         }
         TESS_TRY(add_piece(
