@@ -102,7 +102,7 @@ def check_case(suite, seed, facets):
     suite.below(f"{what}: mean flux of one calibration", one.mean(), .9)
     suite.below(f"{what}: fluxes beside those without gains", np.abs(found / plain - 1).max(), .03)
     suite.below(f"{what}: mean of true fluxes", abs(found.mean() - 1), .03)
-    if facets < 10:  # with more sources both residuals are what CLEAN leaves of them, eight times the noise and more
+    if facets < 10:  # with more sources the mask decides what is left of them, eight times the noise and more
         suite.below(f"{what}: rms over that without gains", noise[0] / noise[1], 1.05)
     return folder, by_facets
 

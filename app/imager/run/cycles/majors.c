@@ -855,6 +855,7 @@ tess_status majors_clean(channel_group *group)
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));
     TESS_TRY(majors_warn_of_accuracy(&all));
+    majors_warn_of_slopes(&all);
     TESS_TRY(all_majors(&all));
     if (run->opts->clean.save_sources)
         TESS_TRY(component_list_make(&all, &run->output.sources));

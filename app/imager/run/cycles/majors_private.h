@@ -129,6 +129,10 @@ tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask);
  * wrong by more than the noise. Collective. */
 tess_status majors_warn_of_accuracy(const majors *all);
 
+/** Before the first minor loop, warn if facets with gains overlap by less than beams are
+ * wide and no mask bounds components. Local. */
+void majors_warn_of_slopes(const majors *all);
+
 /* ---- component_list.c ---- */
 
 /** List the Stokes I components of all minor loops as points, or Gaussians of a scale's
