@@ -7,6 +7,9 @@
  * is ever stored as a grid. */
 
 #include "planes_cuda.h"
+
+#include <math.h>
+
 #include "tess_device.h"
 #include "tess_device_comm.h"
 #include "tess_log.h"

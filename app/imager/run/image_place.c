@@ -55,7 +55,6 @@ static double planes_bytes(const image_run *run)
  * that are there. */
 static double other_bytes(const image_run *run)
 {
-    const imager_job *job = &run->job;
     const double value = image_is_double(run) ? 16 : 8;
     const double residuals =
         run->all.resident ? (double)run->all.num_vis * run->num_pol * value : 0;

@@ -12,6 +12,7 @@
 #include "imager_stages.h"
 #include "imager_targets.h"
 #include "imager_teams.h"
+#include "imager_window.h"
 #include "majors.h"
 #include "patch_images.h"
 #include "run_samples.h"

@@ -38,7 +38,7 @@ static tess_status predict_pointing(const image_session *session, int64_t channe
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
     const session_predictor *of = &session->predictor;
-    const predicted_pointing *pointing = of->pointing[reader];
+    predicted_pointing *pointing = of->pointing[reader];
     const imager_model model = {.geom = run->whole.geom,
                                 .num_stokes = run->num_pol,
                                 .parts = predicted_pointing_parts(pointing),

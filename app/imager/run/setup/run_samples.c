@@ -8,6 +8,7 @@
 #include "device_read.h"
 #include "device_share.h"
 #include "image_run.h"
+#include "imager_targets.h"
 #include "residual.h"
 #include "run_parted.h"
 #include "tess_log.h"
