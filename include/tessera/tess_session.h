@@ -162,7 +162,8 @@ typedef struct tess_predictions tess_predictions;
  * them, with a plan and planes of their own. With the option "mosaic" each field has
  *  segments of its own, of what its pointing sees of the model: visibilities of
  *  `tessera predict --mosaic`, with beams that are means over the channels of the
- * output and the integrations of its interval. Free the result with
+ * output and the integrations of its interval, and each call plans each field anew;
+ *  rows are kept. Free the result with
  *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE as of
  *  tess_session_image(), and with Stokes parameters and correlations together;
  *  TESS_ERR_ALLOC; errors of reading. Collective. */
@@ -220,7 +221,9 @@ TESS_API tess_status tess_session_predict_file(tess_session *session, int64_t in
  * begins. The model's pixels are the images'. An output channel gets the model's
  * channel of its own frequency. Where the model has none, it gets the nearest one, or
  * with file->num_terms the value of the polynomial at its centre; `path` and
- * `num_terms` are as above, and fewer channels with data have as many terms. Blank
+ * `num_terms` are as above, and fewer channels with data have as many terms. With
+ * facets or the option "mosaic", NAME means the models in true flux,
+ *  NAME-0000-model-pb.fits … or NAME-cube-model-pb.fits, where they are there. Blank
  * pixels become 0. Errors as of tess_session_image_file(); TESS_ERR_INPUT for a
  * polarisation of the session that the model lacks. A rank without rows may pass NULL.
  * Collective. */

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """tessera.Session of mosaics: images, predictions and cleaning against those of `tessera image --mosaic` and of `tessera
-predict`. With --full: beams that turn, dishes that differ, outputs, an emulated device, and a column that `tessera
-predict --mosaic` writes."""
+predict`. With --full: beams that turn, dishes that differ, outputs, and a column that `tessera predict --mosaic` writes."""
 import dataclasses
 import os
 import sys
+import warnings
 
 import numpy as np
 
@@ -139,6 +139,21 @@ def check_empty(suite, obs):
     suite.true("another one", np.isfinite(session.dirty(1)).any() and np.isfinite(session.response(1)).any())
 
 
+def check_read(suite, obs, model):
+    """NAME means the models of fluxes, beside which there are those that beams have been applied to."""
+    name, session = suite.path("made"), tessera.Session(obs, channels_out=2, **MOSAIC)
+    for channel, freq in enumerate(FREQ):
+        for end, factor in (("model", .5), ("model-pb", 1)):
+            uvfits.write_model(f"{name}-{channel:04d}-{end}.fits", factor * (channel + 1) * model,
+                               np.deg2rad(SCALE / 3600), freq_hz=freq)
+    for channel in range(2):
+        suite.true(f"the model of fluxes of channel {channel}", same(session.read_model(name, channel), (channel + 1) * model))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        session.read_model(f"{name}-0000-model.fits")
+    suite.true("a warning of a file as the data see it", any("in true flux" in str(w.message) for w in caught))
+
+
 def check_refused(suite, obs):
     session = tessera.Session(obs, **MOSAIC)
     zero = np.zeros(session.shape)
@@ -148,13 +163,15 @@ def check_refused(suite, obs):
     for what, call, words in (
             ("facets", opened(facets="4"), "--mosaic cannot be combined with --facets"),
             ("w-projection", opened(w="projection", reproducible=False), "--mosaic cannot be combined with --w projection"),
-            ("a beam without a mosaic", opened(mosaic=False, pb_limit=None), "--mosaic"),
+            ("a beam without a mosaic", opened(mosaic=False, pb_limit=None), "--primary-beam needs --mosaic"),
             ("weights", opened(store_imaging_weights=True), "imaging weights"),
             ("a residual of a file", lambda: session.residual("model.fits"), "arrays"),
             ("a prediction of a file", lambda: session.predict("model.fits"), "arrays"),
             ("a facet", lambda: session.predict(zero, facet="F0"), "no facets"),
             ("solutions", lambda: session.solutions("x.h5"), "no facets"),
-            ("--pb-mask", lambda: session.clean(niter=10, pb_mask=.5), "--pb-mask"),
+            ("a limit without a mosaic", opened(mosaic=False, primary_beam=None), "--pb-limit has no effect without --mosaic"),
+            ("--pb-mask", lambda: session.clean(niter=10, pb_mask=.5), "of a mosaic, --pb-limit"),
+            ("a choice of scales", lambda: session.clean(niter=10, multiscale_choice="fit"), "without --multiscale"),
             ("--save-source-list", lambda: session.clean(niter=10, save_source_list=True), "--save-source-list")):
         try:
             call()
@@ -232,6 +249,7 @@ def main():
     check_models(suite, obs, source, model, file)
     check_clean(suite, obs, {})
     check_empty(suite, obs)
+    check_read(suite, obs, model)
     check_refused(suite, obs)
     if FULL:
         check_outputs(suite, obs)

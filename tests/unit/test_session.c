@@ -75,7 +75,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     check_refused("store-imaging-weights", NULL, "stores no imaging weights");
-    check_refused("primary-beam", "airy:25", "makes no primary beams");
+    check_refused("primary-beam", "airy:25", "needs --mosaic");
     check_refused("niter", "10", "is opened without --niter");
 }
 

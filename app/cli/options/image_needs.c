@@ -1,6 +1,6 @@
 /* Refuses options of `tessera image` that would change nothing, because an option that
- * they belong to is missing. Other checks of options together are in image_args.c and
- * clean_args.c. */
+ * they belong to is missing, or another one takes their place. Other checks of options
+ * together are in image_args.c and clean_args.c. */
 #include "image_needs.h"
 
 #include <string.h>
@@ -66,7 +66,8 @@ static tess_status check_images(const tess_image_args *args)
         {has_cells, "super-weight", no_density},
         {has_cells, "padding", no_density},
         {has_range, "cut-cells", "without --uvrange"},
-        {beam->model || !has_limit, "pb-limit", "without --primary-beam"}};
+        {beam->model || !has_limit, "pb-limit",
+         args->in_session ? "without --mosaic" : "without --primary-beam"}};
     return check(&args->cli, needs, sizeof needs / sizeof *needs);
 }
 
@@ -75,11 +76,7 @@ static tess_status check_cleaning(const tess_image_args *args)
     const tess_clean_choice *clean = &args->opts.clean;
     const bool masks = clean->minor.auto_mask > 0;
     const bool is_local = clean->minor.local.kind != TESS_CLEAN_GLOBAL_RMS;
-    const bool finds = !(clean->beam.major_rad > 0), fits = !clean->beam.theoretic;
-    static const char not_multiscale[] = "without --multiscale",
-                      given[] = "with --beam-size or --beam-shape",
-                      not_fitted[] = "with --theoretic-beam, which is round and not "
-                                     "fitted";
+    static const char not_multiscale[] = "without --multiscale";
     const option_need needs[] = {
         {clean->minor.multiscale, "multiscale-scale-bias", not_multiscale},
         {clean->minor.method.scale_rule == TESS_CLEAN_BY_BIAS, "multiscale-scale-bias",
@@ -95,21 +92,33 @@ static tess_status check_cleaning(const tess_image_args *args)
         {is_local, "local-rms-window", "without --local-rms"},
         {clean->update_model || clean->only_model, "model-column",
          "without --update-model"},
-        {finds, "circular-beam", given},
-        {finds, "theoretic-beam", given},
-        {finds, "lobe-beam", given},
-        {finds, "beam-fitting-size", given},
-        {fits, "circular-beam", not_fitted},
-        {fits, "beam-fitting-size", not_fitted},
         {clean->minor.niter == 0, "dirty-as-image", "with --niter"}};
+    return check(&args->cli, needs, sizeof needs / sizeof *needs);
+}
+
+static tess_status check_beam(const tess_image_args *args)
+{
+    const tess_clean_choice *clean = &args->opts.clean;
+    const bool finds = !(clean->beam.major_rad > 0), fits = !clean->beam.theoretic;
+    static const char given[] = "with --beam-size or --beam-shape",
+                      not_fitted[] = "with --theoretic-beam, which is round and not "
+                                     "fitted";
+    const option_need needs[] = {
+        {finds, "circular-beam", given},     {finds, "theoretic-beam", given},
+        {finds, "lobe-beam", given},         {finds, "beam-fitting-size", given},
+        {fits, "circular-beam", not_fitted}, {fits, "beam-fitting-size", not_fitted}};
     return check(&args->cli, needs, sizeof needs / sizeof *needs);
 }
 
 tess_status image_needs_check(const tess_image_args *args)
 {
     tess_status status = TESS_OK;
+    /* A session is opened without --niter. Its options of cleaning act in the calls
+     * that clean, and those of the beam in calls that do not clean, too. */
+    const bool opens = args->in_session && args->opts.clean.minor.niter == 0;
     TESS_TRY(check_images(args));
-    if (!args->in_session) TESS_TRY(check_cleaning(args)); /* other calls clean, too */
+    if (!opens) TESS_TRY(check_cleaning(args));
+    if (!args->in_session) TESS_TRY(check_beam(args));
 cleanup:
     return status;
 }

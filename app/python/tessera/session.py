@@ -298,7 +298,8 @@ class Session:
 
         The session keeps good visibilities only. The first call therefore reads the
         positions of all rows once more. They are kept for the next calls, as are, for
-        models that are arrays, the plan and the planes of prediction.
+        models that are arrays, the plan and the planes of prediction. A mosaic plans each
+        field anew in each call.
         """
         predicted, output = _Predicted(), _output_of(interval, channel)
         try:
@@ -334,6 +335,9 @@ class Session:
         model has none, it gets the nearest one in frequency, or with `fit_spectral_pol=N`
         the value at its centre of the polynomial of N terms that is fitted to each pixel
         through the model's channels. Pixels that are not finite become 0.
+
+        With facets or of a mosaic, models are in true flux: the name of a set or cube means
+        NAME-0000-model-pb.fits ... or NAME-cube-model-pb.fits, if they are there.
         """
         pixels, file = np.empty(self.shape), _file_of(model, fit_spectral_pol)
         output = _output_of(interval, channel)

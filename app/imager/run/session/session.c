@@ -59,8 +59,8 @@ static tess_status check_opts(const tess_image_opts *opts)
                                   "--store-imaging-weights is for tessera image");
     if (opts->beside.primary_beam.model && !opts->selection.joins_pointings)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "a session makes no primary beams but of mosaics: "
-                  "--primary-beam is for tessera image, or with --mosaic");
+                  "in a session, --primary-beam needs --mosaic; only tessera image "
+                  "makes beams of other images");
     if (opts->channels.axis.given)
         TESS_FAIL(TESS_ERR_USAGE, "a session has the channels of the data: --frame and "
                                   "the options of its axis are for tessera image");

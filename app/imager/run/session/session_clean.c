@@ -253,7 +253,8 @@ static tess_status check_cleaning(const tess_clean_choice *clean)
             "--common-beam are for tessera image, not for a session");
     if (clean->pb_mask > 0)
         TESS_FAIL(TESS_ERR_USAGE,
-                  "--pb-mask is for tessera image: a session has no primary beams");
+                  "--pb-mask is for tessera image, not for a session; of a mosaic, "
+                  "--pb-limit says which pixels are cleaned");
 cleanup:
     return status;
 }

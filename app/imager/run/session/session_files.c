@@ -124,11 +124,14 @@ static tess_status open_cube(image_session *session, const image_session_file *f
 {
     tess_status status = TESS_OK;
     model_cube *cube = NULL;
-    const model_name name = {.path = file->path};
+    const image_run *run = &session->run;
+    /* a session of facets or of a mosaic multiplies its models by gains or beams */
+    const model_name name = {.path = file->path,
+                             .true_flux = run->whole.patches != NULL};
+    if (tess_comm_rank(run->comm) == 0) model_cube_warn_flux(&name);
     TESS_TRY(model_cube_open(&name, &cube, NULL));
-    TESS_TRY(pixel_places_check_run(&session->run, &cube->file[0]));
-    TESS_TRY(model_cube_check(cube, session->run.info->freq_hz,
-                              session->run.info->num_chan, false));
+    TESS_TRY(pixel_places_check_run(run, &cube->file[0]));
+    TESS_TRY(model_cube_check(cube, run->info->freq_hz, run->info->num_chan, false));
     *cube_out = cube;
     cube = NULL;
 cleanup:
