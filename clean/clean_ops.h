@@ -120,7 +120,8 @@ struct tess_clean_ops {
     /** (PSF ∗ K)(0) of the mean PSF over images that are searched, for each scale.
      *  Local. */
     void (*psf_peaks)(const clean_work *work, double *peak);
-    /** (PSF ∗ K ∗ K)(0) of the same mean, for each scale, after begin(). */
+    /** (PSF ∗ K ∗ K)(0) of the same mean, for each scale, after begin(). A
+     * device does it by itself, processors of all ranks together. */
     tess_status (*psf_squares)(clean_work *work, double *square);
     /** Take the residual images, and measure the noise of their linear mean, or of the
      * roots or squares by which pixels are chosen. */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Facets of samples that a GPU makes of a file's rows, and takes with gains of antennas: images, responses and
 counts are those that processors make. So are those of samples that go through host memory, because the GPU has no
-room for them or the order of sums is fixed, and those of several ranks."""
+room for them or the order of sums is fixed, and those of several ranks. The fast tier takes diagonal gains on one
+rank; --full takes all cases."""
 import json
 import os
 import sys

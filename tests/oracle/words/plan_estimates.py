@@ -80,12 +80,13 @@ def taken(kind, cases):
 
 def check_cleaned(suite, options):
     """What cleaning keeps is counted."""
+    cycles = ("50", "2") if FULL else ("20", "1")
     for ranks, more in taken("cleaned", CLEANED):
         if ranks > 1 and not mpiexec():
             continue
         label = f"{ranks} x cleaned {' '.join(more)}"
-        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", "20",
-                                               "--nmiter", "1", *more])
+        found = measured(suite, label, ranks, [*options, "--threads", 1, "--niter", cycles[0],
+                                               "--nmiter", cycles[1], *more])
         if found:
             compare_memory(suite, label, *found[:2])
 

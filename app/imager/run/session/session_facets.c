@@ -117,8 +117,8 @@ cleanup:
 
 /* ---- responses ---- */
 
-/* Those of a mosaic are its beam, which does not change. */
-
+/* Facets and mosaics have responses. Those of a mosaic are its beam, which does not
+ * change. */
 imager_product *session_roots(const image_session *session, session_output *output)
 {
     return image_has_response(&session->opts) ? output->root : NULL;
