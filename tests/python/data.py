@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Visibilities in memory as observations: arrays, UVData of pyuvdata, processing sets of xradio.
 They make the images of the file that holds the same."""
+import os
 import types
 import warnings
 
 import numpy as np
 
 from module import tessera
-from e2e import Suite, simulate, write_sky
+from e2e import Suite, forced, simulate, take_forced, write_sky
+import uvfits
 
 OPTIONS = dict(size=(64, 48), scale="20asec", threads=2, reproducible=True)
 DAY_S, MJD_OF_JD, UNIX_MJD = 86400.0, 2400000.5, 40587
@@ -167,6 +169,29 @@ def check_errors(suite, found):
             suite.true(f"{what}: {error}", True)
 
 
+def check_batches(suite):
+    """A batch in which a plane of a model has no samples leaves the beam of the next plane as it is: the last window
+    has the channel of the second one, and needs more planes of w."""
+    random, scale, name = np.random.default_rng(1), np.deg2rad(50 / 3600), suite.path("set")
+    image = np.zeros((64, 64))
+    image[50, 12], image[20, 30] = 1, 2
+    for k, freq in enumerate((1e9, 2e9)):
+        uvfits.write_model(f"{name}-{k:04d}-model-pb.fits", image, scale, freq_hz=freq)
+    first, second = np.triu_indices(10, 1)
+    windows = [tessera.Data.of_arrays(
+        random.normal(size=(45, 3)) * (200, 200, w_m), [freq], np.ones((45, 1)), ra_deg=60, dec_deg=-30, antenna1=first,
+        antenna2=second, time_mjd_s=np.full(45, 5e9)).windows[0] for freq, w_m in ((1e9, 50), (2e9, 50), (2e9, 400))]
+    data = tessera.Data(windows, ra_deg=60, dec_deg=-30, num_antennas=10, times_mjd_s=(5e9, 5e9 + 1))
+    found = []
+    for batches in (1, 3):
+        os.environ["TESS_FORCE"] = take_forced(forced(passes=batches))[1]["TESS_FORCE"]
+        found.append(tessera.predict(data, model=name, primary_beam="airy:25,2", accuracy=1e-6))
+        del os.environ["TESS_FORCE"]
+    for window, (one, three) in enumerate(zip(*found)):
+        suite.below(f"batches of one window, window {window}", np.abs(one.vis - three.vis).max() / np.abs(one.vis).max(),
+                    2e-6)
+
+
 def main():
     suite = Suite("python_data")
     warnings.simplefilter("ignore", tessera.TesseraWarning)
@@ -179,6 +204,7 @@ def main():
     check_uvdata(suite, found, wanted)
     check_processing_set(suite, found, wanted)
     check_errors(suite, found)
+    check_batches(suite)
     suite.finish()
 
 

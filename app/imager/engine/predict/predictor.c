@@ -179,7 +179,7 @@ tess_status imager_predictor_create(tess_comm *comm, const imager_model *model,
 {
     tess_status status = TESS_OK;
     predictor->model = *model;
-    predictor->loaded = -1;
+    predictor->loaded = predictor->weighed = -1;
     predictor->job = (imager_job){.comm = comm,
                                   .layout = layout,
                                   .gridding = gridding,

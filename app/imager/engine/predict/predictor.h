@@ -34,6 +34,9 @@ typedef struct imager_predictor {
                              is subtracted from; only `num` and `mix` of it are used */
     imager_job job;
     int loaded; /* the part of a cube that lies on the model planes; −1: no part does */
+    int weighed; /* the plane whose channels the weights of parts are of; −1: none. Not
+                    `loaded`: a plane may have weights, and no samples to be loaded for,
+                    and planes are loaded anew with each plan */
     double loaded_scale;        /* factor by which its pixels have been multiplied */
     const imager_extent *whole; /* of all good samples that will come, in any number of
                                    calls, on one plan: ignored ones are left out; NULL:

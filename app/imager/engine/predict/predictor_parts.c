@@ -40,11 +40,15 @@ cleanup:
 
 /* Sets weights of the model's parts to those of the channels of a plane, unless they
  * are already. Local. */
-static tess_status take_plane(const imager_predictor *predictor, int plane)
+static tess_status take_plane(imager_predictor *predictor, int plane)
 {
+    tess_status status = TESS_OK;
     const imager_parts *parts = &predictor->model.parts;
-    if (!parts->take_plane || predictor->loaded == plane) return TESS_OK;
-    return parts->take_plane(parts->owner, predictor->model.cube, plane);
+    if (!parts->take_plane || predictor->weighed == plane) return TESS_OK;
+    TESS_TRY(parts->take_plane(parts->owner, predictor->model.cube, plane));
+    predictor->weighed = plane;
+cleanup:
+    return status;
 }
 
 /* Predicts one plane at its channels. Collective. */
