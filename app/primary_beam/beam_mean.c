@@ -288,6 +288,29 @@ double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m)
                         : profile_power(mean, sqrt(l * l + m * m));
 }
 
+/* Steps out to the largest distance, and around the centre, in which a beam is looked
+ * at. */
+enum { STEPS = 4096, DIRECTIONS = 64 };
+
+static bool reaches(const tess_beam_mean *mean, double distance, double level)
+{
+    for (int k = 0; k < DIRECTIONS; ++k) {
+        const double angle = TESS_TWO_PI * k / DIRECTIONS;
+        const double power =
+            tess_beam_mean_power(mean, distance * cos(angle), distance * sin(angle));
+        if (fabs(power) >= level) return true;
+    }
+    return false;
+}
+
+double tess_beam_mean_reach(const tess_beam_mean *mean, double level, double most)
+{
+    int k = STEPS;
+    while (k > 0 && !reaches(mean, most * k / STEPS, level))
+        --k;
+    return fmin(most, most * (k + 1) / STEPS);
+}
+
 void tess_beam_mean_destroy(tess_beam_mean *mean)
 {
     if (!mean) return;

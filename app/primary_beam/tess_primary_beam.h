@@ -80,6 +80,12 @@ tess_status tess_beam_mean_create(const tess_primary_beam *beam,
  * Local, thread-safe. */
 double tess_beam_mean_power(const tess_beam_mean *mean, double l, double m);
 
+/** The largest distance from the pointing centre at which |power| is `level` or more in
+ * any direction [sine], out to `most`, of which it is a 4096th too large at most.
+ * Local.
+ */
+double tess_beam_mean_reach(const tess_beam_mean *mean, double level, double most);
+
 void tess_beam_mean_destroy(tess_beam_mean *mean); /**< NULL is fine. Local. */
 
 /** From celestial (GCRS) to terrestrial (ITRF) axes at a time (UTC): IAU 2006/2000A

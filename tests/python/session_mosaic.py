@@ -27,6 +27,7 @@ MOSAIC = dict(mosaic=True, primary_beam="airy:25,2", pb_limit=.3, **OPTIONS)
 PREDICT = dict(center=CENTRE, threads=1, accuracy=1e-6, backend=BACKEND)
 CLEAN = dict(niter=60, nmiter=2, mgain=.6)
 KINDS = ("dirty", "psf", "model", "residual", "image", "pb", "weight", "noise", "model-pb", "residual-pb", "image-pb")
+EDGE = 22  # pixels from a pointing to where the beam that turns is near half its power along its longer axis
 ROUNDING = 2e-6  # files are of single precision, and sums are made on plans that differ
 
 
@@ -203,6 +204,7 @@ def check_turning(suite, model, file):
     options = {**MOSAIC, "primary_beam": cube, "intervals_out": 2}
     session = tessera.Session(path, **options)
     check_images(suite, "a beam that turns", session, tessera.image(path, **options), ((0, 0), (1, 0)))
+    check_rectangle(suite, path, options)
     whole = tessera.Session(path, **{**options, "intervals_out": 1})
     result = program("predict", path, "--mosaic", "--model", file, "--primary-beam", cube, "--column", "SEEN",
                      "--accuracy", "1e-6")
@@ -228,6 +230,23 @@ def check_half(suite, session, obs, model):
     for made in session.predict(model, interval=1):
         suite.below(f"half of the time of field {made.field}",
                     l2_error(made.vis[..., [0, -1]].mean(-1), seen[later.field == made.field]), 1e-2)
+
+
+def check_rectangle(suite, path, options):
+    """A pixel that an interval sees at --pointing-limit is predicted, though the mean over all times is below it there."""
+    low, high = (tessera.Session(path, **{**options, "intervals_out": 6, "pointing_limit": limit}) for limit in (.02, .5))
+    worst, seen = 0, 0
+    for angle in np.arange(0, 2 * np.pi, np.pi / 12):
+        model = np.zeros((N, N))
+        model[N // 2 + int(round(EDGE * np.sin(angle))), N // 2 + int(round(EDGE * np.cos(angle)))] = 1
+        for interval in range(6):
+            for a, b in zip(low.predict(model, interval=interval), high.predict(model, interval=interval)):
+                power = np.abs(a.vis).max()
+                if power > .51:
+                    seen += 1
+                    worst = max(worst, np.abs(a.vis - b.vis).max())
+    suite.true(f"{seen} pixels above a limit", seen > 0)
+    suite.below("pixels above the limit in an interval", worst, 1e-5)
 
 
 def check_unlike(suite, obs, source, model):

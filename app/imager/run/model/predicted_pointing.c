@@ -21,6 +21,8 @@ struct predicted_pointing {
     int64_t num_times;
     int threads;
     double limit;
+    double *reach; /* [num_pairs] if the beam turns: no integration sees what is farther
+                      from the pointing [sine] */
     double rotation[3][3]; /* of direction cosines from the phase centre to here */
     tess_geom image;
     tess_geom *seen;     /* [num_pairs] of its pixels those that any pair sees */
@@ -145,7 +147,9 @@ cleanup:
     return status;
 }
 
-/* Makes the beams of the lowest frequency, where they are widest. Local. */
+/* Makes the beams of the lowest frequency, where they are widest. Those that turn are
+ * as in one integration: their means over some may be wider than that over all, but
+ * reach no farther than the beam. Local. */
 static tess_status make_widest(predicted_pointing *to)
 {
     tess_status status = TESS_OK;
@@ -155,7 +159,9 @@ static tess_status make_widest(predicted_pointing *to)
     for (int64_t c = 1; c < to->info->num_chan; ++c)
         if (to->info->freq_hz[c] < to->info->freq_hz[lowest]) lowest = c;
     weight[lowest] = 1;
-    TESS_TRY(make_means(to, weight, 0, to->num_times));
+    TESS_TRY(make_means(to, weight, 0, tess_min_i64(to->num_times, 1)));
+    for (int k = 0; k < to->num_pairs && to->num_times > 0; ++k)
+        to->reach[k] = tess_beam_mean_reach(to->mean[k], to->limit, reach_of(to));
 cleanup:
     tess_free(weight);
     return status;
@@ -163,25 +169,38 @@ cleanup:
 
 /* ---- pixels ---- */
 
-/* What a pair of dishes receives of a pixel; 0 below the limit. */
-static double power_at(const predicted_pointing *of, int pair, int64_t x, int64_t y)
+/* Direction cosines of a pixel as seen from the pointing. False beyond the horizon of
+ * either. */
+static bool find_direction(const predicted_pointing *of, int64_t x, int64_t y,
+                           double at[3])
 {
     const double l = tess_geom_l(&of->image, x), m = tess_geom_m(&of->image, y);
     const double n2 = 1 - l * l - m * m;
-    if (!(n2 >= 0)) return 0;
-    double at[3];
+    if (!(n2 >= 0)) return false;
     for (int i = 0; i < 3; ++i)
         at[i] = of->rotation[i][0] * l + of->rotation[i][1] * m +
                 of->rotation[i][2] * sqrt(n2);
-    const double power =
-        at[2] > 0 ? tess_beam_mean_power(of->mean[pair], at[0], at[1]) : 0;
+    return at[2] > 0;
+}
+
+/* What a pair of dishes receives of a pixel; 0 below the limit. */
+static double power_at(const predicted_pointing *of, int pair, int64_t x, int64_t y)
+{
+    double at[3];
+    if (!find_direction(of, x, y, at)) return 0;
+    const double power = tess_beam_mean_power(of->mean[pair], at[0], at[1]);
     return fabs(power) >= of->limit ? power : 0;
 }
 
+/* Whether any pair of dishes sees a pixel in any integration, at most. */
 static bool is_seen(const predicted_pointing *of, int64_t x, int64_t y)
 {
+    double at[3];
+    if (!find_direction(of, x, y, at)) return false;
     for (int k = 0; k < of->num_pairs; ++k)
-        if (fabs(power_at(of, k, x, y)) > 0) return true;
+        if (of->num_times > 0 ? hypot(at[0], at[1]) <= of->reach[k]
+                              : fabs(power_at(of, k, x, y)) > 0)
+            return true;
     return false;
 }
 
@@ -273,9 +292,10 @@ static tess_status open_dishes(const predicted_view *view, predicted_pointing *t
     TESS_TRY(image_dishes_open(&dishes, &to->dishes));
     to->num_pairs = image_dishes_num_pairs(&to->dishes);
     to->mean = tess_alloc_zero(to->num_pairs, sizeof *to->mean);
+    to->reach = tess_alloc_zero(to->num_pairs, sizeof *to->reach);
     to->seen = tess_alloc(to->num_pairs, sizeof *to->seen);
     to->first = tess_alloc(to->num_pairs, sizeof *to->first);
-    status = to->mean && to->seen && to->first ? TESS_OK : TESS_ERR_ALLOC;
+    status = to->mean && to->reach && to->seen && to->first ? TESS_OK : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(view->comm, status));
 cleanup:
     return status;
@@ -315,6 +335,7 @@ void predicted_pointing_free(predicted_pointing *pointing)
     for (int k = 0; pointing->mean && k < pointing->num_pairs; ++k)
         tess_beam_mean_destroy(pointing->mean[k]);
     tess_free((void *)pointing->mean);
+    tess_free(pointing->reach);
     tess_free(pointing->seen);
     tess_free(pointing->first);
     tess_free(pointing->time_mjd_s);

@@ -25,8 +25,9 @@ typedef struct predicted_view {
 
 /** Open the beam and find the pixels of a model that it reaches from a pointing: one
  * beam for each pair of kinds of dishes. Times are read for a beam that turns, which is
- *  the mean over them. All channels count the same. Errors of image_dishes_open().
- *  Collective. */
+ *  the mean over them; the pixels are those of all integrations, so that the mean over
+ *  any of them may be chosen. All channels count the same. Errors of
+ * image_dishes_open(). Collective. */
 tess_status predicted_pointing_create(const predicted_view *view,
                                       predicted_pointing **pointing);
 void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. Local. */

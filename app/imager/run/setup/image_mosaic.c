@@ -48,21 +48,6 @@ cleanup:
 
 /* ---- which pixels a pointing sees ---- */
 
-/* Steps between the middle of a beam and the farthest corner of an image, and around
- * the middle, in which a beam is looked at. */
-enum { STEPS = 4096, DIRECTIONS = 64 };
-
-static bool reaches(const tess_beam_mean *beam, double distance, double level)
-{
-    for (int k = 0; k < DIRECTIONS; ++k) {
-        const double angle = TESS_TWO_PI * k / DIRECTIONS;
-        const double power =
-            tess_beam_mean_power(beam, distance * cos(angle), distance * sin(angle));
-        if (fabs(power) >= level) return true;
-    }
-    return false;
-}
-
 /* Sets the largest distance at which the beam is above a level at the lowest frequency,
  * where it is widest, out to `most` [sines]. */
 static tess_status find_reach(const image_run *run, int pair, double level, double most,
@@ -85,10 +70,7 @@ static tess_status find_reach(const image_run *run, int pair, double level, doub
                                   .reach = most,
                                   .threads = run->opts->layout.threads};
     TESS_TRY(tess_beam_mean_create(beam[0], &of, &mean));
-    int k = STEPS;
-    while (k > 0 && !reaches(mean, most * k / STEPS, level))
-        --k;
-    *reach = fmin(most, most * (k + 1) / STEPS);
+    *reach = tess_beam_mean_reach(mean, level, most);
 cleanup:
     tess_beam_mean_destroy(mean);
     return status;
