@@ -185,8 +185,8 @@ typedef struct tess_vis_raw {
     int64_t row_bytes;
     tess_vis_param u_s, v_s, w_s; /**< seconds of light */
     tess_vis_param baseline, antenna1, antenna2, subarray;
-    tess_vis_param date;        /**< MJD [days], whose seconds are this much ahead of */
-    double utc_offset_s;        /**< UTC */
+    tess_vis_param date;        /**< MJD [days] */
+    double utc_offset_s;        /**< seconds by which `date` is ahead of UTC */
     const int64_t *chan_offset; /**< [num_chan] in values */
     int num_subarrays;
     const tess_vis_numbers

@@ -468,7 +468,6 @@ cleanup:
     return status;
 }
 
-/* The steps of tess_imager_image up to the partition of the work. */
 /* Makes the plan of the images, by the costs of which the run makes it too. Collective.
  */
 static tess_status plan_job(imager_job *job, tess_costs *costs)
@@ -482,6 +481,7 @@ cleanup:
     return status;
 }
 
+/* The steps of tess_imager_image up to the partition of the work. */
 tess_status tess_imager_plan(tess_comm *comm, const tess_image_opts *opts,
                              tess_profile *profile)
 {

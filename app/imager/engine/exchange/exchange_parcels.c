@@ -122,8 +122,8 @@ static int64_t same_owner(const tess_exchange *exchange, int64_t brick, int64_t 
     return end < count ? end : count;
 }
 
-/* Cuts a run into pieces: a run of a whole brick is one piece, and a run of a split
- * brick is cut where the owner of its chunks changes, and nowhere else: tracks
+/* Cuts a run into pieces of at most MOST_OF_PIECE samples. A run of a split brick is
+ * also cut where the owner of its chunks changes, and not at each chunk: tracks
  * (tess_tracks.h) are made of whole runs, and are the same on any number of ranks. */
 static tess_status add_run(const tess_exchange *exchange, const tess_run *run,
                            round_share *share)

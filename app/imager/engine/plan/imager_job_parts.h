@@ -108,7 +108,8 @@ typedef struct imager_target {
 typedef struct imager_targets {
     imager_target *target; /* [num] That at work lies in the job instead: in its geom,
                               plan, planes and model */
-    int num, aim;          /* that many; the target at work */
+    int num;               /* targets; 0 as well as 1: there is one */
+    int aim;               /* number of the target at work */
     bool may_turn;         /* in_turn is chosen (imager_job_choose_turns) */
     bool in_turn;          /* planes have memory for targets that are asked for alone */
 } imager_targets;

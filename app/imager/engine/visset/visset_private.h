@@ -137,9 +137,9 @@ tess_status visset_hold(const visset *set, const tess_samples *samples,
                         const tess_brick_list *bricks, tess_brick_list *loaded,
                         const tess_brick_list **held);
 
-/** Leave the set's samples to host memory, because the backend has no room for their
- * residuals: samples that the backend has made are brought there. TESS_ERR_ALLOC.
- * Collective in the job's team. */
+/** Leave the set's samples to host memory, because the backend does not hold their
+ * residuals, or what targets take of them: samples that the backend has made are brought
+ * there. TESS_ERR_ALLOC. Collective in the job's team. */
 tess_status visset_leave_to_host(visset *set);
 
 #endif
