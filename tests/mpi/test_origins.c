@@ -498,7 +498,8 @@ static void test_teams(void **state)
 }
 
 /* Outputs of the same rows are sent with these rows once, and arrive with them. The
- * first team, the first rank, gets those of all ranks. */
+ * room that they take is known before. The first team, the first rank, gets those of
+ * all ranks. */
 static void test_same_rows(void **state)
 {
     enum { OUTPUTS = 3 };
@@ -508,8 +509,12 @@ static void test_same_rows(void **state)
     tess_source *source = open_sets(10);
     tess_samples samples = read_all(source), dealt[OUTPUTS] = {{0}}, copy;
     team_parcel parcel = {0};
-    int64_t bytes = 0;
-    assert_int_equal(team_parcel_create(&teams, &samples, 0, &parcel), TESS_OK);
+    int64_t bytes = 0, room = 0;
+    for (int k = 0; k < OUTPUTS; ++k)
+        room +=
+            team_parcel_bytes_of(&samples, samples.num_rows, samples.num_vis, k > 0);
+    assert_int_equal(team_parcel_create(&teams, &samples, room, &parcel), TESS_OK);
+    room = parcel.capacity;
     for (int k = 0; k < OUTPUTS; ++k) {
         const int64_t before = parcel.bytes;
         copy_rows(&samples, 0, 1, &copy);
@@ -521,6 +526,7 @@ static void test_same_rows(void **state)
             assert_true(bytes < before - 24 * samples.num_rows);
         if (k == 2) assert_int_equal(parcel.bytes - before, bytes);
     }
+    assert_int_equal(parcel.capacity, room);
     assert_int_equal(imager_teams_send(&teams, TESS_OK, &parcel, own, dealt), TESS_OK);
     for (int k = 1; k < own; ++k) {
         const size_t rows = (size_t)dealt[0].num_rows;

@@ -91,6 +91,12 @@ typedef struct team_parcel {
 tess_status team_parcel_create(const imager_teams *teams, const tess_samples *like,
                                int64_t bytes, team_parcel *parcel);
 
+/** Bytes that an output of so many rows and samples like these adds to a parcel, at
+ * most. With `again` its rows are those of the output before it of the same team, but
+ * for their channels. Local. */
+int64_t team_parcel_bytes_of(const tess_samples *like, int64_t num_rows,
+                             int64_t num_vis, bool again);
+
 /** Append the next output of a team, whose samples lie in the order of its rows. Takes
  * over the arrays, and zeroes `samples`. TESS_ERR_ALLOC. Local. */
 tess_status team_parcel_add(team_parcel *parcel, tess_samples *samples);

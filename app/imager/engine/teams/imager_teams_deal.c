@@ -51,7 +51,26 @@ static bool is_sent(int k, const heading *head)
     return k >= ROW_ARRAYS || !head->is_same[k];
 }
 
+/* Bytes of an output, with its heading. */
+static int64_t message_bytes(const tess_samples *samples, const heading *head)
+{
+    const sent_arrays arrays = arrays_of(samples);
+    int64_t bytes = (int64_t)sizeof *head;
+    for (int k = 0; k < ARRAYS; ++k)
+        if (is_sent(k, head)) bytes += array_bytes(&arrays.of[k], k, head);
+    return bytes;
+}
+
 /* ---- packing ---- */
+
+int64_t team_parcel_bytes_of(const tess_samples *like, int64_t num_rows,
+                             int64_t num_vis, bool again)
+{
+    const heading head = {.num_rows = num_rows,
+                          .num_vis = num_vis,
+                          .is_same = {[UVW] = again, [ORIGIN] = again}};
+    return message_bytes(like, &head);
+}
 
 tess_status team_parcel_create(const imager_teams *teams, const tess_samples *like,
                                int64_t bytes, team_parcel *parcel)
@@ -96,9 +115,7 @@ tess_status team_parcel_add(team_parcel *parcel, tess_samples *samples)
     tess_status status = TESS_OK;
     const heading head = heading_of(samples, &parcel->before);
     const sent_arrays arrays = arrays_of(samples);
-    int64_t bytes = (int64_t)sizeof head;
-    for (int k = 0; k < ARRAYS; ++k)
-        if (is_sent(k, &head)) bytes += array_bytes(&arrays.of[k], k, &head);
+    const int64_t bytes = message_bytes(samples, &head);
     if (tess_grow((void **)&parcel->message, &parcel->capacity, parcel->bytes + bytes,
                   sizeof *parcel->message))
         TESS_FAIL(TESS_ERR_ALLOC, "samples of teams");

@@ -18,6 +18,7 @@
 #include "run_samples.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* ---- samples to teams ---- */
 
@@ -29,9 +30,23 @@ void group_images_give_up(image_run *run, int64_t end)
     sample_parts_free(&run->parts);
 }
 
-/* Room for what rows take in messages, for each of their samples [bytes]: channel
- * numbers of each output, and places that several outputs share. */
-enum { ROOM_FOR_ROWS = 8 };
+/* Bytes of the messages to all teams. The outputs of a team in one interval have the
+ * same rows, at most as many as samples. A message that outgrows its room would be
+ * copied, and have memory for twice as much. */
+static int64_t parcel_bytes(const image_run *run, int64_t first, int64_t end)
+{
+    const output_table *outputs = &run->outputs;
+    const int teams = run->teams.num;
+    int64_t bytes = 0;
+    for (int64_t k = first; k < end; ++k) {
+        const int64_t before = k - teams, held = outputs->num_held[k];
+        const bool again = before >= first &&
+                           before / outputs->num_channels == k / outputs->num_channels;
+        bytes += team_parcel_bytes_of(&run->all, tess_min_i64(held, run->all.num_rows),
+                                      held, again);
+    }
+    return bytes;
+}
 
 /* Packs the samples of outputs [first, end), as they were read, for their teams. */
 static tess_status pack_outputs(const image_run *run, int64_t first, int64_t end,
@@ -39,12 +54,8 @@ static tess_status pack_outputs(const image_run *run, int64_t first, int64_t end
 {
     tess_status status = TESS_OK;
     tess_samples own = {0};
-    int64_t held = 0;
-    for (int64_t k = first; k < end; ++k)
-        held += run->outputs.num_held[k];
-    TESS_TRY(team_parcel_create(
-        &run->teams, &run->all,
-        held * (tess_samples_vis_bytes(&run->all) + ROOM_FOR_ROWS), parcel));
+    TESS_TRY(team_parcel_create(&run->teams, &run->all, parcel_bytes(run, first, end),
+                                parcel));
     for (int g = 0; g < run->teams.num; ++g) {
         for (int64_t k = first + g; k < end; k += run->teams.num) {
             TESS_TRY(image_copy_output(run, k, &own));
