@@ -209,15 +209,19 @@ static void print_device(const image_run *run, const imager_job *job)
         images / (1 << 20), 2 * samples / (1 << 20));
 }
 
-/* What planes of facets or pointings take of each GPU. */
+/* What planes of facets or pointings take of each GPU. The run alone measures links,
+ * and knows whether GPUs share w-planes. */
 static void print_targets(const imager_job *job)
 {
     const int num = imager_job_num_targets(job);
+    const char *turns = tess_comm_size(job->comm) > 1
+                            ? "one after the other unless GPUs share w-planes"
+                            : "one after the other";
     const bool in_turn = imager_job_in_turn(job);
     if (!job->backend->room || num == 1) return;
     tess_print("planes        about %.0f MiB of a GPU for %d facets or pointings, %s\n",
                imager_device_planes_bytes(job, in_turn) / (1 << 20), num,
-               in_turn ? "one after the other" : "held together");
+               in_turn ? turns : "held together");
 }
 
 /* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */

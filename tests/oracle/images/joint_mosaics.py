@@ -28,6 +28,7 @@ OFFSETS = np.array([(0, 16), (14, -8), (-14, -8)]) * SCALE * 1.25  # of the poin
 SOURCES = ((80, 80, 2.0), (62, 108, 1.0), (112, 60, 1.5))  # pixel and flux
 NOISE = 0.1  # of a visibility
 ACCURACY = 1e-3  # of images that are cleaned
+ONE_POINTING = "1001500000"  # bytes: planes take 0.6e6 of one pointing, and 1.8e6 of all
 SMALL_DEVICE = "128000000"  # bytes: two batches of lines of 32 MiB, and no more than three
 
 
@@ -223,6 +224,18 @@ def check_small_device(suite, obs, large):
     suite.true("the plan tells so", "3 facets or pointings, one after the other" in plan.out)
 
 
+def check_alone(suite, obs):
+    """Devices with room for one pointing, and not for all beside 1e9 bytes, need not share w-planes."""
+    if len(RANKS) == 1:
+        return
+    result = tessera("image", obs.path, *IMAGE, "--backend", "cuda", "--verbose", "-o", suite.path("alone"), ranks=2,
+                     env={**mpi_environment(), "TESS_EMULATED": ONE_POINTING})
+    if result.status == 4:
+        suite.skipped("a mosaic on two devices: built without one")
+    elif suite.ran("two devices with room for one pointing", result):
+        suite.true("no shared w-planes", "devices share w-planes" not in result.err)
+
+
 def check_psf(suite, obs):
     """The PSF is that of all samples times the autocorrelation of the beam: how much of the sky pointings see
     together. So sidelobes end where beams do, and cleaning goes on into the noise."""
@@ -337,6 +350,7 @@ def main():
     check_dirty(suite, obs, [], 1)
     check_cleaned(suite, obs)
     check_device(suite, obs)
+    check_alone(suite, obs)
     check_psf(suite, obs)
     check_auto_mask(suite, obs)
     check_unlike(suite)

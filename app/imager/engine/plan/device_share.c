@@ -195,12 +195,23 @@ static double gain(const imager_job *job, double bytes_s)
 
 /* ---- choice ---- */
 
+/* The pixels of images whose planes a device holds at a time if it makes whole images:
+ * those of the largest target, if targets may take turns (imager_job_choose_turns). */
+static double pixels_alone(const imager_job *job)
+{
+    double largest = 0;
+    if (!job->targets.may_turn) return imager_target_pixels(job);
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        largest = fmax(largest, pixels_of(imager_job_geom(job, k)));
+    return largest;
+}
+
 /* Whether whole images fit beside what is on every device. Collective. */
 static tess_status fit_alone(const imager_job *job, bool *fit)
 {
     int64_t here =
-        device_share_bytes(imager_target_pixels(job), job->num_images,
-                           value_bytes_of(job), 1) < (double)job->backend->room();
+        device_share_bytes(pixels_alone(job), job->num_images, value_bytes_of(job), 1) <
+        (double)job->backend->room();
     const tess_status status = tess_comm_allreduce_i64(job->comm, &here, 1, TESS_MIN);
     *fit = here != 0;
     return status;

@@ -118,16 +118,11 @@ tess_status imager_job_choose_turns(imager_job *job)
     tess_status status = TESS_OK;
     imager_targets *targets = &job->targets;
     if (!job->backend->room || !targets->may_turn) return TESS_OK;
-    const double all = imager_device_planes_bytes(job, false);
     int64_t lacks =
-        !job->ranks.shares_planes && all > PLANES_SHARE * (double)job->backend->room();
+        !job->ranks.shares_planes && imager_device_planes_bytes(job, false) >
+                                         PLANES_SHARE * (double)job->backend->room();
     TESS_TRY(tess_comm_allreduce_i64(job->comm, &lacks, 1, TESS_MAX));
     targets->in_turn = lacks != 0;
-    if (lacks)
-        tess_log_info(
-            "planes of all %d targets would take %s of the GPU: they are made "
-            "one after the other",
-            imager_job_num_targets(job), tess_mem_text(all));
 cleanup:
     return status;
 }

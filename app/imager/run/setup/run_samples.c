@@ -618,6 +618,16 @@ cleanup:
     return status;
 }
 
+/* Tells that targets take turns on devices. */
+static void tell_turns(const imager_job *job)
+{
+    if (job->backend->room && imager_job_in_turn(job))
+        tess_log_info("planes of all %d targets would take %s of the GPU: they are "
+                      "made one after the other",
+                      imager_job_num_targets(job),
+                      tess_mem_text(imager_device_planes_bytes(job, false)));
+}
+
 tess_status image_read_and_plan(image_run *run, const char *keeper)
 {
     tess_status status = TESS_OK;
@@ -628,6 +638,7 @@ tess_status image_read_and_plan(image_run *run, const char *keeper)
     TESS_TRY(imager_job_plan(&run->job));
     TESS_TRY(device_share_choose(&run->job));
     TESS_TRY(imager_job_choose_turns(&run->job));
+    tell_turns(&run->job);
 cleanup:
     return status;
 }
