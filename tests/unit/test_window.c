@@ -15,6 +15,7 @@
 #include "imager_window.h"
 #include "tess_calibrate.h"
 #include "tess_grid.h"
+#include "visset_way.h"
 
 static void make_job(bool is_double, tess_layout *layout, imager_job *job)
 {
@@ -165,11 +166,37 @@ static void sums_are_counted(void **state)
     tess_grid_plan_destroy(job.plan);
 }
 
+static void take_all(const void *context, int target, const tess_samples *samples,
+                     bool *wanted)
+{
+    (void)context;
+    (void)target;
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        wanted[row] = true;
+}
+
+/* Targets that pick rows keep the values of these. A source has values of its own. */
+static void counts_the_values_of_sources(void **state)
+{
+    (void)state;
+    const tess_samples samples = {.num_vis = 1000, .num_pol = 2, .is_double = true};
+    visset_asked asked = {.samples = &samples};
+    tess_layout layout;
+    imager_job job;
+    make_job(true, &layout, &job);
+    job.view = (imager_view){.num_pol = 2, .counts = take_all};
+    assert_true(visset_taken_bytes(&job, &asked) == 0);
+    asked.of_sources = true;
+    assert_true(visset_taken_bytes(&job, &asked) == 1000.0 * 2 * 16);
+    tess_grid_plan_destroy(job.plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_what_is_faster),
         cmocka_unit_test(stays_within_the_room),
+        cmocka_unit_test(counts_the_values_of_sources),
         cmocka_unit_test(goes_by_the_memory_there_is),
         cmocka_unit_test(other_work_does_not_count),
         cmocka_unit_test(threads_share_the_time),

@@ -73,6 +73,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
         .num_reads = kept ? 1 : 3,
         .vis_bytes = vis_bytes,
         .kind = like,
+        .makes_sources = run->whole.patches && run->opts->make_psf,
         .cached = kept,
         .file_bytes =
             64.0 * (double)num_rows + 12.0 * run->info->num_corr * (double)num_vis,

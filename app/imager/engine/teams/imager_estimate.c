@@ -520,7 +520,11 @@ static tess_status plan_passes(const imager_job *job, const tess_brick_list *own
     const visset_held held = held_beside(job, work, own_bytes(work));
     /* passes that are kept on scratch serve residual images, too */
     const bool kept = job->memory.clean_bytes > 0 && keeps_passes(job, work);
-    const visset_asked asked = {&work->kind, subtracts(job) || kept, false};
+    const bool less_model = subtracts(job) || kept;
+    /* residuals take more than the values of sources */
+    const visset_asked asked = {.samples = &work->kind,
+                                .less_model = less_model,
+                                .of_sources = work->makes_sources && !less_model};
     TESS_TRY(visset_choose_passes(job, &held, &asked, own, &passes));
     *several = passes.num_reads > 1;
     if (!*several) goto cleanup;
@@ -535,15 +539,19 @@ cleanup:
 }
 
 /* Bytes of what is made of the samples. Targets take of residuals when the residuals of
- * all of them have been made. */
-static double derived_bytes(const imager_job *job, const tess_samples *samples,
-                            const residual_way *way)
+ * all of them have been made. Sources have no residuals. */
+static double derived_bytes(const imager_job *job, const imager_workload *work,
+                            const tess_samples *samples, const residual_way *way)
 {
+    const visset_asked images = {.samples = samples};
+    const visset_asked psf = {.samples = samples, .of_sources = work->makes_sources};
     const double residuals = way->bytes - way->sums_bytes;
-    const double taken = visset_taken_bytes(job, samples);
-    if (residuals == 0) return taken;
-    return way->in_batches ? residuals
-                           : fmax(residuals, residual_made_bytes(samples) + taken);
+    const double taken = visset_taken_bytes(job, &images);
+    const double of_psf = visset_taken_bytes(job, &psf);
+    if (residuals == 0) return of_psf;
+    return fmax(of_psf, way->in_batches
+                            ? residuals
+                            : fmax(residuals, residual_made_bytes(samples) + taken));
 }
 
 /* Finds the number of planes whose sums are held at a time with all samples in memory,
@@ -557,7 +565,10 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     imager_job run = *job;
     tess_samples samples = work->kind;
     const visset_held held = held_beside(job, work, bytes_beside_sums(job, work));
-    const visset_asked asked = {&samples, holds_residuals(job), false};
+    const bool less_model = holds_residuals(job);
+    const visset_asked asked = {.samples = &samples,
+                                .less_model = less_model,
+                                .of_sources = work->makes_sources && !less_model};
     visset_way way;
     plan.costs = work->costs;
     run.plan = &plan;
@@ -567,7 +578,7 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
         samples.num_vis += own->num_vis[k];
     TESS_TRY(visset_choose_way(&run, &held, &asked, own, &way));
     *planes = way.planes;
-    model->derived = derived_bytes(job, &samples, &way.residual);
+    model->derived = derived_bytes(job, work, &samples, &way.residual);
     if (!asked.less_model) goto cleanup;
     if (way.residual.planes > 0)
         at_once = sums_by_planes(job, own, way.residual.planes, load);

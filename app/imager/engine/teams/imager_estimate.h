@@ -22,6 +22,7 @@ typedef struct imager_workload {
     double owned_bytes;  /* bytes of the samples that it grids at a time */
     double vis_bytes;    /* bytes of a sample */
     tess_samples kind;   /* an empty array of samples of the same kind */
+    bool makes_sources;  /* the PSF is the image of a source in a patch */
     bool cached;         /* samples are kept */
     bool scratch; /* samples that are not kept are in a scratch file when they are read
                      again */

@@ -152,12 +152,13 @@ static tess_status look_again(visset *set, bool *in_place)
     const imager_job *job = set->job;
     tess_brick_list owned = {0};
     imager_passes passes = {0};
+    const visset_request of_samples = {0};
     if (set->over || !visset_limited(job, visset_kind(set))) return TESS_OK;
     if (*in_place) {
         set->over = !tess_steps_sums_fit(job->steps, &set->own_bricks, job->num_images);
     } else {
         TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-        TESS_TRY(visset_plan_passes(set, false, &owned, &passes));
+        TESS_TRY(visset_plan_passes(set, &of_samples, &owned, &passes));
         set->over = passes.num_reads > 1;
     }
     if (!set->over || !*in_place) goto cleanup;

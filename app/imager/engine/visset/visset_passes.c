@@ -326,11 +326,13 @@ cleanup:
     return status;
 }
 
-tess_status visset_plan_passes(const visset *set, bool with_residuals,
+tess_status visset_plan_passes(const visset *set, const visset_request *request,
                                const tess_brick_list *owned, imager_passes *passes)
 {
     const sample_sets *data = set->data;
-    const visset_asked asked = {visset_kind(set), with_residuals, false};
+    const visset_asked asked = {.samples = visset_kind(set),
+                                .less_model = request->less_model,
+                                .of_sources = request->of_sources};
     visset_held held = {.kept = data->kept_bytes};
     if (data->in_memory) {
         held.waiting = imager_samples_bytes(&data->cached);
@@ -351,7 +353,7 @@ tess_status visset_go_over(visset *set, const visset_request *request)
     imager_passes passes = {0};
     imager_place from;
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(visset_plan_passes(set, request->less_model, &owned, &passes));
+    TESS_TRY(visset_plan_passes(set, request, &owned, &passes));
     TESS_TRY(find_place(job, data, &owned, &passes, set->exchange, &set->sums, &from));
     if (passes.num_reads == 1) {
         /* earlier images of the set have left their samples */
@@ -407,13 +409,15 @@ tess_status visset_spool(visset *set)
     const imager_job *job = set->job;
     const sample_sets *data = set->data;
     const imager_passes *passes = &set->passes;
+    /* residuals take more than the values of sources */
+    const visset_request largest = {.less_model = true};
     tess_samples *samples;
     tess_brick_list owned = {0}, *bricks;
     imager_place place = {0};
     status = tess_spool_create(data->scratch, &set->spool);
     TESS_TRY(tess_comm_agree(job->comm, status));
     TESS_TRY(imager_owned_bricks(job, &set->own_bricks, &owned));
-    TESS_TRY(visset_plan_passes(set, true, &owned, &set->passes));
+    TESS_TRY(visset_plan_passes(set, &largest, &owned, &set->passes));
     for (; place.window < passes->num_windows; next_pass(passes, &place)) {
         TESS_TRY(collect_pass(set, passes, &owned, &place, &samples, &bricks));
         double mark = tess_time_now();

@@ -100,9 +100,9 @@ void visset_aim(imager_job *job, int target);
 tess_status visset_grid(visset *set, const visset_request *request,
                         const tess_samples *samples, tess_brick_list *bricks);
 
-/** Choose the passes over the set's data with the bricks `owned` by this rank, perhaps
- * with residuals beside the samples (visset_choose_passes). Collective. */
-tess_status visset_plan_passes(const visset *set, bool with_residuals,
+/** Choose the passes over the set's data with the bricks `owned` by this rank, and what
+ * the request makes beside the samples (visset_choose_passes). Collective. */
+tess_status visset_plan_passes(const visset *set, const visset_request *request,
                                const tess_brick_list *owned, imager_passes *passes);
 
 /** Go over the data in passes, and grid the samples of each pass. Several targets that
@@ -138,8 +138,8 @@ tess_status visset_hold(const visset *set, const tess_samples *samples,
                         const tess_brick_list **held);
 
 /** Leave the set's samples to host memory, because the backend does not hold their
- * residuals, or what targets take of them: samples that the backend has made are brought
- * there. TESS_ERR_ALLOC. Collective in the job's team. */
+ * residuals, or what targets take of them: samples that the backend has made are
+ * brought there. TESS_ERR_ALLOC. Collective in the job's team. */
 tess_status visset_leave_to_host(visset *set);
 
 #endif

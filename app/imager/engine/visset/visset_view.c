@@ -397,8 +397,10 @@ tess_status visset_grid(visset *set, const visset_request *request,
     visset_view view = {0};
     visset_way way;
     const visset_held held = visset_held_with(set, samples, bricks);
-    const visset_asked asked = {samples, request->less_model,
-                                request->subtract != NULL};
+    const visset_asked asked = {.samples = samples,
+                                .less_model = request->less_model,
+                                .less_early = request->subtract != NULL,
+                                .of_sources = request->of_sources};
     if (job->ranks.num_outputs <= 1) tess_mem_trim(); /* else the next takes it again */
     TESS_TRY(visset_choose_way(job, &held, &asked, bricks, &way));
     TESS_TRY(imager_tell_sums(job, bricks, way.planes, way.bytes));

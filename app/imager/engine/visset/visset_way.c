@@ -50,10 +50,12 @@ static double track_row_bytes(const imager_job *job, const tess_samples *samples
                              (double)sizeof(tess_run) + TRACK_ROW_BYTES);
 }
 
-double visset_taken_bytes(const imager_job *job, const tess_samples *samples)
+double visset_taken_bytes(const imager_job *job, const visset_asked *asked)
 {
+    const tess_samples *samples = asked->samples;
+    const bool picks_rows = job->view.counts && !job->backend->grid->load;
     /* rows that are picked keep their values */
-    if (job->view.counts && !job->backend->grid->load) return 0;
+    if (picks_rows && !asked->of_sources) return 0;
     return visset_mixed_bytes(job, samples) +
            track_row_bytes(job, samples) * (double)samples->num_rows;
 }
@@ -73,7 +75,7 @@ tess_status visset_choose_way(imager_job *job, const visset_held *held,
         TESS_TRY(residual_choose(job, samples, bricks, other, &way->residual));
     way->bytes = other + way->residual.bytes;
     if (way->residual.in_batches) return TESS_OK;
-    if (!samples->resident) way->bytes += visset_taken_bytes(job, samples);
+    if (!samples->resident) way->bytes += visset_taken_bytes(job, asked);
     TESS_TRY(imager_plane_window(job, way->bytes, bricks, &way->planes));
 cleanup:
     return status;
@@ -90,12 +92,14 @@ tess_status visset_choose_passes(const imager_job *job, const visset_held *held,
                                  const tess_brick_list *owned, imager_passes *passes)
 {
     tess_samples one = *asked->samples;
+    visset_asked of_one = *asked;
     imager_item_bytes each = {(double)tess_samples_vis_bytes(&one),
                               (double)tess_samples_row_bytes(&one)};
     one.num_vis = 1;
     if (asked->less_model) each.vis += residual_bytes(job, &one);
     one.num_rows = 0;
-    each.vis += visset_taken_bytes(job, &one);
+    of_one.samples = &one;
+    each.vis += visset_taken_bytes(job, &of_one);
     each.row += track_row_bytes(job, &one);
     return imager_passes_choose(
         job, owned, each,
