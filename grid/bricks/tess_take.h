@@ -31,4 +31,12 @@ typedef struct tess_take {
     const tess_origins *origins; /**< of the samples' rows */
 } tess_take;
 
+/** Bytes of the Jones matrices. Local. */
+static inline int64_t tess_take_bytes(const tess_take *take)
+{
+    if (!take->jones) return 0;
+    return 8 * (int64_t)sizeof *take->jones * take->num_times *
+           take->origins->num_antennas * take->num_chan;
+}
+
 #endif

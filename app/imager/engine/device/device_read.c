@@ -56,6 +56,19 @@ bool device_read_possible(const imager_job *job, const tess_source *source)
     return true;
 }
 
+/* Bytes of the Jones matrices that are on the device while the target at work takes its
+ * view. */
+static double table_bytes(const imager_job *job)
+{
+    const imager_view *view = &job->view;
+    tess_take take;
+    if (view->num_pol == 0) return 0;
+    if (view->prepare) view->prepare(view->context, job->targets.aim);
+    return view->take(view->context, job->targets.aim, &take)
+               ? (double)tess_take_bytes(&take)
+               : 0;
+}
+
 bool device_read_fits(const imager_job *job, const tess_source *source, int num_images)
 {
     int64_t num_rows, num_vis;
@@ -68,7 +81,8 @@ bool device_read_fits(const imager_job *job, const tess_source *source, int num_
                            tess_comm_size(job->comm));
     const double residuals = (double)num_vis * models * value;
     /* what a target takes, beside as much for brick sums */
-    const double taken = 2 * (double)num_vis * job->view.num_pol * value;
+    const double taken =
+        2 * (double)num_vis * job->view.num_pol * value + table_bytes(job);
     return device_samples_bytes(&like, num_rows, num_vis, true) + residuals + taken <
            SAMPLES_SHARE *
                ((double)tess_device_room() - planes - job->memory.device_bytes);

@@ -144,14 +144,6 @@ cleanup:
     return status;
 }
 
-/* Bytes of the Jones matrices by which samples are taken. Local. */
-static double jones_bytes(const tess_take *take)
-{
-    if (!take->jones) return 0;
-    return 8.0 * sizeof *take->jones * (double)take->num_times *
-           (double)take->origins->num_antennas * (double)take->num_chan;
-}
-
 /* Whether the backend has room for what a target takes of samples that it holds, and
  * for their Jones matrices, beside as much for brick sums. Local. */
 static bool has_room_to_take(const imager_job *job, const tess_samples *samples,
@@ -160,7 +152,7 @@ static bool has_room_to_take(const imager_job *job, const tess_samples *samples,
     const double room = (double)job->backend->degrid->sums_room(job->plan, held) -
                         (double)tess_planes_more_bytes(job->planes);
     return job->backend->grid->holds(held) &&
-           room >= 2 * visset_mixed_bytes(job, samples) + jones_bytes(take);
+           room >= 2 * visset_mixed_bytes(job, samples) + (double)tess_take_bytes(take);
 }
 
 /* Has a backend with memory of its own hold the correlations of all samples, of which
