@@ -168,8 +168,8 @@ static tess_status hold_apart(const imager_job *job, const tess_brick_list *bric
     tess_take take = {0};
     bool fits = bricks->own || visset_can_load(job, samples);
     if (!job->view.take || job->plan->projection || view->with_gains) return TESS_OK;
-    /* the host makes the same bits whether the backend has room or not */
-    if (view->of_sources && job->layout->reproducible) return TESS_OK;
+    /* the backend rounds otherwise, and has room or not by the number of ranks */
+    if (job->layout->reproducible) return TESS_OK;
     if (job->view.prepare) job->view.prepare(job->view.context, job->targets.aim);
     fits = fits && job->view.take(job->view.context, job->targets.aim, &take);
     TESS_TRY(visset_on_all_ranks(job, fits, &fits));
