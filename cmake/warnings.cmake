@@ -3,7 +3,8 @@ function(tess_warnings target)
     target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
         -Wdouble-promotion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
-        -Wcast-qual -Wundef -Werror=implicit-function-declaration>
+        -Wcast-qual -Wundef -Werror=implicit-function-declaration
+        -Werror=incompatible-pointer-types>
         $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow>
         $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow>)
     if(CMAKE_C_COMPILER_ID MATCHES Clang)

@@ -17,10 +17,10 @@
 
 #include "exchange.h"
 #include "imager_targets.h"
-#include "imager_teams.h"
 #include "rank_tests.h"
 #include "source_origins.h"
 #include "spool.h"
+#include "team_parcel.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
 

@@ -21,8 +21,7 @@ struct tess_device_comm;
 
 enum { IMAGER_MAX_MODEL = 2 * TESS_MAX_POL };
 
-/** Model images whose visibilities are subtracted from samples before they are imaged.
- */
+/** Model images whose visibilities are subtracted from samples before imaging. */
 typedef struct imager_job_model {
     int num;      /* model images; 0: the job has no model */
     double scale; /* predicted visibilities are those of the model times this */
@@ -116,12 +115,12 @@ typedef struct imager_targets {
 
 /** Facts of a plan that have been logged. */
 typedef struct imager_told {
-    bool plan;                   /* the plan itself */
-    bool need;                   /* memory that a rank needs beyond its share */
-    bool measured;               /* the error of w-projection */
-    bool copies;                 /* that samples have no room on the device */
-    int window;                  /* planes whose sums are held at a time; 0: none yet */
-    bool is_limited;             /* that memory limits this number */
+    bool plan;       /* the plan itself */
+    bool need;       /* memory that a rank needs beyond its share */
+    bool measured;   /* the error of w-projection */
+    bool copies;     /* that samples have no room on the device */
+    int window;      /* planes whose sums are held at a time; 0: none yet */
+    bool is_limited; /* that memory limits this number */
     tess_projection_error error; /* the error of w-projection at this rank's samples */
 } imager_told;
 

@@ -2,7 +2,7 @@
  * each rank to each rank. */
 #include <string.h>
 
-#include "imager_teams.h"
+#include "team_parcel.h"
 #include "tess_mem.h"
 
 /* ---- messages ---- */

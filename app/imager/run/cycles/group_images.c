@@ -16,6 +16,7 @@
 #include "majors.h"
 #include "patch_images.h"
 #include "run_samples.h"
+#include "team_parcel.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_minmax.h"
