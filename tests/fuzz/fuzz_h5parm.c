@@ -1,6 +1,7 @@
 /* Files of solutions. The input chooses what HDF5 writes into an h5parm: names, types,
  * dimensions, attributes, values, and what is left out or cut off. So the errors are
  * those that readers of HDF5 have to expect, and not those of HDF5's own decoding. */
+#define _XOPEN_SOURCE 700 /* truncate */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
