@@ -19,6 +19,7 @@
 #include "draw.h"
 #include "rank_tests.h"
 #include "session_pair.h"
+#include "simulated.h"
 #include "tess_const.h"
 #include "tess_fits.h"
 #include "tessera/tessera.h"
@@ -617,18 +618,9 @@ static void simulate(const char *ra, const char *duration, const char *path)
         {"freq", "1.4GHz"},  {"chan-width", "2e7"},  {"channels", "6"},
         {"noise", "0.2"},    {"threads", "1"},       {"pol", "XX,YY,XY,YX"},
         {"antennas", "9"},   {"overwrite", NULL},    {"output", path}};
-    tess_command *command = NULL;
-    FILE *file = fopen(sky, "w");
-    assert_non_null(file);
-    fprintf(file, "name,l,m,flux_jy,q,u,v,spectral_index\n"
-                  "A,0,0,2,0,0,0,-0.7\nB,1e-3,-6e-4,1,0.3,-0.2,0.1,0\n");
-    fclose(file);
-    assert_int_equal(tess_command_create("simulate", &command), TESS_OK);
-    for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
-        assert_int_equal(tess_command_set(command, options[k][0], options[k][1]),
-                         TESS_OK);
-    if (tess_command_run(command) != TESS_OK) fail_msg("%s", tess_last_error());
-    tess_command_destroy(command);
+    write_text(sky, "name,l,m,flux_jy,q,u,v,spectral_index\n"
+                    "A,0,0,2,0,0,0,-0.7\nB,1e-3,-6e-4,1,0.3,-0.2,0.1,0\n");
+    simulate_with(options, sizeof options / sizeof *options);
 }
 
 static void test_simulate(void **state)

@@ -10,28 +10,16 @@
 
 #include <cmocka.h>
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "draw.h"
+#include "failing_alloc.h"
 #include "pipeline.h"
 #include "tess_status.h"
 #include "tess_study.h"
 
 enum { NX = 16, NY = 12, ROWS = 20, PIXELS = NX * NY, MOST_CALLS = 100000 };
-
-void *__real_tess_alloc(int64_t count, size_t size);
-void *__wrap_tess_alloc(int64_t count, size_t size);
-
-/* Calls until one fails; negative: none does. */
-static atomic_int calls_left = -1;
-
-void *__wrap_tess_alloc(int64_t count, size_t size)
-{
-    return atomic_fetch_sub(&calls_left, 1) == 0 ? NULL
-                                                 : __real_tess_alloc(count, size);
-}
 
 typedef struct scene {
     double uvw_m[ROWS][3], freq_hz[1], vis[ROWS][2], model[PIXELS];

@@ -10,42 +10,24 @@
 
 #include <cmocka.h>
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "failing_alloc.h"
 #include "h5parm_sample.h"
+#include "simulated.h"
 #include "tess_const.h"
 #include "tessera/tessera.h"
 
 enum { NX = 40, NY = 32, PIXELS = NX * NY, ANTENNAS = 5, FACETS = 2, CHANNELS = 2 };
 enum { VALUES = 20000, MOST_CALLS = 1000 };
 
-void *__real_tess_alloc(int64_t count, size_t size);
-void *__wrap_tess_alloc(int64_t count, size_t size);
-
-/* Calls until one fails; negative: none does. */
-static atomic_int calls_left = -1;
-
-void *__wrap_tess_alloc(int64_t count, size_t size)
-{
-    return atomic_fetch_sub(&calls_left, 1) == 0 ? NULL
-                                                 : __real_tess_alloc(count, size);
-}
-
 /* ---- files ---- */
 
 static char root[] = "/tmp/tess_session_gains_XXXXXX";
 static const char *const files[] = {"sky.csv", "obs.uvfits", "two.reg", "a.h5", "b.h5"};
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
-}
 
 static void simulate(void)
 {
@@ -55,14 +37,8 @@ static void simulate(void)
         {"freq", "1.4GHz"},      {"chan-width", "2e7"},  {"channels", "2"},
         {"threads", "1"},        {"pol", "XX,YY,XY,YX"}, {"antennas", "5"},
         {"output", "obs.uvfits"}};
-    tess_command *command = NULL;
     write_text("sky.csv", "name,l,m,flux_jy\nA,0,0,2\nB,1e-3,-6e-4,1\n");
-    assert_int_equal(tess_command_create("simulate", &command), TESS_OK);
-    for (size_t k = 0; k < sizeof options / sizeof *options; ++k)
-        assert_int_equal(tess_command_set(command, options[k][0], options[k][1]),
-                         TESS_OK);
-    if (tess_command_run(command) != TESS_OK) fail_msg("%s", tess_last_error());
-    tess_command_destroy(command);
+    simulate_with(options, sizeof options / sizeof *options);
 }
 
 static double rising(const int i[])
