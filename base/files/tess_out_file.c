@@ -275,6 +275,22 @@ static int rename_new(const char *temp, const char *path)
     return errno == EINVAL || errno == ENOSYS ? rename(temp, path) : -1;
 }
 
+/* As rename() over a file that is there. ext4 sends a file to the disk when it takes
+ * the name of another one (its mount option auto_da_alloc), and rename() waits for
+ * that. It does not when both files exchange their names. Who waits for the disk has
+ * done so before, and needs no exchange. */
+static int rename_over(const char *temp, const char *path)
+{
+    if (waits_for_disk ||
+        renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
+        return rename(temp, path);
+    if (unlink(temp) == 0) return 0;
+    const int error = errno; /* a folder came meanwhile */
+    (void)renameat2(AT_FDCWD, temp, AT_FDCWD, path, RENAME_EXCHANGE);
+    errno = error;
+    return -1;
+}
+
 /* The entry in the folder reaches the disk only when the folder is synchronised. Where
  * folders cannot be synchronised, the file system does it by itself. */
 static void synchronise_folder(const char *path)
@@ -291,7 +307,7 @@ tess_status tess_out_file_publish(const char *temp, const char *path, bool overw
 {
     tess_status status = TESS_OK;
     TESS_TRY(tess_out_check_target(path, overwrite));
-    if ((overwrite ? rename(temp, path) : rename_new(temp, path)) != 0)
+    if ((overwrite ? rename_over(temp, path) : rename_new(temp, path)) != 0)
         TESS_FAIL(TESS_ERR_IO, "%s: cannot be renamed from %s: %s", path, temp,
                   strerror(errno));
     tess_out_file_forget(temp);

@@ -129,6 +129,22 @@ static void links_are_not_followed(void **state)
     assert_text(first, "yours");
 }
 
+/* Without the disk, names are exchanged: what had the name before is gone, and a folder
+ * stays. */
+static void names_are_taken_over_without_the_disk(void **state)
+{
+    tess_out_file_set_sync(false);
+    what_is_there_stays(state);
+    links_are_not_followed(state);
+    assert_int_equal(mkdir(FOLDER "/folder", 0777), 0);
+    put(FOLDER "/folder/file", "yours");
+    const int before = count_entries();
+    assert_int_equal(write_output(FOLDER "/folder", true), TESS_ERR_IO);
+    assert_text(FOLDER "/folder/file", "yours");
+    assert_int_equal(count_entries(), before);
+    tess_out_file_set_sync(true);
+}
+
 static void what_comes_meanwhile_stays(void **state)
 {
     char temp[TESS_OUT_FILE_NAME];
@@ -553,6 +569,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {cmocka_unit_test(angles_below),
                                        TEST(what_is_there_stays),
+                                       TEST(names_are_taken_over_without_the_disk),
                                        TEST(links_are_not_followed),
                                        TEST(what_comes_meanwhile_stays),
                                        TEST(left_files_go),
