@@ -272,6 +272,16 @@ def check_alone(suite):
     suite.ran("a process by itself", result)
 
 
+def check_shared_device(suite, obs):
+    """More ranks than GPUs: the log says that they wait for each other. Seven ranks have fewer GPUs."""
+    for ranks, shares in ((1, False), (7, True)):
+        result = tessera("image", obs, "-o", suite.path("shared"), "--size", 120, "--scale", "30asec",
+                         "--no-psf", "--overwrite", ranks=ranks)
+        suite.ran(f"{ranks} ranks, one GPU or more", result)
+        suite.true(f"{ranks} ranks: {'say' if shares else 'do not say'} that they share a GPU",
+                   ("share a GPU" in result.err) == shares)
+
+
 def main():
     if not mpiexec():
         skip("no MPI launcher")
@@ -290,6 +300,8 @@ def main():
     if BACKEND == "cpu":  # a device's memory is not told
         check_memory(suite, obs)
         check_short_memory(suite, obs)
+    else:
+        check_shared_device(suite, obs)
     check_bytes(suite, obs)
     # enough for each rank to grid for several ticks
     check_balance(suite, make_observation(suite, "long", rows=60000, channels=8))
