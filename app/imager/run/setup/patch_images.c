@@ -279,14 +279,17 @@ cleanup:
     return status;
 }
 
-/* Begins with images of zeros. Local. */
+/* Begins with images of zeros. Many pointings are summed up in a pixel, but at most the
+ * two or three facets that meet there. Local. */
 static tess_status start_joining(const image_run *run, bool with_roots, joined *all)
 {
     tess_status status = TESS_OK;
     const int threads = run->opts->layout.threads;
+    const tess_pixel pixel = tess_pixel_of(image_is_double(run));
+    const tess_pixel root = run->whole.mosaic ? TESS_PIXEL_DOUBLE : pixel;
     for (int p = 0; p < run->num_pol; ++p) {
-        all->image[p] = rows_of_image(run, tess_pixel_of(image_is_double(run)));
-        all->root[p] = rows_of_image(run, TESS_PIXEL_DOUBLE);
+        all->image[p] = rows_of_image(run, pixel);
+        all->root[p] = rows_of_image(run, root);
         all->covered[p] = rows_of_image(run, TESS_PIXEL_MASK);
         TESS_TRY(alloc_zero(threads, &all->image[p]));
         if (with_roots) TESS_TRY(alloc_zero(threads, &all->root[p]));
