@@ -432,6 +432,7 @@ def check_masks(suite):
         if ran:
             suite.equal(f"a mask cube, {label}", cleaned_pixels(prefix, 4),
                         [{spots[row]} for row in (0, 1, 0, 1)])
+    check_empty_masks(suite, args, planes, header)
     wide = suite.path("wide.fits")
     fits.PrimaryHDU(np.ones((N, N), dtype=np.float32)).writeto(wide)
     result = tessera("image", *args, "--channel-mask", "1", "--fits-mask", wide, "--auto-threshold",
@@ -442,6 +443,34 @@ def check_masks(suite):
                          ["--channel-mask", "1", "--join-channels"]):
         suite.ran(" ".join(args_refused), tessera("image", *args, *args_refused, "-o",
                                                   suite.path("refused")), 2)
+
+
+def check_empty_masks(suite, args, planes, header):
+    """Channels whose mask is empty are not cleaned; a mask without any pixel is refused."""
+    mask, regions = suite.path("lines.fits"), suite.path("lines.crtf")
+    planes[0, ::2] = 0
+    fits_module().PrimaryHDU(planes, header).writeto(mask)
+    pixel = "#CRTFv0\nbox[[{0}pix, {0}pix], [{1}pix, {1}pix]]"
+    with open(regions, "w", encoding="utf-8") as file:
+        file.write(pixel.format(0, 2 * N) + ", range=[1chan, 1chan]\n")
+    for path, cleaned in ((mask, [1, 3]), (regions, [1])):
+        for ranks in {1, RANKS[-1]}:
+            ran, prefix = suite.image("empty", *args, "--mask", path, ranks=ranks)
+            if not ran:
+                continue
+            suite.equal(f"{path}, {ranks} ranks: channels that are cleaned",
+                        [c for c, found in enumerate(cleaned_pixels(prefix, 4)) if found], cleaned)
+            suite.true("a channel without a mask is dirty", np.array_equal(
+                *(read_image(f"{prefix}-0002-{kind}.fits")[0] for kind in ("image", "dirty"))))
+    none, beside = suite.path("none.fits"), suite.path("beside.crtf")
+    fits_module().PrimaryHDU(0 * planes, header).writeto(none)
+    with open(beside, "w", encoding="utf-8") as file:
+        file.write(pixel.format(3 * N, 4 * N) + "\n")
+    for path, words in ((none, "nothing is set"), (beside, "no region has a pixel")):
+        result = tessera("image", *args, "--mask", path, "-o", suite.path("refused"), ranks=RANKS[-1])
+        suite.ran(f"{path} is refused", result, 3)
+        suite.true(f"one line says why: {result.errors()}", len(result.errors()) == 1
+                   and path in result.errors()[0] and words in result.errors()[0])
 
 
 def check_subtract(suite):

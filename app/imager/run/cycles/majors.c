@@ -187,8 +187,49 @@ cleanup:
     return status;
 }
 
-/* Cleans a group within the user's masks, which bound automatic ones. Collective. */
-static tess_status take_masks(const majors *all, cleaned *group)
+/* " of t0001-0003-Q": what is cleaned by itself, as the names of its files have it; ""
+ * for the only image. */
+static const char *of_group(const majors *all, const cleaned *group, char *text,
+                            size_t size)
+{
+    const output_table *outputs = &all->run->outputs;
+    const int64_t output = all->channel[0].output;
+    char interval[24] = "", channel[24] = "", pol[8] = "";
+    int length;
+    if (outputs->num_intervals > 1)
+        snprintf(interval, sizeof interval, "-t%04lld",
+                 (long long)(output / outputs->num_channels));
+    if (outputs->num_channels > 1 && !image_joins_channels(all->run->opts))
+        snprintf(channel, sizeof channel, "-%04lld",
+                 (long long)(output % outputs->num_channels));
+    if (all->num_groups > 1) tess_pol_name(&all->run->pol[group->first_pol], pol);
+    length =
+        snprintf(text, size, " of%s%s%s%s", interval, channel, pol[0] ? "-" : "", pol);
+    text[3] = ' '; /* in place of the first '-', or of the end */
+    return length > 3 ? text : "";
+}
+
+/* Whether nothing is set in a mask of a group, beside which others have masks of their
+ * own: channels without a line. Where it is the only mask, it is refused when it is
+ * used. Collective. */
+static tess_status is_left_out(const majors *all, const tess_rows *mask, bool *is_empty)
+{
+    tess_status status = TESS_OK;
+    int64_t set = 0;
+    const bool is_only =
+        all->num_groups == 1 && all->run->outputs.num == all->num_channels;
+    if (is_only) return TESS_OK;
+    for (int64_t k = 0; k < tess_rows_count(mask); ++k)
+        set += tess_rows_pixel(mask, k) != 0;
+    TESS_TRY(tess_comm_allreduce_i64(all->slabs, &set, 1, TESS_SUM));
+    *is_empty = set == 0;
+cleanup:
+    return status;
+}
+
+/* Cleans a group within the user's masks, which bound automatic ones. `*is_empty`:
+ * there is nothing to clean. Collective. */
+static tess_status take_masks(const majors *all, cleaned *group, bool *is_empty)
 {
     tess_status status = TESS_OK;
     tess_rows mask = {0};
@@ -199,6 +240,8 @@ static tess_status take_masks(const majors *all, cleaned *group)
     if (all->run->opts->clean.multithresh.finds) {
         TESS_TRY(majors_mask_begin(all, group, &mask));
     } else if (mask.value) {
+        TESS_TRY(is_left_out(all, &mask, is_empty));
+        if (*is_empty) goto cleanup;
         TESS_TRY(tess_comm_agree(all->slabs, tess_rows_move(&mask, all->place)));
         TESS_TRY(tess_clean_set_mask(group->clean, &mask));
     }
@@ -251,11 +294,23 @@ static bool find_weights(const majors *all, const cleaned *group)
     return any;
 }
 
+/* A group whose mask is empty is not cleaned. Local. */
+static void leave_out(const majors *all, cleaned *group)
+{
+    char of[64];
+    tess_clean_destroy(group->clean);
+    group->clean = NULL;
+    group->end = IMAGE_END_UNMASKED;
+    if (tess_comm_rank(all->run->comm) == 0)
+        tess_log_info("nothing%s is cleaned: its mask is empty",
+                      of_group(all, group, of, sizeof of));
+}
+
 /* Creates the object that cleans a group, with its PSFs and mask. Collective. */
 static tess_status create_clean(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
-    bool linked[TESS_MAX_POL];
+    bool linked[TESS_MAX_POL], is_empty = false;
     tess_clean_opts opts;
     const image_run *run = all->run;
     if (!find_weights(all, group)) return TESS_OK;
@@ -273,7 +328,11 @@ static tess_status create_clean(majors *all, cleaned *group)
                     group->clean, c * group->num_pol + p,
                     &majors_psf(all, c, group->first_pol + p)->rows));
     TESS_TRY(majors_give_psfs(all, group));
-    TESS_TRY(take_masks(all, group));
+    TESS_TRY(take_masks(all, group, &is_empty));
+    if (is_empty) {
+        leave_out(all, group);
+        return TESS_OK;
+    }
     group->goes_on = true;
     group->least_peak = INFINITY;
 cleanup:
@@ -478,28 +537,6 @@ static void add_scales(const tess_clean_report *report, char *text, size_t size)
                                  (long long)report->scale_iterations[s]);
         before = ",";
     }
-}
-
-/* " of t0001-0003-Q": what is cleaned by itself, as the names of its files have it; ""
- * for the only image. */
-static const char *of_group(const majors *all, const cleaned *group, char *text,
-                            size_t size)
-{
-    const output_table *outputs = &all->run->outputs;
-    const int64_t output = all->channel[0].output;
-    char interval[24] = "", channel[24] = "", pol[8] = "";
-    int length;
-    if (outputs->num_intervals > 1)
-        snprintf(interval, sizeof interval, "-t%04lld",
-                 (long long)(output / outputs->num_channels));
-    if (outputs->num_channels > 1 && !image_joins_channels(all->run->opts))
-        snprintf(channel, sizeof channel, "-%04lld",
-                 (long long)(output % outputs->num_channels));
-    if (all->num_groups > 1) tess_pol_name(&all->run->pol[group->first_pol], pol);
-    length =
-        snprintf(text, size, " of%s%s%s%s", interval, channel, pol[0] ? "-" : "", pol);
-    text[3] = ' '; /* in place of the first '-', or of the end */
-    return length > 3 ? text : "";
 }
 
 /* ", 4 channels joined" */

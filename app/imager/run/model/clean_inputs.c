@@ -187,6 +187,41 @@ static int plane_of(const tess_fits_model *fits, int stokes)
     return 0;
 }
 
+/* Whether anything is set in a plane of a mask. Local. */
+static tess_status find_set(const mask_file *mask, int stokes, int freq, double *rows,
+                            bool *is_set)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = mask->header.nx, ny = mask->header.ny;
+    for (int64_t j = 0; j < ny && !*is_set; j += ROWS_AT_ONCE) {
+        const int64_t count = j + ROWS_AT_ONCE < ny ? ROWS_AT_ONCE : ny - j;
+        TESS_TRY(read_rows(mask, stokes, freq, j, count, rows));
+        for (int64_t k = 0; k < count * nx && !*is_set; ++k)
+            *is_set = rows[k] != 0;
+    }
+cleanup:
+    return status;
+}
+
+/* Some planes may be empty, whose channels are not cleaned. TESS_ERR_INPUT: all are.
+ * Local. */
+static tess_status check_set(const mask_file *mask)
+{
+    tess_status status = TESS_OK;
+    bool is_set = false;
+    const tess_fits_model *header = &mask->header;
+    const int num_stokes = header->num_stokes > 1 ? header->num_stokes : 1;
+    double *rows = tess_alloc(ROWS_AT_ONCE * header->nx, sizeof *rows);
+    if (!rows) TESS_FAIL(TESS_ERR_ALLOC, "rows of a mask");
+    for (int k = 0; k < header->num_freq * num_stokes && !is_set; ++k)
+        TESS_TRY(find_set(mask, k % num_stokes, k / num_stokes, rows, &is_set));
+    if (!is_set)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: nothing is set in this mask", header->path);
+cleanup:
+    tess_free(rows);
+    return status;
+}
+
 /* Local. */
 static tess_status read_mask(const image_run *run, int64_t channel, int pol,
                              const tess_rows *set)
@@ -387,15 +422,38 @@ tess_status clean_inputs_model(image_run *run, tess_comm *comm, int64_t interval
 
 /* ---- before data are read ---- */
 
+/* Whether regions have a pixel of the image, whatever their channels. Local. */
+static tess_status find_drawn(const image_run *run, const tess_mask_regions *regions,
+                              bool *is_set)
+{
+    tess_status status = TESS_OK;
+    const int64_t nx = run->opts->nx, ny = run->opts->ny;
+    tess_rows rows = tess_rows_of(nx, ny, 0, ROWS_AT_ONCE, TESS_PIXEL_MASK);
+    TESS_TRY(tess_rows_alloc(&rows));
+    for (; rows.row_first < ny && !*is_set; rows.row_first += ROWS_AT_ONCE) {
+        if (rows.row_first + ROWS_AT_ONCE > ny) rows.num_rows = ny - rows.row_first;
+        TESS_TRY(mask_shapes_draw(run, regions, MASK_ANY_CHANNEL, &rows));
+        for (int64_t k = 0; k < tess_rows_count(&rows) && !*is_set; ++k)
+            *is_set = tess_rows_pixel(&rows, k) != 0;
+    }
+cleanup:
+    tess_rows_free(&rows);
+    return status;
+}
+
 /* Local. */
 static tess_status check_regions(const image_run *run, const char *path)
 {
     tess_status status = TESS_OK;
+    bool is_set = false;
     tess_comm *alone = NULL;
     tess_mask_regions regions = {0};
     TESS_TRY(tess_comm_self(&alone));
     TESS_TRY(tess_mask_regions_read(alone, path, &regions));
     TESS_TRY(mask_shapes_check(run, &regions, path));
+    TESS_TRY(find_drawn(run, &regions, &is_set));
+    if (!is_set)
+        TESS_FAIL(TESS_ERR_INPUT, "%s: no region has a pixel of the image", path);
 cleanup:
     tess_mask_regions_free(&regions);
     tess_comm_free(alone);
@@ -407,10 +465,12 @@ static tess_status check_all(image_run *run)
     tess_status status = TESS_OK;
     const tess_clean_choice *choice = &run->opts->clean;
     mask_file mask = {0};
-    if (kind_of(choice) == REGIONS_MASK)
+    if (kind_of(choice) == REGIONS_MASK) {
         TESS_TRY(check_regions(run, choice->mask));
-    else if (has_mask(run))
+    } else if (has_mask(run)) {
         TESS_TRY(open_mask(run, true, &mask));
+        TESS_TRY(check_set(&mask));
+    }
     if (!choice->continues && !choice->only_model) goto cleanup;
     TESS_TRY(continued_models_check(run, run->means.continued));
 cleanup:

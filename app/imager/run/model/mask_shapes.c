@@ -35,7 +35,7 @@ static bool place_of(const image_run *run, bool is_pixel, const double at[2],
 static bool is_of(const image_run *run, const tess_mask_region *region, int64_t channel)
 {
     double freq_hz = (double)channel, width_hz;
-    if (region->from > region->to) return true;
+    if (region->from > region->to || channel == MASK_ANY_CHANNEL) return true;
     if (region->by_freq)
         output_table_band(&run->outputs, run->info, channel, &freq_hz, &width_hz);
     return freq_hz >= region->from && freq_hz <= region->to;

@@ -7,6 +7,9 @@
 #include "image_run.h"
 #include "tess_mask_regions.h"
 
+/** In place of an output channel: regions of all channels. */
+enum { MASK_ANY_CHANNEL = -1 };
+
 /** Set the rows of an output channel's mask, in host memory: 1 in pixels whose middle
  *  lies within regions, less those that are taken out. Shapes with directions have the
  *  size that they have at the phase centre. TESS_ERR_ALLOC. Local. */
