@@ -287,14 +287,15 @@ def check_unlike(suite):
 
 
 def check_single(suite, obs):
-    """A mosaic of one pointing is the image of its field, with that field's beam."""
+    """A mosaic of one pointing is the image of its field, with that field's beam, and its PSF: what the pointing sees
+    at all, it sees together."""
     made = {}
     for name, args in (("one", ["--mosaic"]), ("plain", [])):
         image = [word for word in IMAGE if word not in ("--mosaic", "--pointing-limit", str(LIMIT))]
         result = tessera("image", obs.path, *image, *args, "--field", "p1", "-o", suite.path(name))
         suite.ran(f"a pointing alone: {name}", result)
-        made[name] = [read_image(suite.path(f"{name}-{kind}.fits"))[0] for kind in ("dirty", "pb")]
-    for kind, one, plain in zip(("dirty", "pb"), *made.values()):
+        made[name] = [read_image(suite.path(f"{name}-{kind}.fits"))[0] for kind in ("dirty", "pb", "psf")]
+    for kind, one, plain in zip(("dirty", "pb", "psf"), *made.values()):
         seen = one >= 0 if kind == "pb" else np.isfinite(one)
         suite.below(f"a mosaic of one pointing, {kind}",
                     np.abs(one - plain)[seen].max() / np.abs(plain[seen]).max(), 1e-5)

@@ -242,6 +242,19 @@ cleanup:
     return status;
 }
 
+/* Whether one pointing has all of the weight, weight[patches.num]. It sees alike all
+ * that it sees, so that no source is seen less beside another. Local. */
+static bool is_alone(const image_mosaic *mosaic, const double *weight)
+{
+    int pointing = -1;
+    for (int j = 0; j < mosaic->patches.num; ++j) {
+        if (!(weight[j] > 0)) continue;
+        if (pointing >= 0 && mosaic->beam_of[j].pointing != pointing) return false;
+        pointing = mosaic->beam_of[j].pointing;
+    }
+    return true;
+}
+
 tess_status image_mosaic_narrow_psf(const image_run *run, const double *weight,
                                     const tess_rows *psf)
 {
@@ -250,6 +263,7 @@ tess_status image_mosaic_narrow_psf(const image_run *run, const double *weight,
     const double step_l = geom->scale_rad, step_m = tess_geom_scale_m(geom);
     pointing_overlap overlap = {0};
     tess_rows view = {0};
+    if (is_alone(run->whole.mosaic, weight)) return TESS_OK;
     TESS_TRY(find_overlap(run->whole.mosaic, weight, &overlap));
     TESS_TRY(tess_rows_edit(psf, true, &view));
     for (int64_t k = 0; k < tess_rows_count(&view); ++k) {
