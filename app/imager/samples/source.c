@@ -439,7 +439,7 @@ int tess_source_num_readers(const tess_source *source)
     return source->num_obs;
 }
 
-tess_vis_reader *tess_source_reader(tess_source *source, int k)
+tess_vis_reader *tess_source_reader(const tess_source *source, int k)
 {
     return source->reader[k];
 }

@@ -136,7 +136,7 @@ int tess_source_segment_reader(const tess_source *source, int k); /**< Its reade
 
 /** A reader for each observation, or for each field that is read of one. Local. */
 int tess_source_num_readers(const tess_source *source);
-tess_vis_reader *tess_source_reader(tess_source *source, int k);
+tess_vis_reader *tess_source_reader(const tess_source *source, int k);
 
 /** Distinct integration times of the selected rows, ascending, on all ranks; allocated,
  *  owned by the caller. Reads the data once. Collective. */

@@ -290,11 +290,29 @@ def check_pointing(suite, obs):
 
 # ---- bad input ----
 
-def check_errors(suite, obs):
-    elsewhere = suite.path("elsewhere.uvfits")
+def write_other(path, **header):
+    """Samples at the same centre, or elsewhere, of this header."""
     uvw = uvfits.random_tracks(300, 450.0, 0.1, seed=9)
-    uvfits.write(elsewhere, uvw, np.array([1e9, 1.1e9]), np.ones((300, 2, 2), "c8"),
-                 np.ones((300, 2, 2), "f4"), ra_deg=60.5)
+    uvfits.write(path, uvw, np.array([1e9, 1.1e9]), np.ones((300, 2, 2), "c8"), np.ones((300, 2, 2), "f4"), **header)
+    return path
+
+
+def check_telescopes(suite):
+    """`auto` is the beam of one telescope, whatever its name is spelt like."""
+    vla, evla, meerkat = (write_other(suite.path(f"{name}.uvfits"), cards={"TELESCOP": name})
+                          for name in ("VLA", "EVLA", "MeerKAT"))
+    auto = ["--primary-beam", "auto", *IMAGE, "--no-psf"]
+    suite.image("one telescope", vla, evla, *auto)
+    for kind in ([], ["--mosaic"]):
+        for ranks in (1, RANKS[-1]):
+            result = tessera("image", vla, meerkat, *auto, *kind, "-o", suite.path("bad"), ranks=ranks)
+            suite.ran(f"two telescopes, {ranks} ranks", result, 3)
+            suite.true(f"one line with both: {result.errors()}",
+                       len(result.errors()) == 1 and "of VLA and MeerKAT" in result.errors()[0])
+
+
+def check_errors(suite, obs):
+    elsewhere = write_other(suite.path("elsewhere.uvfits"), ra_deg=60.5)
     cube = write_cube(suite.path("narrow.fits"), [1.0e9, 1.05e9], False, False)
     poly = suite.path("beam.txt")
     with open(poly, "w") as file:
@@ -336,6 +354,7 @@ def main():
     check_ranks(suite, obs)
     check_turning(suite)
     check_pointing(suite, obs)
+    check_telescopes(suite)
     check_errors(suite, obs)
     suite.finish()
 

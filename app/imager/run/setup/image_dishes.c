@@ -2,6 +2,7 @@
 #include "image_dishes.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "source_origins.h"
 #include "tess_beam_models.h"
@@ -38,6 +39,44 @@ cleanup:
     return status;
 }
 
+/* Whether an observation is of another telescope than the first, of which `auto` takes
+ * the beam. */
+static bool is_other(const tess_source *source, int k)
+{
+    const char *first = tess_source_info_of(source)->meta->telescope;
+    return strcasecmp(tess_vis_reader_meta(tess_source_reader(source, k))->telescope,
+                      first) != 0;
+}
+
+/* Checks that the telescopes of all observations have one beam. TESS_ERR_INPUT.
+ * Collective. */
+static tess_status check_telescopes(const image_dishes_of *of,
+                                    const tess_primary_beam_request *request,
+                                    const tess_primary_beam *beam)
+{
+    tess_status status = TESS_OK;
+    tess_primary_beam *other = NULL;
+    tess_primary_beam_request like = *request;
+    if (strcasecmp(request->model, "auto") != 0) return TESS_OK;
+    for (int k = 1; k < tess_source_num_readers(of->source); ++k) {
+        if (!is_other(of->source, k)) continue;
+        like.telescope =
+            tess_vis_reader_meta(tess_source_reader(of->source, k))->telescope;
+        TESS_TRY(tess_primary_beam_open(of->comm, &like, &other));
+        if (strcmp(tess_primary_beam_name(other), tess_primary_beam_name(beam)) != 0)
+            TESS_FAIL(TESS_ERR_INPUT,
+                      "observations of %s and %s have primary beams of their own: "
+                      "image them apart, or as a mosaic with --primary-beam "
+                      "antennas:FILE",
+                      request->telescope, like.telescope);
+        tess_primary_beam_close(other);
+        other = NULL;
+    }
+cleanup:
+    tess_primary_beam_close(other);
+    return status;
+}
+
 /* Collective. */
 static tess_status open_beams(const image_dishes_of *of, const tess_beam_models *models,
                               image_dishes *to)
@@ -54,6 +93,7 @@ static tess_status open_beams(const image_dishes_of *of, const tess_beam_models 
             .num_chan = info->num_chan,
             .freq_hz = info->freq_hz};
         TESS_TRY(tess_primary_beam_open(of->comm, &request, &to->beam[to->num]));
+        TESS_TRY(check_telescopes(of, &request, to->beam[to->num]));
     }
 cleanup:
     return status;
