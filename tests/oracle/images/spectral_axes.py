@@ -424,11 +424,14 @@ def check_sets(suite):
 def check_refused(suite, s):
     """One line, and status 2 or 3."""
     there = ["--frame", "lsrk"]
+    far = Line(suite, "far", lambda f: 1 + 0 * f, channels=3, first=FIRST + 9e6)
+    gap = [far.path, *there, "--start", f"{FIRST + 5e6!r}Hz", "--nchan", "2", "--scale", "60asec"]
     cases = [
         ("division", [*there, "--channel-division-frequencies", "1.42GHz"], 2, "leave one of them"),
         ("continuum without lines", [*there, "--uvcontsub", "1"], 2, "--line-channels"),
         ("no rest frequency", [*there, "--start", "10km/s"], 2, "--restfreq"),
         ("outside", [*there, "--start", "1.3GHz", "--nchan", "3"], 2, "outside the data"),
+        ("a gap, beside baselines that are too long", gap, 2, "none lies in the output channels"),
         ("optical", [*there, "--velocity", "optical", "--restfreq", "1.42GHz", "--width", "1kHz"],
          2, "--width in km/s"),
         ("frame", ["--frame", "helio"], 2, "none of topo"),
@@ -440,7 +443,7 @@ def check_refused(suite, s):
         ("weights", [*there, "--store-imaging-weights"], 2, "--store-imaging-weights"),
         ("models", [*there, "--niter", "5", "--update-model"], 2, "--update-model")]
     if not FULL:
-        cases = cases[:6] + cases[9:11]
+        cases = cases[:7] + cases[10:12]
     options = [a for a in IMAGE if a != "--no-psf"]
     for label, more, status, words in cases:
         result = tessera("image", s.path, *options, *more, "--quiet", "-o",

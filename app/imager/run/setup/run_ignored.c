@@ -69,6 +69,12 @@ static tess_status refuse_nothing(const image_run *run, const visibility_counts 
     char scale[160];
     const char *path = run->info->meta->path;
     const int64_t *ignored = counts->ignored;
+    if (run->info->axis && counts->used > 0)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "%s: nothing to image: %lld visibilities are good, but none lies in "
+            "the output channels; choose others with --start, --width and --nchan",
+            path, (long long)counts->used);
     if (ignored[TESS_IGNORED_BEYOND_UV] > 0 &&
         describe_scale(run, counts, scale, sizeof scale))
         TESS_FAIL(TESS_ERR_USAGE,
@@ -79,12 +85,6 @@ static tess_status refuse_nothing(const image_run *run, const visibility_counts 
                   "%s: nothing to image: %lld visibilities are good, but outside "
                   "--uvrange",
                   path, (long long)ignored[TESS_IGNORED_UVRANGE]);
-    if (run->info->axis && counts->used > 0)
-        TESS_FAIL(
-            TESS_ERR_USAGE,
-            "%s: nothing to image: %lld visibilities are good, but none lies in "
-            "the output channels; choose others with --start, --width and --nchan",
-            path, (long long)counts->used);
     TESS_FAIL(TESS_ERR_INPUT,
               "%s: nothing to image: of %lld selected visibilities %lld are flagged, "
               "%lld have no weight, %lld are not finite, %lld are autocorrelations",
