@@ -287,9 +287,10 @@ static tess_status check_found(const tess_source *source, const tess_channel_lis
     for (int k = 0; k < list->num; ++k) {
         if (found[k] || is_left_out(&source->selection, &list->span[k])) continue;
         tess_channel_span_text(&list->span[k], text, sizeof text);
-        TESS_FAIL(TESS_ERR_USAGE, "--line-channels: there is no %s in %s", text,
-                  source->num_obs > 1 ? "any observation"
-                                      : tess_vis_reader_meta(source->reader[0])->path);
+        if (source->num_obs > 1)
+            TESS_FAIL(TESS_ERR_USAGE, "--line-channels: no observation has %s", text);
+        TESS_FAIL(TESS_ERR_USAGE, "--line-channels: %s has no %s",
+                  tess_vis_reader_meta(source->reader[0])->path, text);
     }
 cleanup:
     return status;

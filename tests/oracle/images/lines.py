@@ -233,6 +233,8 @@ def check_refused(suite, obs):
         result = tessera("image", obs.path, *IMAGE, *args, "-o", suite.path("refused"))
         if suite.ran(what, result, 2):
             suite.equal(f"{what}: lines of errors", len(result.errors()), 1)
+        if what == "no such channels":
+            suite.true(f"it names them: {result.errors()}", "ifs.uvfits has no channels 16~20" in result.err)
 
 
 # ---- one beam for all channels ----
