@@ -87,16 +87,37 @@ cleanup:
 
 /* ---- primary beams ---- */
 
+/* Whether a name of this length ends so; it is that much shorter then. */
+static bool take_end(const char *path, int *length, const char *end)
+{
+    const int more = (int)strlen(end);
+    const bool ends = *length > more && strncmp(path + *length - more, end, more) == 0;
+    if (ends) *length -= more;
+    return ends;
+}
+
+/* CASA's NAME.pb.fits beside NAME.image.fits or NAME.image.pbcor.fits, also of .tt0. */
+static bool name_casa_beam(const char *path, int length, char *beam, size_t size,
+                           bool *is_divided)
+{
+    *is_divided = take_end(path, &length, ".pbcor");
+    const bool is_term = take_end(path, &length, ".tt0");
+    if (!take_end(path, &length, ".image") && !take_end(path, &length, ".residual"))
+        return false;
+    return snprintf(beam, size, "%.*s.pb%s.fits", length, path, is_term ? ".tt0" : "") <
+           (int)size;
+}
+
 /* NAME-pb.fits beside NAME-image.fits or NAME-image-pb.fits; the latter has been
- * divided by it. False: the image has no such name. */
+ * divided by it. False: the image has no such name, nor one of CASA's. */
 static bool name_beam_file(const char *path, char *beam, size_t size, bool *is_divided)
 {
     const char *name = strrchr(path, '/');
     int length = (int)strlen(path);
     name = name ? name + 1 : path;
     if (tess_fits_is_name(path)) length = (int)(strrchr(path, '.') - path);
-    *is_divided = length > 3 && strncmp(path + length - 3, "-pb", 3) == 0;
-    if (*is_divided) length -= 3;
+    if (name_casa_beam(path, length, beam, size, is_divided)) return true;
+    *is_divided = take_end(path, &length, "-pb");
     while (path + length > name && path[length - 1] != '-')
         --length;
     if (path + length <= name + 1) return false;
@@ -123,10 +144,12 @@ static tess_status open_beam_file(const char *path, mosaic_input *input)
     tess_image_meta header;
     const tess_fits_model *image = &input->image, *beam = &input->beam_file;
     if (!name_beam_file(path, file, sizeof file, &input->is_corrected))
-        TESS_FAIL(TESS_ERR_INPUT,
-                  "%s: it is not called NAME-image.fits, so that its primary beam "
-                  "NAME-pb.fits cannot be found; choose one with --primary-beam",
-                  path);
+        TESS_FAIL(
+            TESS_ERR_INPUT,
+            "%s: it is not called NAME-image.fits or NAME.image.fits, so that its "
+            "primary beam NAME-pb.fits or NAME.pb.fits cannot be found; choose one "
+            "with --primary-beam",
+            path);
     if (access(file, F_OK) != 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: its primary beam %s is not there; make it with 'tessera image "
