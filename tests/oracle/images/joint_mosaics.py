@@ -12,7 +12,8 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import uvfits
-from e2e import ASEC, C_M_S, FULL, Suite, mpi_environment, mpiexec, offset_radec, read_image, tessera
+from e2e import (ASEC, C_M_S, FULL, Suite, fits_module, mpi_environment, mpiexec, offset_radec, read_image,
+                 tessera)
 from mosaic_sums import j1
 
 N, SCALE, LIMIT, CUT = 160, 45 * ASEC, 0.05, 0.3
@@ -286,6 +287,35 @@ def check_unlike(suite):
             check_fluxes(suite, suite.path("unlike" + part))
 
 
+def check_cube(suite, obs):
+    """Channels that are regular in LSRK, each cleaned within masks that are found in it, or within regions that the
+    second channel has none of."""
+    regions = suite.path("sources.crtf")
+    with open(regions, "w", encoding="utf-8") as file:
+        file.write("#CRTFv0\n" + "".join(f"circle[[{x}pix, {y}pix], 4pix], range=[0chan, 0chan]\n"
+                                         for x, y, _ in SOURCES))
+    axis = ["--cube", "--frame", "lsrk", "--nchan", "2", "--interpolation", "nearest", "--niter", "3000", "--mgain", "0.7",
+            "--auto-threshold", "4", "--accuracy", str(ACCURACY)]
+    for name, cleaned, mask in (("found", (0, 1), ["--auto-multithresh"]), ("regions", (0,), ["--mask", regions])):
+        prefix = suite.path(name)
+        result = tessera("image", obs.path, *IMAGE, *axis, *mask, "-o", prefix)
+        if not suite.ran(f"a cube in LSRK, masks {name}", result):
+            continue
+        (image, header), (noise, _), (model, _) = (
+            read_planes(f"{prefix}-cube-{kind}.fits") for kind in ("image-pb", "noise", "model"))
+        suite.equal(f"masks {name}: the axis", (header["CTYPE3"], header["SPECSYS"], len(image)), ("FREQ", "LSRK", 2))
+        suite.equal(f"masks {name}: channels with components", tuple(np.nonzero(model.any((1, 2)))[0]), cleaned)
+        for c in cleaned:
+            for x, y, flux in SOURCES:
+                suite.below(f"masks {name}: flux at ({x}, {y}) of channel {c} is {flux}", abs(image[c, y, x] - flux),
+                            4 * noise[c, y, x] + 0.005 * flux)
+
+
+def read_planes(path):
+    with fits_module().open(path) as hdus:
+        return np.array(hdus[0].data)[0], hdus[0].header
+
+
 def check_single(suite, obs):
     """A mosaic of one pointing is the image of its field, with that field's beam, and its PSF: what the pointing sees
     at all, it sees together."""
@@ -355,6 +385,7 @@ def main():
     check_psf(suite, obs)
     check_auto_mask(suite, obs)
     check_unlike(suite)
+    check_cube(suite, obs)
     check_single(suite, obs)
     check_checkpoints(suite, obs)
     check_errors(suite, obs)
