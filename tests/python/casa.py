@@ -226,6 +226,9 @@ def check_mosaic(suite):
                 ["image", "image.pbcor", "model", "pb", "psf", "residual", "weight"])
     found = np.nanmax(data("two.image.pbcor.fits"))
     suite.true(f"the flux of the brighter source, 2 Jy: {found:.3f}", abs(found - 2) < .04)
+    for field in ("", "0,1", "0~1", [0, 1]):
+        said = refusal(lambda: casa.ft(vis="two.ms", field=field, model="two.model"), tessera.UsageError)
+        suite.true(f"ft of several fields, {field!r}: {said}", said and "once for each field" in said)
     peaks = {}
     for column in ("DATA", "MODEL_DATA"):
         peaks[column] = [np.abs(tessera.image("two.ms", size=128, scale="25asec", field=str(k), datacolumn=column,

@@ -365,6 +365,9 @@ TCLEAN: tuple[Row, ...] = (
 FT: tuple[Row, ...] = (
     Row("vis", "a name", DONE, "a MeasurementSet, whose column MODEL_DATA is written"),
     Row("field", "a name or number", DONE, "`--field`"),
+    Row("field", "'' or a list, of several fields", REFUSED,
+        "call it once for each field, as with field='0'; of a mosaic, tclean with "
+        "savemodel='modelcolumn' writes the model that each field sees"),
     Row("spw", "windows", DONE, "`--spw`"),
     Row("model", "a FITS image or cube", DONE, "`tessera predict --model`; a list of tessera's "
         "sources, too"),

@@ -211,6 +211,14 @@ def _refuse(rows: tuple[table.Row, ...], name: str, value: Any, values: str = ""
     raise AssertionError(name)
 
 
+def _check_one_field(vis: str, field: str) -> None:
+    """Refuse several fields: each has a prediction of its own."""
+    lists = any(c in field for c in ",~*")
+    names = [str(f["name"]) for f in info(vis)["fields"] if f["rows"]] if lists or not field else []
+    if (lists and field not in names) or (not field and len(names) > 1):
+        _refuse(table.FT, "field", field, "''")
+
+
 def predict_model(vis: Any = "", field: Any = "", spw: Any = "", model: Any = "",
                   nterms: int = 1, reffreq: str = "", complist: str = "",
                   incremental: bool = False, usescratch: bool = False,
@@ -235,8 +243,10 @@ def predict_model(vis: Any = "", field: Any = "", spw: Any = "", model: Any = ""
     if reffreq:
         warnings.warn(f"reffreq={reffreq!r} is ignored: it belongs to Taylor terms",
                       UserWarning, stacklevel=2)
+    chosen = str(field[0] if isinstance(field, (list, tuple)) and len(field) == 1 else field)
+    _check_one_field(os.fspath(vis), chosen)
     predict(os.fspath(vis), model=words.existing_name(models[0]), column="MODEL_DATA",
-            overwrite=True, field=str(field) or None, spw=str(spw).replace("~", "-") or None)
+            overwrite=True, field=chosen or None, spw=str(spw).replace("~", "-") or None)
 
 
 ft = predict_model
