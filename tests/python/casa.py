@@ -226,6 +226,7 @@ def check_mosaic(suite):
                 ["image", "image.pbcor", "model", "pb", "psf", "residual", "weight"])
     found = np.nanmax(data("two.image.pbcor.fits"))
     suite.true(f"the flux of the brighter source, 2 Jy: {found:.3f}", abs(found - 2) < .04)
+    check_earlier(suite)
     for field in ("", "0,1", "0~1", [0, 1]):
         said = refusal(lambda: casa.ft(vis="two.ms", field=field, model="two.model"), tessera.UsageError)
         suite.true(f"ft of several fields, {field!r}: {said}", said and "once for each field" in said)
@@ -235,6 +236,19 @@ def check_mosaic(suite):
                                               no_psf=True).dirty.data).max() for k in (0, 1)]
     suite.true(f"each field's model is near its data: {peaks}",
                np.allclose(peaks["DATA"], peaks["MODEL_DATA"], rtol=.03))
+
+
+def check_earlier(suite):
+    """Images of an earlier call that a later one does not make stay, and are told of."""
+    before = data("two.image.pbcor.fits")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        casa.tclean(vis="two.ms", imagename="two", imsize=128, cell="25arcsec", niter=0, field="0", datacolumn="data",
+                    phasecenter="J2000 60deg -30deg")
+    told = [str(w.message) for w in caught if "earlier call" in str(w.message)]
+    suite.true(f"earlier images: {told}", len(told) == 1 and told[0].endswith(
+        "two.image.pbcor.fits, two.pb.fits, two.weight.fits"))
+    suite.true("stay", np.array_equal(data("two.image.pbcor.fits"), before, equal_nan=True))
 
 
 def main():

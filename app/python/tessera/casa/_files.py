@@ -51,6 +51,7 @@ class Folder:
 
     def __init__(self, imagename: str) -> None:
         self.imagename = imagename
+        self._placed: set[str] = set()
         parent = os.path.dirname(imagename) or "."
         try:
             self.path = tempfile.mkdtemp(prefix="." + os.path.basename(imagename) + ".",
@@ -72,10 +73,19 @@ class Folder:
         return path
 
     def _place(self, source: str, end: str) -> None:
-        os.replace(source, f"{self.imagename}.{end}")
+        target = f"{self.imagename}.{end}"
+        os.replace(source, target)
+        self._placed.add(target)
 
-    def finish(self, fits_spectra: bool, leave_out: set[str], dirty_as: list[str]) -> None:
-        """Give the images their names."""
+    def finish(self, fits_spectra: bool, leave_out: set[str], dirty_as: list[str]) -> list[str]:
+        """Give the images their names.
+
+        Returns
+        -------
+        list
+            images of earlier calls, which this call has not replaced. A mask is none: it may be
+            this call's input.
+        """
         for name in sorted(os.listdir(self.path)):
             source = os.path.join(self.path, name)
             end = ending(name, fits_spectra)
@@ -86,6 +96,7 @@ class Folder:
                     copy = source + "." + other
                     shutil.copyfile(source, copy)
                     self._place(copy, other + ".fits")
+        return sorted({*_products(self.imagename)} - self._placed - {f"{self.imagename}.mask.fits"})
 
     def __enter__(self) -> Folder:
         return self
@@ -95,12 +106,12 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def check_replaced(imagename: str) -> None:
-    """Refuse names of files that tessera did not write.
+def _products(imagename: str) -> list[str]:
+    """The files that are there of the names that tclean gives images.
 
     Raises
     ------
-    FileError : such a file is there, and would be replaced; or the folder cannot be listed
+    FileError : the folder cannot be listed
     """
     parent, base = os.path.split(imagename)
     ends = {end for end in (*_KINDS.values(), *_TERMS.values(), "model.cube") if end}
@@ -108,12 +119,20 @@ def check_replaced(imagename: str) -> None:
         names = os.listdir(parent or ".")
     except OSError as error:
         raise lib.FileError(f"imagename={imagename!r}: {error.strerror}: {parent}") from None
-    for name in names:
-        end = name[len(base) + 1:]
-        is_one = name.startswith(base + ".") and end.endswith(".fits") and (
-            end[:-5] in ends or re.match(r"image\.tt\d+\.fits$", end))
-        path = os.path.join(parent, name)
-        if is_one and not is_ours(path):
+    return [os.path.join(parent, name) for name in names
+            if name.startswith(base + ".") and name.endswith(".fits") and
+            (name[len(base) + 1:-5] in ends or re.match(r"image\.tt\d+\.fits$", name[len(base) + 1:]))]
+
+
+def check_replaced(imagename: str) -> None:
+    """Refuse names of files that tessera did not write.
+
+    Raises
+    ------
+    FileError : such a file is there, and would be replaced; or the folder cannot be listed
+    """
+    for path in _products(imagename):
+        if not is_ours(path):
             raise lib.FileError(f"{path}: is not a file of tessera, and would be replaced; take "
                                 "another imagename, or remove it")
 

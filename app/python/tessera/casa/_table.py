@@ -462,8 +462,10 @@ Files have CASA's names with `.fits`:
 | `imagename.alpha.fits`, `.alpha.error.fits` | with mtmfs: the spectral index and its error |
 | `imagename.model.cube.fits` | with mtmfs: the models of the channels, from which a restart goes on |
 
-Files of an earlier call are replaced. A file of one of these names that tessera did not write is never
-replaced: the call ends with an error before it begins. Where a parameter names an image, `x.model` finds `x.model.fits`.
+Files of an earlier call are replaced. Those that a call does not make stay, as in CASA, and a warning names
+them: `.image.pbcor.fits` after a call with `pbcor=False`. A file of one of these names that tessera did not write
+is never replaced: the call ends with an error before it begins. Where a parameter names an image, `x.model` finds
+`x.model.fits`.
 
 ## What tclean returns
 

@@ -190,7 +190,10 @@ def _tclean(values: dict[str, Any]) -> dict[str, Any]:
     dirty_as = [] if cleans else ["residual"] + ["image"] * bool(values["restoration"])
     with Folder(imagename) as folder:
         _, majors = _run(obs, folder, options, model)
-        folder.finish(fits_spectra, leave_out, dirty_as)
+        earlier = folder.finish(fits_spectra, leave_out, dirty_as)
+    if earlier:
+        warnings.warn("images of an earlier call, which this one does not make, stay as they are: " +
+                      ", ".join(earlier), UserWarning, stacklevel=3)
     return summary_of(values, imagename, majors)
 
 
