@@ -726,12 +726,37 @@ cleanup:
     return status;
 }
 
+/* What a call of a session cannot have, in place of hints at options that sessions
+ * refuse. */
+static tess_status check_session(const tess_image_opts *opts)
+{
+    tess_status status = TESS_OK;
+    const tess_clean_choice *clean = &opts->clean;
+    if (clean->minor.niter == 0 && clean->needs_niter)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "in a session, --%s is for the call that cleans, which needs --niter "
+                  "N, like --niter 100000",
+                  clean->needs_niter);
+    if (clean->pb_mask > 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--pb-mask is for tessera image, not for a session; of a mosaic, "
+                  "--pb-limit says which pixels are cleaned");
+    if (opts->beside.primary_beam.corrects && !opts->selection.joins_pointings)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "in a session, --pbcor needs --mosaic; only tessera image makes beams "
+            "of other images");
+cleanup:
+    return status;
+}
+
 static tess_status check(tess_comm *comm, tess_image_args *args)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = &args->opts;
     TESS_TRY(choose_obs(args));
     choose_mask_rounds(&args->opts);
+    if (args->in_session) TESS_TRY(check_session(opts));
     TESS_TRY(check_beam(&args->opts));
     TESS_TRY(check_output(args));
     if (opts->clean.only_model && opts->output)

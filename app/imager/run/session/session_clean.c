@@ -251,10 +251,6 @@ static tess_status check_cleaning(const tess_clean_choice *clean)
             TESS_ERR_USAGE,
             "--continue, --update-model, --predict-models, --save-source-list and "
             "--common-beam are for tessera image, not for a session");
-    if (clean->pb_mask > 0)
-        TESS_FAIL(TESS_ERR_USAGE,
-                  "--pb-mask is for tessera image, not for a session; of a mosaic, "
-                  "--pb-limit says which pixels are cleaned");
 cleanup:
     return status;
 }
