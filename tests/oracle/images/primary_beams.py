@@ -106,6 +106,16 @@ def check_flux(suite, obs):
                     abs(at_source(suite.path("streamed-dirty-pb.fits")) / FLUX - 1), 3e-6)
 
 
+def check_sums(suite, prefix):
+    """CLFLUX is the sum of the model as it is seen, and in corrected images that of the corrected model. The file has it
+    in single precision, of which a sum has the rounding."""
+    for kinds, model in ((("model", "image"), "model"), (("model-pb", "residual-pb", "image-pb"), "model-pb")):
+        total = read_image(f"{prefix}-{model}.fits")[0].sum(dtype=float)
+        for kind in kinds:
+            header = read_image(f"{prefix}-{kind}.fits")[1]
+            suite.below(f"CLFLUX of {kind}, {total:.4f} Jy", abs(header["CLFLUX"] / total - 1), 1e-6)
+
+
 def check_cleaned(suite, obs):
     """CLEAN leaves the source to a thousandth in channels, and to a hundredth in a band in which
     what is seen of it falls by half."""
@@ -116,6 +126,7 @@ def check_cleaned(suite, obs):
         check_cut(suite, "cleaned", prefix, "model")
         check_cut(suite, "cleaned", prefix, "residual")
         suite.below("cleaned: flux", abs(at_source(prefix + "-image-pb.fits") / FLUX - 1), 1e-2)
+        check_sums(suite, prefix)
         suite.true("cleaned: no corrected dirty image, but a residual",
                    not os.path.exists(prefix + "-dirty-pb.fits")
                    and os.path.exists(prefix + "-residual-pb.fits"))

@@ -163,7 +163,7 @@ static tess_status restore(const image_run *run, int64_t interval,
         if (!(found[p].common.major_rad > 0))
             TESS_TRY(majors_restore(run, &found[p].beam, &model[p].rows,
                                     &residual[p].rows, &image[p].rows));
-        TESS_TRY(majors_flux(run->comm, &model[p].rows, &found[p].flux_jy));
+        TESS_TRY(image_model_flux(run->comm, &model[p].rows, &found[p].flux_jy));
         TESS_TRY(image_found_measure_residual(run->comm, &residual[p].rows,
                                               run->opts->layout.threads,
                                               wants_deviation, &found[p]));

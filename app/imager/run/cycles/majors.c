@@ -742,17 +742,6 @@ cleanup:
     return status;
 }
 
-tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy)
-{
-    tess_status status = TESS_OK;
-    tess_pixel_sums sums;
-    TESS_TRY(tess_comm_agree(comm, tess_rows_sum(rows, &sums)));
-    TESS_TRY(tess_comm_allreduce_f64(comm, &sums.sum, 1, TESS_SUM));
-    *flux_jy = sums.sum;
-cleanup:
-    return status;
-}
-
 /* Notes how an image was cleaned, for headers and the last lines. Collective. */
 static tess_status note(const majors *all, int channel, int pol)
 {
@@ -763,7 +752,7 @@ static tess_status note(const majors *all, int channel, int pol)
     const bool wants_deviation = image_found_tells_deviation(
         &all->run->output, c->output / channels, c->output % channels, pol);
     struct image_found *found = &c->found[pol];
-    TESS_TRY(majors_flux(all->run->comm, &c->model[pol], &found->flux_jy));
+    TESS_TRY(image_model_flux(all->run->comm, &c->model[pol], &found->flux_jy));
     TESS_TRY(image_found_measure_residual(all->run->comm, &c->residual[pol],
                                           all->run->opts->layout.threads,
                                           wants_deviation, found));
@@ -793,7 +782,7 @@ static tess_status take_blank(const majors *all, int channel)
                     all, &majors_product(all, channel, (image_kind)kind, k)->rows);
     TESS_TRY(tess_comm_agree(run->comm, status));
     for (int p = 0; p < run->num_pol; ++p) {
-        TESS_TRY(majors_flux(all->run->comm, &c->model[p], &c->found[p].flux_jy));
+        TESS_TRY(image_model_flux(all->run->comm, &c->model[p], &c->found[p].flux_jy));
         majors_product(all, channel, IMAGE_MODEL, p)->rows = c->model[p];
         c->model[p] = (tess_rows){0};
     }

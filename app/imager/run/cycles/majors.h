@@ -32,9 +32,6 @@ void majors_warn_of_options(const image_run *run);
  * Collective. */
 tess_status majors_clean(channel_group *group);
 
-/** Sum of a model's pixels over all ranks. Collective. */
-tess_status majors_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy);
-
 /** ν0 of spectra [Hz]; 0: the mean of the channels by weight. Local. */
 double majors_reference_hz(const image_run *run);
 

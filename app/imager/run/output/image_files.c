@@ -539,12 +539,13 @@ cleanup:
     return status;
 }
 
-/* Writes what the primary beam makes of one kind's images. Collective. */
+/* Writes what the primary beam makes of one kind's images. The flux of the corrected
+ * model is that of all corrected images after it. Collective. */
 static tess_status write_corrected_kind(const image_files *output,
                                         const image_corrected *corrected,
                                         const imager_product *product,
                                         const tess_image_meta *shared,
-                                        const struct image_found *found,
+                                        struct image_found *found,
                                         tess_image_product *to, tess_held_files *held)
 {
     tess_status status = TESS_OK;
@@ -557,14 +558,16 @@ static tess_status write_corrected_kind(const image_files *output,
     to->kind = corrected->name;
     to->polarisation = name;
     for (int k = 0; k < output->num_pol; ++k) {
-        const tess_image_meta meta =
-            image_meta_of_kind(output, corrected->of, k, &image[k], shared, &found[k]);
-        tess_pol_name(&output->pol[k], name);
-        to->meta = &meta;
         TESS_TRY(find_scale(output, corrected->by, &image[k], &beam[k], &scale));
         status = corrected_rows(output->opts, corrected, &image[k].rows, &beam[k].rows,
                                 scale, &rows);
         TESS_TRY(tess_comm_agree(output->comm, status));
+        if (corrected->of == IMAGE_MODEL)
+            TESS_TRY(image_model_flux(output->comm, &rows, &found[k].flux_jy));
+        const tess_image_meta meta =
+            image_meta_of_kind(output, corrected->of, k, &image[k], shared, &found[k]);
+        tess_pol_name(&output->pol[k], name);
+        to->meta = &meta;
         /* as models, they have no preview */
         status = write_image(output, IMAGE_MODEL, k, &rows, to, held);
         if (output->backlog) image_backlog_keep(output->backlog, &rows);
@@ -588,9 +591,11 @@ static tess_status write_corrected(const image_files *output,
     tess_status status = TESS_OK;
     image_corrected list[IMAGE_MOST_CORRECTED];
     const int num = image_corrected_list(output->opts, list);
+    struct image_found own[TESS_MAX_IMAGES];
+    memcpy(own, found, (size_t)output->num_pol * sizeof *own);
     for (int c = 0; c < num; ++c)
         TESS_TRY(
-            write_corrected_kind(output, &list[c], product, shared, found, to, held));
+            write_corrected_kind(output, &list[c], product, shared, own, to, held));
 cleanup:
     return status;
 }

@@ -97,3 +97,14 @@ tess_status image_found_measure_residual(tess_comm *comm, const tess_rows *rows,
 cleanup:
     return status;
 }
+
+tess_status image_model_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy)
+{
+    tess_status status = TESS_OK;
+    tess_pixel_sums sums;
+    TESS_TRY(tess_comm_agree(comm, tess_rows_sum(rows, &sums)));
+    TESS_TRY(tess_comm_allreduce_f64(comm, &sums.sum, 1, TESS_SUM));
+    *flux_jy = sums.sum;
+cleanup:
+    return status;
+}

@@ -101,4 +101,7 @@ tess_status image_found_measure_residual(tess_comm *comm, const tess_rows *rows,
                                          int threads, bool wants_deviation,
                                          struct image_found *found);
 
+/** The sum of a model that is distributed by rows [Jy]. Collective. */
+tess_status image_model_flux(tess_comm *comm, const tess_rows *rows, double *flux_jy);
+
 #endif
