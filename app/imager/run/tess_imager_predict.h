@@ -33,6 +33,10 @@ typedef struct tess_block_predictor {
 typedef struct tess_predict_beam {
     const char *model; /**< --primary-beam; NULL: none */
     double limit;      /**< --pointing-limit: where the beam is below this, it is 0 */
+    /** [num_chan] Frequencies of the channels that are imaged, of which the beam is the
+     *  mean though more channels are predicted; NULL: all that are predicted. */
+    const double *freq_hz;
+    int64_t num_chan;
 } tess_predict_beam;
 
 typedef struct tess_predict_opts {

@@ -220,7 +220,11 @@ def check_set(suite, name, made, scale, beam):
 
 def check_subtracted(suite, name, path, scale, words, model):
     """What pointings are predicted to see of a model is subtracted by --subtract, as from a column: also of images
-    around another centre than the model's, and of some of the channels."""
+    around another centre than the model's, and of some of the channels, of which the beam is that of these alone."""
+    result = tessera("predict", path, "--model", model, "--mosaic", "--column", "SEEN", "--overwrite", "--channels", "1:2",
+                     "--accuracy", "1e-6", *words)
+    if not suite.ran(f"predict --mosaic of a channel, {name}", result):
+        return
     options = [path, "--mosaic", "--size", N, "--scale", f"{scale}asec", "--center",
                f"{RA + 3 * scale / 3600}deg,{DEC}deg", "--channels", "1:2", "--threads", "1", "--accuracy", "1e-6", *words]
     dirty = []

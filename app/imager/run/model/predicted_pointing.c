@@ -3,6 +3,8 @@
 #include "predicted_pointing.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "image_dishes.h"
 #include "source_origins.h"
@@ -11,12 +13,15 @@
 #include "tess_minmax.h"
 #include "tess_primary_beam.h"
 #include "tess_samples.h"
+#include "tess_select.h"
 
 struct predicted_pointing {
     image_dishes dishes;
-    int num_pairs;                  /* of kinds of dishes, of which each has */
-    tess_beam_mean **mean;          /* [num_pairs] over channels */
-    const tess_source_info *info;   /* of the channels; borrowed */
+    int num_pairs;                /* of kinds of dishes, of which each has */
+    tess_beam_mean **mean;        /* [num_pairs] over channels */
+    const tess_source_info *info; /* borrowed */
+    double *freq_hz;              /* [num_chan] of which beams are means */
+    int64_t num_chan;
     double *time_mjd_s, *angle_rad; /* [num_times] of integrations, if the beam turns */
     int64_t num_times;
     int threads;
@@ -92,8 +97,8 @@ static tess_status make_means(predicted_pointing *to, const double *weight,
         const tess_primary_beam *beam[2];
         image_dishes_beams(&to->dishes, k, beam);
         const tess_beam_mean_of of = {.other = beam[1] != beam[0] ? beam[1] : NULL,
-                                      .num_chan = to->info->num_chan,
-                                      .freq_hz = to->info->freq_hz,
+                                      .num_chan = to->num_chan,
+                                      .freq_hz = to->freq_hz,
                                       .weight = weight,
                                       .num_angles = end - first,
                                       .angle_rad = to->angle_rad + first,
@@ -111,7 +116,7 @@ tess_status predicted_pointing_choose(predicted_pointing *pointing,
                                       const predicted_mean *of)
 {
     tess_status status = TESS_OK;
-    const int64_t num = pointing->info->num_chan;
+    const int64_t num = pointing->num_chan;
     int64_t first = 0, end = pointing->num_times;
     double *weight = tess_alloc_zero(num, sizeof *weight), all = 0;
     if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "channels");
@@ -130,16 +135,31 @@ cleanup:
     return status;
 }
 
-/* Takes the beam of the channels of a plane of the model, as an imager_part_plane. */
+/* The channel of the beam that is the nearest to a plane of the model. */
+static int64_t nearest_channel(const predicted_pointing *of, double freq_hz)
+{
+    int64_t nearest = 0;
+    for (int64_t c = 1; c < of->num_chan; ++c)
+        if (fabs(of->freq_hz[c] - freq_hz) < fabs(of->freq_hz[nearest] - freq_hz))
+            nearest = c;
+    return nearest;
+}
+
+/* Takes the beam of the channels of a plane of the model, as an imager_part_plane. A
+ * plane that is the nearest to none of them has that of the nearest channel. */
 static tess_status take_plane(void *owner, const model_cube *cube, int plane)
 {
     tess_status status = TESS_OK;
     predicted_pointing *pointing = owner;
-    const int64_t num = pointing->info->num_chan;
+    const int64_t num = pointing->num_chan;
+    bool any = false;
     int32_t *nearest = tess_alloc(num, sizeof *nearest);
     if (!nearest) TESS_FAIL(TESS_ERR_ALLOC, "channels");
-    for (int64_t c = 0; c < num; ++c)
-        nearest[c] = model_cube_nearest(cube, pointing->info->freq_hz[c]);
+    for (int64_t c = 0; c < num; ++c) {
+        nearest[c] = model_cube_nearest(cube, pointing->freq_hz[c]);
+        any = any || nearest[c] == plane;
+    }
+    if (!any) nearest[nearest_channel(pointing, cube->freq_hz[plane])] = plane;
     TESS_TRY(
         predicted_pointing_choose(pointing, &(predicted_mean){nearest, plane, NULL}));
 cleanup:
@@ -154,10 +174,10 @@ static tess_status make_widest(predicted_pointing *to)
 {
     tess_status status = TESS_OK;
     int64_t lowest = 0;
-    double *weight = tess_alloc_zero(to->info->num_chan, sizeof *weight);
+    double *weight = tess_alloc_zero(to->num_chan, sizeof *weight);
     if (!weight) TESS_FAIL(TESS_ERR_ALLOC, "channels");
-    for (int64_t c = 1; c < to->info->num_chan; ++c)
-        if (to->info->freq_hz[c] < to->info->freq_hz[lowest]) lowest = c;
+    for (int64_t c = 1; c < to->num_chan; ++c)
+        if (to->freq_hz[c] < to->freq_hz[lowest]) lowest = c;
     weight[lowest] = 1;
     TESS_TRY(make_means(to, weight, 0, tess_min_i64(to->num_times, 1)));
     for (int k = 0; k < to->num_pairs && to->num_times > 0; ++k)
@@ -284,6 +304,33 @@ static void tell(const predicted_view *view, const predicted_pointing *of)
             of->dishes.num > 1 ? " and others" : "");
 }
 
+/* Takes the channels of the rows that are imaged. If none is, because images have
+ * channels of another axis, these are the channels of the beam. Local. */
+static tess_status choose_channels(const predicted_view *view, predicted_pointing *to)
+{
+    tess_status status = TESS_OK;
+    const tess_source_info *info = to->info;
+    const tess_predict_beam *beam = &view->beam;
+    double *imaged = tess_alloc(beam->num_chan, sizeof *imaged);
+    to->freq_hz =
+        tess_alloc(tess_max_i64(info->num_chan, beam->num_chan), sizeof *to->freq_hz);
+    if (!imaged || !to->freq_hz) TESS_FAIL(TESS_ERR_ALLOC, "channels");
+    for (int64_t c = 0; c < beam->num_chan; ++c)
+        imaged[c] = beam->freq_hz[c];
+    const int64_t num = tess_select_distinct(imaged, beam->num_chan, 0);
+    for (int64_t c = 0; c < info->num_chan; ++c)
+        if (!beam->freq_hz || bsearch(&info->freq_hz[c], imaged, (size_t)num,
+                                      sizeof *imaged, tess_select_order))
+            to->freq_hz[to->num_chan++] = info->freq_hz[c];
+    if (to->num_chan == 0) {
+        memcpy(to->freq_hz, imaged, (size_t)num * sizeof *imaged);
+        to->num_chan = num;
+    }
+cleanup:
+    tess_free(imaged);
+    return status;
+}
+
 /* Opens the beam of each kind of dishes. Collective. */
 static tess_status open_dishes(const predicted_view *view, predicted_pointing *to)
 {
@@ -312,6 +359,7 @@ tess_status predicted_pointing_create(const predicted_view *view,
     TESS_TRY(tess_comm_agree(view->comm, pointing ? TESS_OK : TESS_ERR_ALLOC));
     TESS_TRY(open_dishes(view, pointing));
     pointing->info = info;
+    TESS_TRY(tess_comm_agree(view->comm, choose_channels(view, pointing)));
     pointing->threads = view->threads;
     pointing->limit = view->beam.limit;
     pointing->image = view->geom;
@@ -340,6 +388,7 @@ void predicted_pointing_free(predicted_pointing *pointing)
     tess_free(pointing->first);
     tess_free(pointing->time_mjd_s);
     tess_free(pointing->angle_rad);
+    tess_free(pointing->freq_hz);
     image_dishes_free(&pointing->dishes);
     tess_free(pointing);
 }

@@ -26,7 +26,7 @@ typedef struct predicted_view {
 /** Open the beam and find the pixels of a model that it reaches from a pointing: one
  * beam for each pair of kinds of dishes. Times are read for a beam that turns, which is
  *  the mean over them; the pixels are those of all integrations, so that the mean over
- *  any of them may be chosen. All channels count the same. Errors of
+ *  any of them may be chosen. All channels of the beam count the same. Errors of
  * image_dishes_open(). Collective. */
 tess_status predicted_pointing_create(const predicted_view *view,
                                       predicted_pointing **pointing);
@@ -34,7 +34,7 @@ void predicted_pointing_free(predicted_pointing *pointing); /**< NULL is fine. L
 
 /** Channels and times of which a beam is the mean. */
 typedef struct predicted_mean {
-    const int32_t *chan_output; /**< channels of the source whose entry is */
+    const int32_t *chan_output; /**< channels of the beam whose entry is */
     int64_t output;             /**< this; NULL: all channels */
     const double *time_mjd_s;   /**< [2] integrations in [first, end); NULL: all */
 } predicted_mean;

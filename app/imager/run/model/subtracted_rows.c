@@ -112,8 +112,10 @@ static tess_status take_pointings(const image_run *run, tess_predict_opts *predi
     const tess_beam_correction *beam = &run->opts->beside.primary_beam;
     tess_selection *selection = &predict->selection;
     if (!selection->joins_pointings) return TESS_OK;
-    predict->beam =
-        (tess_predict_beam){.model = beam->model, .limit = beam->pointing_limit};
+    predict->beam = (tess_predict_beam){.model = beam->model,
+                                        .limit = beam->pointing_limit,
+                                        .freq_hz = run->info->freq_hz,
+                                        .num_chan = run->info->num_chan};
     selection->joins_pointings = false; /* a field at a time is predicted */
     selection->has_center = false;      /* that of the image may be another */
     TESS_TRY(predicted_pointing_center(run->teams.all, predict, selection));

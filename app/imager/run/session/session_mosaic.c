@@ -9,11 +9,12 @@ tess_status session_open_pointings(const image_session *session, session_predict
     tess_status status = TESS_OK;
     const tess_beam_correction *beam = &session->opts.beside.primary_beam;
     const int num = tess_source_num_readers(to->source);
-    predicted_view view = {.comm = session->run.comm,
-                           .source = to->source,
-                           .beam = {beam->model, beam->pointing_limit},
-                           .geom = session->run.whole.geom,
-                           .threads = session->opts.layout.threads};
+    predicted_view view = {
+        .comm = session->run.comm,
+        .source = to->source,
+        .beam = {.model = beam->model, .limit = beam->pointing_limit},
+        .geom = session->run.whole.geom,
+        .threads = session->opts.layout.threads};
     to->pointing = tess_alloc_zero(num, sizeof *to->pointing);
     TESS_TRY(tess_comm_agree(view.comm, to->pointing ? TESS_OK : TESS_ERR_ALLOC));
     for (; view.reader < num; ++view.reader)
