@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_share.h"
 #include "image_cubes.h"
 #include "image_output.h"
 #include "image_place.h"
@@ -16,6 +17,7 @@
 #include "plan_clean.h"
 #include "run_samples.h"
 #include "sample_sets.h"
+#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_print.h"
@@ -160,6 +162,9 @@ static void print_ranks(const image_run *run, const imager_job *job)
         "groups of %d\n",
         ranks, ranks == 1 ? "" : "s", run->opts->layout.threads, job->ranks.num_groups,
         job->ranks.num_groups == 1 ? "" : "s", job->ranks.fft_ranks);
+    if (job->ranks.shares_planes)
+        tess_print("devices       share w-planes %s\n",
+                   tess_device_comm_text(job->ranks.devices));
     tess_print(
         "balance       gridding %.1f %% above the mean on the busiest rank, %lld split "
         "bricks, no visibility sent twice\n",
@@ -210,19 +215,15 @@ static void print_device(const image_run *run, const imager_job *job)
         images / (1 << 20), 2 * samples / (1 << 20));
 }
 
-/* What planes of facets or pointings take of each GPU. The run alone measures links,
- * and knows whether GPUs share w-planes. */
+/* What planes of facets or pointings take of each GPU. */
 static void print_targets(const imager_job *job)
 {
     const int num = imager_job_num_targets(job);
-    const char *turns = tess_comm_size(job->comm) > 1
-                            ? "one after the other unless GPUs share w-planes"
-                            : "one after the other";
     const bool in_turn = imager_job_in_turn(job);
     if (!job->backend->room || num == 1) return;
     tess_print("planes        about %.0f MiB of a GPU for %d facets or pointings, %s\n",
                imager_device_planes_bytes(job, in_turn) / (1 << 20), num,
-               in_turn ? turns : "held together");
+               in_turn ? "one after the other" : "held together");
 }
 
 /* What is guessed is called a guess: `jobs/submit.sh` then asks for more time. */
@@ -352,6 +353,7 @@ static tess_status estimate_early(image_run *run, const tess_costs *costs, bool 
     job->layout = &layout;
     job->extent = run->job.extent;
     TESS_TRY(imager_job_plan(job));
+    TESS_TRY(device_share_choose(job));
     TESS_TRY(count_output(run, job, ALL_OUTPUTS, kept, &bricks, &work));
     TESS_TRY(imager_job_partition(job, &bricks, false));
     work.costs = *costs;
@@ -473,12 +475,13 @@ cleanup:
     return status;
 }
 
-/* Makes the plan of the images, by the costs of which the run makes it too. Collective.
- */
+/* Makes the plan of the images, by the costs of which the run makes it too. Devices are
+ * connected as they will be, and their links measured. Collective. */
 static tess_status plan_job(imager_job *job, tess_costs *costs)
 {
     tess_status status = TESS_OK;
     TESS_TRY(imager_job_plan(job));
+    TESS_TRY(device_share_choose(job));
     TESS_TRY(imager_job_choose_turns(job));
     *costs = job->plan->costs;
     TESS_TRY(imager_job_calibrate(job));

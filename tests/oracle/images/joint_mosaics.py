@@ -30,6 +30,7 @@ SOURCES = ((80, 80, 2.0), (62, 108, 1.0), (112, 60, 1.5))  # pixel and flux
 NOISE = 0.1  # of a visibility
 ACCURACY = 1e-3  # of images that are cleaned
 ONE_POINTING = "1001500000"  # bytes: planes take 0.6e6 of one pointing, and 1.8e6 of all
+TWO_DEVICES = "256000000"  # bytes: planes of all pointings take more than half of it alone
 SMALL_DEVICE = "128000000"  # bytes: two batches of lines of 32 MiB, and no more than three
 
 
@@ -223,18 +224,26 @@ def check_small_device(suite, obs, large):
     plan = tessera("plan", *words, env=env)
     suite.ran("plan of a small device", plan)
     suite.true("the plan tells so", "3 facets or pointings, one after the other" in plan.out)
+    if len(RANKS) == 1:
+        return
+    plan = tessera("plan", *words, ranks=2, env={**env, "TESS_EMULATED": TWO_DEVICES})
+    suite.ran("plan of two small devices", plan)
+    suite.true("which share w-planes, and so hold the planes of all",
+               "share w-planes" in plan.out and "3 facets or pointings, held together" in plan.out)
 
 
 def check_alone(suite, obs):
     """Devices with room for one pointing, and not for all beside 1e9 bytes, need not share w-planes."""
     if len(RANKS) == 1:
         return
-    result = tessera("image", obs.path, *IMAGE, "--backend", "cuda", "--verbose", "-o", suite.path("alone"), ranks=2,
-                     env={**mpi_environment(), "TESS_EMULATED": ONE_POINTING})
+    words, env = (obs.path, *IMAGE, "--backend", "cuda"), {**mpi_environment(), "TESS_EMULATED": ONE_POINTING}
+    result = tessera("image", *words, "--verbose", "-o", suite.path("alone"), ranks=2, env=env)
     if result.status == 4:
         suite.skipped("a mosaic on two devices: built without one")
     elif suite.ran("two devices with room for one pointing", result):
         suite.true("no shared w-planes", "devices share w-planes" not in result.err)
+        plan = tessera("plan", *words, ranks=2, env=env)
+        suite.true("nor in the plan", plan.status == 0 and "share w-planes" not in plan.out)
 
 
 def check_psf(suite, obs):
