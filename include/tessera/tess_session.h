@@ -151,22 +151,24 @@ typedef struct tess_predictions tess_predictions;
  *  observations have in the output's interval, flagged or not, and in its channels:
  * what `tessera predict` makes of the same model, rows and channels. The option
  *  "reproducible" makes them the same for any number of ranks and threads and any order
- *  of calls. Of several ranks each gets the visibilities of a contiguous part of the
- *  observations' rows, which may be empty: the rows of rank 0, then those of rank 1,
- * and so on, are the rows of one process, segment by segment, in the file's order. They
- * have nothing to do with rows of images. All ranks have the same segments. Where the
- * session images Stokes parameters, every correlation of the observation is predicted
- * from them. Where it images correlations, each is predicted from its own image, and
- * the others are 0. Pixels that are not finite count as 0. The session holds good
- * samples only: the first call reads the positions of all rows once more, and keeps
- * them, with a plan and planes of their own. With the option "mosaic" each field has
- *  segments of its own, of what its pointing sees of the model: visibilities of
- *  `tessera predict --mosaic`, with beams that are means over the channels of the
- * output and the integrations of its interval, and each call plans each field anew;
- *  rows are kept. Free the result with
- *  tess_predictions_destroy(); it outlives the session. TESS_ERR_USAGE as of
- *  tess_session_image(), and with Stokes parameters and correlations together;
- *  TESS_ERR_ALLOC; errors of reading. Collective. */
+ *  of calls. Without it the plan grows when an output has other |w| than those before:
+ *  of several outputs, the same call may differ within the option "accuracy" from one
+ *  before another output was predicted. Of several ranks each gets the visibilities of
+ * a contiguous part of the observations' rows, which may be empty: the rows of rank 0,
+ * then those of rank 1, and so on, are the rows of one process, segment by segment, in
+ * the file's order. They have nothing to do with rows of images. All ranks have the
+ * same segments. Where the session images Stokes parameters, every correlation of the
+ * observation is predicted from them. Where it images correlations, each is predicted
+ * from its own image, and the others are 0. Pixels that are not finite count as 0. The
+ * session holds good samples only: the first call reads the positions of all rows once
+ * more, and keeps them, with a plan and planes of their own. With the option "mosaic"
+ * each field has segments of its own, of what its pointing sees of the model:
+ * visibilities of `tessera predict --mosaic`, with beams that are means over the
+ * channels of the output and the integrations of its interval, and each call plans each
+ * field anew; rows are kept. Free the result with tess_predictions_destroy(); it
+ * outlives the session. TESS_ERR_USAGE as of tess_session_image(), and with Stokes
+ * parameters and correlations together; TESS_ERR_ALLOC; errors of reading. Collective.
+ */
 TESS_API tess_status tess_session_predict(tess_session *session, int64_t interval,
                                           int64_t channel, const double *model,
                                           tess_predictions **predictions);

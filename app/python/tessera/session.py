@@ -299,7 +299,9 @@ class Session:
         The session keeps good visibilities only. The first call therefore reads the
         positions of all rows once more. They are kept for the next calls, as are, for
         models that are arrays, the plan and the planes of prediction. A mosaic plans each
-        field anew in each call.
+        field anew in each call. The plan grows when an output has other |w| than those
+        before, after which predictions differ within `accuracy` from earlier ones of the
+        same output; with `reproducible=True` they do not.
         """
         predicted, output = _Predicted(), _output_of(interval, channel)
         try:
