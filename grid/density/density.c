@@ -474,10 +474,11 @@ static double robustness_of(const tess_density *density, int64_t page)
 
 /* Turns densities into factors of weights. Natural weights have the factor 1; their
  * factors follow with the taper. */
-static void to_factors(tess_density *density)
+static void to_factors(tess_density *density, int num_threads)
 {
     if (density->opts.weighting == TESS_NATURAL) return;
     const bool uniform = density->opts.weighting == TESS_UNIFORM;
+#pragma omp parallel for num_threads(num_threads) schedule(static)
     for (int64_t k = 0; k < num_pages(density); ++k) {
         const double f2 = robustness_of(density, k);
         double *page = density->page[k];
@@ -499,18 +500,26 @@ static double weight_of(const tess_density *density, double f2, double value)
     }
 }
 
-/* Adds the part of the variance that the cells of a page have. `page` is what
+/* Returns the part of the variance that the cells of a page have. `page` is what
  * to_factors() has made, and `used` are the factors that multiply weights. */
-static void add_variance(tess_density *density, int64_t number, const double *page,
-                         const double *used)
+static double variance_of(const tess_density *density, int64_t number,
+                          const double *page, const double *used)
 {
     const double f2 = robustness_of(density, number);
     double sum = 0;
-    if (!density->counts[number]) return;
+    if (!density->counts[number]) return 0;
     for (int c = 0; c < DENSITY_PAGE_CELLS; ++c)
         if (page[c] > 0) sum += weight_of(density, f2, page[c]) * used[c] * used[c];
-    density->variance[number / (density->layout.pages_x * density->layout.pages_y)] +=
-        sum;
+    return sum;
+}
+
+/* Adds up the variances of pages in their order, so that the sums are the same with any
+ * number of threads. */
+static void add_variances(tess_density *density, const double *variance)
+{
+    const int64_t pages = density->layout.pages_x * density->layout.pages_y;
+    for (int64_t k = 0; k < num_pages(density); ++k)
+        density->variance[k / pages] += variance[k];
 }
 
 /* Returns the taper that cells have. */
@@ -539,10 +548,10 @@ static void taper_page(const tess_density *density, int64_t number,
     }
 }
 
-/* Makes the final factors of a page from those of its density in `used`. Adds up the
+/* Makes the final factors of a page from those of its density in `used`. Returns the
  * variance, for which all tapers are those at corners, and marks factors of 0, which
  * are not those of an empty cell. */
-static void finish_page(tess_density *density, int64_t number, double *used)
+static double finish_page(const tess_density *density, int64_t number, double *used)
 {
     const double *page = density->page[number];
     const tess_taper taper = taper_of_cells(density);
@@ -550,46 +559,83 @@ static void finish_page(tess_density *density, int64_t number, double *used)
     double whole[DENSITY_PAGE_CELLS];
     memcpy(whole, used, sizeof whole);
     taper_page(density, number, &density->opts.taper, whole);
-    add_variance(density, number, page, whole);
+    const double variance = variance_of(density, number, page, whole);
     taper_page(density, number, &taper, used);
     for (int c = 0; tapered && c < DENSITY_PAGE_CELLS; ++c)
         if (!(used[c] > 0)) used[c] = -1;
+    return variance;
 }
 
-static void finish_pages(tess_density *density)
+/* Makes the final factors of all pages, and the variance of each page. */
+static void finish_pages(const tess_density *density, int num_threads, double *variance)
 {
     const bool natural = density->opts.weighting == TESS_NATURAL;
-    double used[DENSITY_PAGE_CELLS];
+#pragma omp parallel for num_threads(num_threads) schedule(dynamic)
     for (int64_t k = 0; k < num_pages(density); ++k) {
+        double used[DENSITY_PAGE_CELLS];
         if (!density->page[k]) continue;
         memcpy(used, density->page[k], sizeof used);
         for (int c = 0; natural && c < DENSITY_PAGE_CELLS; ++c)
             used[c] = 0; /* whose factor is 1 */
-        finish_page(density, k, used);
+        variance[k] = finish_page(density, k, used);
         memcpy(density->page[k], used, sizeof used);
     }
 }
 
-static tess_status filter_ranks(tess_density *density)
+/* Filters a page into filtered[number], and finishes it there; false: no memory. Pages
+ * of the density stay as they are, because others are filtered by means over them. */
+static bool filter_page(const tess_density *density, rank_filter *filter,
+                        int64_t number, double **filtered, double *variance)
+{
+    if (!density->page[number]) return true;
+    filtered[number] = tess_alloc_zero(DENSITY_PAGE_CELLS, sizeof **filtered);
+    if (!filtered[number]) return false;
+    rank_filter_page(filter, number, filtered[number]);
+    variance[number] = finish_page(density, number, filtered[number]);
+    return true;
+}
+
+/* The same with the rank filter. Each thread has a filter of its own, which is memory
+ * to work in. */
+static tess_status filter_ranks(tess_density *density, int num_threads,
+                                double *variance)
 {
     tess_status status = TESS_OK;
-    rank_filter *filter = NULL;
     double **filtered = tess_alloc_zero(num_pages(density), sizeof *filtered);
+    bool complete = true;
     if (!filtered) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-    TESS_TRY(rank_filter_create(density->opts.rank_filter, rank_reach(density),
-                                &density->layout, density->page, &filter));
-    for (int64_t k = 0; k < num_pages(density); ++k) {
-        if (!density->page[k]) continue;
-        filtered[k] = tess_alloc_zero(DENSITY_PAGE_CELLS, sizeof **filtered);
-        if (!filtered[k]) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
-        rank_filter_page(filter, k, filtered[k]);
+#pragma omp parallel num_threads(num_threads) reduction(&& : complete)
+    {
+        rank_filter *filter = NULL;
+        complete =
+            rank_filter_create(density->opts.rank_filter, rank_reach(density),
+                               &density->layout, density->page, &filter) == TESS_OK;
+#pragma omp for schedule(dynamic)
+        for (int64_t k = 0; k < num_pages(density); ++k)
+            complete = complete && filter_page(density, filter, k, filtered, variance);
+        rank_filter_destroy(filter);
     }
-    for (int64_t k = 0; k < num_pages(density); ++k)
-        if (density->page[k]) finish_page(density, k, filtered[k]);
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
     replace_pages(density, filtered);
 cleanup:
-    rank_filter_destroy(filter);
     free_pages(density, filtered);
+    return status;
+}
+
+/* Turns the sum of all ranks' densities into factors. Local. */
+static tess_status finish_factors(tess_density *density, bool filter, int num_threads)
+{
+    tess_status status = TESS_OK;
+    double *variance = tess_alloc_zero(num_pages(density), sizeof *variance);
+    if (!variance) TESS_FAIL(TESS_ERR_ALLOC, "weight density");
+    to_factors(density, num_threads);
+    if (filter)
+        TESS_TRY(filter_ranks(density, num_threads, variance));
+    else
+        finish_pages(density, num_threads, variance);
+    add_variances(density, variance);
+cleanup:
+    tess_free(variance);
     return status;
 }
 
@@ -603,12 +649,7 @@ tess_status tess_density_finish(tess_density *density, tess_comm *comm, int num_
         status = touch_neighbours(density, rank_reach(density), false);
     TESS_TRY(tess_comm_agree(comm, status));
     TESS_TRY(sum_over_ranks(density, comm));
-    to_factors(density);
-    if (filter)
-        status = filter_ranks(density);
-    else
-        finish_pages(density);
-    TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(tess_comm_agree(comm, finish_factors(density, filter, num_threads)));
     TESS_TRY(tess_comm_allreduce_f64(comm, density->variance, density->layout.num_grids,
                                      TESS_SUM));
     density->finished = true;

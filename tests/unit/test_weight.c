@@ -462,6 +462,33 @@ static void test_variance(void **state)
         }
 }
 
+/* Factors and variances are the same bits with any number of threads, where densities
+ * are whole numbers. */
+static void test_threads(void **state)
+{
+    const double quantum = tess_density_quantum(4, VIS);
+    const tess_weight_opts opts[] = {
+        {.weighting = TESS_NATURAL, .taper = {.fwhm_rad = 4e-3}, .quantum = quantum},
+        {.weighting = TESS_BRIGGS, .quantum = quantum},
+        {.weighting = TESS_UNIFORM,
+         .rank_filter = 1.2,
+         .rank_cells = 40,
+         .quantum = quantum}};
+    sizes wide = SIZES[0]; /* of many pages */
+    wide.geom.nx = wide.geom.ny = 600;
+    for (int k = 0; k < 3; ++k) {
+        scene *one = make_scene(&wide, true, 1);
+        scene *more = make_scene(&wide, true, 1);
+        weigh(one, &opts[k], 1, false);
+        weigh(more, &opts[k], 5, false);
+        assert_memory_equal(one->samples.weight, more->samples.weight,
+                            VIS * sizeof(double));
+        assert_memory_equal(one->variance, more->variance, sizeof *one->variance);
+        free_scene(one);
+        free_scene(more);
+    }
+}
+
 /* Every occupied cell of uniform weighting has a sum of 1. */
 static void test_uniform_cells(void **state)
 {
@@ -498,6 +525,7 @@ int main(void)
         cmocka_unit_test(test_super_weight),
         cmocka_unit_test(test_squares),
         cmocka_unit_test(test_pages_around),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_variance),
         cmocka_unit_test(test_uniform_cells),
         cmocka_unit_test(test_no_weights),
