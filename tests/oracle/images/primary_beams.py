@@ -32,9 +32,9 @@ def airy(sine, freq_hz):
     return ((disk(u) - share * disk(u * BLOCKED_M / DISH_M)) / (1 - share)) ** 2
 
 
-def write_source(path, channels=8, seed=3, rows=900):
+def write_source(path, channels=8, seed=3, rows=900, even=False):
     """One source, whose flux falls with the beam of each channel, and weights that differ from
-    channel to channel and between XX and YY."""
+    channel to channel and between XX and YY, or with `even` are 1."""
     rng = np.random.default_rng(seed)
     freq = 1.0e9 + 1e8 * np.arange(channels)
     uvw = uvfits.stored_uvw(uvfits.random_tracks(rows, 450.0, 0.1, seed=seed))
@@ -44,6 +44,8 @@ def write_source(path, channels=8, seed=3, rows=900):
     weight = rng.uniform(0.5, 1.5, (rows, channels, 2)) * np.linspace(1, 3, channels)[:, None]
     weight[:, 2, 1] *= 0.2
     weight[rng.random((rows, channels)) < 0.1] = -1
+    if even:
+        weight = np.ones_like(weight)
     uvfits.write(path, uvw, freq, np.repeat(vis[..., None], 2, -1).astype("c8"),
                  weight.astype("f4"))
     return path
@@ -154,6 +156,20 @@ def check_cubes(suite, obs):
                    os.path.exists(f"{cube}-MFS-XX-{kind}.fits")
                    and not os.path.exists(f"{cube}-0000-XX-{kind}.fits"))
         suite.equal(f"cube of {kind}: unit", header.get("BUNIT", ""), "Jy/beam" if "dirty" in kind else "")
+
+
+def check_axis(suite):
+    """The beam of a channel of an axis is the mean over its width, as over the channels of the data that it is made of:
+    here four, whose weights are alike."""
+    even = write_source(suite.path("even.uvfits"), even=True)
+    made = {}
+    for name, options in (("parts", ("--channels-out", "2")),
+                          ("axis", ("--frame", "topo", "--width", "4", "--nchan", "2", "--interpolation", "nearest"))):
+        good, prefix = suite.image(name, even, *IMAGE, *AIRY, "--weight", "natural", *options)
+        if not good:
+            return
+        made[name] = read_image(f"{prefix}-0000-pb.fits")[0]
+    suite.below("the beam of a wide channel of an axis", np.nanmax(np.abs(made["axis"] - made["parts"])), 1e-6)
 
 
 def check_ranks(suite, obs):
@@ -362,6 +378,7 @@ def main():
     check_flux(suite, obs)
     check_cleaned(suite, obs)
     check_cubes(suite, obs)
+    check_axis(suite)
     check_ranks(suite, obs)
     check_turning(suite)
     check_pointing(suite, obs)

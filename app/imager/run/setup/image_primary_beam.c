@@ -353,6 +353,41 @@ image_beam_of image_beam_of_pair(const image_primary_beam *beam, int pointing, i
     return (image_beam_of){pointing * num_pairs + pair, pointing, pair};
 }
 
+/* A channel of an axis has at most so many frequencies at which its beam is found. */
+enum { MOST_PARTS = 64 };
+
+/* The number of frequencies at which the beam of a channel is found. A channel of an
+ * axis may be as wide as several of the data, whose beams differ: those of the VLA are
+ * of the nearest frequency in a table. */
+static int parts_of(const image_run *run, int64_t chan)
+{
+    const tess_vis_meta *meta =
+        tess_vis_reader_meta(tess_source_reader(run->source, 0));
+    const double width_hz = meta->segment[0].chan_width_hz[0];
+    if (!run->info->axis) return 1;
+    return (int)fmin(fmax(round(run->info->width_hz[chan] / width_hz), 1), MOST_PARTS);
+}
+
+/* Lists the frequencies of which the beam of an output is the mean, and their weights.
+ * Returns their number; without arrays it only counts them. */
+static int64_t list_frequencies(const image_run *run, int64_t output,
+                                const int64_t *sums, double *freq_hz, double *weight)
+{
+    const tess_source_info *info = run->info;
+    int64_t num = 0;
+    for (int64_t c = 0; c < info->num_chan; ++c) {
+        const int parts = parts_of(run, c);
+        if (!is_of(run, c, output) || sums[c] == 0) continue;
+        for (int k = 0; k < parts; ++k, ++num) {
+            if (!freq_hz) continue;
+            freq_hz[num] =
+                info->freq_hz[c] + ((k + 0.5) / parts - 0.5) * info->width_hz[c];
+            weight[num] = (double)sums[c] / parts;
+        }
+    }
+    return num;
+}
+
 tess_status image_primary_beam_mean(const image_run *run, int64_t output,
                                     image_beam_of which, tess_beam_mean **mean)
 {
@@ -363,24 +398,26 @@ tess_status image_primary_beam_mean(const image_run *run, int64_t output,
     const tess_primary_beam *pair[2];
     if (!beam->weight) return TESS_OK; /* no output has been weighed */
     const int64_t *sums = sums_of(run, output) + which.sum * num_chan;
-    double *weight = tess_alloc_zero(num_chan, sizeof *weight);
-    double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad), all = 0;
+    const int64_t num = list_frequencies(run, output, sums, NULL, NULL);
+    double *freq_hz = tess_alloc(num, sizeof *freq_hz);
+    double *weight = tess_alloc(num, sizeof *weight);
+    double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad);
     image_dishes_beams(&beam->dishes, which.pair, pair);
     tess_beam_mean_of of = {.other = pair[1] != pair[0] ? pair[1] : NULL,
-                            .num_chan = num_chan,
-                            .freq_hz = run->info->freq_hz,
+                            .num_chan = num,
+                            .freq_hz = freq_hz,
                             .weight = weight,
                             .angle_rad = angle_rad,
                             .reach = image_primary_beam_reach(run, at),
                             .threads = run->opts->layout.threads};
-    if (!weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
-    for (int64_t c = 0; c < num_chan; ++c)
-        if (is_of(run, c, output)) all += weight[c] = (double)sums[c];
+    if (!freq_hz || !weight || !angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    list_frequencies(run, output, sums, freq_hz, weight);
     TESS_TRY(find_angles(run, which.pointing, output / run->outputs.num_channels,
                          angle_rad, &of.num_angles));
-    if (all > 0 && (of.num_angles > 0 || !at->time_mjd_s))
+    if (num > 0 && (of.num_angles > 0 || !at->time_mjd_s))
         TESS_TRY(tess_beam_mean_create(pair[0], &of, mean));
 cleanup:
+    tess_free(freq_hz);
     tess_free(weight);
     tess_free(angle_rad);
     return status;
