@@ -8,6 +8,7 @@
 #define TESS_DEVICE_COMM_H
 
 #include "tess_comm.h"
+#include "tess_place.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,6 +72,28 @@ tess_status tess_device_comm_exchange(tess_device_comm *device_comm, tess_status
 /** What is enqueued in tess_device_stream() from here on comes after everything that
  * was received. Local. */
 tess_status tess_device_comm_arrive(tess_device_comm *device_comm);
+
+/** Bytes of device memory, one behind the other. */
+typedef struct tess_device_span {
+    void *at;
+    int64_t bytes;
+} tess_device_span;
+
+/** Whether the ranks of `device_comm`, which may be NULL, can move arrays: the buffer
+ * has a part for each rank. Local. */
+bool tess_device_comm_moves(const tess_device_comm *device_comm);
+
+/** As tess_comm_alltoallv, from device memory to device memory, in as many exchanges as
+ * the buffer needs: send[P] are this rank's arrays for each rank, and take[P] is where
+ * those of each rank go, of as many bytes as that rank sends here. `place` is that
+ * memory. What is enqueued in tess_device_stream() after the call comes after what was
+ * received. Counts the bytes that other ranks send. TESS_ERR_ALLOC. Collective. */
+tess_status tess_device_comm_move(tess_device_comm *device_comm,
+                                  const tess_place *place, const tess_device_span *send,
+                                  const tess_device_span *take);
+
+/** Bytes that this rank has got from others by tess_device_comm_move. Local. */
+int64_t tess_device_comm_moved(const tess_device_comm *device_comm);
 
 /** "by NCCL"; for NULL "through host memory". */
 const char *tess_device_comm_text(const tess_device_comm *device_comm);

@@ -7,9 +7,6 @@
 #include "tess_device_comm.h"
 #include "tess_mem.h"
 
-/* Parts of a buffer begin at multiples of this number of bytes. */
-enum { ALIGNMENT = 256 };
-
 tess_status cuda_rows_view(const tess_rows *rows, cuda_view *view)
 {
     tess_status status = TESS_OK;
@@ -38,76 +35,36 @@ void cuda_rows_free(cuda_view *view)
 
 /* ---- of several ranks, from device to device ---- */
 
-/* What a rank sends in a round, and where it puts what it gets: [P]. */
-typedef struct parts {
-    tess_device_part *send;
-    tess_device_rows *take;
-} parts;
-
-/* The rounds in which rows go to the ranks that hold images, or come from the one that
- * leads. A part of a round has `each` bytes at most. */
-typedef struct rounds {
-    const clean_work *work;
-    char *own, *whole; /* this rank's rows; the image, on ranks that hold it */
-    int64_t line, each, done;
-} rounds;
-
-/* Bytes of a rank's rows that are moved in this round. */
-static int64_t part_of(const rounds *all, int rank)
-{
-    const int64_t left = all->work->ranks.rows_of[rank] * all->line - all->done;
-    return left < 0 ? 0 : left < all->each ? left : all->each;
-}
-
-static tess_status copy(void *to, const void *from, int64_t bytes)
-{
-    return tess_device_copy_rows(to, bytes, from, bytes, bytes, 1);
-}
-
-/* Every rank sends a part of its rows to those that hold the image. */
-static tess_status fill_gathered(const rounds *all, char *buffer, const parts *set)
-{
-    const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
-    char *to = all->whole;
-    for (int k = 0; k < all->work->ranks.num; ++k) {
-        const int64_t bytes = part_of(all, k);
-        set->send[k] =
-            (tess_device_part){0, k == 0 || all->work->ranks.shares ? mine : 0};
-        set->take[k] = (tess_device_rows){0};
-        if (!all->work->ranks.holds) continue;
-        set->take[k] = (tess_device_rows){to + all->done, bytes, bytes, 1};
-        to += all->work->ranks.rows_of[k] * all->line;
-    }
-    return copy(buffer, all->own + all->done, mine);
-}
-
-/* The first rank sends each one a part of its rows. */
-static tess_status fill_scattered(const rounds *all, char *buffer, const parts *set)
-{
-    tess_status status = TESS_OK;
-    const int64_t mine = part_of(all, tess_comm_rank(all->work->setup->comm));
-    const char *from = all->whole;
-    for (int k = 0; k < all->work->ranks.num; ++k) {
-        const int64_t bytes = part_of(all, k), at = k * all->each;
-        set->take[k] = (tess_device_rows){0};
-        set->send[k] = (tess_device_part){0};
-        if (!all->work->ranks.leads) continue;
-        set->send[k] = (tess_device_part){at, bytes};
-        TESS_TRY(copy(buffer + at, from + all->done, bytes));
-        from += all->work->ranks.rows_of[k] * all->line;
-    }
-    set->take[0] = (tess_device_rows){all->own + all->done, mine, mine, 1};
-cleanup:
-    return status;
-}
-
 /* Whether the rows of an image, which live in the same place on all ranks, need not
  * pass through host memory. */
 static bool are_linked(const clean_work *work, const tess_rows *rows)
 {
-    const tess_device_comm *links = work->setup->opts.method.links;
-    return links && rows->place &&
-           tess_device_comm_room(links) >= (int64_t)work->ranks.num * ALIGNMENT;
+    return rows->place && tess_device_comm_moves(work->setup->opts.method.links);
+}
+
+/* The rows of each rank in a whole image: all[P]. */
+static void find_spans(const clean_work *work, const tess_rows *rows, void *whole,
+                       tess_device_span *all)
+{
+    char *at = whole;
+    for (int k = 0; k < work->ranks.num; ++k) {
+        all[k].at = at;
+        all[k].bytes = work->ranks.rows_of[k] * rows->nx * tess_pixel_bytes(rows->type);
+        at += all[k].bytes;
+    }
+}
+
+/* Every rank sends its rows to those that hold images, or gets them from the first one,
+ * which leads. The array that is not named here stays empty. */
+static void find_arrays(const clean_work *work, const tess_rows *rows, void *whole,
+                        bool gathers, tess_device_span *send, tess_device_span *take)
+{
+    const tess_device_span own = {rows->value, tess_rows_bytes(rows)};
+    const bool has_whole = gathers ? work->ranks.holds : work->ranks.leads;
+    if (has_whole) find_spans(work, rows, whole, gathers ? take : send);
+    if (!gathers) take[0] = own;
+    for (int k = 0; gathers && k < work->ranks.num; ++k)
+        if (k == 0 || work->ranks.shares) send[k] = own;
 }
 
 /* Moves rows of all ranks to `whole`, or from there. Collective. */
@@ -115,31 +72,14 @@ static tess_status move_linked(const clean_work *work, const tess_rows *rows,
                                void *whole, bool gathers)
 {
     tess_status status = TESS_OK;
-    tess_device_comm *links = work->setup->opts.method.links;
-    rounds all = {.work = work,
-                  .own = rows->value,
-                  .whole = whole,
-                  .line = rows->nx * tess_pixel_bytes(rows->type)};
-    parts set = {tess_alloc_zero(work->ranks.num, sizeof *set.send),
-                 tess_alloc_zero(work->ranks.num, sizeof *set.take)};
-    int64_t most = 0;
-    all.each = tess_device_comm_room(links) / work->ranks.num / ALIGNMENT * ALIGNMENT;
-    for (int k = 0; k < work->ranks.num; ++k)
-        if (work->ranks.rows_of[k] * all.line > most)
-            most = work->ranks.rows_of[k] * all.line;
-    if (!set.send || !set.take) status = TESS_ERR_ALLOC;
-    TESS_TRY(tess_comm_agree(work->setup->comm, status));
-    for (; all.done < most; all.done += all.each) {
-        void *buffer = NULL;
-        status = tess_device_comm_buffer(links, &buffer);
-        if (status == TESS_OK)
-            status = (gathers ? fill_gathered : fill_scattered)(&all, buffer, &set);
-        TESS_TRY(tess_device_comm_exchange(links, status, set.send, set.take));
-    }
-    TESS_TRY(tess_comm_agree(work->setup->comm, tess_device_comm_arrive(links)));
+    const int ranks = work->ranks.num;
+    tess_device_span *send = tess_alloc_zero(2 * (int64_t)ranks, sizeof *send);
+    TESS_TRY(tess_comm_agree(work->setup->comm, send ? TESS_OK : TESS_ERR_ALLOC));
+    find_arrays(work, rows, whole, gathers, send, send + ranks);
+    TESS_TRY(tess_device_comm_move(work->setup->opts.method.links, rows->place, send,
+                                   send + ranks));
 cleanup:
-    tess_free(set.send);
-    tess_free(set.take);
+    tess_free(send);
     return status;
 }
 
