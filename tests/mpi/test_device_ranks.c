@@ -34,6 +34,36 @@ static tess_weighting weighting = TESS_NATURAL;
 static bool device_rows;
 static int64_t niter; /* 0: images are not cleaned */
 
+/* ---- what is counted ---- */
+
+/* Bytes that are copied between host and device in copies of `least` bytes or more; 0:
+ * none are counted. */
+static struct {
+    int64_t least, bytes;
+} copied;
+
+tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
+tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
+
+static void count_copy(int64_t bytes)
+{
+    if (copied.least > 0 && bytes >= copied.least) copied.bytes += bytes;
+}
+
+tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
+{
+    count_copy(bytes);
+    return __real_tess_device_upload(to, from, bytes);
+}
+
+tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
+{
+    count_copy(bytes);
+    return __real_tess_device_download(to, from, bytes);
+}
+
 /* ---- files ---- */
 
 static const char *path_of(const char *name)
@@ -226,6 +256,61 @@ static void test_cleaned(void **state)
     planes = 0;
 }
 
+/* ---- channels that are cleaned together ---- */
+
+enum { CHANNELS = 6, SIDE = 128 };
+
+static tess_status ignore(void *context, const tess_image_product *product)
+{
+    (void)context;
+    (void)product;
+    return TESS_OK;
+}
+
+/* Bytes of images that all ranks copy between host and device in so many major cycles.
+ * Rows of a rank are copied at once; what else minor loops copy is less. */
+static int64_t copied_in_majors(int64_t nmiter, int teams)
+{
+    const char *path = path_of("all.uvfits");
+    const int ranks = tess_comm_size(at->comm);
+    tess_profile profile;
+    tess_image_opts opts = options(&path, 1);
+    opts.take = ignore;
+    opts.nx = opts.ny = SIDE;
+    opts.gridding.backend = "cuda";
+    opts.layout.threads = 1;
+    opts.layout.forced.device_rows = TESS_IMAGES_THERE;
+    opts.layout.forced.teams = teams;
+    opts.channels_out = CHANNELS;
+    tess_clean_opts_default(&opts.clean.minor);
+    opts.clean.minor.niter = 1000;
+    opts.clean.minor.mgain = 0.1;
+    opts.clean.nmiter = nmiter;
+    opts.clean.join.channels = true;
+    copied.least = SIDE * SIDE * (int64_t)sizeof(float) / ranks;
+    copied.bytes = 0;
+    tess_profile_start(&profile);
+    assert_int_equal(tess_imager_image(at->comm, &opts, &profile), TESS_OK);
+    copied.least = 0;
+    assert_int_equal(tess_comm_allreduce_i64(at->comm, &copied.bytes, 1, TESS_SUM),
+                     TESS_OK);
+    return copied.bytes;
+}
+
+/* Each device makes the images of whole channels, or all share their planes. Residuals,
+ * PSFs and models go from device to device: further major cycles copy nothing to the
+ * host, and nothing from there. */
+static void test_joined_channels(void **state)
+{
+    (void)state;
+    make_file("all.uvfits", 0);
+    for (int teams = 0; teams < 2; ++teams) { /* as many as devices, or one */
+        const int64_t once = copied_in_majors(1, teams);
+        assert_true(once > 0); /* what is handed over */
+        assert_int_equal(copied_in_majors(4, teams), once);
+    }
+}
+
 /* With tables of w-kernels, too. */
 static void test_projection(void **state)
 {
@@ -271,7 +356,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_image),      cmocka_unit_test(test_shared_planes),
         cmocka_unit_test(test_same_prediction), cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_cleaned),         cmocka_unit_test(test_failure)};
+        cmocka_unit_test(test_cleaned),         cmocka_unit_test(test_joined_channels),
+        cmocka_unit_test(test_failure)};
     if (status == TESS_OK) TEST_ON_RANKS(own.comm, tests);
     if (first) {
         char command[128];

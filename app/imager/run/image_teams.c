@@ -3,11 +3,13 @@
 
 #include <math.h>
 
+#include "device_share.h"
 #include "image_names.h"
 #include "image_place.h"
 #include "imager_estimate.h"
 #include "imager_targets.h"
 #include "imager_thread_teams.h"
+#include "imager_window.h"
 #include "majors.h"
 #include "run_parted.h"
 #include "run_samples.h"
@@ -36,34 +38,49 @@ cleanup:
     return status;
 }
 
+/* Whether every GPU has room for the images and planes of a whole channel, beside what
+ * it holds of those that are cleaned. Collective. */
+static tess_status find_device_room(const image_run *run, bool *has_room)
+{
+    const imager_job *job = &run->job;
+    const double value = job->plan->is_double ? 16 : 8;
+    int64_t here =
+        !job->backend->room ||
+        job->memory.device_bytes + device_share_bytes(imager_target_pixels(job),
+                                                      job->num_images + job->model.num,
+                                                      value, 1) <
+            (double)job->backend->room();
+    const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
+    *has_room = here != 0;
+    return status;
+}
+
 /* Why all ranks work together on every channel that is cleaned with others, or NULL. A
- * checkpoint keeps the sets of these channels for all ranks, and devices are connected
- * for all ranks. */
-static const char *joined_together(const image_run *run, bool kept)
+ * checkpoint keeps the sets of these channels for all ranks. */
+static const char *joined_together(const image_run *run, bool kept, bool has_room)
 {
     if (run->opts->checkpoint.folder)
         return "channels that are cleaned together have a checkpoint";
-    if (run->job.backend->start)
-        return "channels that are cleaned together are on a GPU";
+    if (!has_room) return "a GPU has no room for the images of a channel";
     return kept ? NULL
                 : "data of channels that are cleaned together are streamed or on "
                   "scratch";
 }
 
 /* Why all ranks work together on every output, or NULL. */
-static const char *why_together(const image_run *run, bool kept)
+static const char *why_together(const image_run *run, bool kept, bool has_room)
 {
     if (run->outputs.num == 1) return "there is one output";
     if (run->whole.patches) return "an output has several images";
     if (run->checkpoint.sums_wait) return "the checkpoint has part of an output";
-    if (image_joins_channels(run->opts)) return joined_together(run, kept);
+    if (image_joins_channels(run->opts)) return joined_together(run, kept, has_room);
     if (run->opts->weights.shared_density) return "all channels share their density";
     if (!kept && !run->holds.parts && image_subtracts_early(run))
         return "a model of other pixels is subtracted from data that are streamed";
     return NULL;
 }
 
-static imager_teams_need teams_need(const image_run *run, bool kept)
+static imager_teams_need teams_need(const image_run *run, bool kept, bool has_room)
 {
     const tess_samples like =
         run->mode == DATA_CACHED ? run->all : tess_source_samples(run->source);
@@ -75,7 +92,7 @@ static imager_teams_need teams_need(const image_run *run, bool kept)
                      (double)run->info->num_rows / (double)run->info->num_vis,
         .kept = kept,
         .dealt = run->holds.parts,
-        .together = why_together(run, kept),
+        .together = why_together(run, kept, has_room),
         .joined = image_joins_channels(run->opts),
         .checkpoints = run->opts->checkpoint.folder != NULL};
 }
@@ -127,7 +144,8 @@ static tess_status choose_backlog(image_run *run)
     const double bytes = output_bytes(run);
     const bool overlaps =
         !image_joins_channels(run->opts) && run->outputs.num > run->teams.num;
-    const bool has_device = run->job.backend->start && run->teams.num == 1;
+    const bool has_device = run->job.backend->start &&
+                            (run->teams.num == 1 || image_joins_channels(run->opts));
     const bool is_only = run->outputs.num == 1;
     int64_t fits = bytes <= (double)run->job.memory.rank_bytes / 8;
     if (run->opts->checkpoint.folder || (!overlaps && !has_device && !is_only))
@@ -325,10 +343,13 @@ cleanup:
 tess_status image_form_teams(image_run *run, bool kept)
 {
     tess_status status = TESS_OK;
-    const imager_teams_need need = teams_need(run, kept);
+    imager_teams_need need;
+    bool has_room;
     int num;
     image_place_expect(run);
     TESS_TRY(count_images(run));
+    TESS_TRY(find_device_room(run, &has_room));
+    need = teams_need(run, kept, has_room);
     status = imager_teams_choose(&run->job, &need, &num);
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(keep_parts(run, &num));

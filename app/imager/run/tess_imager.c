@@ -18,10 +18,20 @@
 #include "majors.h"
 #include "run_samples.h"
 #include "subtracted_rows.h"
+#include "tess_device_comm.h"
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_profile_report.h"
 #include "update_model.h"
+
+/* Tells what of the images that are cleaned has come from other devices. */
+static void tell_moved(const tess_device_comm *devices)
+{
+    const int64_t moved = devices ? tess_device_comm_moved(devices) : 0;
+    if (moved > 0)
+        tess_log_detail("%s of images came to this GPU %s",
+                        tess_mem_text((double)moved), tess_device_comm_text(devices));
+}
 
 /* Logs the last lines, after those of the profile. Collective. */
 static tess_status tell_end(image_run *run)
@@ -32,6 +42,7 @@ static tess_status tell_end(image_run *run)
     run->profile->stage_bytes[TESS_STAGE_READ] += tess_source_bytes(run->source);
     imager_job_note_held(&run->job);
     if (run->opts->beside.is_first) return TESS_OK;
+    tell_moved(run->job.ranks.devices);
     TESS_TRY(tess_profile_summary(all, run->profile));
     TESS_TRY(image_summary_tell(all, &run->means, &run->counts));
 cleanup:

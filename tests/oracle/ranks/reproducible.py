@@ -114,19 +114,29 @@ def room_for(*rooms):
     return ",".join(f"{10 ** 12}:{room}" for room in rooms)
 
 
+# How two devices make channels that are cleaned together, and what the log says of it.
+A_CHANNEL_EACH = "of each of 2 teams of 1 rank"
+LINKED = [("devices with a channel each", dict(device_rows=1), [A_CHANNEL_EACH, "came to this GPU"]),
+          ("devices that share planes", dict(device_rows=1, teams=1),
+           ["devices share w-planes", "came to this GPU"]),
+          ("devices with a channel each, images in host memory", dict(device_rows=2), [A_CHANNEL_EACH])]
+
+
 def check_device_rows(suite, obs):
     """Images that live on the device are cleaned, restored, summed to means, fitted and
-    written as those of host memory are."""
+    written as those of host memory are. Two devices move them without the host."""
     options = ["--niter", "20", "--nmiter", "2", "--auto-mask", "5", "--channels-out", "2",
                "--join-channels", "--fit-spectral-pol", "2", "--save-first-residual",
                "--horizon-mask", "89.5deg"]
     result, host = device_image(suite, obs, "host", room_for(10 ** 12), *options,
                                 *forced(device_rows=2))
     suite.ran("images in host memory", result)
-    result, device = device_image(suite, obs, "device", room_for(10 ** 12), *options,
-                                  *forced(device_rows=1), ranks=2)
-    suite.ran("images on the device, 2 ranks", result)
-    suite.true("images on the device: the same bytes", device == host and len(host) > 15)
+    for label, choices, words in LINKED:
+        result, device = device_image(suite, obs, "device", room_for(10 ** 12), *options, "--verbose",
+                                      *forced(**choices), ranks=2)
+        suite.ran(label, result)
+        suite.true(f"{label}: the same bytes", device == host and len(host) > 15)
+        suite.true(f"{label}: the log says so", all(w in result.err for w in words))
 
 
 def check_small_device(suite, obs):

@@ -113,10 +113,12 @@ static tess_status connect(imager_job *job, bool exchanges)
     const tess_geom geom = bounds_of(job);
     const double image = pixels_of(&geom) * value_bytes_of(job) / 2;
     const bool large = exchanges || image * job->num_images >= NCCL_BYTES;
-    const double moved =
-        job->memory.device_bytes > 0 ? fmin(image / 2, (double)EXCHANGE_BYTES) : 0;
+    const double moved = job->memory.device_bytes > 0
+                             ? fmax(fmin(image / 2, (double)EXCHANGE_BYTES),
+                                    (double)LEAST_PART * tess_comm_size(job->comm))
+                             : 0;
     const tess_device_comm_opts opts = {
-        .sum_bytes = exchanges ? 0 : (int64_t)image,
+        .sum_bytes = exchanges || !job->alone ? 0 : (int64_t)image,
         .exchange_bytes = exchanges ? exchange_bytes(job) : (int64_t)moved,
         .allowed = job->layout->forced.nccl ? TESS_SUM_BY_NCCL
                    : large                  ? TESS_SUM_BY_PEERS | TESS_SUM_BY_NCCL
@@ -237,23 +239,32 @@ static bool may_share(const imager_job *job)
            forced->device_planes != TESS_WHOLE_IMAGES;
 }
 
+/* Whether devices exchange sums of bricks for every plane in any case, because they are
+ * not alone with their samples. Without links these pass through host memory, so links
+ * are not slower. Several targets may take turns, which those of shared planes cannot.
+ */
+static bool exchanges_sums(const imager_job *job)
+{
+    return !job->alone && imager_job_num_targets(job) == 1;
+}
+
 /* Connects devices that share planes, unless links make that slower. Collective. */
 static tess_status try_sharing(imager_job *job)
 {
     tess_status status = TESS_OK;
-    bool must;
+    bool shares;
     double bytes_s = 0;
-    TESS_TRY(must_share(job, &must));
-    if (!must && gain(job, FASTEST_LINK) <= 0) return TESS_OK;
+    TESS_TRY(must_share(job, &shares));
+    if (!shares && !exchanges_sums(job) && gain(job, FASTEST_LINK) <= 0) return TESS_OK;
     TESS_TRY(connect(job, true));
-    if (job->ranks.devices && !must) TESS_TRY(measure_links(job, &bytes_s));
-    job->ranks.shares_planes = must || (job->ranks.devices && gain(job, bytes_s) > 0);
-    if (bytes_s > 0)
+    if (job->ranks.devices && !shares) shares = exchanges_sums(job);
+    if (job->ranks.devices && !shares) {
+        TESS_TRY(measure_links(job, &bytes_s));
+        shares = gain(job, bytes_s) > 0;
         tess_log_detail("devices exchange %s a second %s", tess_mem_text(bytes_s),
                         tess_device_comm_text(job->ranks.devices));
-    if (job->ranks.shares_planes)
-        tess_log_detail("devices share w-planes %s",
-                        tess_device_comm_text(job->ranks.devices));
+    }
+    job->ranks.shares_planes = shares;
 cleanup:
     return status;
 }
@@ -261,13 +272,13 @@ cleanup:
 tess_status device_share_choose(imager_job *job)
 {
     tess_status status = TESS_OK;
+    const bool sums = job->alone && (!job->worst_pixel || job->model.is_shared);
     job->ranks.shares_planes = false;
     if (may_share(job)) TESS_TRY(try_sharing(job));
     if (job->ranks.shares_planes) return imager_job_share(job);
     tess_device_comm_destroy(job->ranks.devices);
     job->ranks.devices = NULL;
-    if (job->alone && (!job->worst_pixel || job->model.is_shared))
-        TESS_TRY(connect(job, false));
+    if (sums || job->memory.device_bytes > 0) TESS_TRY(connect(job, false));
 cleanup:
     return status;
 }

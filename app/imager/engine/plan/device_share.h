@@ -16,8 +16,10 @@ double device_share_bytes(double pixels, int num_images, double value_bytes,
 /** Decide by cost, after imager_job_plan, whether the devices share planes
  * (job->ranks.shares_planes), and connect them (job->ranks.devices). Devices that are
  * `alone` with their samples share planes if whole images do not fit, or if that is
- * faster. Other devices share planes with --reproducible, or if that is faster than
- * groups that exchange through host memory. Does nothing on processors. Collective. */
+ * faster. Other devices share planes with --reproducible, or if they can be connected
+ * and have one target: they would exchange sums of bricks through host memory. Devices
+ * whose images are cleaned are connected in any case, to move these. Does nothing on
+ * processors. Collective. */
 tess_status device_share_choose(imager_job *job);
 
 #endif

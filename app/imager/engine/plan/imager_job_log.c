@@ -81,6 +81,9 @@ static void log_shares(const imager_job *job, int ranks)
             job->ranks.num_groups, job->ranks.num_groups == 1 ? "" : "s",
             ranks / job->ranks.num_groups, job->ranks.fft_ranks, (long long)split,
             mean > 0 ? 100 * (largest / mean - 1) : 0);
+    if (job->ranks.shares_planes)
+        tess_log_detail("devices share w-planes %s",
+                        tess_device_comm_text(job->ranks.devices));
     if (job->alone && job->worst_pixel)
         tess_log_detail("every rank predicts what it has read%s",
                         job->ranks.shares_planes ? "" : ", from the whole model");

@@ -131,7 +131,7 @@ typedef struct imager_ranks {
     int num_groups;      /* Pw, the number of w-groups */
     int fft_ranks;       /* F, the number of ranks that share a plane */
     bool shares_planes;  /* whether devices share planes (device_share.h) */
-    struct tess_device_comm *devices; /* connects the GPUs of ranks, or NULL */
+    struct tess_device_comm *devices; /* connects the GPUs of all ranks, or NULL */
 } imager_ranks;
 
 /** Memory of this rank: sizes [bytes], and memory that it borrows. */

@@ -1,9 +1,11 @@
 /* Sends rows of images between teams and all ranks. Both sides know where rows lie, so
- * a message has nothing but pixels. */
+ * a message has nothing but pixels. Rows that live on devices go from device to device
+ * where these are connected. */
 #include "imager_teams.h"
 
 #include <string.h>
 
+#include "tess_device_comm.h"
 #include "tess_mem.h"
 
 typedef struct span {
@@ -52,20 +54,89 @@ static tess_rows rows_of(const imager_job *job, span rows, tess_pixel type)
     return tess_rows_of(job->geom.nx, job->geom.ny, rows.first, rows.count, type);
 }
 
-/* Makes room for this rank's rows of several images, and for the counts of an exchange.
- */
-static tess_status make_slabs(const imager_teams *teams, const imager_job *job, int num,
-                              tess_rows *const *rows)
+/* Makes room for this rank's rows of several images. */
+static tess_status make_slabs(const imager_teams *teams, const imager_job *job,
+                              const tess_place *place, int num, tess_rows *const *rows)
 {
     tess_status status = TESS_OK;
     const span slab = slab_span(teams, job, tess_comm_rank(teams->all));
     for (int g = 0; g < num; ++g) {
         *rows[g] = rows_of(job, slab, tess_pixel_of(job->plan->is_double));
+        rows[g]->place = place;
         TESS_TRY(tess_rows_alloc(rows[g]));
     }
 cleanup:
     return status;
 }
+
+/* ---- from device to device ---- */
+
+/* Whether rows go from device to device. */
+static bool are_linked(const imager_job *job)
+{
+    return imager_rows_place(job) && tess_device_comm_moves(job->ranks.devices);
+}
+
+static tess_device_span array_of(const tess_rows *rows, span part)
+{
+    if (part.count == 0) return (tess_device_span){0};
+    return (tess_device_span){row_at(rows, part.first),
+                              part.count * rows->nx * tess_pixel_bytes(rows->type)};
+}
+
+/* Moves the rows of a team's image `own`, NULL for teams without one, to those of all
+ * ranks, or from there. Collective over all ranks. */
+static tess_status move_linked(const imager_teams *teams, const imager_job *job,
+                               int num, const tess_rows *own, tess_rows *const *rows,
+                               bool spreads)
+{
+    tess_status status = TESS_OK;
+    const int ranks = tess_comm_size(teams->all), rank = tess_comm_rank(teams->all);
+    const span here = team_span(teams, job, rank), slab = slab_span(teams, job, rank);
+    tess_device_span *of_team = tess_alloc_zero(2 * (int64_t)ranks, sizeof *of_team);
+    tess_device_span *of_slabs = of_team + ranks;
+    TESS_TRY(tess_comm_agree(teams->all, of_team ? TESS_OK : TESS_ERR_ALLOC));
+    for (int k = 0; k < ranks && own; ++k)
+        of_team[k] = array_of(own, common(here, slab_span(teams, job, k)));
+    for (int k = 0; k < num * teams->members; ++k)
+        of_slabs[k] =
+            array_of(rows[k / teams->members], common(team_span(teams, job, k), slab));
+    TESS_TRY(tess_device_comm_move(job->ranks.devices, imager_rows_place(job),
+                                   spreads ? of_team : of_slabs,
+                                   spreads ? of_slabs : of_team));
+cleanup:
+    tess_free(of_team);
+    return status;
+}
+
+static tess_status spread_linked(const imager_teams *teams, const imager_job *job,
+                                 int num, const tess_rows *own, tess_rows *const *rows)
+{
+    tess_status status = make_slabs(teams, job, imager_rows_place(job), num, rows);
+    TESS_TRY(tess_comm_agree(teams->all, status));
+    TESS_TRY(move_linked(teams, job, num, own, rows, true));
+cleanup:
+    return status;
+}
+
+static tess_status bring_linked(const imager_teams *teams, const imager_job *job,
+                                int num, tess_rows *const *rows, tess_rows *own)
+{
+    tess_status status = TESS_OK;
+    const bool has_own = teams->own < num;
+    if (has_own) {
+        *own = rows_of(job, team_span(teams, job, tess_comm_rank(teams->all)),
+                       rows[0]->type);
+        own->place = rows[0]->place;
+        status = tess_rows_alloc(own);
+    }
+    TESS_TRY(tess_comm_agree(teams->all, status));
+    TESS_TRY(move_linked(teams, job, num, has_own ? own : NULL, rows, false));
+cleanup:
+    return status;
+}
+
+/* ---- through host memory ---- */
 
 /* Puts the rows that came from each rank into its team's image. */
 static void place_slabs(const imager_teams *teams, const imager_job *job, int num,
@@ -91,8 +162,10 @@ tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job
     const span here = team_span(teams, job, rank);
     void *arrived = NULL;
     tess_rows view = {0};
-    int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
-    status = counts ? make_slabs(teams, job, num, rows) : TESS_ERR_ALLOC;
+    int64_t *counts = NULL;
+    if (are_linked(job)) return spread_linked(teams, job, num, own, rows);
+    counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
+    status = counts ? make_slabs(teams, job, NULL, num, rows) : TESS_ERR_ALLOC;
     if (status == TESS_OK && own) status = tess_rows_view(own, &view);
     TESS_TRY(tess_comm_agree(teams->all, status));
     /* slabs are in the order of ranks, so that rows are sent from where they lie */
@@ -101,6 +174,9 @@ tess_status imager_teams_spread(const imager_teams *teams, const imager_job *job
     TESS_TRY(
         tess_comm_alltoallv(teams->all, view.value, counts, &arrived, counts + ranks));
     place_slabs(teams, job, num, arrived, rows);
+    for (int g = 0; g < num && status == TESS_OK; ++g)
+        status = tess_rows_move(rows[g], imager_rows_place(job));
+    TESS_TRY(tess_comm_agree(teams->all, status));
 cleanup:
     tess_rows_free(&view);
     tess_free(arrived);
@@ -151,16 +227,21 @@ tess_status imager_teams_bring(const imager_teams *teams, const imager_job *job,
     const int ranks = tess_comm_size(teams->all);
     const span here = team_span(teams, job, tess_comm_rank(teams->all));
     void *packed = NULL, *arrived = NULL;
-    int64_t *counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
+    int64_t *counts = NULL;
+    if (are_linked(job)) return bring_linked(teams, job, num, rows, own);
+    counts = tess_alloc_zero(2 * (int64_t)ranks, sizeof *counts);
     status =
         counts ? pack_slabs(teams, job, num, rows, counts, &packed) : TESS_ERR_ALLOC;
     TESS_TRY(tess_comm_agree(teams->all, status));
     TESS_TRY(tess_comm_alltoallv(teams->all, packed, counts, &arrived, counts + ranks));
-    if (teams->own >= num) goto cleanup;
-    /* slabs come in the order of ranks, which is that of rows */
-    *own = rows_of(job, here, rows[0]->type);
-    own->value = arrived;
-    arrived = NULL;
+    if (teams->own < num) {
+        /* slabs come in the order of ranks, which is that of rows */
+        *own = rows_of(job, here, rows[0]->type);
+        own->value = arrived;
+        arrived = NULL;
+        status = tess_rows_move(own, imager_rows_place(job));
+    }
+    TESS_TRY(tess_comm_agree(teams->all, status));
 cleanup:
     tess_free(packed);
     tess_free(arrived);

@@ -57,7 +57,8 @@ tess_status channel_mean_start(image_run *run, channel_mean *mean)
         mean->product[k].effective_vis = mean->product[k].response = 0;
         mean->product[k].rows = tess_rows_of(run->whole.geom.nx, run->whole.geom.ny,
                                              first, count, TESS_PIXEL_DOUBLE);
-        if (run->teams.num == 1) mean->product[k].rows.place = place;
+        if (run->teams.num == 1 || image_shares_channels(run))
+            mean->product[k].rows.place = place;
         status = tess_rows_alloc_zero(&mean->product[k].rows);
     }
     mean->started = true;

@@ -4,6 +4,15 @@
 #include "majors_private.h"
 #include "spectral_maps.h"
 
+/* Whether clean/ has rows in the order of the ranks of the run. Ranks that share planes
+ * in groups do not. Rows that teams have sent to all ranks are in that order. */
+static bool are_in_order(const image_run *run)
+{
+    const int shared = run->job.ranks.fft_ranks;
+    return shared == 1 || shared == tess_comm_size(run->comm) ||
+           image_shares_channels(run);
+}
+
 tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found *beam)
 {
     const tess_image_opts *opts = run->opts;
@@ -15,7 +24,7 @@ tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found
                                    .angle_rad = beam->beam.pa_rad};
     minor.is_double = opts->gridding.accuracy < TESS_SINGLE_FILE_ACCURACY;
     minor.repeatable = opts->layout.reproducible;
-    if (run->teams.num <= 1 && run->comm == run->job.comm)
+    if (run->comm == run->teams.all && are_in_order(run))
         minor.method.links = run->job.ranks.devices;
     minor.threads = opts->layout.threads;
     minor.method.ops = run->job.backend->clean;
@@ -23,15 +32,13 @@ tess_clean_opts majors_minor_opts(const image_run *run, const struct image_found
     return minor;
 }
 
-/* Ranks that share planes in groups do not have rows in the order of their numbers, and
- * clean/ needs slabs in the order of ranks. Rows that teams have sent to all ranks are
- * in that order. Collective. */
+/* clean/ needs slabs in the order of ranks. Collective. */
 tess_status majors_order_ranks(const image_run *run, tess_comm **slabs)
 {
     const int shared = run->job.ranks.fft_ranks, size = tess_comm_size(run->comm);
     const int rank = tess_comm_rank(run->comm), groups = size / shared;
     *slabs = run->comm;
-    if (shared == 1 || shared == size || image_shares_channels(run)) return TESS_OK;
+    if (are_in_order(run)) return TESS_OK;
     return tess_comm_split(run->comm, 0, rank % shared * groups + rank / shared, slabs);
 }
 
