@@ -7,9 +7,8 @@
 #include "tess_mem.h"
 #include "tess_minmax.h"
 
-/* Neighbours of a facet, and intervals and frequencies at which it is compared with
- * them, at most. */
-enum { NEIGHBOURS = 6, MOST_INTERVALS = 16, MOST_FREQS = 8 };
+/* Neighbours of a facet, and frequencies at which it is compared with them, at most. */
+enum { NEIGHBOURS = 6, MOST_FREQS = 8 };
 
 /* A neighbour of a facet, and the sums that the difference is made of. */
 typedef struct neighbour {
@@ -153,8 +152,8 @@ static int64_t spread(int64_t k, int64_t num, int64_t most)
 }
 
 tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facets,
-                               int64_t num_freq, const double *freq_hz,
-                               tess_gain_change *change)
+                               int64_t most_intervals, int64_t num_freq,
+                               const double *freq_hz, tess_gain_change *change)
 {
     tess_status status = TESS_OK;
     const int64_t num = facets->num_facets, intervals = tess_gains_num_intervals(gains);
@@ -167,9 +166,9 @@ tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facet
         TESS_FAIL(TESS_ERR_ALLOC, "no memory to compare gains of facets");
     for (int64_t f = 0; f < num; ++f)
         find_neighbours(facets, f, with[f]);
-    for (int64_t t = 0; t < tess_min_i64(intervals, MOST_INTERVALS); ++t)
+    for (int64_t t = 0; t < tess_min_i64(intervals, most_intervals); ++t)
         for (int64_t c = 0; c < tess_min_i64(num_freq, MOST_FREQS); ++c) {
-            take_matrices(gains, num, spread(t, intervals, MOST_INTERVALS),
+            take_matrices(gains, num, spread(t, intervals, most_intervals),
                           freq_hz[spread(c, num_freq, MOST_FREQS)], &of);
             for (int64_t f = 0; f < num; ++f)
                 for (int k = 0; k < NEIGHBOURS && with[f][k].facet >= 0; ++k)

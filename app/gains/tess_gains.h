@@ -109,11 +109,11 @@ typedef struct tess_gain_change {
     double error;      /**< of visibilities of a source there, if gains change evenly */
 } tess_gain_change;
 
-/** change[num_facets], from the six nearest facets of each, at intervals and
- * frequencies that are spread over all and over freq_hz[num_freq]. TESS_ERR_ALLOC.
- * Local. */
+/** change[num_facets], from the six nearest facets of each, at no more than so many
+ * intervals and frequencies that are spread over all and over freq_hz[num_freq].
+ * TESS_ERR_ALLOC. Local. */
 tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facets,
-                               int64_t num_freq, const double *freq_hz,
-                               tess_gain_change *change);
+                               int64_t most_intervals, int64_t num_freq,
+                               const double *freq_hz, tess_gain_change *change);
 
 #endif

@@ -269,7 +269,7 @@ static tess_status check_range(const tess_primary_beam *beam,
         if (!is_known(beam, request->freq_hz[k], known, sizeof known))
             TESS_FAIL(TESS_ERR_INPUT,
                       "the primary beam (%s) is known at %s MHz, not at %.6g MHz; use "
-                      "--channels or another --primary-beam",
+                      "--channels or another beam",
                       beam->name, known, request->freq_hz[k] * 1e-6);
 cleanup:
     return status;

@@ -23,6 +23,7 @@ void tess_solutions_free(tess_solutions *solutions)
     tess_free(solutions->table);
     tess_free(solutions->factor);
     tess_free(solutions->match);
+    tess_free(solutions->antenna);
     tess_free(solutions);
 }
 
@@ -113,6 +114,7 @@ tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts
     solutions->table = own.table;
     solutions->factor = own.factor;
     solutions->match = own.match;
+    solutions->antenna = own.antenna;
     solutions->is_linear = opts->is_linear;
     void *match = solutions->match;
     const int num_tables = solutions->num_tables;
@@ -120,6 +122,10 @@ tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts
     status = share(comm, &match, opts->num_files * opts->num_directions,
                    sizeof *solutions->match);
     solutions->match = match;
+    TESS_TRY(status);
+    void *antenna = solutions->antenna;
+    status = share(comm, &antenna, solutions->num_antennas, sizeof *solutions->antenna);
+    solutions->antenna = antenna;
     TESS_TRY(status);
     solutions->num_tables = num_tables;
     TESS_TRY(share_tables(comm, solutions));

@@ -36,14 +36,28 @@ typedef struct solution_factor {
     int amplitude, other;
 } solution_factor;
 
+/** Where the values of an antenna are: among those of the files of its group. */
+typedef struct solution_antenna {
+    int group;
+    int64_t place;
+} solution_antenna;
+
 struct tess_solutions {
     bool is_linear;
     int num_files, num_tables, num_factors;
+    int num_groups; /**< of files and antennas; 0: all are one */
     int64_t num_antennas, num_directions;
+    solution_antenna *antenna;  /**< [num_antennas] with groups, else NULL */
     solution_values *table;     /**< [num_tables] */
     solution_factor *factor;    /**< [num_tables], num_factors are in use */
     tess_solution_match *match; /**< [num_files][num_directions] */
 };
+
+/** The group of a file. */
+static inline int solution_group(int file, int num_files, int num_groups)
+{
+    return num_groups > 0 ? file / (num_files / num_groups) : 0;
+}
 
 /** Number of the values of a table. */
 static inline int64_t solution_values_count(const solution_values *table)

@@ -26,7 +26,24 @@ typedef struct gathering {
     tess_solution_source *source; /* [num_sources], NULL: not needed so far */
     int64_t num_sources;
     tess_solution_name *antenna; /* [into->num_antennas], or NULL: not known yet */
+    bool *is_found;              /* [num_tables] that some file has */
+    char names[256];             /* of the tables of the last file */
 } gathering;
+
+static int group_of(const gathering *at)
+{
+    return solution_group(at->file, at->opts->num_files, at->opts->num_groups);
+}
+
+/* The times and frequencies of the data that a file has solutions of. */
+static tess_solution_reach reach_of(const gathering *at)
+{
+    const tess_solutions_opts *opts = at->opts;
+    return opts->num_groups > 0
+               ? opts->reach[group_of(at)]
+               : (tess_solution_reach){{opts->time_mjd_s[0], opts->time_mjd_s[1]},
+                                       {opts->freq_hz[0], opts->freq_hz[1]}};
+}
 
 /* ---- picks ---- */
 
@@ -87,7 +104,8 @@ static tess_status check_overlap(const gathering *at, const h5parm_table *table)
     tess_status status = TESS_OK;
     const h5parm_axis *time = &table->axis[H5PARM_TIME];
     const h5parm_axis *freq = &table->axis[H5PARM_FREQ];
-    const double *times = at->opts->time_mjd_s, *freqs = at->opts->freq_hz;
+    const tess_solution_reach reach = reach_of(at);
+    const double *times = reach.time_mjd_s, *freqs = reach.freq_hz;
     char own[80], data[80], end[40];
     if ((times[0] != 0 || times[1] != 0) && is_beyond(time, times[1], times[0])) {
         tess_words_time(time->number[0], own, sizeof own);
@@ -130,17 +148,28 @@ cleanup:
     return status;
 }
 
+static bool is_of_file(const gathering *at, int64_t antenna)
+{
+    return !at->into->antenna || at->into->antenna[antenna].group == group_of(at);
+}
+
+/* Picks the antennas whose solutions are in the file. */
 static tess_status pick_antennas(gathering *at, const h5parm_table *table,
                                  h5parm_pick *pick)
 {
     tess_status status = TESS_OK;
     const h5parm_axis *axis = &table->axis[H5PARM_ANT];
+    int64_t num = 0;
     if (axis->place < 0) return pick_range(H5PARM_ANT, 0, 1, pick);
     TESS_TRY(name_antennas(at, axis));
-    TESS_TRY(pick_range(H5PARM_ANT, 0, at->into->num_antennas, pick));
+    for (int64_t k = 0; k < at->into->num_antennas; ++k)
+        num += is_of_file(at, k);
+    TESS_TRY(pick_range(H5PARM_ANT, 0, num, pick));
+    num = 0;
     for (int64_t k = 0; k < at->into->num_antennas; ++k) {
         const int64_t found = find_text(axis, at->antenna[k]);
-        pick->index[H5PARM_ANT][k] = found;
+        if (!is_of_file(at, k)) continue;
+        pick->index[H5PARM_ANT][num++] = found;
         if (found < 0)
             TESS_FAIL(TESS_ERR_INPUT,
                       "%s: %s has no antenna '%s'; its %lld antennas begin with '%s'",
@@ -326,6 +355,7 @@ static tess_status take_table(gathering *at, const char *name)
     tess_status status = TESS_OK;
     h5parm_table table = {.num_axes = 0};
     h5parm_pick pick = {.num = {0}};
+    const tess_solution_reach reach = reach_of(at);
     solution_values *held = &at->into->table[at->into->num_tables];
     *held = (solution_values){.file = at->file, .is_beam = h5parm_is_beam(at->open)};
     TESS_TRY(h5parm_table_open(at->open, name, &table));
@@ -335,10 +365,9 @@ static tess_status take_table(gathering *at, const char *name)
     TESS_TRY(check_overlap(at, &table));
     TESS_TRY(pick_directions(at, &table, held, &pick));
     TESS_TRY(pick_antennas(at, &table, &pick));
-    TESS_TRY(pick_within(&table.axis[H5PARM_TIME], H5PARM_TIME, at->opts->time_mjd_s,
-                         &pick));
     TESS_TRY(
-        pick_within(&table.axis[H5PARM_FREQ], H5PARM_FREQ, at->opts->freq_hz, &pick));
+        pick_within(&table.axis[H5PARM_TIME], H5PARM_TIME, reach.time_mjd_s, &pick));
+    TESS_TRY(pick_within(&table.axis[H5PARM_FREQ], H5PARM_FREQ, reach.freq_hz, &pick));
     TESS_TRY(pick_polarisations(at, &table, &pick));
     TESS_TRY(take_values(at, &table, &pick, held));
 cleanup:
@@ -395,34 +424,57 @@ static void add_factor(tess_solutions *into, int table)
 
 static const char *const usual_tables[] = {"amplitude000", "phase000"};
 
-static tess_status take_file(gathering *at, bool *is_found)
+static tess_status take_file(gathering *at)
 {
     tess_status status = TESS_OK;
     const tess_solutions_opts *opts = at->opts;
     const char *const *name = opts->num_tables > 0 ? opts->table : usual_tables;
     const int num = opts->num_tables > 0 ? opts->num_tables : 2;
     const int before = at->into->num_tables;
-    char names[256];
     TESS_TRY(h5parm_open(at->path, &at->open));
     for (int k = 0; k < num; ++k) {
         if (!h5parm_has_table(at->open, name[k])) continue;
-        is_found[k] = true;
+        at->is_found[k] = true;
         TESS_TRY(take_table(at, name[k]));
     }
-    h5parm_table_names(at->open, names, sizeof names);
+    h5parm_table_names(at->open, at->names, sizeof at->names);
     if (at->into->num_tables == before)
         TESS_FAIL(TESS_ERR_INPUT, "%s: has no solution table '%s'%s; it has: %s",
                   at->path, name[0], num > 1 ? " or another of those asked for" : "",
-                  *names ? names : "none");
-    for (int k = 0; k < num && at->file == opts->num_files - 1; ++k)
-        if (opts->num_tables > 0 && !is_found[k])
-            TESS_FAIL(TESS_ERR_INPUT, "%s: has no solution table '%s'; it has: %s",
-                      at->path, name[k], names);
+                  *at->names ? at->names : "none");
 cleanup:
     h5parm_close(at->open);
     at->open = NULL;
     tess_free(at->source);
     at->source = NULL;
+    return status;
+}
+
+/* Whether some antenna has the solutions of the file at hand: a prediction of one
+ * observation needs no files of others. */
+static bool is_needed(const gathering *at)
+{
+    const tess_solutions *into = at->into;
+    int64_t k = 0;
+    while (into->antenna && k < into->num_antennas && !is_of_file(at, k))
+        ++k;
+    return !into->antenna || k < into->num_antennas;
+}
+
+static tess_status take_files(gathering *at)
+{
+    tess_status status = TESS_OK;
+    const tess_solutions_opts *opts = at->opts;
+    for (at->file = 0; at->file < opts->num_files; ++at->file) {
+        if (!is_needed(at)) continue;
+        at->path = opts->path[at->file];
+        TESS_TRY(take_file(at));
+    }
+    for (int k = 0; k < opts->num_tables; ++k)
+        if (!at->is_found[k])
+            TESS_FAIL(TESS_ERR_INPUT, "%s: has no solution table '%s'; it has: %s",
+                      at->path, opts->table[k], at->names);
+cleanup:
     return status;
 }
 
@@ -478,14 +530,49 @@ cleanup:
     return status;
 }
 
+/* Counts the antennas of each group. */
+static tess_status place_antennas(const tess_solutions_opts *opts, tess_solutions *into)
+{
+    tess_status status = TESS_OK;
+    int64_t *num = tess_alloc_zero(opts->num_groups, sizeof *num);
+    into->antenna = tess_alloc_zero(opts->num_antennas, sizeof *into->antenna);
+    if (!num || !into->antenna)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for antennas of solutions");
+    for (int64_t k = 0; k < opts->num_antennas; ++k) {
+        const int group = opts->antenna_group[k];
+        into->antenna[k] = (solution_antenna){group, num[group]++};
+    }
+cleanup:
+    tess_free(num);
+    return status;
+}
+
+/* Files and antennas in groups. */
+static tess_status make_groups(const tess_solutions_opts *opts, tess_solutions *into)
+{
+    tess_status status = TESS_OK;
+    if (opts->num_groups == 0) return check_names(opts->path, opts->num_files);
+    if (opts->num_files % opts->num_groups != 0)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "solutions: %d files are not as many for each of %d observations",
+                  opts->num_files, opts->num_groups);
+    const int each = opts->num_files / opts->num_groups;
+    for (int k = 0; k < opts->num_groups; ++k)
+        TESS_TRY(check_names(opts->path + k * each, each));
+    into->num_groups = opts->num_groups;
+    TESS_TRY(place_antennas(opts, into));
+cleanup:
+    return status;
+}
+
 tess_status solutions_gather(const tess_solutions_opts *opts, tess_solutions *into)
 {
     tess_status status = TESS_OK;
     const int64_t most = (int64_t)opts->num_files * tess_max_i64(opts->num_tables, 2);
     gathering at = {.opts = opts, .into = into};
-    bool *is_found =
-        tess_alloc_zero(tess_max_i64(opts->num_tables, 2), sizeof *is_found);
-    TESS_TRY(check_names(opts->path, opts->num_files));
+    at.is_found =
+        tess_alloc_zero(tess_max_i64(opts->num_tables, 2), sizeof *at.is_found);
+    TESS_TRY(make_groups(opts, into));
     TESS_TRY(check_names(opts->table, opts->num_tables));
     into->num_files = opts->num_files;
     into->num_directions = opts->num_directions;
@@ -494,17 +581,14 @@ tess_status solutions_gather(const tess_solutions_opts *opts, tess_solutions *in
     into->factor = tess_alloc_zero(most, sizeof *into->factor);
     into->match =
         tess_alloc_zero(opts->num_files * opts->num_directions, sizeof *into->match);
-    if (!is_found || !into->table || !into->factor || !into->match)
+    if (!at.is_found || !into->table || !into->factor || !into->match)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for solutions");
     for (int64_t k = 0; k < opts->num_files * opts->num_directions; ++k)
         into->match[k].is_only = true; /* unless a table has directions */
-    for (at.file = 0; at.file < opts->num_files; ++at.file) {
-        at.path = opts->path[at.file];
-        TESS_TRY(take_file(&at, is_found));
-    }
+    TESS_TRY(take_files(&at));
     TESS_TRY(add_factors(opts, into));
 cleanup:
     tess_free(at.antenna);
-    tess_free(is_found);
+    tess_free(at.is_found);
     return status;
 }

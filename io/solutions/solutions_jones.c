@@ -41,6 +41,7 @@ static double locate(const double *axis, int64_t num, double at, bool is_linear,
     return below / (below + above);
 }
 
+/* `antenna` is one of the table's. */
 static void find_point(const solution_values *table, bool is_linear, int64_t antenna,
                        int64_t direction, double time_mjd_s, double freq_hz,
                        solution_point *point)
@@ -134,6 +135,15 @@ static bool apply_table(const solution_values *table, const solution_point *poin
     return true;
 }
 
+/* Whether a factor is of the files of an antenna's group. */
+static bool is_of_group(const tess_solutions *solutions, const solution_factor *factor,
+                        int group)
+{
+    const int table = factor->amplitude >= 0 ? factor->amplitude : factor->other;
+    return solution_group(solutions->table[table].file, solutions->num_files,
+                          solutions->num_groups) == group;
+}
+
 /* The matrix of a factor. */
 static bool factor_matrix(const tess_solutions *solutions,
                           const solution_factor *factor, int64_t antenna,
@@ -171,10 +181,13 @@ bool tess_solutions_jones(const tess_solutions *solutions, int64_t antenna,
                           double jones[4][2])
 {
     double complex all[4] = {1, 0, 0, 1};
+    const solution_antenna at = solutions->antenna ? solutions->antenna[antenna]
+                                                   : (solution_antenna){0, antenna};
     memset(jones, 0, 4 * sizeof *jones);
     for (int k = 0; k < solutions->num_factors; ++k) {
         double complex own[4], product[4];
-        if (!factor_matrix(solutions, &solutions->factor[k], antenna, direction,
+        if (!is_of_group(solutions, &solutions->factor[k], at.group)) continue;
+        if (!factor_matrix(solutions, &solutions->factor[k], at.place, direction,
                            time_mjd_s, freq_hz, own))
             return false;
         for (int j = 0; j < 4; ++j)

@@ -45,6 +45,11 @@ typedef struct tess_solution_source {
     double ra_rad, dec_rad; /**< J2000 */
 } tess_solution_source;
 
+/** First and last time (MJD) [s], lowest and highest frequency [Hz]. */
+typedef struct tess_solution_reach {
+    double time_mjd_s[2], freq_hz[2];
+} tess_solution_reach;
+
 /** Which files and tables, and for what. Texts and arrays belong to the caller. */
 typedef struct tess_solutions_opts {
     const char *const *path; /**< [num_files] */
@@ -56,6 +61,9 @@ typedef struct tess_solutions_opts {
     const char *const *antenna; /**< [num_antennas] by name; NULL: those of the first
                                      table */
     int64_t num_antennas;
+    int num_groups; /**< of files, each of equally many, in their order; antennas have
+                         the product of those of their group. 0: of all files */
+    const int *antenna_group; /**< [num_antennas], with groups */
     const double (
         *direction)[2]; /**< [num_directions] right ascension and declination
                              [rad], for which the nearest of a file is taken */
@@ -63,6 +71,8 @@ typedef struct tess_solutions_opts {
     bool any_direction;   /**< tess_facets_solutions() warns of one that is far away */
     double time_mjd_s[2]; /**< first and last; 0: all times of the files */
     double freq_hz[2];    /**< lowest and highest; 0: all frequencies */
+    const tess_solution_reach
+        *reach; /**< [num_groups] in place of these, with groups */
 } tess_solutions_opts;
 
 typedef struct tess_solutions tess_solutions;
@@ -76,7 +86,8 @@ tess_status tess_solutions_sources(tess_comm *comm, const char *path,
  *  no such table, a type that is not known, an antenna or a direction that it lacks,
  *  times or frequencies without a solution (outside of the file's by more than one of
  *  its steps, unless it has only one), no value of a direction that counts.
- *  TESS_ERR_USAGE: a file or a table is named twice. TESS_ERR_RESOURCE: without HDF5,
+ *  TESS_ERR_USAGE: a file or a table is named twice, groups have no
+ *  equal numbers of files. TESS_ERR_RESOURCE: without HDF5,
  * or for lack of memory. Collective. */
 tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts,
                                 tess_solutions **solutions);

@@ -281,6 +281,25 @@ static void test_rows(void **state)
     }
 }
 
+/* Antennas of one name share a number, unless each set is to have its own. */
+static void test_split(void **state)
+{
+    static const char all[] = "ABCDEDFA"; /* of both sets, one behind the other */
+    tess_source *source = open_sets(10);
+    assert_int_equal(tess_source_samples(source).origins->num_antennas, 6);
+    assert_int_equal(tess_source_antenna_set(source, 5), 1); /* F */
+    assert_int_equal(tess_source_antenna_set(source, 6), -1);
+    tess_source_split_antennas(source);
+    assert_int_equal(tess_source_keep_origins(source, 10), TESS_OK);
+    assert_int_equal(tess_source_samples(source).origins->num_antennas, 8);
+    for (int32_t k = 0; k < 8; ++k) {
+        assert_int_equal(tess_source_antenna_set(source, k), k / ANTENNAS);
+        assert_int_equal(tess_source_antenna(source, k)->name[0], all[k]);
+    }
+    tess_source_close(source);
+    (void)state;
+}
+
 /* Intervals that are too many for a row's number are refused; one interval is not. */
 static void test_too_many(void **state)
 {
@@ -592,17 +611,13 @@ static void second_is_ms(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(write_sets),
-                                       cmocka_unit_test(test_rows),
-                                       cmocka_unit_test(test_too_many),
-                                       cmocka_unit_test(test_times_beyond),
-                                       cmocka_unit_test(test_correlations),
-                                       cmocka_unit_test(test_owners),
-                                       cmocka_unit_test(test_teams),
-                                       cmocka_unit_test(test_same_rows),
-                                       cmocka_unit_test(test_failed_parcel),
-                                       cmocka_unit_test(remove_sets),
-                                       AGAIN_OF_MS};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(write_sets),        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_split),        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_correlations),
+        cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
+        cmocka_unit_test(test_same_rows),    cmocka_unit_test(test_failed_parcel),
+        cmocka_unit_test(remove_sets),       AGAIN_OF_MS};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);

@@ -683,7 +683,7 @@ static void test_changes(void **state)
     tess_gains *gains = NULL;
     tess_gain_change change[2];
     assert_int_equal(tess_gains_create(comm, &two_of, &opts, &gains), TESS_OK);
-    assert_int_equal(tess_gains_changes(gains, &two_of, 3, freqs, change), TESS_OK);
+    assert_int_equal(tess_gains_changes(gains, &two_of, 16, 3, freqs, change), TESS_OK);
     /* of baselines p < q: differences of 0.01 (q − p), three of 1, two of 2, one of 3
      */
     const double want = sqrt(

@@ -367,6 +367,51 @@ static void test_twice(void **state)
     (void)state;
 }
 
+/* Each group of antennas has the solutions of its own files alone, which need not have
+ * the antennas and times of others; files of groups without antennas are not read. */
+static void test_groups(void **state)
+{
+    static const char *const names[] = {"amplitude000"};
+    static const char *const own[] = {"C3", "other", "A1"};
+    static const int group[] = {0, 1, 0};
+    static const char *const one[] = {"other"};
+    static const double late[] = {6e9, 6e9 + 10, 6e9 + 30};
+    const tess_solution_reach reach[] = {{{times[0], times[2]}, {freqs[0], freqs[3]}},
+                                         {{late[0], late[2]}, {freqs[0], freqs[3]}}};
+    sample_table table =
+        table_of("amplitude000", "amplitude", "time,freq,ant,dir", 1, amplitude);
+    write_file(path, &table, 1, SAMPLE_PADDED);
+    table.length[1] = 1;
+    table.text[1] = one;
+    table.number[2] = late;
+    write_file(other_path, &table, 1, SAMPLE_PADDED);
+    tess_solutions_opts opts = opts_of(names, 1);
+    opts.num_files = opts.num_groups = 2;
+    opts.antenna = own;
+    opts.num_antennas = 3;
+    opts.antenna_group = group;
+    opts.reach = reach;
+    tess_solutions *solutions = taken(&opts);
+    double jones[4][2];
+    for (int k = 0; k < 3; ++k) {
+        const int at[] = {dir_of[1], k == 1 ? 0 : ant_of[k / 2], 1, 2, 0};
+        const double *time = k == 1 ? late : times;
+        assert_true(tess_solutions_jones(solutions, k, 1, time[1], freqs[2], jones));
+        same((const double(*)[2])jones, amplitude(at), 0, 0, amplitude(at));
+    }
+    tess_solutions_free(solutions);
+    unlink(other_path);
+    opts.antenna = asked;
+    opts.num_antennas = 2;
+    opts.antenna_group = (const int[]){0, 0};
+    tess_solutions_free(taken(&opts));
+    opts.num_files = 1;
+    assert_int_equal(tess_solutions_read(comm, &opts, &solutions), TESS_ERR_USAGE);
+    assert_non_null(strstr(tess_error_message(), "1 files"));
+    tess_error_clear();
+    (void)state;
+}
+
 /* Files that no program should write: each names the table. */
 static void test_damaged(void **state)
 {
@@ -462,7 +507,7 @@ int main(void)
         cmocka_unit_test(test_orders),  cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_pieces),  cmocka_unit_test(test_linear),
         cmocka_unit_test(test_weights), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_twice),   cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_sources)};
+        cmocka_unit_test(test_twice),   cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_damaged), cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -8,7 +8,8 @@
 #include "tess_mem.h"
 #include "tess_text.h"
 
-enum { RANGE_WIDTH = 25 };
+/* Gains of facets are compared at so many times. */
+enum { RANGE_WIDTH = 25, MOST_INTERVALS = 16 };
 
 /* "0.71 to 1.28 rad, 3 % bad" */
 static void range_text(const tess_solution_range *range, char *text, size_t size)
@@ -113,7 +114,7 @@ static tess_status print_changes(const tess_facets *facets, const tess_gains *ga
     if (facets->num_facets < 2 || tess_gains_num_antennas(gains) < 2 ||
         (!freqs && !(freq_hz > 0)))
         goto cleanup;
-    TESS_TRY(tess_gains_changes(gains, facets, freqs ? num_freq : 1,
+    TESS_TRY(tess_gains_changes(gains, facets, MOST_INTERVALS, freqs ? num_freq : 1,
                                 freqs ? freqs : &freq_hz, change));
     puts("error of visibilities of a source in the farthest corner of its facet, if "
          "gains change evenly");

@@ -19,6 +19,7 @@ enum {
     OPT_PSF,
     OPT_FEATHER,
     OPT_SOLUTIONS,
+    OPT_BY_SET,
     OPT_SOLTABS,
     OPT_INTERPOLATION,
     OPT_ANY_DIRECTION,
@@ -80,6 +81,10 @@ static const struct argp_option options[] = {
     {"facet-separation", OPT_SEPARATION, "ANGLE", 0,
      "Least distance between sources that get one of the N facets (default: a third of "
      "the side of an average facet)",
+     0},
+    {"solutions-per-observation", OPT_BY_SET, NULL, 0,
+     "Each OBS has solutions of its own: the first of --facet-solutions are those of "
+     "the first OBS and so on, as many for each",
      0},
     {"psf-per-facet", OPT_PSF, NULL, 0,
      "Subtract components in minor loops with the PSF of their facet, with its gains, "
@@ -164,6 +169,7 @@ static const tess_option_rule rules[] = {
     {OPT_PSF, tess_take_flag, .offset = AT(psf_per_facet)},
     {OPT_FEATHER, tess_take_number, .offset = AT(feather), .min = 0, .max = 1e5},
     {OPT_SOLUTIONS, tess_take_text, .offset = AT(solutions)},
+    {OPT_BY_SET, tess_take_flag, .offset = AT(by_set)},
     {OPT_SOLTABS, tess_take_text, .offset = AT(tables)},
     {OPT_INTERPOLATION, take_interpolation, .offset = 0},
     {OPT_ANY_DIRECTION, tess_take_flag, .offset = AT(any_direction)},
@@ -224,6 +230,9 @@ tess_status tess_facet_args_check(const tess_facet_choice *choice, bool later)
         TESS_FAIL(TESS_ERR_USAGE, "--select-facets names some of --facets FILE");
     if (choice->tables && !has_solutions)
         TESS_FAIL(TESS_ERR_USAGE, "--soltabs are those of --facet-solutions FILE");
+    if (choice->by_set && !has_solutions)
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "--solutions-per-observation is for --facet-solutions FILE,FILE");
     if (choice->psf_per_facet && !choice->regions)
         TESS_FAIL(TESS_ERR_USAGE, "--psf-per-facet is for --facets");
     if (choice->is_linear && !has_solutions)

@@ -773,6 +773,7 @@ static tess_status check(tess_comm *comm, tess_image_args *args)
     TESS_TRY(check_cube(opts));
     TESS_TRY(check_continuum(opts));
     TESS_TRY(tess_facet_args_check(&opts->gridding.facets, args->in_session));
+    args->opts.gridding.facets.num_sets = opts->num_obs;
     TESS_TRY(tess_axis_args_check(comm, &args->opts));
     TESS_TRY(tess_clean_args_check(&args->opts, args->is_plan));
     TESS_TRY(image_needs_check(args));

@@ -347,10 +347,13 @@ const wsclean_option wsclean_options[] = {
         WSCLEAN_PREDICT),
     BECOMES("facet-regions", "FILE", "--facets %1", "pixels of no facet are NaN",
             WSCLEAN_PREDICT),
-    BECOMES("apply-facet-solutions", "FILE NAMES", "--facet-solutions %1 --soltabs %2",
-            "also full Jones matrices, which images of Stokes I take with "
-            "-diagonal-visibilities, and tables of other types",
-            WSCLEAN_PREDICT),
+    CHOICE("apply-facet-solutions", "FILE NAMES",
+           "--facet-solutions FILE --soltabs NAMES",
+           "also full Jones matrices, which images of Stokes I take with "
+           "-diagonal-visibilities, and tables of other types; several files are those "
+           "of several observations (--solutions-per-observation), and of one their "
+           "product",
+           WSCLEAN_PREDICT),
     BECOMES("select-facets", "NAMES", "--select-facets %1", NULL, WSCLEAN_PREDICT),
     BECOMES("feather-size", "N", "--facet-feather %1",
             "default: 1 % of the side of a square of the image's area", 0),

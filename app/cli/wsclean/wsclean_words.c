@@ -446,10 +446,57 @@ static bool has_gains(const wsclean_line *line)
            wsclean_line_last(line, "aterm-config");
 }
 
-/* WSClean applies mean gains to Stokes I unless it is told to keep both hands. */
-static tess_status add_facets(const wsclean_line *line, wsclean_words *words)
+/* How many names commas separate. */
+static int count_names(const char *list)
+{
+    int count = 1;
+    for (const char *at = strchr(list, ','); at; at = strchr(at + 1, ','))
+        ++count;
+    return count;
+}
+
+/* Name `k` of a list. */
+static const char *name_at(const char *list, int k, char text[WSCLEAN_TEXT])
+{
+    for (; k > 0; --k)
+        list = strchr(list, ',') + 1;
+    snprintf(text, WSCLEAN_TEXT, "%.*s", (int)strcspn(list, ","), list);
+    return text;
+}
+
+/* Adds solutions: of several files, each observation has one, as with WSClean. One
+ * observation takes all, as of a calibration and of beams. `obs` ≥ 0: it alone is
+ * predicted. */
+static tess_status add_solutions(const wsclean_line *line, int obs,
+                                 wsclean_words *words)
 {
     tess_status status = TESS_OK;
+    const wsclean_given *given = wsclean_line_last(line, "apply-facet-solutions");
+    char one[WSCLEAN_TEXT];
+    if (!given) return TESS_OK;
+    const char *files = given->argument[0];
+    const int num = count_names(files);
+    const bool is_each = num > 1 && line->num_obs > 1;
+    if (is_each && num != line->num_obs)
+        TESS_FAIL(
+            TESS_ERR_USAGE,
+            "-apply-facet-solutions: %d files for %d observations; give one file, "
+            "or one for each",
+            num, line->num_obs);
+    if (is_each && obs >= 0) files = name_at(files, obs, one);
+    TESS_TRY(wsclean_words_add(words, "--facet-solutions", files, "--soltabs",
+                               given->argument[1], NULL));
+    if (is_each && obs < 0) TESS_TRY(add(words, "--solutions-per-observation"));
+cleanup:
+    return status;
+}
+
+/* WSClean applies mean gains to Stokes I unless it is told to keep both hands. `obs` as
+ * in add_solutions(). */
+static tess_status add_facets(const wsclean_line *line, int obs, wsclean_words *words)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(add_solutions(line, obs, words));
     const bool is_i = strcasecmp(wsclean_line_value(line, "pol", "I"), "I") == 0;
     const bool keeps = wsclean_line_last(line, "diagonal-visibilities") ||
                        wsclean_line_last(line, "diagonal-solutions");
@@ -675,7 +722,7 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_products(line, words));
     TESS_TRY(add_beam(line, words));
     TESS_TRY(add_primary_beam(line, words));
-    TESS_TRY(add_facets(line, words));
+    TESS_TRY(add_facets(line, -1, words));
     if (has_psfs(line) && number_of(line, "niter", 0) > 0)
         TESS_TRY(add(words, "--psf-per-facet"));
     if (wsclean_line_last(line, "aterm-config"))
@@ -725,7 +772,7 @@ static tess_status add_models(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_if_given(line, "intervals-out", "--intervals-out", words));
     TESS_TRY(wsclean_words_field(line, words));
     TESS_TRY(add_shift(line, words));
-    TESS_TRY(add_facets(line, words));
+    TESS_TRY(add_facets(line, -1, words));
     for (int k = 0; k < line->num_obs; ++k)
         TESS_TRY(add(words, line->obs[k]));
 cleanup:
@@ -746,7 +793,7 @@ tess_status wsclean_words_predict(const wsclean_line *line, int k, wsclean_words
                                model_column(line), "--overwrite", NULL));
     TESS_TRY(wsclean_words_plain(line, WSCLEAN_PREDICT, words, notes));
     TESS_TRY(wsclean_words_field(line, words));
-    TESS_TRY(add_facets(line, words));
+    TESS_TRY(add_facets(line, k, words));
     TESS_TRY(add(words, line->obs[k]));
 cleanup:
     return status;

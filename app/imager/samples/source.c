@@ -132,24 +132,33 @@ static tess_status check_sets(const tess_selection *selection, const char *const
     return tess_vis_check(obs, num_obs, &select);
 }
 
-static tess_status open_readers(tess_source *source, const char *const *obs,
-                                int num_obs)
+/* Opens the set at `path`: with a reader, or one for each of its fields. */
+static tess_status open_set(tess_source *source, const char *path)
 {
     tess_status status = TESS_OK;
     const tess_selection *s = &source->selection;
     const tess_vis_select select = selected(s);
+    tess_vis_reader *reader = NULL;
+    if (lists_fields(s)) return open_listed_fields(source, path, &select);
+    if (takes_all_fields(s)) return open_each_field(source, path, &select);
+    TESS_TRY(tess_vis_open(path, &select, &reader));
+    TESS_TRY(keep_reader(source, path, &select, reader));
+cleanup:
+    return status;
+}
+
+static tess_status open_readers(tess_source *source, const char *const *obs,
+                                int num_obs)
+{
+    tess_status status = TESS_OK;
     for (int k = 0; k < num_obs; ++k) {
-        tess_vis_reader *reader = NULL;
-        if (lists_fields(s)) {
-            TESS_TRY(open_listed_fields(source, obs[k], &select));
-            continue;
-        }
-        if (takes_all_fields(s)) {
-            TESS_TRY(open_each_field(source, obs[k], &select));
-            continue;
-        }
-        TESS_TRY(tess_vis_open(obs[k], &select, &reader));
-        TESS_TRY(keep_reader(source, obs[k], &select, reader));
+        const int first = source->num_obs;
+        TESS_TRY(open_set(source, obs[k]));
+        if (tess_grow((void **)&source->origins.set, &source->origins.capacity_sets,
+                      source->num_obs, sizeof *source->origins.set))
+            TESS_FAIL(TESS_ERR_ALLOC, "list of observations");
+        for (int j = first; j < source->num_obs; ++j)
+            source->origins.set[j] = k;
     }
 cleanup:
     return status;
@@ -407,6 +416,7 @@ void tess_source_close(tess_source *source)
     tess_free(source->inv_lambda);
     tess_free(source->steps.time);
     source_origins_free(source);
+    tess_free(source->origins.set);
     source_regrid_free(source->reading.regrid);
     tess_free(source);
 }

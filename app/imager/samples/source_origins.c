@@ -26,6 +26,9 @@ static const tess_vis_antenna *antenna_at(const tess_source *source, item at)
 static bool same_antenna(const tess_source *source, item a, item b)
 {
     const char *name = antenna_at(source, a)->name;
+    if (source->origins.splits_antennas &&
+        source->origins.set[a.reader] != source->origins.set[b.reader])
+        return false;
     return strcmp(name, antenna_at(source, b)->name) == 0 &&
            (name[0] != '\0' || a.index == b.index);
 }
@@ -132,6 +135,16 @@ cleanup:
     return status;
 }
 
+int tess_source_set(const tess_source *source, int reader)
+{
+    return source->origins.set[reader];
+}
+
+void tess_source_split_antennas(tess_source *source)
+{
+    source->origins.splits_antennas = true;
+}
+
 bool source_keeps_origins(const tess_source *source)
 {
     return source->origins.all.num_intervals > 0;
@@ -154,17 +167,35 @@ void source_origins_free(tess_source *source)
         tess_free(origins->antenna[k]);
     tess_free(origins->antenna);
     tess_free(origins->field);
-    *origins = (source_origins){0};
+    origins->antenna = NULL;
+    origins->field = NULL;
+    origins->all = (tess_origins){0};
+}
+
+/* The first reader that has an antenna of this number, and its place there; false: none
+ * has. */
+static bool find_antenna(const tess_source *source, int32_t antenna, item *found)
+{
+    if (!source_keeps_origins(source)) return false;
+    for (int k = 0; k < source->num_obs; ++k)
+        for (int index = 0; index < num_antennas(source, k); ++index) {
+            *found = (item){k, index};
+            if (source->origins.antenna[k][index] == antenna) return true;
+        }
+    return false;
 }
 
 const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna)
 {
-    if (!source_keeps_origins(source)) return NULL;
-    for (int k = 0; k < source->num_obs; ++k)
-        for (int index = 0; index < num_antennas(source, k); ++index)
-            if (source->origins.antenna[k][index] == antenna)
-                return antenna_at(source, (item){k, index});
-    return NULL;
+    item found;
+    return find_antenna(source, antenna, &found) ? antenna_at(source, found) : NULL;
+}
+
+int tess_source_antenna_set(const tess_source *source, int32_t antenna)
+{
+    item found;
+    return find_antenna(source, antenna, &found) ? source->origins.set[found.reader]
+                                                 : -1;
 }
 
 const tess_vis_field *tess_source_field(const tess_source *source, int32_t field)

@@ -14,10 +14,21 @@
  * source of which uvw alone are read. Local. */
 tess_status tess_source_keep_origins(tess_source *source, double interval_s);
 
+/** Which of the observations of tess_source_open() a reader is of. Local. */
+int tess_source_set(const tess_source *source, int reader);
+
+/** Have each of several observations keep antennas of its own, which share no number
+ * with those of the others. To be called before tess_source_keep_origins(). Local. */
+void tess_source_split_antennas(tess_source *source);
+
 /** The antenna and the field that have these numbers in origins; NULL: none has.
  * Antennas of several observations that have one name share a number, and so do fields
  * that have one phase centre and one pointing. All ranks number them alike. Local. */
 const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna);
 const tess_vis_field *tess_source_field(const tess_source *source, int32_t field);
+
+/** Which of the observations of tess_source_open() has an antenna of this number: the
+ * first one, unless antennas are split. -1: none has. Local. */
+int tess_source_antenna_set(const tess_source *source, int32_t antenna);
 
 #endif

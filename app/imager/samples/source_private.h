@@ -73,6 +73,9 @@ typedef struct source_origins {
     tess_origins all;  /* without antennas: rows do not keep their origins */
     int32_t **antenna; /* [num_obs] numbers of the antennas of each reader */
     int32_t *field;    /* [num_obs] */
+    int64_t capacity_sets;
+    int *set; /* [num_obs] which of the sets that were named a reader is of */
+    bool splits_antennas; /* each set has antennas of its own */
 } source_origins;
 
 struct tess_source {
@@ -102,7 +105,7 @@ struct tess_source {
  * Local. */
 bool source_keeps_origins(const tess_source *source);
 tess_row_origins source_origins_of(const tess_source *source, int obs);
-void source_origins_free(tess_source *source); /* Local. */
+void source_origins_free(tess_source *source); /* Not the sets of readers. Local. */
 
 /* ---- source_continuum.c ---- */
 

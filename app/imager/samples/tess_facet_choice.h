@@ -24,6 +24,9 @@ typedef struct tess_facet_choice {
     double feather;        /**< --facet-feather [pixels]; < 0: 1 % of the side of a
                                 square of the image's area */
     const char *solutions; /**< --facet-solutions FILE[,FILE], h5parm; or NULL */
+    bool by_set; /**< --solutions-per-observation: each of `num_sets` observations has
+                      as many of the files, in their order */
+    int num_sets, first_set; /**< a source's first observation is this one of them */
     const char *tables; /**< --soltabs NAME[,NAME], or NULL: as tess_solutions_opts */
     bool is_linear;     /**< --solution-interpolation linear */
     bool any_direction; /**< --any-solution-direction */

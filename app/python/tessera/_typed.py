@@ -172,6 +172,7 @@ class ImageOptions(TypedDict, total=False):
     smooth_factor: Optional[Union[float, int, str]]
     soltabs: Option
     solution_interpolation: Option
+    solutions_per_observation: Optional[bool]
     spw: Option
     squared_channel_joining: Optional[bool]
     stall_timeout: Option
@@ -353,6 +354,7 @@ class PlanOptions(TypedDict, total=False):
     smooth_factor: Optional[Union[float, int, str]]
     soltabs: Option
     solution_interpolation: Option
+    solutions_per_observation: Optional[bool]
     spw: Option
     squared_channel_joining: Optional[bool]
     stall_timeout: Option

@@ -5,6 +5,7 @@ made around sources, columns of facets, and what is refused."""
 import csv
 import json
 import os
+import re
 import shutil
 import sys
 import tarfile
@@ -224,6 +225,31 @@ def check_prediction(suite, obs, regions):
             suite.below("direct sum with gains", l2_error(uvfits.read(out)[2], truth), 1e-6)
 
 
+def check_changes(suite, obs, regions):
+    """A run tells how far gains hold as `tessera facets` does, and a prediction which facets lack solutions."""
+    pixels_of = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec")
+    near, bad = suite.path("near.h5"), suite.path("bad.h5")
+    write_gains(bad, 2, bad=True)
+    shutil.copy(suite.path("gains2.h5"), near)
+    import h5py
+    with h5py.File(near, "a") as file:  # gains that differ little
+        for table, value in (("amplitude000", 1), ("phase000", 0)):
+            values = file[f"sol000/{table}/val"]
+            values[...] = value + .02 * (values[:] - value)
+    shown = tessera("facets", regions, *pixels_of, "--center", f"{RA}deg,{DEC}deg", "--solutions", near)
+    errors = re.findall(r"^  (F\d) +F\d +\S+ +[\d.]+ % +\S+ +([\d.]+) % +(\S+)$", shown.out, re.M)
+    result = tessera("image", obs, "-o", suite.path("near"), *pixels_of, "--no-psf", "--facets", regions,
+                     "--facet-solutions", near, "--facet-feather", 0)
+    told = re.findall(r"corner of facet (F\d) are wrong by ([\d.]+) %, and by 1 % within (\S+) of", result.err)
+    suite.equal("how far gains hold", told, [max(errors, key=lambda e: float(e[1]))] if errors else "a table")
+    model = suite.path("lacking.fits")
+    uvfits.write_model(model, np.ones((NY, NX)) * 1e-3, STEP, freq_hz=FREQ[0])
+    result = tessera("predict", obs, "--model", model, "-o", suite.path("lacking.uvfits"), "--facets", regions,
+                     "--facet-solutions", bad, "--quiet")
+    suite.true(f"a prediction tells what has no solution: {result.err.strip()}",
+               "facet F0 (4.17 % of its solutions)" in result.err and "facet F1" not in result.err)
+
+
 def check_ones(suite, obs, regions):
     """Facets without gains, and with gains of one, are an image without facets."""
     where = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--accuracy", 1e-5, "--quiet")
@@ -276,6 +302,34 @@ def change_gains(suite, name, change):
     with h5py.File(suite.path(name), "a") as file:
         change(file["sol000"])
     return suite.path(name)
+
+
+def check_sets(suite, obs, regions):
+    """Two observations with solutions of their own: the second one, a day later and with antennas of other names,
+    has twice the flux and gains, so that both together make the image of one."""
+    uvw, _, vis, weight, _ = uvfits.read(obs)
+    later, solutions, own = suite.path("later.uvfits"), suite.path("gains2.h5"), suite.path("later-gains.h5")
+    uvfits.write(later, uvw, FREQ, 2 * vis, weight, antennas=ANTENNAS, cards={"PZERO4": 61042.0 + 2400000.5})
+
+    def change(group):
+        group["amplitude000/val"][...] *= 2 ** .5
+        for table in ("amplitude000", "phase000"):
+            group[table]["time"][...] += 86400
+            for key in ("val", "weight"):
+                group[table][key][...] = group[table][key][:][:, :, ::-1]
+            group[table]["ant"][...] = group[table]["ant"][:][::-1]
+    shutil.copy(change_gains(suite, "changed.h5", change), own)
+    ask = ("--size", f"{NX},{NY}", "--scale", f"{SCALE}asec", "--weight", "natural", "--accuracy", 1e-6, "--facets",
+           regions, "--no-psf", "--quiet")
+    one, both = suite.path("one-set"), suite.path("both-sets")
+    if not suite.ran("one observation", tessera("image", obs, "-o", one, *ask, "--facet-solutions", solutions)):
+        return
+    made = tessera("image", obs, later, "-o", both, *ask, "--facet-solutions", f"{solutions},{own}",
+                   "--solutions-per-observation", ranks=2 if mpiexec() else 1)
+    if suite.ran("two observations with solutions of their own", made):
+        images = [pixels(f"{name}-dirty-pb.fits") for name in (one, both)]
+        there = np.isfinite(images[0])
+        suite.below("the image of one", l2_error(images[1][there], images[0][there]), 2e-6)
 
 
 def shift_axis(key, by):
@@ -453,6 +507,9 @@ def check_set(suite, folder):
         suite.below("MODEL_DATA has the gains of facets", np.abs(less - residual).max() / np.abs(peer).max(), 1e-5)
     with open(os.path.join(folder, "truth.csv"), encoding="utf-8") as file:
         truth = list(csv.DictReader(file))
+    residual, root = (pixels(suite.path(f"cleaned-{name}.fits")) for name in ("residual", "pb"))
+    noise = 1.482602218505602 * np.median(np.abs(residual - np.median(residual))) / root
+    suite.below("the noise in true flux", np.abs(pixels(suite.path("cleaned-noise-pb.fits")) / noise - 1).max(), 1e-6)
     found = fluxes(suite.path("cleaned-image-pb.fits"), truth)
     suite.below(f"true fluxes: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
     with open(suite.path("cleaned-sources.txt"), encoding="utf-8") as file:
@@ -475,9 +532,11 @@ def main():
         check_direct_sums(suite, obs, regions)
         check_beams(suite, obs, regions)
         check_prediction(suite, obs, regions)
+        check_changes(suite, obs, regions)
         check_ones(suite, obs, regions)
         check_made(suite, obs)
         check_refused(suite, obs, regions)
+        check_sets(suite, obs, regions)
         check_bad_solutions(suite, obs, regions)
         check_slopes(suite, obs, regions)
     except ImportError:

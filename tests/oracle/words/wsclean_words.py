@@ -122,8 +122,8 @@ TRANSLATED = [
      "--field 0 --no-psf"),
     # facets: Stokes I has mean gains, unless both hands are kept
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 amplitude000,phase000 -feather-size 4",
-     f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs amplitude000,phase000 --facet-feather 4 --stokes I "
-     f"{UNIFORM} --field 0 {CLEAN} --update-model --scalar-visibilities"),
+     f"{IMAGE} --facets f.reg --facet-feather 4 --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
+     "--facet-solutions s.h5 --soltabs amplitude000,phase000 --scalar-visibilities"),
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-beam -facet-beam-update 60 -aterm-config a.txt",
      f"{IMAGE} --facets f.reg --facet-beam auto --facet-aterms a.txt --stokes I {UNIFORM} "
      f"--field 0 {CLEAN} --update-model --facet-beam-update 60s"),
@@ -131,8 +131,10 @@ TRANSLATED = [
      f"{IMAGE} --facets f.reg --stokes I {UNIFORM} --field 0 --no-psf"),
     (f"{BASE} -niter 9 -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-visibilities -select-facets A,B "
      "-dd-psf-grid 3 3",
-     f"{IMAGE} --facets f.reg --facet-solutions s.h5 --soltabs a,p --select-facets A,B --stokes I {UNIFORM} --field 0 "
-     f"{CLEAN} --update-model --psf-per-facet"),
+     f"{IMAGE} --facets f.reg --select-facets A,B --stokes I {UNIFORM} --field 0 {CLEAN} --update-model "
+     "--facet-solutions s.h5 --soltabs a,p --psf-per-facet"),
+    (f"{BASE} -facet-regions f.reg -apply-facet-solutions s.h5,b.h5 a,p -diagonal-visibilities",
+     f"{IMAGE} --facets f.reg --stokes I {UNIFORM} --field 0 --no-psf --facet-solutions s.h5,b.h5 --soltabs a,p"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
@@ -220,6 +222,8 @@ REFUSED = [
     (f"{BASE} -grid-with-beam -frobnicate 2 -niter 9 -apply-facet-beam -dd-psf-grid 3 3 x.ms",
      "-grid-with-beam, -frobnicate, -dd-psf-grid, -apply-facet-beam: not supported; --translate-only tells why"),
     (f"{BASE} -dd-psf-grid 1 2 x.ms", "-dd-psf-grid: not supported without -facet-regions"),
+    (f"{BASE} -facet-regions f.reg -apply-facet-solutions a.h5,b.h5,c.h5 p x.ms y.ms",
+     "-apply-facet-solutions: 3 files for 2 observations"),
     ("-size 64", "-size: needs 2 values (WIDTH HEIGHT)"),
     ("-size 64 -scale 1asec -name x", "-size: needs 2 values (WIDTH HEIGHT), and -scale is an option"),
     (f"{BASE} -niter -mgain 0.8", "-niter: needs 1 value (N), and -mgain is an option"),
@@ -422,6 +426,19 @@ def check_pipelines(suite):
         suite.equal(f"{name}: refused", (made.status, ", ".join(told)), (2 if refused else 0, refused))
 
 
+def check_solutions_of_sets(suite):
+    """Of several observations and as many files of solutions, each has one, in images and in predictions."""
+    facets = ["-facet-regions", "f.reg", "-apply-facet-solutions", "s.h5,b.h5", "a,p", "-diagonal-visibilities"]
+    made = run([OURS, "-translate-only", *BASE.split(), *facets, "a.ms", "b.ms"], 60)
+    suite.true(f"an image of two: {made.out.strip()}", "--facet-solutions s.h5,b.h5 --soltabs a,p "
+               "--solutions-per-observation" in made.out)
+    made = run([OURS, "-translate-only", "-predict", *facets, "a.ms", "b.ms"], 60)
+    for line, own in zip(made.out.splitlines(), ("s.h5 --soltabs a,p a.ms", "b.h5 --soltabs a,p b.ms")):
+        suite.true(f"a prediction of one: {line}", line.endswith(f"--facet-solutions {own}"))
+    made = run([OURS, "-translate-only", *BASE.split(), *facets[:3], "s.h5", *facets[4:], "a.ms", "b.ms"], 60)
+    suite.true("one file is that of both", "--solutions-per" not in made.out and "s.h5" in made.out)
+
+
 def check_translation(suite):
     for line, words in TRANSLATED:
         made = run([OURS, "-translate-only", *line.split(), "a b.ms"], 60)
@@ -432,6 +449,7 @@ def check_translation(suite):
         suite.equal(f"'{line}' is", (made.status, shlex.split(made.out)), (0, ["tessera", *words.split()]))
     two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
     suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
+    check_solutions_of_sets(suite)
 
 
 def check_table(suite):

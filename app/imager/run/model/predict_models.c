@@ -457,6 +457,8 @@ static tess_status take_facets(predict_run *run, imager_model *model)
     TESS_TRY(image_facets_create(&setup, &run->facets));
     const image_facets *facets = run->facets;
     const image_patches *patches = &facets->patches;
+    if (!opts->models && tess_comm_rank(run->comm) == 0) /* a run's images told it */
+        image_facets_warn_of_lacks(facets);
     model->parts = (imager_parts){.num = patches->num,
                                   .geom = patches->geom,
                                   .first = (const int64_t(*)[2])patches->first,

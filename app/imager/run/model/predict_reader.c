@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "source_origins.h"
 #include "tess_log.h"
 
 static void add_profile(const tess_profile *from, tess_profile *to)
@@ -23,6 +24,7 @@ tess_status predict_reader(image_run *run, int k, const tess_predict_opts *all)
     const tess_vis_meta *meta =
         tess_vis_reader_meta(tess_source_reader(run->source, k));
     predict.obs = meta->path;
+    predict.gridding.facets.first_set = tess_source_set(run->source, k);
     if (tess_source_num_readers(run->source) > run->opts->num_obs) {
         snprintf(field, sizeof field, "#%d", meta->field[meta->field_selected].id);
         predict.selection.field = field;

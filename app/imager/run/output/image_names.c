@@ -181,6 +181,8 @@ int image_corrected_list(const tess_image_opts *opts,
             : (image_corrected){IMAGE_PRIMARY_BEAM, "weight-pb", IMAGE_BEAM_SQUARE};
     if (is_mosaic && (is_cleaned || !opts->no_dirty))
         list[count++] = (image_corrected){noisy, "noise", IMAGE_BEAM_NOISE};
+    if (image_has_solutions(opts) && is_cleaned)
+        list[count++] = (image_corrected){noisy, "noise-pb", IMAGE_BEAM_NOISE};
     if (!beam->corrects && !image_has_response(opts)) return count;
     if (!is_cleaned) {
         if (opts->no_dirty) return count;

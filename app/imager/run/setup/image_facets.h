@@ -56,6 +56,10 @@ tess_status image_facets_check(const tess_image_opts *opts, bool later);
 tess_status image_facets_create(const facet_setup *setup, image_facets **facets);
 void image_facets_free(image_facets *facets); /**< NULL is fine. Local. */
 
+/** Warn of facets that lack some of their solutions, of predictions. Local: one rank.
+ */
+void image_facets_warn_of_lacks(const image_facets *facets);
+
 /** A change of gains, which can be undone. Zeros are none. */
 typedef struct facets_change {
     image_facets *facets; /**< that have other gains now; borrowed */
