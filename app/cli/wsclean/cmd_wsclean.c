@@ -123,6 +123,15 @@ static bool print_instead(tess_comm *comm, const wsclean_line *line)
     return line->help || line->table || version;
 }
 
+/* Tells where images differ from WSClean's by more than their accuracy. */
+static void warn_of_aterms(tess_comm *comm, const wsclean_line *line)
+{
+    if (wsclean_line_last(line, "aterm-config") && tess_comm_rank(comm) == 0)
+        tess_log_warn("-aterm-config: a-terms are those in the directions of facets, "
+                      "and do not vary inside one as in WSClean's images: facets have "
+                      "to be small, and the log tells how wrong their corners are");
+}
+
 /* Refuses options that are not supported. --translate-only lists all of them, with the
  * reasons, as comments of a shell. Collective. */
 static tess_status check_refused(tess_comm *comm, const wsclean_line *line)
@@ -153,6 +162,7 @@ tess_status tess_cmd_wsclean(tess_comm *comm, int argc, char **argv)
     if (print_instead(comm, &line)) goto cleanup;
     if (wsclean_line_last(&line, "dry-run")) line.translate_only = true;
     TESS_TRY(check_refused(comm, &line));
+    warn_of_aterms(comm, &line);
     TESS_TRY(look_for_columns(comm, &line));
     line.typed = tess_cli_line_of("wsclean", argc - 1, argv + 1);
     TESS_TRY(tess_comm_agree(comm, line.typed ? TESS_OK : TESS_ERR_ALLOC));

@@ -725,10 +725,6 @@ tess_status wsclean_words_image(const wsclean_line *line, wsclean_words *words,
     TESS_TRY(add_facets(line, -1, words));
     if (has_psfs(line) && number_of(line, "niter", 0) > 0)
         TESS_TRY(add(words, "--psf-per-facet"));
-    if (wsclean_line_last(line, "aterm-config"))
-        TESS_TRY(add(notes,
-                     "a-terms are those in the directions of facets, and do not vary "
-                     "inside one: tessera facets tells how small facets have to be"));
     TESS_TRY(add(notes,
                  "images are made in full, and never by WSClean's small inversion "
                  "with its interpolation"));

@@ -426,6 +426,14 @@ def check_pipelines(suite):
         suite.equal(f"{name}: refused", (made.status, ", ".join(told)), (2 if refused else 0, refused))
 
 
+def check_aterms(suite):
+    """A-terms of facets are not those of pixels: a warning says what differs."""
+    line = [OURS, "-translate-only", *BASE.split(), "-facet-regions", "f.reg"]
+    for more, warns in ((["-aterm-config", "a.txt"], True), (["-use-idg"], False)):
+        made = run([*line, *more, "a.ms"], 60)
+        suite.equal(f"{more[0]}: {made.err.strip()}", "do not vary inside one" in made.err, warns)
+
+
 def check_solutions_of_sets(suite):
     """Of several observations and as many files of solutions, each has one, in images and in predictions."""
     facets = ["-facet-regions", "f.reg", "-apply-facet-solutions", "s.h5,b.h5", "a,p", "-diagonal-visibilities"]
@@ -450,6 +458,7 @@ def check_translation(suite):
     two = run([OURS, "--translate-only", "-predict", "a.ms", "b.ms"], 60)
     suite.equal("-predict of two sets is two commands", len(two.out.splitlines()), 2)
     check_solutions_of_sets(suite)
+    check_aterms(suite)
 
 
 def check_table(suite):
