@@ -15,7 +15,8 @@ bool clean_layers_are_sums(const clean_setup *setup)
     return clean_has_mean(setup) && join->num_pol == 1 &&
            join->spectrum.kind == TESS_CLEAN_POLYNOMIAL &&
            join->spectrum.num_terms < setup->images.num_images &&
-           clean_num_places(setup) == 1 && fabs(join->all - 1) < 1e-9;
+           clean_num_psf_places(setup) == 1 && !clean_has_borders(setup) &&
+           fabs(join->all - 1) < 1e-9;
 }
 
 int clean_layers_count(const clean_setup *setup)
@@ -28,7 +29,7 @@ int clean_layers_psfs(const clean_setup *setup)
 {
     const int layers = clean_layers_count(setup);
     return clean_layers_are_sums(setup) ? layers * (layers + 1) / 2
-                                        : layers * clean_num_places(setup);
+                                        : layers * clean_num_psf_places(setup);
 }
 
 /* Σ_c w_c a_c b_c over the channels. */

@@ -17,6 +17,14 @@ static const double DIVERGED = 4;
 enum { LONG_LIST = 1 << 16, SHARE_OF_IMAGE = 256 };
 static const double STEP = 0.8;
 
+/* A loop that begins at this multiple of its threshold is followed by another one if
+ * places have gains of their own. */
+static const double FAR_ABOVE = 2;
+
+/* There, minor loops go down by no more than this part of their peaks, once a loop has
+ * begun with more than this multiple of the threshold of the last one. */
+static const double SHORT_STEP = 0.6, SLOW = 1.5;
+
 typedef struct minor {
     tess_clean *clean;
     tess_clean_report *report;
@@ -33,19 +41,35 @@ static double best_peak(const minor *run)
 
 /* ---- thresholds ---- */
 
+/* How far a minor loop goes down from its peak, in proportion. What places with gains
+ * of their own see of one another beside the PSF is like noise. The eigenvalues of such
+ * a matrix are up to (1 + √γ)² times those that a loop takes them for, where there are
+ * γ beams for each independent visibility (Marchenko & Pastur 1967). A step of more
+ * than two over that makes a part of the residual larger. So steps are shortened when
+ * the peak does not fall as it should. */
+static double find_depth(tess_clean *clean)
+{
+    const tess_clean_opts *opts = &clean->setup.opts;
+    clean_major_state *major = &clean->major;
+    const double mgain =
+        major->majors == 0 && opts->first_mgain > 0 ? opts->first_mgain : opts->mgain;
+    if (clean_has_borders(&clean->setup) && major->threshold > 0 &&
+        clean->minor.peak_start > SLOW * major->threshold)
+        major->depth = SHORT_STEP;
+    return major->depth > 0 ? fmin(mgain, major->depth) : mgain;
+}
+
 static void find_thresholds(minor *run, const clean_noise *noise)
 {
     tess_clean *clean = run->clean;
     const tess_clean_opts *opts = &clean->setup.opts;
     clean_minor_state *state = &clean->minor;
-    const double share = clean->major.majors == 0 && opts->first_mgain > 0
-                             ? opts->first_mgain
-                             : opts->mgain;
     const double times = clean_records(clean) ? opts->auto_mask : opts->auto_threshold;
     const double by_noise = times > 0 ? noise->median + times * noise->sigma : 0;
     state->final_threshold = fmax(by_noise, opts->threshold_jy);
     state->peak_start = best_peak(run);
-    state->threshold = fmax(state->peak_start * (1 - share), state->final_threshold);
+    state->threshold =
+        fmax(state->peak_start * (1 - find_depth(clean)), state->final_threshold);
 }
 
 /* Iterations that all minor loops may still have. */
@@ -420,11 +444,22 @@ static void fill_report(const minor *run)
     report->list_s = run->list_s;
 }
 
+/* What a minor loop takes for the PSF between places with gains of their own is right
+ * on average alone. So the next residual has up to a half of the peak that a loop began
+ * with, wherever the loop has ended: one that began far above its threshold leaves more
+ * than that. */
+static bool ends_early(const tess_clean *clean)
+{
+    return clean_has_borders(&clean->setup) && clean->minor.iterations > 0 &&
+           clean->minor.peak_start > FAR_ABOVE * clean->minor.final_threshold;
+}
+
 /* Whether another minor loop makes sense. May end the first phase of automatic masking.
  * The noise of an image with the sidelobes of bright sources is higher than that of the
  * next residual image, so that the mask may have to be recorded for longer. */
 static bool goes_on_after(tess_clean *clean, tess_clean_end end)
 {
+    if (end == TESS_CLEAN_FINAL_THRESHOLD && ends_early(clean)) return true;
     if (end == TESS_CLEAN_FINAL_THRESHOLD && clean_records(clean)) {
         if (clean->major.majors < clean->setup.opts.mask_rounds &&
             clean->minor.iterations > 0)
@@ -452,6 +487,7 @@ static tess_status finish(minor *run, const tess_rows *residual, const tess_rows
     TESS_TRY(clean->ops->finish(clean->work, residual, &run->report->rms));
     clean->major.iterations += clean->minor.iterations;
     ++clean->major.majors;
+    clean->major.threshold = clean->minor.threshold;
     run->report->total_iterations = clean->major.iterations;
     run->report->again = goes_on_after(clean, run->report->end);
     clean_log_clear(&clean->log);

@@ -11,6 +11,8 @@ typedef struct clean_major_state {
     int32_t phase;      /**< 1; 2 when auto-masking is over */
     int32_t majors;     /**< major iterations so far */
     int64_t iterations; /**< minor iterations so far, of all these */
+    double threshold;   /**< of the last minor loop; 0: there was none */
+    double depth; /**< most by which minor loops go down, in proportion; 0: mgain */
 } clean_major_state;
 
 /** What lasts from one sub-minor loop of a minor loop to the next. */

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "clean_borders.h"
 #include "clean_components.h"
 #include "clean_gaussian.h"
 #include "clean_join.h"
@@ -21,6 +22,7 @@ typedef struct clean_setup {
         images; /**< images that are cleaned, after channels have been averaged */
     tess_clean_opts opts;
     clean_join join;
+    clean_borders borders; /**< between places; zeroed without likeness */
     int num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES], bias[TESS_CLEAN_MOST_SCALES];
     int64_t border_x, border_y; /**< pixels without components at each edge */
@@ -32,17 +34,31 @@ static inline bool clean_is_multiscale(const clean_setup *setup)
     return setup->num_scales > 1 || setup->scale_px[0] > 0;
 }
 
-/** Number of places that have PSFs of their own, 1 or more, and the place of a pixel.
- * Local. */
-static inline int clean_num_places(const clean_setup *setup)
+/** Number of places that have PSFs of their own, 1 or more. Local. */
+static inline int clean_num_psf_places(const clean_setup *setup)
 {
-    return setup->images.places.num > 1 ? setup->images.places.num : 1;
+    const tess_clean_places *places = &setup->images.places;
+    return places->num > 1 && places->have_psfs ? places->num : 1;
 }
+
+/** Whether places see less of components of one another: see clean_borders.h. Local. */
+static inline bool clean_has_borders(const clean_setup *setup)
+{
+    return setup->images.places.num > 1 && setup->images.places.likeness;
+}
+
+/** The place of a component. Local. */
 
 static inline int clean_place_of(const clean_setup *setup, int64_t index)
 {
     const tess_clean_places *places = &setup->images.places;
     return places->num > 1 ? places->of(places->context, index) : 0;
+}
+
+/** The place whose PSFs components of a place have. Local. */
+static inline int clean_psf_place(const clean_setup *setup, int place)
+{
+    return setup->images.places.have_psfs ? place : 0;
 }
 
 /** The pixels that may have components of a scale: [first, end) of columns and rows,

@@ -16,7 +16,7 @@ typedef struct state_head {
     int64_t kept[TESS_CLEAN_MOST_SCALES]; /* number of kept components of each scale */
 } state_head;
 
-static const char NAME[8] = "clean 2";
+static const char NAME[8] = "clean 3";
 
 static void fill_head(const tess_clean *clean, state_head *head)
 {

@@ -69,6 +69,8 @@ static tess_status allocate(tess_clean *clean, const tess_clean_images *given)
     if (!clean->has_psf) TESS_FAIL(TESS_ERR_ALLOC, "images to clean");
     TESS_TRY(clean_join_create(given, &clean->setup.join));
     if (clean_join_averages(&clean->setup.join)) TESS_TRY(allocate_averages(clean));
+    TESS_TRY(
+        clean_borders_create(images, clean->setup.opts.threads, &clean->setup.borders));
     for (int k = 0; k < given->num_images; ++k)
         clean->has_psf[k] = !(clean->setup.join.average[k] > 0);
 cleanup:
@@ -82,9 +84,13 @@ static const tess_clean_ops *ops_for(const clean_setup *setup, char *text, int s
     const tess_clean_ops *ops = setup->opts.method.ops;
     text[0] = '\0';
     if (!ops) return &tess_clean_ops_cpu;
-    if (ops != &tess_clean_ops_cpu && clean_num_places(setup) > 1) {
+    if (ops != &tess_clean_ops_cpu && clean_num_psf_places(setup) > 1) {
         snprintf(text, (size_t)size, "there are PSFs of %d places",
-                 clean_num_places(setup));
+                 clean_num_psf_places(setup));
+        return &tess_clean_ops_cpu;
+    }
+    if (ops != &tess_clean_ops_cpu && clean_has_borders(setup)) {
+        snprintf(text, (size_t)size, "facets have gains of their own");
         return &tess_clean_ops_cpu;
     }
     return ops->lacks && ops->lacks(setup, text, size) ? &tess_clean_ops_cpu : ops;
@@ -120,7 +126,7 @@ tess_status tess_clean_create(tess_comm *comm, const tess_clean_images *images,
     clean->setup.comm = comm;
     clean->major.phase = 1;
     TESS_TRY(tess_comm_agree(comm, allocate(clean, images)));
-    if (clean->average && clean_num_places(&clean->setup) > 1)
+    if (clean->average && clean_num_psf_places(&clean->setup) > 1)
         TESS_FAIL(TESS_ERR_USAGE, "averages of channels have no PSFs of places");
     TESS_TRY(choose_ops(clean));
     TESS_TRY(clean->ops->create(&clean->setup, &clean->work));
@@ -144,6 +150,7 @@ void tess_clean_destroy(tess_clean *clean)
     clean_components_free(&clean->log.found);
     tess_free(clean->log.loop);
     clean_join_free(&clean->setup.join);
+    clean_borders_free(&clean->setup.borders);
     tess_rows_free(&clean->mask);
     tess_free(clean->found);
     tess_free(clean->has_psf);
@@ -166,6 +173,8 @@ void tess_clean_bytes(const tess_clean_images *images, const tess_clean_opts *op
     if (setup.images.num_images != images->num_images)
         need->rank_bytes +=
             (double)setup.images.num_images * (double)tess_rows_bytes(&average);
+    if (clean_has_borders(&setup))
+        need->rank_bytes += (double)(images->num_rows * images->nx) * sizeof(int16_t);
     if (opts->auto_mask > 0)
         need->rank_bytes += (double)(images->num_rows * images->nx) * sizeof(uint32_t);
 }

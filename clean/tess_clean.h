@@ -93,13 +93,23 @@ typedef enum tess_clean_cycle {
 } tess_clean_cycle;
 #undef TESS_CLEAN_CYCLE_NUMBER
 
-/** Parts of the images that have PSFs of their own. Zeros: there is one PSF for all of
- * an image. The backend of processors alone has them. */
+/** Parts of the images that have PSFs or gains of their own. Zeros: there are none. The
+ * backend of processors alone has PSFs of places. */
 typedef struct tess_clean_places {
-    int num;
-    /** The place in [0, num) of pixel y·nx + x, the same on all ranks. Called by one
-     * thread of a rank. Local. */
+    int num; /**< at most INT16_MAX */
+    /** The place in [0, num) of a component at pixel y·nx + x, the same on all ranks.
+     * Called by one thread of a rank. Local. */
     int (*of)(void *context, int64_t index);
+    bool
+        have_psfs; /**< each place has PSFs of its own, else all have that of place 0 */
+    const double *likeness; /**< [num][num] how much of a component of one place is
+                                 seen in the pixels of another one, in proportion to the
+                                 PSF: symmetric without negative eigenvalues, and 1 on
+                                 the diagonal. NULL: 1 everywhere. Copied */
+    /** Find place[num_rows][nx] of the pixels of rows, if there is a likeness; by
+     * threads of its own. TESS_ERR_ALLOC. Local. */
+    tess_status (*rows)(void *context, int64_t row_first, int64_t num_rows, int threads,
+                        int16_t *place);
     void *context; /**< borrowed */
 } tess_clean_places;
 
@@ -308,8 +318,8 @@ void tess_clean_destroy(tess_clean *clean); /**< NULL is fine. Collective. */
  *  none. TESS_ERR_INPUT: its value at the centre is not positive. Collective. */
 tess_status tess_clean_set_psf(tess_clean *clean, int image, const tess_rows *psf);
 
-/** The same for components of one place. An image has a PSF for each of its places; the
- * gain of a component is that of place 0. */
+/** The same for components of one place, where these have PSFs of their own; the gain
+ * of a component is that of place 0. */
 tess_status tess_clean_set_psf_of(tess_clean *clean, int image, int place,
                                   const tess_rows *psf);
 

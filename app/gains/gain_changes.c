@@ -1,4 +1,5 @@
-/* How much gains change between a facet and its neighbours, and so within it. */
+/* How much gains change between a facet and its neighbours, and so within it; and how
+ * alike those of neighbours are. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -151,19 +152,39 @@ static int64_t spread(int64_t k, int64_t num, int64_t most)
     return num <= most ? k : (2 * k + 1) * num / (2 * most);
 }
 
+/* Memory for matrices of so many facets. */
+static tess_status create_matrices(const tess_gains *gains, int64_t num, matrices *of,
+                                   bool **counts)
+{
+    tess_status status = TESS_OK;
+    of->num_antennas = tess_gains_num_antennas(gains);
+    *counts = tess_alloc(of->num_antennas, sizeof **counts);
+    of->jones = tess_alloc(num * of->num_antennas, sizeof *of->jones);
+    of->counts = tess_alloc(num * of->num_antennas, sizeof *of->counts);
+    if (!*counts || !of->jones || !of->counts)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory to compare gains of facets");
+cleanup:
+    return status;
+}
+
+static void free_matrices(matrices *of, bool *counts)
+{
+    tess_free(counts);
+    tess_free(of->jones);
+    tess_free(of->counts);
+}
+
 tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facets,
                                int64_t most_intervals, int64_t num_freq,
                                const double *freq_hz, tess_gain_change *change)
 {
     tess_status status = TESS_OK;
     const int64_t num = facets->num_facets, intervals = tess_gains_num_intervals(gains);
-    matrices of = {.num_antennas = tess_gains_num_antennas(gains)};
+    matrices of = {0};
+    bool *counts = NULL;
     neighbour(*with)[NEIGHBOURS] = tess_alloc(num, sizeof *with);
-    bool *counts = tess_alloc(of.num_antennas, sizeof *counts);
-    of.jones = tess_alloc(num * of.num_antennas, sizeof *of.jones);
-    of.counts = tess_alloc(num * of.num_antennas, sizeof *of.counts);
-    if (!with || !counts || !of.jones || !of.counts)
-        TESS_FAIL(TESS_ERR_ALLOC, "no memory to compare gains of facets");
+    if (!with) TESS_FAIL(TESS_ERR_ALLOC, "no memory to compare gains of facets");
+    TESS_TRY(create_matrices(gains, num, &of, &counts));
     for (int64_t f = 0; f < num; ++f)
         find_neighbours(facets, f, with[f]);
     for (int64_t t = 0; t < tess_min_i64(intervals, most_intervals); ++t)
@@ -178,8 +199,81 @@ tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facet
         change[f] = fastest((const neighbour *)with[f], corner_of(facets, f));
 cleanup:
     tess_free(with);
-    tess_free(counts);
-    tess_free(of.jones);
-    tess_free(of.counts);
+    free_matrices(&of, counts);
+    return status;
+}
+
+/* ---- likeness ---- */
+
+/* Products of antennas, about, that are summed at most: a second or two. */
+static const double MOST_PRODUCTS = 1e8;
+
+/* How many intervals and frequencies are looked at. */
+typedef struct sampling {
+    int64_t intervals, freqs;
+} sampling;
+
+static sampling choose_sampling(int64_t intervals, int64_t num_freq, double each)
+{
+    sampling at = {tess_min_i64(intervals, MOST_INTERVALS),
+                   tess_min_i64(num_freq, MOST_FREQS)};
+    while (each * (double)(at.intervals * at.freqs) > MOST_PRODUCTS &&
+           at.intervals * at.freqs > 4) {
+        if (at.intervals > at.freqs)
+            at.intervals = (at.intervals + 1) / 2;
+        else
+            at.freqs = (at.freqs + 1) / 2;
+    }
+    return at;
+}
+
+/* Adds the products of all pairs of facets, and of each with itself, product[num][num]
+ * below the diagonal and on it. An antenna without a value has matrices of zeros. */
+static void add_products(const matrices *of, int num, const int *facet,
+                         const bool *counts, double *product)
+{
+    for (int a = 0; a < num; ++a)
+        for (int b = 0; b <= a; ++b)
+            product[a * num + b] += product_of(of, facet[a], facet[b], counts);
+}
+
+/* Likeness of products, in their place. */
+static void normalise(int num, double *product)
+{
+    for (int a = 0; a < num; ++a)
+        for (int b = 0; b < a; ++b) {
+            const double squares = product[a * num + a] * product[b * num + b];
+            const double like = squares > 0 ? product[a * num + b] / sqrt(squares) : 0;
+            product[a * num + b] = product[b * num + a] = like;
+        }
+    for (int a = 0; a < num; ++a)
+        product[a * num + a] = 1;
+}
+
+tess_status tess_gains_likeness(const tess_gains *gains, const tess_facets *facets,
+                                int num, const int *facet, int64_t num_freq,
+                                const double *freq_hz, double *likeness)
+{
+    tess_status status = TESS_OK;
+    const int64_t intervals = tess_gains_num_intervals(gains);
+    const int64_t antennas = tess_gains_num_antennas(gains);
+    const double each = 0.5 * (double)num * num * (double)antennas;
+    const sampling at = choose_sampling(intervals, num_freq, each);
+    matrices of = {0};
+    bool *counts = NULL;
+    TESS_TRY(create_matrices(gains, facets->num_facets, &of, &counts));
+    for (int64_t k = 0; k < (int64_t)num * num; ++k)
+        likeness[k] = antennas > 0 ? 0 : 1; /* all baselines have the same gains */
+    for (int64_t p = 0; p < antennas; ++p)
+        counts[p] = true;
+    for (int64_t t = 0; antennas > 0 && t < at.intervals; ++t)
+        for (int64_t c = 0; c < at.freqs; ++c) {
+            take_matrices(gains, facets->num_facets, spread(t, intervals, at.intervals),
+                          freq_hz[spread(c, num_freq, at.freqs)], &of);
+            add_products(&of, num, facet, counts, likeness);
+        }
+    normalise(num, likeness);
+cleanup:
+    free_matrices(&of, counts);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "clean_scales.h"
+#include "cpu_borders.h"
 #include "cpu_grids.h"
 #include "cpu_layers.h"
 #include "cpu_list.h"
@@ -74,7 +75,7 @@ static tess_status allocate(clean_work *work)
     tess_status status = TESS_OK;
     const clean_setup *setup = work->setup;
     const int images = setup->images.num_images;
-    const int psfs = images * clean_num_places(setup);
+    const int psfs = images * clean_num_psf_places(setup);
     const size_t line = cpu_line_bytes(work);
     TESS_TRY(cpu_layers_create(work));
     TESS_TRY(allocate_slots(work));
@@ -122,7 +123,7 @@ static void cpu_destroy(clean_work *work)
             cpu_arrays_free(work->slot[k].image, work->layers.count);
         tess_free(work->slot[k].row_peak);
     }
-    cpu_arrays_free(work->psf, images * clean_num_places(work->setup));
+    cpu_arrays_free(work->psf, images * clean_num_psf_places(work->setup));
     if (!work->layers.basis) tess_free(work->mean.spectrum);
     cpu_layers_free(work);
     cpu_arrays_free(work->kernel, work->setup->num_scales);
@@ -179,7 +180,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
         kernels += setup->scale_px[s] > 0 ? 0.5 : 0;
     const double means = has_own_mean(setup) ? num_slots(&like) : 0;
     const double sets = clean_has_mean(setup) ? 1 : num_slots(&like);
-    const double spectra = images * clean_num_places(setup) + layers + kernels +
+    const double spectra = images * clean_num_psf_places(setup) + layers + kernels +
                            (sums                    ? layers + clean_layers_psfs(setup)
                             : clean_has_mean(setup) ? 1
                                                     : 0);
@@ -188,7 +189,7 @@ static void cpu_bytes(const clean_setup *setup, int num_ranks, double *rank_byte
     if (setup->opts.local.kind != TESS_CLEAN_GLOBAL_RMS)
         *rank_bytes += pixels * real_bytes;
     *rank_bytes += cpu_window_kept_bytes(setup) / num_ranks;
-    *rank_bytes += cpu_grids_bytes(setup, &transforms);
+    *rank_bytes += cpu_grids_bytes(setup, &transforms) + cpu_borders_bytes(setup);
     *node_bytes = cpu_window_bytes(setup);
 }
 
@@ -514,6 +515,13 @@ static tess_status cpu_loop(clean_work *work, clean_loop *loop, clean_components
     return cycles[work->setup->opts.method.cycle](work, loop, found);
 }
 
+static tess_status cpu_subtract_any(clean_work *work, int scale,
+                                    clean_components *merged)
+{
+    return clean_has_borders(work->setup) ? cpu_borders_subtract(work, scale, merged)
+                                          : cpu_subtract(work, scale, merged);
+}
+
 const tess_clean_ops tess_clean_ops_cpu = {.name = "cpu",
                                            .create = cpu_create,
                                            .destroy = cpu_destroy,
@@ -525,7 +533,7 @@ const tess_clean_ops tess_clean_ops_cpu = {.name = "cpu",
                                            .keep = cpu_keep,
                                            .count = cpu_count,
                                            .loop = cpu_loop,
-                                           .subtract = cpu_subtract,
+                                           .subtract = cpu_subtract_any,
                                            .finish = cpu_finish,
                                            .add = cpu_add,
                                            .spent = cpu_spent,

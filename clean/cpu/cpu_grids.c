@@ -188,7 +188,7 @@ typedef struct variance_sums {
 static double largest_psf(const clean_work *work, int image, int64_t column, int64_t k)
 {
     double largest = 0;
-    for (int place = 0; place < clean_num_places(work->setup); ++place) {
+    for (int place = 0; place < clean_num_psf_places(work->setup); ++place) {
         void *psf = work->psf[place * work->setup->images.num_images + image];
         const void *line = cpu_column(work, psf, column);
         const double re = tess_real_at(line, work->is_double, 2 * k);

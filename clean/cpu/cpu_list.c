@@ -18,11 +18,14 @@ enum { DIVIDE_FROM = 1 << 15 };
  * they are worked on. */
 enum { BLOCK = 1024 };
 
-/* Length of the record that a candidate is sent as: its pixel, values and factor as
- * numbers. */
+/* Where the values of a record begin. */
+enum { VALUES = 3 };
+
+/* Length of the record that a candidate is sent as: its pixel, factor, place and values
+ * as numbers. */
 static int64_t record_size(const clean_work *work)
 {
-    return 2 + work->layers.count;
+    return VALUES + work->layers.count;
 }
 
 /* ---- this rank's rows ---- */
@@ -74,6 +77,7 @@ static void record_row(const clean_work *work, const int64_t *rows_at, int64_t r
 {
     const cpu_slot *slot = &work->slot[work->kept];
     const tess_clean_images *images = &work->setup->images;
+    const clean_borders *borders = &work->setup->borders;
     const int64_t each = record_size(work);
     for (int64_t c = 0; c < rows_at[row + 1] - rows_at[row]; ++c) {
         const int64_t at = row * images->nx + column[c];
@@ -81,10 +85,11 @@ static void record_row(const clean_work *work, const int64_t *rows_at, int64_t r
         to[0] = (double)(images->row_first * images->nx + at);
         to[1] = work->factor.used ? tess_real_at(work->factor.used, work->is_double, at)
                                   : 1;
+        to[2] = borders->num > 0 ? borders->place[at] : 0;
         for (int i = 0; i < work->layers.count; ++i)
-            to[2 + i] = cpu_layer_has_data(work, i)
-                            ? tess_real_at(slot->image[i], work->is_double, at)
-                            : 0;
+            to[VALUES + i] = cpu_layer_has_data(work, i)
+                                 ? tess_real_at(slot->image[i], work->is_double, at)
+                                 : 0;
     }
 }
 
@@ -197,25 +202,26 @@ static void fill(const clean_work *work, const double *record, cpu_list *list)
         list->index[k] = (int64_t)from[0];
         if (list->factor) list->factor[k] = from[1];
         for (int i = 0; i < list->num_layers; ++i)
-            *cpu_list_value(list, i, k) = from[2 + i];
+            *cpu_list_value(list, i, k) = from[VALUES + i];
     }
 }
 
-/* Groups neighbouring pixels into runs, and runs into blocks. */
-static void divide(const clean_work *work, cpu_list *list)
+/* Groups neighbouring pixels of a place into runs, and runs into blocks. */
+static void divide(const clean_work *work, const double *record, cpu_list *list)
 {
-    const int64_t nx = work->setup->images.nx;
+    const int64_t nx = work->setup->images.nx, each = record_size(work);
     int64_t runs = 0, in_block = BLOCK;
     for (int64_t k = 0; k < list->count; ++k) {
         const int64_t index = list->index[k];
+        const int32_t place = (int32_t)record[k * each + 2];
         if (in_block >= BLOCK || k == 0 || index != list->index[k - 1] + 1 ||
-            index % nx == 0) {
+            index % nx == 0 || place != list->run[runs - 1].place) {
             if (in_block >= BLOCK) {
                 list->block[list->num_blocks++] = runs;
                 in_block = 0;
             }
             list->run[runs++] =
-                (cpu_run){k, 0, (int32_t)(index % nx), (int32_t)(index / nx)};
+                (cpu_run){k, 0, (int32_t)(index % nx), (int32_t)(index / nx), place};
         }
         ++list->run[runs - 1].count;
         ++in_block;
@@ -254,7 +260,7 @@ tess_status cpu_list_make(const clean_work *work, int scale, double from,
     TESS_TRY(exchange(work, own, count, &list, &record));
     TESS_TRY(tess_comm_agree(comm, allocate(work, &list)));
     fill(work, record, &list);
-    divide(work, &list);
+    divide(work, record, &list);
     *list_out = list;
     list = (cpu_list){0};
 cleanup:

@@ -32,9 +32,10 @@ typedef struct loop_team {
     const cpu_list *list;
     clean_components *found;
 
-    cpu_psf *psf; /* one that holds all PSFs between layers, or [places][num_layers]
-                     PSFs of the images */
-    int place;    /* of the component */
+    cpu_psf *psf;  /* one that holds all PSFs between layers, or [places][num_layers]
+                      PSFs of the images */
+    int psf_place; /* that has the component's PSFs */
+    cpu_component component;
     int threads;
     double *largest; /* [num_blocks] the largest value of each block */
     double *joined; /* [threads][2][most] numbers by which the candidates of a block are
@@ -158,6 +159,21 @@ static bool ends_at(const loop_team *team, const clean_peak *chosen)
     return loop->iterations >= loop->most;
 }
 
+static void set_component(loop_team *team, int64_t index)
+{
+    const clean_setup *setup = team->work->setup;
+    const int64_t nx = setup->images.nx;
+    const int place = clean_place_of(setup, index);
+    const bool is_point = !(setup->scale_px[team->loop->scale] > 0);
+    team->psf_place = clean_psf_place(setup, place);
+    team->component = (cpu_component){
+        .x = index % nx,
+        .y = index / nx,
+        .num_layers = team->list->num_layers,
+        .value = team->value,
+        .seen = is_point ? clean_borders_seen(&setup->borders, place) : NULL};
+}
+
 /* Chooses a candidate and adds its component. Called by one thread. */
 static void begin_iteration(loop_team *team)
 {
@@ -168,7 +184,7 @@ static void begin_iteration(loop_team *team)
     team->done = status != TESS_OK || ends_at(team, &chosen);
     if (status != TESS_OK) team->status = status;
     if (team->done) return;
-    team->place = clean_place_of(team->work->setup, chosen.index);
+    set_component(team, chosen.index);
     for (int i = 0; i < team->list->num_layers; ++i)
         team->value[i] *= loop->gain;
     cpu_layers_flux(team->work, team->noise, team->value, team->flux);
@@ -185,12 +201,9 @@ static double subtract_sums(const loop_team *team, int64_t block)
 {
     const cpu_list *list = team->list;
     const clean_work *work = team->work;
-    const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
-    const cpu_component component = {index % nx, index / nx, list->num_layers,
-                                     team->value};
     return work->vector->subtract_sums[work->is_double](
         list->run + list->block[block], list->block[block + 1] - list->block[block],
-        team->psf, &component, list->factor, work->setup->opts.no_negative,
+        team->psf, &team->component, list->factor, work->setup->opts.no_negative,
         list->value);
 }
 
@@ -199,11 +212,10 @@ static void subtract_layer(const loop_team *team, int64_t block, int layer)
 {
     const cpu_list *list = team->list;
     const clean_work *work = team->work;
-    const int64_t nx = work->setup->images.nx, index = team->loop->peak.index;
     work->vector->subtract[work->is_double](
         list->run + list->block[block], list->block[block + 1] - list->block[block],
-        &team->psf[team->place * list->num_layers + layer], index % nx, index / nx,
-        team->value[layer], cpu_list_value(list, layer, 0));
+        &team->psf[team->psf_place * list->num_layers + layer], &team->component, layer,
+        cpu_list_value(list, layer, 0));
 }
 
 /* Subtracts the component at the candidates of a block. Returns the largest value that
@@ -263,7 +275,7 @@ static tess_status team_allocate(loop_team *team)
     const int ranks = tess_comm_size(team->work->setup->comm);
     team->told_bytes = (int64_t)(sizeof(clean_peak) + (size_t)layers * sizeof(double));
     const int psfs =
-        team->work->layers.basis ? 1 : layers * clean_num_places(team->work->setup);
+        team->work->layers.basis ? 1 : layers * clean_num_psf_places(team->work->setup);
     team->psf = tess_alloc_zero(psfs, sizeof *team->psf);
     team->largest = tess_alloc_zero(team->list->num_blocks, sizeof *team->largest);
     team->own = tess_alloc_zero(team->threads, sizeof *team->own);
@@ -343,11 +355,17 @@ static void add_row(double *line, int64_t nx, int64_t x, int64_t half,
         line[x + dx] += flux * kernel[dx + half];
 }
 
+/* Models of some images. */
+typedef struct model_part {
+    int first, num;
+    const tess_rows *view; /* [num] */
+} model_part;
+
 /* Adds components to one row. They are sorted by pixel, so that the sum of a pixel is
  * always in the same order. */
 static void add_to_row(const tess_clean_images *images, int64_t row,
                        const clean_components *merged, int64_t half,
-                       const double *kernel, const tess_rows *model)
+                       const double *kernel, const model_part *to)
 {
     const int64_t nx = images->nx, y = images->row_first + row;
     const int64_t low = y - half < 0 ? 0 : y - half;
@@ -355,18 +373,18 @@ static void add_to_row(const tess_clean_images *images, int64_t row,
     for (int64_t c = clean_components_from(merged, low * nx); c < end; ++c) {
         const int64_t cx = merged->index[c] % nx, cy = merged->index[c] / nx;
         const double *line = kernel + (y - cy + half) * (2 * half + 1);
-        for (int k = 0; k < merged->num_images; ++k)
-            add_row((double *)model[k].value + row * nx, nx, cx, half, line,
-                    merged->flux[c * merged->num_images + k]);
+        for (int k = 0; k < to->num; ++k)
+            add_row((double *)to->view[k].value + row * nx, nx, cx, half, line,
+                    merged->flux[c * merged->num_images + to->first + k]);
     }
 }
 
-/* At each pixel of a component, adds a kernel that is multiplied by its flux, in double
- * precision. */
-static tess_status add_scale(const clean_setup *setup, int scale,
-                             const clean_components *merged, const tess_rows *view)
+tess_status cpu_add_scale(const clean_setup *setup, int scale,
+                          const clean_components *merged, int first, int num,
+                          const tess_rows *view)
 {
     tess_status status = TESS_OK;
+    const model_part to = {first, num, view};
     const double alpha = setup->scale_px[scale];
     const int64_t half = clean_kernel_half(setup->opts.shape, alpha);
     double *kernel = tess_alloc((2 * half + 1) * (2 * half + 1), sizeof *kernel);
@@ -374,7 +392,7 @@ static tess_status add_scale(const clean_setup *setup, int scale,
     clean_kernel_fill(setup->opts.shape, alpha, kernel);
 #pragma omp parallel for schedule(dynamic, 8) num_threads(setup->opts.threads)
     for (int64_t row = 0; row < setup->images.num_rows; ++row)
-        add_to_row(&setup->images, row, merged, half, kernel, view);
+        add_to_row(&setup->images, row, merged, half, kernel, &to);
 cleanup:
     tess_free(kernel);
     return status;
@@ -391,7 +409,8 @@ tess_status cpu_add(clean_work *work, const clean_components *merged,
     for (int k = 0; k < images; ++k)
         TESS_TRY(tess_rows_edit(&model[k], true, &view[k]));
     for (int s = 0; s < setup->num_scales; ++s)
-        if (merged[s].count > 0) TESS_TRY(add_scale(setup, s, &merged[s], view));
+        if (merged[s].count > 0)
+            TESS_TRY(cpu_add_scale(setup, s, &merged[s], 0, images, view));
     for (int k = 0; k < images; ++k)
         TESS_TRY(tess_rows_put_back(&model[k], &view[k]));
 cleanup:

@@ -15,6 +15,12 @@
 TESS_CLEAN_CYCLES(TESS_CLEAN_CYCLE_DECLARED)
 #undef TESS_CLEAN_CYCLE_DECLARED
 
+/** At each pixel of a component, add a kernel that is multiplied by its flux, in double
+ * precision: to `num` models, of the images from `first` on. TESS_ERR_ALLOC. Local. */
+tess_status cpu_add_scale(const clean_setup *setup, int scale,
+                          const clean_components *merged, int first, int num,
+                          const tess_rows *view);
+
 tess_status cpu_add(clean_work *work, const clean_components *merged,
                     const tess_rows *model);
 

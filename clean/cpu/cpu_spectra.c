@@ -326,7 +326,7 @@ static tess_status subtract_image(clean_work *work, transform *job)
 {
     tess_status status = TESS_OK;
     const bool multiscale = clean_is_multiscale(work->setup);
-    const int num = job->place_of ? clean_num_places(work->setup) : 1;
+    const int num = job->place_of ? clean_num_psf_places(work->setup) : 1;
     for (job->place = 0; job->place < num; ++job->place) {
         if (!is_used(job, job->place)) continue;
         TESS_TRY(tess_convolve_forward(work->plan, false, give_component_row,
@@ -345,7 +345,7 @@ static tess_status find_places(const clean_work *work, const clean_components *m
                                int **place_of)
 {
     tess_status status = TESS_OK;
-    if (clean_num_places(work->setup) == 1) return TESS_OK;
+    if (clean_num_psf_places(work->setup) == 1) return TESS_OK;
     *place_of = tess_alloc(merged->count, sizeof **place_of);
     if (!*place_of) TESS_FAIL(TESS_ERR_ALLOC, "places of components");
     for (int64_t k = 0; k < merged->count; ++k)

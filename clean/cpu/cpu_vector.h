@@ -11,10 +11,11 @@
 #include "clean_grids.h"
 #include "clean_layers.h"
 
-/** Neighbouring pixels of a row in a list of candidates. */
+/** Neighbouring pixels of a row in a list of candidates, all in one place. */
 typedef struct cpu_run {
-    int64_t first; /**< place in the list */
+    int64_t first; /**< number in the list */
     int32_t count, x, y;
+    int32_t place; /**< 0 without borders */
 } cpu_run;
 
 /** PSFs around their centre: rows −half_y to half_y of pixels −half_x to half_x. Beyond
@@ -25,19 +26,20 @@ typedef struct cpu_psf {
     int64_t half_x, half_y;
 } cpu_psf;
 
-/** A component of several layers. */
+/** A component. */
 typedef struct cpu_component {
     int64_t x, y;
     int num_layers;
     const double *value; /**< [num_layers] */
+    const double *seen;  /**< [places] of its PSF (clean_borders_seen), or NULL: all */
 } cpu_component;
 
 /** Functions by [is_double]. */
 typedef struct cpu_vector {
-    /** value[l] -= flux · psf(l − (x, y)) for the pixels of some runs; `value` is of
-     * the whole list. */
+    /** value[l] -= flux · psf(l − (x, y)) for the pixels of some runs, with the
+     * component's flux in a layer; `value` is of the whole list. */
     void (*subtract[2])(const cpu_run *run, int64_t count, const cpu_psf *psf,
-                        int64_t x, int64_t y, double flux, double *value);
+                        const cpu_component *component, int layer, double *value);
     /** Subtract a component of several layers: value[l][u] -= Σ_t value_t ·
      *  psf_tu(l − (x, y)). Returns the largest |value[l][0] · factor[l]| of these
      *  runs, or value[l][0] · factor[l] if `positive`; at least 0. `value`

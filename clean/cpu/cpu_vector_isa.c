@@ -34,9 +34,11 @@ static inline void fetch_psf(const cpu_psf *psf, int64_t x, int64_t y,
 
 #define SUBTRACT(REAL, SUFFIX)                                                         \
     static void subtract_##SUFFIX(const cpu_run *run, int64_t count,                   \
-                                  const cpu_psf *psf, int64_t x, int64_t y,            \
-                                  double flux, double *value)                          \
+                                  const cpu_psf *psf, const cpu_component *component,  \
+                                  int layer, double *value)                            \
     {                                                                                  \
+        const int64_t x = component->x, y = component->y;                              \
+        const double all = component->value[layer];                                    \
         for (int64_t r = 0; r < count; ++r) {                                          \
             const int64_t dx = run[r].x - x, dy = run[r].y - y;                        \
             int64_t begin = -psf->half_x - dx, end = psf->half_x + 1 - dx;             \
@@ -48,6 +50,8 @@ static inline void fetch_psf(const cpu_psf *psf, int64_t x, int64_t y,
             const REAL *from =                                                         \
                 (const REAL *)psf->row[dy + psf->half_y] + psf->half_x + dx;           \
             double *restrict to = value + run[r].first;                                \
+            const double flux =                                                        \
+                component->seen ? all * component->seen[run[r].place] : all;           \
             for (int64_t k = begin; k < end; ++k)                                      \
                 to[k] -= flux * (double)from[k];                                       \
         }                                                                              \

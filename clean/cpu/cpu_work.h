@@ -13,6 +13,7 @@
  *      cpu_noise, cpu_local_rms           cpu_window    PSFs of a scale
  *      cpu_list      candidates           cpu_spectra   transforms
  *      cpu_loop      the sub-minor loop
+ *      cpu_borders   components of places with gains of their own
  *      cpu_backend   all of it, as the order of work calls it (clean_ops.h)
  */
 #ifndef TESS_CLEAN_CPU_WORK_H

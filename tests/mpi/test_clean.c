@@ -658,7 +658,8 @@ static void test_places(void **state)
         tess_clean_report report;
         make(&f, 0, multiscale);
         tess_clean_destroy(f.clean);
-        f.images.places = (tess_clean_places){2, half_of, NULL};
+        f.images.places =
+            (tess_clean_places){.num = 2, .of = half_of, .have_psfs = true};
         f.opts.auto_mask = 0;
         f.opts.mgain = 1;
         f.opts.gain = 0.3;
@@ -675,6 +676,72 @@ static void test_places(void **state)
         assert_int_equal(report.end, TESS_CLEAN_FINAL_THRESHOLD);
         for (int64_t k = 0; k < f.images.num_rows * NX; ++k)
             assert_true(fabs(f.residual[k]) < 3 * LEAST);
+        drop(&f);
+    }
+}
+
+/* ---- borders between places with gains of their own ---- */
+
+static const double LIKENESS[] = {1, 0.2, 0.2, 1};
+static const int BESIDE[][3] = {{28, 24, 2}, {31, 25, 3}, {12, 12, 1}, {44, 36, 1}};
+
+static tess_status place_halves(void *context, int64_t row_first, int64_t num_rows,
+                                int threads, int16_t *place)
+{
+    (void)context, (void)row_first, (void)threads;
+    for (int64_t k = 0; k < num_rows * NX; ++k)
+        place[k] = (int16_t)half_of(NULL, k);
+    return TESS_OK;
+}
+
+/* What both halves see of a source in one of them. */
+static double seen_of(const int *source, int64_t x, int64_t y)
+{
+    const int own = half_of(NULL, source[0]), other = half_of(NULL, x);
+    return source[2] * psf_of(0, x - source[0], y - source[1]) *
+           LIKENESS[2 * own + other];
+}
+
+static double flux_at(int64_t x, int64_t y)
+{
+    double sum = 0;
+    for (int s = 0; s < 4; ++s)
+        if (BESIDE[s][0] == x && BESIDE[s][1] == y) sum += BESIDE[s][2];
+    return sum;
+}
+
+/* Two sources that are closer than a beam, but on two sides of a border: the minor loop
+ * alone finds both, and nothing else. */
+static void test_borders(void **state)
+{
+    for (int multiscale = 0; multiscale < 2; ++multiscale) {
+        field f;
+        tess_clean_report report;
+        make(&f, 0, multiscale);
+        tess_clean_destroy(f.clean);
+        f.images.places = (tess_clean_places){
+            .num = 2, .of = half_of, .likeness = LIKENESS, .rows = place_halves};
+        f.opts.auto_mask = 0;
+        f.opts.mgain = 1;
+        f.opts.niter = 20000;
+        f.opts.threshold_jy = 1e-2;
+        assert_int_equal(tess_clean_create(world, &f.images, &f.opts, &f.clean),
+                         TESS_OK);
+        for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+            const int64_t x = k % NX, y = f.images.row_first + k / NX;
+            f.psf[k] = psf_of(0, x - NX / 2, y - NY / 2);
+            f.residual[k] = 0;
+            for (int s = 0; s < 4; ++s)
+                f.residual[k] += seen_of(BESIDE[s], x, y);
+        }
+        assert_int_equal(set_psf(f.clean, 0, &f), TESS_OK);
+        assert_int_equal(minor(&f, &report), TESS_OK);
+        assert_int_equal(report.end, TESS_CLEAN_FINAL_THRESHOLD);
+        for (int64_t k = 0; k < f.images.num_rows * NX; ++k) {
+            const double flux = flux_at(k % NX, f.images.row_first + k / NX);
+            assert_true(fabs(f.model[k] - flux) < 0.05);
+            assert_true(fabs(f.residual[k]) < 3 * f.opts.threshold_jy);
+        }
         drop(&f);
     }
 }
@@ -778,14 +845,14 @@ int main(int argc, char **argv)
     size = tess_comm_size(world);
     if (!find_place() || link_devices() != TESS_OK) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_state),      cmocka_unit_test(test_divergence),
-        cmocka_unit_test(test_most),       cmocka_unit_test(test_components),
-        cmocka_unit_test(test_joins),      cmocka_unit_test(test_restore),
-        cmocka_unit_test(test_masks),      cmocka_unit_test(test_options),
-        cmocka_unit_test(test_bytes),      cmocka_unit_test(test_same_frequencies),
-        cmocka_unit_test(test_other_rows), cmocka_unit_test(test_statistics),
-        cmocka_unit_test(test_places),     cmocka_unit_test(test_shared_scales),
-        cmocka_unit_test(test_fit)};
+        cmocka_unit_test(test_state),         cmocka_unit_test(test_divergence),
+        cmocka_unit_test(test_most),          cmocka_unit_test(test_components),
+        cmocka_unit_test(test_joins),         cmocka_unit_test(test_restore),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_options),
+        cmocka_unit_test(test_bytes),         cmocka_unit_test(test_same_frequencies),
+        cmocka_unit_test(test_other_rows),    cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_places),        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_shared_scales), cmocka_unit_test(test_fit)};
     TEST_ON_RANKS(world, tests);
     tess_device_comm_destroy(links);
     tess_comm_finish(world);

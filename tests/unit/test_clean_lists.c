@@ -96,7 +96,7 @@ static void check_sums(const cpu_vector *vector, int layers, int precision)
     const double flux[MOST] = {.7, -.4, .2, .9, -.1};
     for (int turn = 0; turn < 4; ++turn) {
         const bool has_factor = turn & 1, positive = turn & 2;
-        const cpu_component of = {turn * 21, 63 - turn * 20, layers, flux};
+        const cpu_component of = {turn * 21, 63 - turn * 20, layers, flux, NULL};
         const cpu_psf psf = {with.row[precision], HALF_X, HALF_Y};
         make_scene(&with, layers, layers * (layers + 1) / 2);
         const double expected = subtract_literally(&with, &of, has_factor, positive);
@@ -112,11 +112,11 @@ static void check_image(const cpu_vector *vector, int precision)
 {
     static scene with;
     const double flux = -.6;
-    const cpu_component of = {30, 40, 1, &flux};
+    const cpu_component of = {30, 40, 1, &flux, NULL};
     const cpu_psf psf = {with.row[precision], HALF_X, HALF_Y};
     make_scene(&with, 1, 1);
     const double largest = subtract_literally(&with, &of, false, false);
-    vector->subtract[precision](with.run, RUNS, &psf, of.x, of.y, flux, with.value);
+    vector->subtract[precision](with.run, RUNS, &psf, &of, 0, with.value);
     check_values(&with, with.count);
     assert_true(fabs(vector->largest_value(with.value, with.count, false) - largest) <
                 1e-14);

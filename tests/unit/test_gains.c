@@ -656,6 +656,18 @@ static double slope(const int i[])
     return 0.01 * i[0] * i[1] + i[2] + 0.5 * i[3];
 }
 
+/* The mean cosine of the differences of baselines. */
+static void check_likeness(const tess_gains *gains, const tess_facets *facets)
+{
+    static const int both[] = {1, 0};
+    const double want = (3 * cos(0.01) + 2 * cos(0.02) + cos(0.03)) / 6;
+    double likeness[4];
+    assert_int_equal(tess_gains_likeness(gains, facets, 2, both, 3, freqs, likeness),
+                     TESS_OK);
+    assert_true(likeness[0] == 1 && likeness[3] == 1 && likeness[1] == likeness[2]);
+    assert_float_equal(likeness[1], want, 1e-9);
+}
+
 static void test_changes(void **state)
 {
     const sample_table table = {.name = "phase000",
@@ -695,6 +707,7 @@ static void test_changes(void **state)
     assert_float_equal(change[0].corner_rad, 1e-4 * hypot(56, 50), 1e-9);
     assert_float_equal(change[0].error, want * change[0].corner_rad / away, 1e-9);
     assert_int_equal(change[1].neighbour, 0);
+    check_likeness(gains, &two_of);
     tess_gains_destroy(gains);
     (void)state;
 }

@@ -377,18 +377,6 @@ def check_bad_solutions(suite, obs, regions):
     suite.true(f"a warning tells: {result.err.strip()}", "nearest to facet 'F1'" in result.err)
 
 
-def check_slopes(suite, obs, regions):
-    """Facets with gains that overlap by less than beams are wide are told of before they are cleaned."""
-    ask = ("image", obs, "--size", NX, "--scale", f"{SCALE}asec", "--facets", regions, "--niter", 1, "--quiet",
-           "--overwrite", "-o", suite.path("slopes"))
-    gains = ("--facet-solutions", suite.path("gains2.h5"), "--soltabs", "amplitude000,phase000")
-    for name, more, warns in (("narrow slopes", gains, True), ("wide slopes", (*gains, "--facet-feather", 40), False),
-                              ("a mask", (*gains, "--auto-mask", 5), False), ("no gains", (), False)):
-        result = tessera(*ask, *more)
-        suite.ran(name, result)
-        suite.equal(f"{name}: it warns", "the slopes between facets" in result.err, warns)
-
-
 def check_refused(suite, obs, regions):
     other = suite.path("other.h5")
     write_gains(other, 2, names=[b"B%02d" % k for k in range(ANTENNAS)])
@@ -538,7 +526,6 @@ def main():
         check_refused(suite, obs, regions)
         check_sets(suite, obs, regions)
         check_bad_solutions(suite, obs, regions)
-        check_slopes(suite, obs, regions)
     except ImportError:
         lacks("solutions of facets: h5py is not installed")
     check_tracks(suite)

@@ -94,8 +94,10 @@ static tess_status add_components(sdi *run, int64_t count, clean_components *fou
     for (int64_t c = 0; c < count; ++c) {
         const int64_t index = list->index[run->chosen[c]];
         TESS_TRY(clean_components_add(found, index, &run->flux[c]));
-        work->vector->subtract[work->is_double](list->run, runs, &run->psf, index % nx,
-                                                index / nx, run->flux[c], list->value);
+        const cpu_component component = {
+            .x = index % nx, .y = index / nx, .num_layers = 1, .value = &run->flux[c]};
+        work->vector->subtract[work->is_double](list->run, runs, &run->psf, &component,
+                                                0, list->value);
     }
     run->loop->iterations += count;
 cleanup:

@@ -458,13 +458,36 @@ cleanup:
 
 /* ---- residual images ---- */
 
+static bool any_goes_on(const majors *all)
+{
+    for (int g = 0; g < all->num_groups; ++g)
+        if (all->group[g].goes_on) return true;
+    return false;
+}
+
+/* Whether there have been as many major iterations as are allowed. */
+static bool has_had_all(const majors *all)
+{
+    const int64_t nmiter = all->run->opts->clean.nmiter;
+    return nmiter > 0 && all->num >= nmiter;
+}
+
+/* Makes residuals for the next minor loops or, after the last ones, for files. These
+ * have slopes between facets. Collective. */
+static tess_status make_residuals(majors *all)
+{
+    all->is_hard =
+        majors_places(all->run).likeness && any_goes_on(all) && !has_had_all(all);
+    return majors_make_residuals(all);
+}
+
 /* Makes the first residuals: dirty images, less the model if one is continued.
  * Collective. */
 static tess_status begin_residuals(majors *all)
 {
     tess_status status = TESS_OK;
     const image_run *run = all->run;
-    if (all->has_model) return majors_make_residuals(all);
+    if (all->has_model) return make_residuals(all);
     for (int k = 0; k < majors_num_images(all) && status == TESS_OK; ++k) {
         group_channel *c = &all->channel[k / run->num_pol];
         const int p = k % run->num_pol;
@@ -674,13 +697,6 @@ cleanup:
     return status;
 }
 
-static bool any_goes_on(const majors *all)
-{
-    for (int g = 0; g < all->num_groups; ++g)
-        if (all->group[g].goes_on) return true;
-    return false;
-}
-
 static void stop_all(majors *all, image_end end)
 {
     for (int g = 0; g < all->num_groups; ++g)
@@ -709,15 +725,15 @@ static tess_status keep_first(majors *all)
 static tess_status all_majors(majors *all)
 {
     tess_status status = TESS_OK;
-    const int64_t nmiter = all->run->opts->clean.nmiter;
     for (;;) {
         if (all->num > 0) TESS_TRY(keep_first(all));
-        if (nmiter > 0 && all->num >= nmiter) stop_all(all, IMAGE_END_NMITER);
+        if (has_had_all(all)) stop_all(all, IMAGE_END_NMITER);
         if (!any_goes_on(all)) break;
         TESS_TRY(clean_all(all));
-        if (all->changed) TESS_TRY(majors_make_residuals(all));
+        if (all->changed) TESS_TRY(make_residuals(all));
     }
     TESS_TRY(keep_first(all));
+    if (all->is_hard) TESS_TRY(make_residuals(all)); /* the last loop found nothing */
 cleanup:
     return status;
 }
@@ -881,7 +897,6 @@ tess_status majors_clean(channel_group *group)
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));
     TESS_TRY(majors_warn_of_accuracy(&all));
-    majors_warn_of_slopes(&all);
     TESS_TRY(all_majors(&all));
     if (run->opts->clean.save_sources)
         TESS_TRY(component_list_make(&all, &run->output.sources));

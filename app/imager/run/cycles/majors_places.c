@@ -1,4 +1,5 @@
-/* PSFs of facets for the minor loops of a group. */
+/* Facets for the minor loops of a group: their PSFs, and what they see of one another.
+ */
 #include "image_facets.h"
 #include "majors_private.h"
 #include "patch_images.h"
@@ -6,9 +7,14 @@
 tess_clean_places majors_places(const image_run *run)
 {
     image_facets *facets = run->whole.facets;
-    if (!facets || !run->opts->gridding.facets.psf_per_facet)
-        return (tess_clean_places){0};
-    return (tess_clean_places){facets->patches.num, image_facets_place, facets};
+    const bool have_psfs = run->opts->gridding.facets.psf_per_facet;
+    if (!facets || !(have_psfs || facets->likeness)) return (tess_clean_places){0};
+    return (tess_clean_places){.num = facets->patches.num,
+                               .of = image_facets_place,
+                               .have_psfs = have_psfs,
+                               .likeness = facets->likeness,
+                               .rows = image_facets_places,
+                               .context = facets};
 }
 
 /* Who takes the PSFs of a channel. */
@@ -35,7 +41,8 @@ tess_status majors_give_psfs(majors *all, cleaned *group)
 {
     tess_status status = TESS_OK;
     const bool shares = all->num_channels > 1;
-    if (majors_places(all->run).num < 2) return TESS_OK;
+    if (!majors_places(all->run).have_psfs || majors_places(all->run).num < 2)
+        return TESS_OK;
     for (int c = 0; c < all->num_channels; ++c) {
         group_channel *channel = &all->channel[c];
         psf_target to = {all, group, c};

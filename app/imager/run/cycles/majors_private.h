@@ -36,6 +36,7 @@ typedef struct majors {
     int64_t num;              /* number of complete major iterations */
     bool has_model;           /* some model may have a pixel that is not 0 */
     bool changed;             /* models have changed since residuals were made */
+    bool is_hard;             /* residuals have no slopes between facets */
     tess_clean_images images; /* shape of one image */
     const tess_place *place;  /* where the dirty images live; so do the others */
     tess_clean_opts opts;
@@ -78,7 +79,8 @@ static inline const imager_product *majors_psf(const majors *all, int channel, i
     return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
-/** The places of images that have PSFs of their own: facets, or none. Local. */
+/** The places of images that have PSFs or gains of their own: facets, or none. Local.
+ */
 tess_clean_places majors_places(const image_run *run);
 
 /** Give a group the PSFs of its places. Collective. */
@@ -128,10 +130,6 @@ tess_status majors_warn_of_mask(const majors *all, const tess_rows *mask);
 /** Before the first minor loop, warn if the accuracy of gridding makes the residuals
  * wrong by more than the noise. Collective. */
 tess_status majors_warn_of_accuracy(const majors *all);
-
-/** Before the first minor loop, warn if facets with gains overlap by less than beams are
- * wide and no mask bounds components. Local. */
-void majors_warn_of_slopes(const majors *all);
 
 /* ---- component_list.c ---- */
 

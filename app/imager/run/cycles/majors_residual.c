@@ -13,8 +13,6 @@ static tess_status make_residual(const majors *all, group_channel *channel,
 {
     tess_status status = TESS_OK;
     image_run *run = all->run;
-    const imager_stages no_stages = {.comm = run->job.comm};
-    const visset_request request = {.less_model = true};
     imager_product made[TESS_MAX_IMAGES] = {0};
     const bool shares = all->num_channels > 1;
     double mark = tess_time_now();
@@ -23,8 +21,8 @@ static tess_status make_residual(const majors *all, group_channel *channel,
                                     channel_group_response(run, channel));
     tess_profile_lap(run->profile, TESS_STAGE_CORRECT, &mark);
     if (status == TESS_OK)
-        status = patch_images_make(run, channel->output, &channel->set, &request,
-                                   &no_stages, made, NULL);
+        status = patch_images_residual(run, channel->output, &channel->set,
+                                       all->is_hard, made);
     if (shares) visset_leave(&channel->set);
     TESS_TRY(status);
     for (int p = 0; p < run->num_pol; ++p)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "clean_inputs.h"
-#include "image_facets.h"
 #include "tess_log.h"
 #include "tess_words.h"
 
@@ -21,11 +20,6 @@ static const double WIDE_MASK = 0.25;
  * 1e-3 and 1e-4, .09 below (100 Jy in 128 and 512 pixels). It is worth a warning at so
  * many times the noise, and does no harm at the last number. */
 static const double ERROR_SHARE = 0.05, MOST_ERROR = 3, HARMLESS_ERROR = 0.5;
-
-/* Slopes between facets of so many beams (major axes) or more. With 12 facets, 1 beam
- * let residuals on borders grow from one major iteration to the next, and 1.5 did not.
- */
-static const double LEAST_SLOPE = 1.5;
 
 /* Share [%] of the beams of pure noise that exceed a threshold in σ. */
 static double noisy_percent(double sigmas)
@@ -217,24 +211,4 @@ tess_status majors_warn_of_accuracy(const majors *all)
         round_down(HARMLESS_ERROR / ERROR_SHARE / worst));
 cleanup:
     return status;
-}
-
-/* ---- facets ---- */
-
-void majors_warn_of_slopes(const majors *all)
-{
-    const image_run *run = all->run;
-    const image_facets *facets = run->whole.facets;
-    const double least = LEAST_SLOPE * all->opts.beam.major_px;
-    if (!facets || !facets->sources || facets->patches.num < 2) return;
-    if (facets->facets.feather >= least || all->num > 0 || !is_first(all)) return;
-    if (has_mask(&run->opts->clean) || run->opts->clean.minor.auto_mask > 0) return;
-    if (tess_comm_rank(run->comm) != 0) return;
-    tess_log_warn(
-        "the slopes between facets are %.3g pixels wide, and the beam is %.3g: a "
-        "source "
-        "on a border is subtracted from a facet with other gains as if these were its "
-        "own, so that deep cleaning can diverge there; use --facet-feather %.0f, or a "
-        "mask (--auto-mask)",
-        facets->facets.feather, all->opts.beam.major_px, ceil(least));
 }

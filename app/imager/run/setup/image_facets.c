@@ -407,6 +407,7 @@ void image_facets_warn_of_lacks(const image_facets *facets)
 static void start_gains(const facet_setup *setup, image_facets *to)
 {
     to->sources = NULL;
+    to->likeness = NULL;
     to->gains =
         (facet_gains){.is_scalar = setup->choice->is_scalar, .is_diagonal = true};
 }
@@ -508,6 +509,20 @@ cleanup:
 
 /* ---- all ---- */
 
+/* For minor loops. Local. */
+static tess_status compare_gains(const facet_setup *setup, image_facets *to)
+{
+    tess_status status = TESS_OK;
+    const int num = to->patches.num;
+    if (!to->sources || setup->predicts || num < 2) return TESS_OK;
+    to->likeness = tess_alloc((int64_t)num * num, sizeof *to->likeness);
+    if (!to->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
+    TESS_TRY(tess_gains_likeness(to->sources, &to->facets, num, to->facet,
+                                 to->gains.num_chan, to->gains.freq_hz, to->likeness));
+cleanup:
+    return status;
+}
+
 /* Local. */
 static tess_status create_gains(const facet_setup *setup, image_facets *to)
 {
@@ -523,6 +538,7 @@ static tess_status create_gains(const facet_setup *setup, image_facets *to)
     if (to->num_held == 0) TESS_TRY(choose_held(setup, to));
     TESS_TRY(
         facet_gains_create(setup->pol, setup->num_pol, to->held, to->num_held, gains));
+    TESS_TRY(compare_gains(setup, to));
 cleanup:
     return status;
 }
@@ -557,7 +573,7 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     if (status == TESS_OK && facets->sources && !setup->predicts &&
         tess_comm_rank(comm) == 0)
         status = tell_changes(setup, facets);
-    if (status == TESS_OK && setup->choice->psf_per_facet)
+    if (status == TESS_OK && !setup->predicts)
         status = tess_facet_work_create(&facets->hard, &facets->work);
     TESS_TRY(tess_comm_agree(comm, status));
     *out = facets;
@@ -572,6 +588,7 @@ static void free_gains(image_facets *facets)
 {
     facet_gains_free(&facets->gains);
     tess_gains_destroy(facets->sources);
+    tess_free(facets->likeness);
 }
 
 void image_facets_free(image_facets *facets)
@@ -708,6 +725,44 @@ int image_facets_place(void *context, int64_t index)
         if (weight > 0) return k;
     }
     return facets->patches.largest;
+}
+
+/* Sets the places of a row's pixels. `weight` has room for a row. */
+static void find_row(const image_facets *facets, tess_facet_work *work, int64_t row,
+                     double *weight, int16_t *place)
+{
+    memset(place, 0, (size_t)facets->hard.image.geom.nx * sizeof *place);
+    for (int k = 0; k < facets->patches.num; ++k) {
+        const tess_facet_box *box = &facets->hard.facet[facets->facet[k]].box;
+        if (row < box->y0 || row >= box->y1) continue;
+        tess_facets_weights(&facets->hard, work, facets->facet[k], row, box->x0,
+                            box->x1, weight);
+        for (int64_t x = box->x0; x < box->x1; ++x)
+            if (weight[x - box->x0] > 0) place[x] = (int16_t)k;
+    }
+}
+
+tess_status image_facets_places(void *context, int64_t row_first, int64_t num_rows,
+                                int threads, int16_t *place)
+{
+    tess_status status = TESS_OK;
+    const image_facets *facets = context;
+    const int64_t nx = facets->hard.image.geom.nx;
+    bool complete = true;
+#pragma omp parallel num_threads(threads) reduction(&& : complete)
+    {
+        tess_facet_work *work = NULL;
+        double *weight = tess_alloc(nx, sizeof *weight);
+        complete = weight && tess_facet_work_create(&facets->hard, &work) == TESS_OK;
+#pragma omp for schedule(dynamic, 16)
+        for (int64_t k = 0; k < num_rows; ++k)
+            if (complete) find_row(facets, work, row_first + k, weight, place + k * nx);
+        tess_facet_work_destroy(work);
+        tess_free(weight);
+    }
+    if (!complete) TESS_FAIL(TESS_ERR_ALLOC, "places of pixels");
+cleanup:
+    return status;
 }
 
 /* Memory for images and a PSF that facets are joined to, their responses and which

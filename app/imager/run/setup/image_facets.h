@@ -26,7 +26,9 @@ typedef struct image_facets {
                                       are solutions */
     int num_held;
     facet_gains gains;
-    tess_facet_work *work; /**< to find the facet of a pixel; NULL: no PSF per facet */
+    double *likeness; /**< [num][num] of these (tess_gains_likeness); NULL: gains are 1,
+                           or samples are predicted */
+    tess_facet_work *work; /**< to find the facet of a pixel */
     tess_held_files made;  /**< the region file of facets that were made */
 } image_facets;
 
@@ -105,6 +107,11 @@ tess_status image_facets_weigh(const void *facets, int target, int64_t row,
 /** The target in which a pixel y·nx + x lies, as the place of a PSF
  * (tess_clean_places.of), whose context is these facets. Local; one thread. */
 int image_facets_place(void *facets, int64_t index);
+
+/** The targets in which pixels of rows lie (tess_clean_places.rows), whose context is
+ * these facets; 0 for pixels of none. TESS_ERR_ALLOC. Local. */
+tess_status image_facets_places(void *facets, int64_t row_first, int64_t num_rows,
+                                int threads, int16_t *place);
 
 /** The polarisations of samples, and their number. Local. */
 const tess_pol *image_held_pols(const image_run *run, int *num);

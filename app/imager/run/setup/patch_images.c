@@ -120,6 +120,7 @@ cleanup:
 /* Where a patch's pixels are added. */
 typedef struct join_to {
     int64_t output;
+    bool is_hard;             /* patches have no slopes, as models */
     double factor;            /* of the patch's pixels */
     double root;              /* root of its response; of a pointing, its share of the
                                  weights */
@@ -155,13 +156,13 @@ static void join_row(const patch_part *part, int64_t k, const double *weight,
     }
 }
 
-/* How the pixels of a patch are weighted in the images of an output, or in a model.
- * Local. */
+/* How the pixels of a patch are weighted in the images of an output or, without slopes,
+ * in a model and in images for minor loops. Local. */
 static tess_status find_weigher(const image_run *run, int64_t output, int target,
-                                bool of_model, patch_weigher *weigher)
+                                bool is_hard, patch_weigher *weigher)
 {
     if (run->whole.mosaic) return image_mosaic_weigher(run, output, target, weigher);
-    *weigher = image_facets_weigher(run->whole.facets, target, of_model);
+    *weigher = image_facets_weigher(run->whole.facets, target, is_hard);
     return TESS_OK;
 }
 
@@ -198,7 +199,7 @@ static tess_status join_patch(const image_run *run, int target,
     const tess_rows have = part_of_image(run, &product->rows, box.x0, box.y0);
     patch_part part = {.rows = part_in_box(to->image, &box)};
     set_factors(run, product, to);
-    status = find_weigher(run, to->output, target, false, &part.weigher);
+    status = find_weigher(run, to->output, target, to->is_hard, &part.weigher);
     TESS_TRY(tess_comm_agree(run->job.comm, status));
     TESS_TRY(get_part(run, &have, &part.rows));
     TESS_TRY(tess_comm_agree(
@@ -252,6 +253,7 @@ cleanup:
 /* The images of an output while patches are joined to them. */
 typedef struct joined {
     int64_t output;
+    bool is_hard;                    /* without slopes */
     tess_rows *image;                /* [num_pol] */
     tess_rows root[TESS_MAX_POL];    /* their roots, or no memory */
     tess_rows covered[TESS_MAX_POL]; /* pixels of any patch */
@@ -260,6 +262,7 @@ typedef struct joined {
 static join_to join_to_pol(const joined *all, int pol)
 {
     return (join_to){.output = all->output,
+                     .is_hard = all->is_hard,
                      .image = &all->image[pol],
                      .root_of = &all->root[pol],
                      .covered = &all->covered[pol]};
@@ -509,20 +512,28 @@ cleanup:
     return status;
 }
 
+/* What is made of patches. */
+typedef struct patch_request {
+    visset_request of;
+    int64_t output;
+    bool is_hard; /* without slopes */
+} patch_request;
+
 /* Makes the images of all patches, made[num_pol]. Collective. */
-static tess_status make_joined(const image_run *run, int64_t output, visset *set,
-                               const visset_request *request,
+static tess_status make_joined(const image_run *run, visset *set,
+                               const patch_request *request,
                                const imager_stages *stages, imager_product *product,
                                imager_product *made, imager_product *response)
 {
     tess_status status = TESS_OK;
     tess_rows image[TESS_MAX_POL] = {0};
-    joined all = {.output = output, .image = image};
+    joined all = {
+        .output = request->output, .is_hard = request->is_hard, .image = image};
     const bool with_roots = response || run->whole.mosaic;
     double mark = tess_time_now();
     TESS_TRY(tess_comm_agree(run->job.comm, start_joining(run, with_roots, &all)));
     tess_profile_lap(run->profile, TESS_STAGE_REDUCE, &mark);
-    TESS_TRY(make_patches(run, set, request, stages, product, &all));
+    TESS_TRY(make_patches(run, set, &request->of, stages, product, &all));
     mark = tess_time_now();
     if (run->whole.mosaic) image_mosaic_forget_model(run->whole.mosaic);
     if (response && tess_comm_rank(run->job.comm) == 0) tell_uncounted(run, product);
@@ -540,23 +551,42 @@ cleanup:
     return status;
 }
 
+/* Collective. */
+static tess_status make_images(const image_run *run, visset *set,
+                               const patch_request *request,
+                               const imager_stages *stages, imager_product *made,
+                               imager_product *response)
+{
+    tess_status status = TESS_OK;
+    const int num = imager_job_num_targets(&run->job);
+    if (!run->whole.patches) return visset_image(set, &request->of, stages, made);
+    imager_product *product =
+        tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
+    TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
+    TESS_TRY(make_joined(run, set, request, stages, product, made, response));
+    if (request->of.psf)
+        TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
+cleanup:
+    free_products(product, num);
+    return status;
+}
+
 tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
                               const visset_request *request,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response)
 {
-    tess_status status = TESS_OK;
-    const int num = imager_job_num_targets(&run->job);
-    if (!run->whole.patches) return visset_image(set, request, stages, made);
-    imager_product *product =
-        tess_alloc_zero((int64_t)num * TESS_MAX_IMAGES, sizeof *product);
-    TESS_TRY(tess_comm_agree(run->job.comm, product ? TESS_OK : TESS_ERR_ALLOC));
-    TESS_TRY(make_joined(run, output, set, request, stages, product, made, response));
-    if (request->psf)
-        TESS_TRY(make_psf(run, set, stages, product, &made[run->num_pol]));
-cleanup:
-    free_products(product, num);
-    return status;
+    const patch_request of_patches = {.of = *request, .output = output};
+    return make_images(run, set, &of_patches, stages, made, response);
+}
+
+tess_status patch_images_residual(const image_run *run, int64_t output, visset *set,
+                                  bool is_hard, imager_product *made)
+{
+    const imager_stages no_stages = {.comm = run->job.comm};
+    const patch_request request = {
+        .of = {.less_model = true}, .output = output, .is_hard = is_hard};
+    return make_images(run, set, &request, &no_stages, made, NULL);
 }
 
 /* ---- an image to patches ---- */

@@ -19,6 +19,12 @@ tess_status patch_images_make(const image_run *run, int64_t output, visset *set,
                               const imager_stages *stages, imager_product *made,
                               imager_product *response);
 
+/** Make residual images less the model of the job, made[num_pol]. `is_hard`: without
+ * slopes between facets, so that each pixel is that of one facet, as minor loops expect
+ * of facets with gains of their own (tess_clean_places.likeness). Collective. */
+tess_status patch_images_residual(const image_run *run, int64_t output, visset *set,
+                                  bool is_hard, imager_product *made);
+
 /** Takes the PSF of target `patch` in rows of an image, 1 in its middle and 0 beyond
  * the size of the patch. Collective. */
 typedef tess_status patch_psf_taker(void *context, int patch, const tess_rows *psf);
