@@ -205,8 +205,10 @@ cleanup:
 
 /* ---- likeness ---- */
 
-/* Products of antennas, about, that are summed at most: a second or two. */
+/* Products of antennas, about, that are summed at most: a second or two; and intervals
+ * at which gains are compared. */
 static const double MOST_PRODUCTS = 1e8;
+enum { MOST_INTERVALS = 16 };
 
 /* How many intervals and frequencies are looked at. */
 typedef struct sampling {
