@@ -242,6 +242,11 @@ def check_changes(suite, obs, regions):
                      "--facet-solutions", near, "--facet-feather", 0)
     told = re.findall(r"corner of facet (F\d) are wrong by ([\d.]+) %, and by 1 % within (\S+) of", result.err)
     suite.equal("how far gains hold", told, [max(errors, key=lambda e: float(e[1]))] if errors else "a table")
+    away = change_gains(suite, "away.h5", move)
+    for chosen, status in (("F0", 0), ("F1", 3)):
+        result = tessera("image", obs, "-o", suite.path(f"only-{chosen}"), *pixels_of, "--no-psf", "--facets", regions,
+                         "--facet-solutions", away, "--select-facets", chosen)
+        suite.equal(f"{chosen} alone needs its solutions alone: {result.errors()}", result.status, status)
     model = suite.path("lacking.fits")
     uvfits.write_model(model, np.ones((NY, NX)) * 1e-3, STEP, freq_hz=FREQ[0])
     result = tessera("predict", obs, "--model", model, "-o", suite.path("lacking.uvfits"), "--facets", regions,

@@ -136,7 +136,7 @@ double facet_gains_bytes(const facet_gains *gains)
 void facet_gains_prepare(const void *context, int target)
 {
     const facet_gains *gains = context;
-    if (gains->table) facet_table_fill(gains->table, gains->direction[target]);
+    if (gains->table) facet_table_fill(gains->table, target);
 }
 
 int facet_gains_num_prepared(const facet_gains *gains)
@@ -159,8 +159,7 @@ bool facet_gains_give(const void *context, int target, tess_take *take)
             take->taken[p][q][0] = creal(gains->taken[p][q]);
             take->taken[p][q][1] = cimag(gains->taken[p][q]);
         }
-    return !gains->sources ||
-           facet_table_give(gains->table, gains->direction[target], take);
+    return !gains->sources || facet_table_give(gains->table, target, take);
 }
 
 /* ---- groups of rows ---- */
@@ -211,7 +210,7 @@ static gain_slot *slot_for(const facet_gains *gains, int target, int32_t antenna
 /* A row of samples, where it comes from, and the matrices of its antennas. */
 typedef struct gain_row {
     const facet_gains *gains;
-    int direction;
+    int target;
     tess_origin origin;
     double time_mjd_s; /* the middle of its interval */
     int64_t chan_base;
@@ -223,20 +222,20 @@ static void find_jones(const gain_row *row, int32_t antenna, int64_t chan,
                        jones_matrix *out)
 {
     double jones[4][2];
-    tess_gains_jones_at(row->gains->sources, row->time_mjd_s, antenna, row->direction,
+    tess_gains_jones_at(row->gains->sources, row->time_mjd_s, antenna, row->target,
                         row->gains->freq_hz[chan], jones);
     for (int k = 0; k < 4; ++k)
         out->entry[k] = CMPLX(jones[k][0], jones[k][1]);
 }
 
 /* The matrices of an antenna in the channels of a row. */
-static const jones_matrix *matrices_of(const gain_row *row, int target, int32_t antenna,
+static const jones_matrix *matrices_of(const gain_row *row, int32_t antenna,
                                        int32_t num_chan)
 {
-    const jones_matrix *known = facet_table_find(row->gains->table, row->direction,
-                                                 antenna, row->origin.interval);
+    const jones_matrix *known =
+        facet_table_find(row->gains->table, row->target, antenna, row->origin.interval);
     if (known) return known + row->chan_base;
-    gain_slot *slot = slot_for(row->gains, target, antenna, row->origin.interval);
+    gain_slot *slot = slot_for(row->gains, row->target, antenna, row->origin.interval);
     if (!slot) return NULL;
     for (int64_t c = row->chan_base; c < row->chan_base + num_chan; ++c) {
         if (slot->is_known[c]) continue;
@@ -252,12 +251,12 @@ static gain_row row_of(const facet_gains *gains, int target,
     const tess_origins *origins = samples->origins;
     gain_row out = {.gains = gains, .chan_base = samples->chan_base[row]};
     if (!gains->sources) return out;
-    out.direction = gains->direction[target];
+    out.target = target;
     out.origin = tess_origin_of(origins, samples->origin[row]);
     out.time_mjd_s = facet_table_middle(origins, out.origin.interval);
     const int32_t num_chan = samples->num_chan[row];
-    out.jones[0] = matrices_of(&out, target, out.origin.antenna1, num_chan);
-    out.jones[1] = matrices_of(&out, target, out.origin.antenna2, num_chan);
+    out.jones[0] = matrices_of(&out, out.origin.antenna1, num_chan);
+    out.jones[1] = matrices_of(&out, out.origin.antenna2, num_chan);
     return out;
 }
 

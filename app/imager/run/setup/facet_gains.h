@@ -23,7 +23,6 @@ struct gain_cache;
 /** Zeroed is empty; facet_gains_free. */
 typedef struct facet_gains {
     const tess_gains *sources; /**< borrowed; NULL: all gains are 1 */
-    const int *direction;      /**< [num_targets] in these; borrowed */
     int num_targets;
     const double *freq_hz;     /**< of the channel table; borrowed */
     int num_pol, num_corr;     /**< images, and values of a sample */

@@ -163,6 +163,7 @@ static bool has_name(const name_list *names, const char *name)
 static void add_target(const facet_setup *setup, int facet, image_facets *to)
 {
     to->facet[to->patches.num] = facet;
+    to->chosen.facet[to->chosen.num_facets++] = to->facets.facet[facet];
     image_patches_add(&to->patches, &setup->geom, &to->facets.facet[facet].box);
 }
 
@@ -185,7 +186,10 @@ static tess_status choose_targets(const facet_setup *setup, image_facets *to)
     const tess_facets *all = &to->facets;
     name_list names = {0};
     to->facet = tess_alloc(all->num_facets, sizeof *to->facet);
-    if (!to->facet) TESS_FAIL(TESS_ERR_ALLOC, "facets");
+    to->chosen = *all;
+    to->chosen.num_facets = 0;
+    to->chosen.facet = tess_alloc(all->num_facets, sizeof *to->chosen.facet);
+    if (!to->facet || !to->chosen.facet) TESS_FAIL(TESS_ERR_ALLOC, "facets");
     TESS_TRY(image_patches_create(all->num_facets, &to->patches));
     TESS_TRY(split_names("--select-facets", setup->choice->selected, &names));
     for (int k = 0; k < all->num_facets; ++k)
@@ -335,7 +339,7 @@ static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
         .step_s = interval_of(setup->source),
         .aterms = choice->aterms,
         .beam = choice->beam};
-    TESS_TRY(tess_gains_create(setup->comm, &to->facets, &opts, &to->sources));
+    TESS_TRY(tess_gains_create(setup->comm, &to->chosen, &opts, &to->sources));
 cleanup:
     tess_free(files.text);
     tess_free(tables.text);
@@ -350,7 +354,7 @@ cleanup:
 static tess_status tell_changes(const facet_setup *setup, const image_facets *facets)
 {
     tess_status status = TESS_OK;
-    const tess_facets *all = &facets->facets;
+    const tess_facets *all = &facets->chosen;
     const tess_source_info *info = tess_source_info_of(setup->source);
     const double ends_hz[] = {info->freq_hz[0], info->freq_hz[info->num_chan - 1]};
     const tess_gain_change *worst = NULL;
@@ -360,11 +364,11 @@ static tess_status tell_changes(const facet_setup *setup, const image_facets *fa
     if (!change) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
     TESS_TRY(tess_gains_changes(facets->sources, all, MOST_COMPARED,
                                 info->num_chan > 1 ? 2 : 1, ends_hz, change));
-    for (int k = 0; k < facets->patches.num; ++k) {
-        const tess_gain_change *own = &change[facets->facet[k]];
+    for (int64_t k = 0; k < all->num_facets; ++k) {
+        const tess_gain_change *own = &change[k];
         if (own->neighbour < 0 || (worst && !(own->error > worst->error))) continue;
         worst = own;
-        name = all->facet[facets->facet[k]].name;
+        name = all->facet[k].name;
     }
     if (!worst || !(worst->error > 1e-6)) goto cleanup; /* more than rounding */
     if (worst->error < 1) snprintf(error, sizeof error, "%.2g %%", 100 * worst->error);
@@ -387,15 +391,14 @@ void image_facets_warn_of_lacks(const image_facets *facets)
     for (int k = 0; solutions && k < facets->patches.num; ++k) {
         double share = 0;
         for (int table = 0; table < tess_solutions_num_tables(solutions); ++table) {
-            const tess_solution_range range =
-                tess_solutions_range(solutions, table, facets->facet[k]);
+            const tess_solution_range range = tess_solutions_range(solutions, table, k);
             share = fmax(share, (double)range.num_bad / (double)range.num_values);
         }
         if (share > 0 && used < sizeof text)
-            used += (size_t)snprintf(
-                text + used, sizeof text - used,
-                "%s facet %s (%.3g %% of its solutions)", used ? "," : "",
-                facets->facets.facet[facets->facet[k]].name, 100 * share);
+            used += (size_t)snprintf(text + used, sizeof text - used,
+                                     "%s facet %s (%.3g %% of its solutions)",
+                                     used ? "," : "", facets->chosen.facet[k].name,
+                                     100 * share);
     }
     if (used > 0)
         tess_log_warn("visibilities without a solution are predicted without the "
@@ -532,7 +535,6 @@ static tess_status create_gains(const facet_setup *setup, image_facets *to)
     gains->freq_hz = info->freq_hz;
     gains->num_chan = info->num_chan;
     gains->num_threads = setup->threads;
-    gains->direction = to->facet;
     gains->num_targets = to->patches.num;
     gains->predicts = setup->predicts;
     if (to->num_held == 0) TESS_TRY(choose_held(setup, to));
@@ -598,6 +600,7 @@ void image_facets_free(image_facets *facets)
     tess_facet_work_destroy(facets->work);
     free_gains(facets);
     tess_facets_free(&facets->facets);
+    tess_free(facets->chosen.facet);
     tess_free(facets->facet);
     image_patches_free(&facets->patches);
     tess_free(facets);

@@ -19,7 +19,9 @@
 typedef struct image_facets {
     tess_facets facets;          /**< also those that are not selected */
     tess_facets hard;            /**< the same without slopes, for models; borrows */
-    image_patches patches;       /**< those that are selected, the targets */
+    tess_facets chosen;          /**< those that are selected, which have gains; borrows
+                                      edges */
+    image_patches patches;       /**< the same, the targets */
     int *facet;                  /**< of each of these */
     tess_gains *sources;         /**< NULL: all gains are 1 */
     tess_pol held[TESS_MAX_POL]; /**< polarisations of samples: correlations, if there
