@@ -116,6 +116,7 @@ tess_status tess_solutions_read(tess_comm *comm, const tess_solutions_opts *opts
     solutions->match = own.match;
     solutions->antenna = own.antenna;
     solutions->is_linear = opts->is_linear;
+    solutions->is_circular = opts->is_circular;
     void *match = solutions->match;
     const int num_tables = solutions->num_tables;
     solutions->num_tables = first ? num_tables : 0;
@@ -177,10 +178,12 @@ const tess_solution_match *tess_solutions_match(const tess_solutions *solutions,
     return &solutions->match[file * solutions->num_directions + direction];
 }
 
-static tess_gain_shape shape_of(const solution_values *table)
+static tess_gain_shape shape_of(const tess_solutions *solutions,
+                                const solution_values *table)
 {
-    if (table->kind >= SOLUTION_ROTATION || table->num[H5PARM_POL] == 4)
-        return TESS_GAIN_FULL;
+    const bool rotates = table->kind >= SOLUTION_ROTATION;
+    if (rotates && solutions->is_circular) return TESS_GAIN_DIAGONAL;
+    if (rotates || table->num[H5PARM_POL] == 4) return TESS_GAIN_FULL;
     return table->num[H5PARM_POL] == 2 ? TESS_GAIN_DIAGONAL : TESS_GAIN_SCALAR;
 }
 
@@ -188,7 +191,7 @@ tess_gain_shape tess_solutions_shape(const tess_solutions *solutions)
 {
     tess_gain_shape shape = TESS_GAIN_SCALAR;
     for (int k = 0; k < solutions->num_tables; ++k) {
-        const tess_gain_shape own = shape_of(&solutions->table[k]);
+        const tess_gain_shape own = shape_of(solutions, &solutions->table[k]);
         shape = own > shape ? own : shape;
     }
     return shape;

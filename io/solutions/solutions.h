@@ -43,7 +43,7 @@ typedef struct solution_antenna {
 } solution_antenna;
 
 struct tess_solutions {
-    bool is_linear;
+    bool is_linear, is_circular;
     int num_files, num_tables, num_factors;
     int num_groups; /**< of files and antennas; 0: all are one */
     int64_t num_antennas, num_directions;

@@ -99,8 +99,15 @@ static double complex turn(double phase_rad)
     return CMPLX(cos(phase_rad), sin(phase_rad));
 }
 
-static void set_rotation(double angle_rad, double complex matrix[4])
+/* Of R = X + iY and L = X − iY a rotation of X and Y turns the phases. */
+static void set_rotation(double angle_rad, bool is_circular, double complex matrix[4])
 {
+    matrix[1] = matrix[2] = 0;
+    if (is_circular) {
+        matrix[0] = turn(angle_rad);
+        matrix[3] = turn(-angle_rad);
+        return;
+    }
     matrix[0] = matrix[3] = cos(angle_rad);
     matrix[1] = -sin(angle_rad);
     matrix[2] = sin(angle_rad);
@@ -171,7 +178,7 @@ static bool factor_matrix(const tess_solutions *solutions,
         if (!value_at(table, &point, 0, &value)) return false;
         const double wave_m = TESS_SPEED_OF_LIGHT_M_S / freq_hz;
         set_rotation(table->kind == SOLUTION_ROTATION ? value : value * wave_m * wave_m,
-                     matrix);
+                     solutions->is_circular, matrix);
     }
     return true;
 }

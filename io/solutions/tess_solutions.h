@@ -12,7 +12,8 @@
  *  amplitude and a phase of one file are one matrix: of one value (scalar), two
  *  (diagonal) or four. With frequency ν and wavelength λ, the phase of a TEC is
  *  −8.44797245e9 TEC / ν and that of a clock 2π ν t, and a rotation measure rotates by
- *  λ² RM. Rotations are those of linear feeds, (cos, −sin; sin, cos). Beams stand
+ *  λ² RM. A rotation by χ is (cos χ, −sin χ; sin χ, cos χ) of linear feeds, and
+ *  (exp iχ, 0; 0, exp −iχ) of circular ones, where R is X + iY. Beams stand
  *  between the sky and all other gains: files whose group has the attribute KIND with
  *  the text "beam" come behind the others.
  *
@@ -57,7 +58,8 @@ typedef struct tess_solutions_opts {
     const char *const *table; /**< [num_tables], each in at least one file; none:
                                    amplitude000 and phase000, those that are there */
     int num_tables;
-    bool is_linear; /**< between values in time and frequency; else the nearest */
+    bool is_circular; /**< feeds, for rotations; else they are linear */
+    bool is_linear;   /**< between values in time and frequency; else the nearest */
     const char *const *antenna; /**< [num_antennas] by name; NULL: those of the first
                                      table */
     int64_t num_antennas;

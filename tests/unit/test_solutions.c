@@ -228,6 +228,25 @@ static void test_kinds(void **state)
     (void)state;
 }
 
+/* A rotation turns the phases of circular feeds, and mixes none. */
+static void test_circular(void **state)
+{
+    static const char *const names[] = {"rotation000"};
+    const sample_table table =
+        table_of("rotation000", "rotation", "dir,time,freq", 1, small);
+    write_file(path, &table, 1, SAMPLE_PADDED);
+    tess_solutions_opts opts = opts_of(names, 1);
+    opts.is_circular = true;
+    tess_solutions *solutions = taken(&opts);
+    const int at[] = {dir_of[1], 0, 1, 1, 0};
+    double jones[4][2];
+    assert_int_equal(tess_solutions_shape(solutions), TESS_GAIN_DIAGONAL);
+    assert_true(tess_solutions_jones(solutions, 0, 1, times[1], freqs[1], jones));
+    same((const double(*)[2])jones, cexp(I * small(at)), 0, 0, cexp(-I * small(at)));
+    tess_solutions_free(solutions);
+    (void)state;
+}
+
 /* A file that is read in several pieces. */
 static void test_pieces(void **state)
 {
@@ -504,10 +523,11 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_orders),  cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_pieces),  cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_weights), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_twice),   cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_damaged), cmocka_unit_test(test_sources)};
+        cmocka_unit_test(test_orders),   cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_circular), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_linear),   cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_groups),   cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_sources)};
     return cmocka_run_group_tests(tests, begin, end);
 }

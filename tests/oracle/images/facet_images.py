@@ -309,6 +309,16 @@ def change_gains(suite, name, change):
     return suite.path(name)
 
 
+def check_missing(suite, regions):
+    """Stokes parameters that correlations do not make are refused as without facets."""
+    obs = suite.path("parallel.uvfits")
+    uvfits.write(obs, uvfits.random_tracks(ROWS, 900.0, seed=5), FREQ, np.ones((ROWS, 4, 2), complex),
+                 np.ones((ROWS, 4, 2), "f4"), antennas=ANTENNAS)
+    result = tessera("image", obs, "-o", suite.path("missing"), "--size", NX, "--scale", f"{SCALE}asec", "--stokes", "IQUV",
+                     "--facets", regions, "--facet-solutions", suite.path("gains2.h5"), "--quiet")
+    suite.true(f"U and V of XX and YY: {result.errors()}", result.status == 2 and "XY,YX are missing" in result.errors()[0])
+
+
 def check_sets(suite, obs, regions):
     """Two observations with solutions of their own: the second one, a day later and with antennas of other names,
     has twice the flux and gains, so that both together make the image of one."""
@@ -530,6 +540,7 @@ def main():
         check_made(suite, obs)
         check_refused(suite, obs, regions)
         check_sets(suite, obs, regions)
+        check_missing(suite, regions)
         check_bad_solutions(suite, obs, regions)
     except ImportError:
         lacks("solutions of facets: h5py is not installed")

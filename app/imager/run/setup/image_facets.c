@@ -308,6 +308,12 @@ cleanup:
     return status;
 }
 
+/* Whether a correlation is of circular feeds: RR, LL, RL or LR. */
+static bool is_circular(tess_corr code)
+{
+    return code < 0 && code >= -4;
+}
+
 /* Collective. */
 static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
                               image_facets *to)
@@ -335,7 +341,8 @@ static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
                       .antenna_group = sets.of_antenna,
                       .reach = sets.reach,
                       .is_linear = choice->is_linear,
-                      .any_direction = choice->any_direction},
+                      .any_direction = choice->any_direction,
+                      .is_circular = is_circular(info->corr[0])},
         .step_s = interval_of(setup->source),
         .aterms = choice->aterms,
         .beam = choice->beam};
@@ -495,6 +502,7 @@ static tess_status choose_held(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     const tess_source_info *info = tess_source_info_of(setup->source);
+    char missing[256] = "";
     if (holds_images(setup, to)) {
         to->num_held = setup->num_pol;
         memcpy(to->held, setup->pol, (size_t)setup->num_pol * sizeof *to->held);
@@ -506,6 +514,10 @@ static tess_status choose_held(const facet_setup *setup, image_facets *to)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s has %d of the %d correlations that its solutions and images need",
                   info->meta->path, to->num_held, least_held(setup, to, parallel));
+    if (!setup->predicts)
+        tess_pol_explain(setup->pol, setup->num_pol, info->corr, info->num_corr,
+                         missing, sizeof missing);
+    if (*missing) TESS_FAIL(TESS_ERR_USAGE, "%s: %s", info->meta->path, missing);
 cleanup:
     return status;
 }
