@@ -60,7 +60,8 @@ static tess_status check_separation(const tess_facets *facets,
     }
     TESS_FAIL(TESS_ERR_INPUT,
               "%s: its direction '%s', the nearest to facet '%s', is %s from it, more "
-              "than half of the facet; --any-solution-direction takes it",
+              "than half of the facet; images and predictions take it with "
+              "--any-solution-direction",
               opts->path[file], match->name, facet->name, away);
 cleanup:
     return status;
