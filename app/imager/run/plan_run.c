@@ -116,12 +116,9 @@ static void print_seconds(const imager_estimate *estimate)
 /* The output channels of --frame. */
 static void print_axis(const channel_axis *axis)
 {
-    const double first = channel_axis_freq(axis, 0);
-    const double last = channel_axis_freq(axis, (double)(axis->num - 1));
-    tess_print(
-        "axis          %lld channels in %s, %.9g to %.9g MHz, each %.6g %s wide\n",
-        (long long)axis->num, tess_spectral_frame_specsys(axis->frame), 1e-6 * first,
-        1e-6 * last, 1e-3 * fabs(axis->step), axis->is_optical ? "km/s" : "kHz");
+    char text[128];
+    channel_axis_text(axis, text, sizeof text);
+    tess_print("axis          %s\n", text);
 }
 
 static void print_work(const image_run *run, const imager_job *job)

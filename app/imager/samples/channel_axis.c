@@ -2,8 +2,10 @@
 #include "channel_axis.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "tess_const.h"
+#include "tess_doppler.h"
 #include "tess_log.h"
 
 enum { MOST_CHANNELS = 1 << 20 };
@@ -72,7 +74,8 @@ static void choose_optical(const tess_axis_opts *opts, const channel_offer *offe
     const double step = opts->width.value;
     const double skipped =
         start->unit == TESS_AXIS_CHANNEL ? start->value * offer->width_hz : 0;
-    const double edge_hz = step > 0 ? offer->high_hz - skipped : offer->low_hz + skipped;
+    const double edge_hz =
+        step > 0 ? offer->high_hz - skipped : offer->low_hz + skipped;
     axis->is_optical = true;
     axis->step = step;
     axis->start = tess_velocity_of(TESS_OPTICAL, axis->rest_hz, edge_hz) + 0.5 * step;
@@ -160,4 +163,14 @@ tess_status channel_axis_choose(const tess_axis_opts *opts, const channel_offer 
     *axis_out = axis;
 cleanup:
     return status;
+}
+
+void channel_axis_text(const channel_axis *axis, char *text, size_t size)
+{
+    const double first_hz = channel_axis_freq(axis, 0);
+    const double last_hz = channel_axis_freq(axis, (double)(axis->num - 1));
+    snprintf(text, size, "%lld channel%s in %s, %.9g to %.9g MHz, each %.6g %s wide",
+             (long long)axis->num, axis->num == 1 ? "" : "s",
+             tess_spectral_frame_specsys(axis->frame), 1e-6 * first_hz, 1e-6 * last_hz,
+             1e-3 * fabs(axis->step), axis->is_optical ? "km/s" : "kHz");
 }

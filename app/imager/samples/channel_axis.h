@@ -4,6 +4,8 @@
 #ifndef TESS_CHANNEL_AXIS_H
 #define TESS_CHANNEL_AXIS_H
 
+#include <stddef.h>
+
 #include "tess_channel_opts.h"
 #include "tess_status.h"
 
@@ -40,6 +42,9 @@ tess_status channel_axis_choose(const tess_axis_opts *opts, const channel_offer 
 /** The frequency of a position, and the position of a frequency. Local. */
 double channel_axis_freq(const channel_axis *axis, double position);
 double channel_axis_position(const channel_axis *axis, double freq_hz);
+
+/** "32 channels in LSRK, 1420.1 to 1420.7 MHz, each 20 kHz wide". Local. */
+void channel_axis_text(const channel_axis *axis, char *text, size_t size);
 
 /** Middle and width of a channel, or with -1 of all of them [Hz]. Local. */
 void channel_axis_band(const channel_axis *axis, int64_t channel, double *centre_hz,

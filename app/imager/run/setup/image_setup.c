@@ -313,6 +313,19 @@ void tess_imager_drop_axis(tess_image_opts *opts)
     opts->channels.opened = NULL;
 }
 
+/* What will be read, and the output channels of --frame. */
+static void tell_data(const image_run *run)
+{
+    char axis[128];
+    tess_log_info("%lld rows x %lld channels in %d observation%s",
+                  (long long)run->info->num_rows,
+                  (long long)(run->info->num_vis / run->info->num_rows),
+                  run->opts->num_obs, run->opts->num_obs == 1 ? "" : "s");
+    if (!run->info->axis) return;
+    channel_axis_text(run->info->axis, axis, sizeof axis);
+    tess_log_info("axis: %s", axis);
+}
+
 tess_status image_set_up(image_run *run)
 {
     tess_status status = TESS_OK;
@@ -326,10 +339,7 @@ tess_status image_set_up(image_run *run)
     TESS_TRY(image_mosaic_open(run));
     TESS_TRY(set_up_source(run));
     TESS_TRY(create_outputs(run));
-    tess_log_info("%lld rows x %lld channels in %d observation%s",
-                  (long long)run->info->num_rows,
-                  (long long)(run->info->num_vis / run->info->num_rows),
-                  run->opts->num_obs, run->opts->num_obs == 1 ? "" : "s");
+    tell_data(run);
 cleanup:
     return status;
 }
