@@ -232,8 +232,8 @@ int choose_field(const tess_vis_meta &meta, const tess_vis_select &select)
         }
     if (num_with_rows > 1 && !select.any_field)
         MS_FAIL(TESS_ERR_USAGE,
-                "%s: has %d fields; choose one with --field, or image all with "
-                "--center: %s",
+                "%s: has %d fields; choose one with --field, or all with --mosaic, or "
+                "without beams with --center: %s",
                 meta.path, num_with_rows, field_list(meta).c_str());
     return first;
 }

@@ -310,10 +310,11 @@ static tess_status choose_field(const tess_vis_select *select, tess_vis_meta *me
                 ++num_used;
             }
         if (num_used > 1 && !select->any_field)
-            TESS_FAIL(TESS_ERR_USAGE,
-                      "%s: has %d fields; choose one with --field, or image all with "
-                      "--center: %s",
-                      meta->path, num_used, choices);
+            TESS_FAIL(
+                TESS_ERR_USAGE,
+                "%s: has %d fields; choose one with --field, or all with --mosaic, or "
+                "without beams with --center: %s",
+                meta->path, num_used, choices);
     }
     const tess_vis_field *field = &meta->field[found];
     meta->field_selected = found;

@@ -383,6 +383,11 @@ def check_errors(suite, obs):
         suite.true(f"{what}: one line with '{text}'",
                    len(result.errors()) == 1 and text in result.errors()[0])
 
+    result = tessera("image", obs.path, "--size", "64", "--scale", "45asec", "-o", suite.path("bad"))
+    suite.ran("several fields", result, 2)
+    suite.true(f"--mosaic is offered: {result.errors()}", len(result.errors()) == 1
+               and "one with --field, or all with --mosaic" in result.errors()[0])
+
 
 def main():
     suite = Suite("joint_mosaics")
