@@ -138,7 +138,7 @@ static tess_status fill(const movement *of, int ranks, char *buffer)
         const tess_device_span from = next_of(of, &of->send[k]),
                                to = next_of(of, &of->take[k]);
         of->part[k] = (tess_device_part){k * of->each, from.bytes};
-        of->rows[k] = (tess_device_rows){to.at, to.bytes, to.bytes, 1};
+        of->rows[k] = (tess_device_rows){to.at, to.bytes, to.bytes, to.bytes > 0};
         if (from.bytes > 0)
             TESS_TRY(of->place->copy_rows(buffer + of->part[k].first, from.bytes,
                                           from.at, from.bytes, from.bytes, 1));

@@ -480,7 +480,7 @@ static void test_threads(void **state)
         scene *one = make_scene(&wide, true, 1);
         scene *more = make_scene(&wide, true, 1);
         weigh(one, &opts[k], 1, false);
-        weigh(more, &opts[k], 5, false);
+        weigh(more, &opts[k], 2, false);
         assert_memory_equal(one->samples.weight, more->samples.weight,
                             VIS * sizeof(double));
         assert_memory_equal(one->variance, more->variance, sizeof *one->variance);
