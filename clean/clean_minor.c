@@ -23,7 +23,7 @@ static const double FAR_ABOVE = 2;
 
 /* There, minor loops go down by no more than this part of their peaks, once a loop has
  * begun with more than this multiple of the threshold of the last one. */
-static const double SHORT_STEP = 0.6, SLOW = 1.5;
+static const double SHORT_STEP = 0.6, SLOW = 1.25;
 
 typedef struct minor {
     tess_clean *clean;

@@ -89,10 +89,6 @@ static const tess_clean_ops *ops_for(const clean_setup *setup, char *text, int s
                  clean_num_psf_places(setup));
         return &tess_clean_ops_cpu;
     }
-    if (ops != &tess_clean_ops_cpu && clean_has_borders(setup)) {
-        snprintf(text, (size_t)size, "facets have gains of their own");
-        return &tess_clean_ops_cpu;
-    }
     return ops->lacks && ops->lacks(setup, text, size) ? &tess_clean_ops_cpu : ops;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda_borders.h"
 #include "cuda_grids.h"
 #include "cuda_local_rms.h"
 #include "cuda_loop.h"
@@ -391,7 +392,8 @@ static tess_status subtract_here(clean_work *work, int scale,
 {
     tess_status status = TESS_OK;
     const double start = tess_time_now();
-    TESS_TRY(cuda_subtract(work, scale, merged));
+    TESS_TRY(clean_has_borders(work->setup) ? cuda_borders_subtract(work, scale, merged)
+                                            : cuda_subtract(work, scale, merged));
     if (!clean_is_multiscale(work->setup)) {
         work->slot[0].version = work->version;
         TESS_TRY(cuda_slot_mean(work, &work->slot[0]));

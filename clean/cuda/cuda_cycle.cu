@@ -58,6 +58,7 @@ struct share {
     double *value;
     int32_t *x, *y;
     const double *factor;
+    const int16_t *of;
 };
 
 struct best {
@@ -134,16 +135,31 @@ __device__ void look_at(const cuda_cycle &c, const share &own, int64_t k, double
         *chosen = best{metric, (int)(own.first + k)};
 }
 
-/* Changes of a candidate's layers by the component, whose PSFs are at `psf`. */
+/* What places see of the component; NULL: all of it. */
+__device__ const double *seen_of(const cuda_cycle &c, const heard &chosen)
+{
+    return c.list.of ? c.likeness + c.list.of[chosen.own.place] * c.num_places
+                     : nullptr;
+}
+
+/* What a candidate sees of it. */
+__device__ double part_of(const double *seen, const share &own, int64_t k)
+{
+    return seen ? __ldg(seen + own.of[k]) : 1;
+}
+
+/* Changes of a candidate's layers by the component, whose PSFs are at `psf`, and of
+ * which the candidate sees a part. */
 template <typename R>
 __device__ void subtract_layers(const cuda_cycle &c, const component &of, const R *psf,
-                                double *value, int64_t stride)
+                                double part, double *value, int64_t stride)
 {
     const int layers = c.list.num_layers;
     for (int u = 0; u < layers; ++u) {
         double less = 0;
         if (!c.sums) {
-            if (c.has_data[u]) less = __dmul_rn(of.value[u], (double)__ldg(psf + u));
+            if (c.has_data[u])
+                less = __dmul_rn(__dmul_rn(of.value[u], part), (double)__ldg(psf + u));
         } else
             for (int t = 0; t < layers; ++t) {
                 const int pair = t > u ? t * (t + 1) / 2 + u : u * (u + 1) / 2 + t;
@@ -171,6 +187,7 @@ template <typename R>
 __device__ best subtract_single(const cuda_cycle &c, const heard &pixel, double value,
                                 const share &own)
 {
+    const double *seen = seen_of(c, pixel);
     best chosen = {0, -1};
     for (int64_t from = threadIdx.x; from < own.count;
          from += (int64_t)AHEAD * blockDim.x) {
@@ -187,7 +204,8 @@ __device__ best subtract_single(const cuda_cycle &c, const heard &pixel, double 
         for (int a = 0; a < AHEAD; ++a) {
             const int64_t k = from + a * (int64_t)blockDim.x;
             if (k >= own.count) break;
-            own.value[k] = __dsub_rn(own.value[k], __dmul_rn(value, psf[a]));
+            const double flux = __dmul_rn(value, part_of(seen, own, k));
+            own.value[k] = __dsub_rn(own.value[k], __dmul_rn(flux, psf[a]));
             look_at(c, own, k, metric_of<false>(c, own, k), &chosen);
         }
     }
@@ -198,10 +216,13 @@ template <typename R>
 __device__ best subtract_many(const cuda_cycle &c, const heard &pixel,
                               const component &of, const share &own)
 {
+    const double *seen = seen_of(c, pixel);
     best chosen = {0, -1};
     for (int64_t k = threadIdx.x; k < own.count; k += blockDim.x) {
         const R *psf = psf_at<R>(c.window, own.x[k] - pixel.x, own.y[k] - pixel.y);
-        if (psf) subtract_layers(c, of, psf, own.value + k, own.stride);
+        if (psf)
+            subtract_layers(c, of, psf, part_of(seen, own, k), own.value + k,
+                            own.stride);
         look_at(c, own, k, metric_of<true>(c, own, k), &chosen);
     }
     return chosen;
@@ -405,6 +426,7 @@ __device__ share share_of(const cuda_cycle &c, const launch &with)
     own.x = c.list.x + own.first;
     own.y = c.list.y + own.first;
     own.factor = c.list.factor ? c.list.factor + own.first : nullptr;
+    own.of = c.list.of ? c.list.of + own.first : nullptr;
     if (!with.in_shared) return own;
     double *memory = (double *)((char *)tess_shared() + with.head);
     int32_t *x = (int32_t *)(memory + with.share * c.list.num_layers);

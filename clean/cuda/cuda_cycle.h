@@ -28,6 +28,8 @@ typedef struct cuda_cycle {
     const double *noise;     /**< [num_pol] of a component's values; NULL: there is none
                               */
     const uint8_t *has_data; /**< [num_layers] other layers stay 0 */
+    const double *likeness;  /**< [num_places][num_places] where the list has places */
+    int num_places;
     bool positive, stop_negative;
     double gain, until, diverged;
     int64_t most; /**< components of this launch */

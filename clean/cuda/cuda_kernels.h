@@ -90,6 +90,20 @@ tess_status cuda_crop_window(const cuda_shape *shape, const void *plane, int sid
 tess_status cuda_scatter(const cuda_shape *shape, int64_t count, const int64_t *index,
                          const double *value, void *plane);
 
+/* ---- places with gains of their own (cuda_borders.cu) ---- */
+
+/** used[place[k]] := 1 (int32_t) where model[k] (double) is not 0. */
+tess_status cuda_mark_places(const cuda_shape *shape, const void *model,
+                             const int16_t *place, void *used);
+
+/** plane := the model (double) in the pixels of one place, 0 elsewhere. */
+tess_status cuda_pad_place(const cuda_shape *shape, const void *model,
+                           const int16_t *place, int only, void *plane);
+
+/** image −= seen[place] · the plane. */
+tess_status cuda_crop_seen(const cuda_shape *shape, const void *plane,
+                           const int16_t *place, const double *seen, void *image);
+
 /* ---- kernels of scales (cuda_tables.cu) ---- */
 
 /** A kernel: table[2·half + 1][2·half + 1] (double). */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cuda_borders.h"
 #include "cuda_noise.h"
 #include "cuda_rows.h"
 #include "cuda_slot.h"
@@ -103,6 +104,8 @@ static cuda_cycle cycle_of(const clean_work *work, const clean_loop *loop,
                         .logs = work->layers.logs.places,
                         .noise = work->layers.logs.noise,
                         .has_data = work->layers.has_data,
+                        .likeness = work->borders.likeness,
+                        .num_places = work->setup->borders.num,
                         .positive = opts->no_negative,
                         .stop_negative = opts->stop_negative,
                         .gain = loop->gain,
@@ -170,6 +173,8 @@ tess_status cuda_loop(clean_work *work, clean_loop *loop, clean_components *foun
     TESS_TRY(tess_device_wait());
     const double start = tess_time_now();
     TESS_TRY(cuda_list_make(work, slot, loop->list_from, &list));
+    if (work->borders.place && !(work->setup->scale_px[loop->scale] > 0))
+        TESS_TRY(cuda_borders_list(work, &list));
     TESS_TRY(allocate(work, list.count, &made));
     TESS_TRY(
         tess_device_download(made.x, list.x, list.count * (int64_t)sizeof *list.x));

@@ -57,7 +57,12 @@ typedef struct cuda_list {
     int32_t *x, *y; /**< [count] */
     double *value;  /**< [num_layers][count] */
     double *factor; /**< [count], or NULL */
+    int16_t *of;    /**< [count] places with gains of their own, or NULL: none */
 } cuda_list;
+
+/** list->of := place[y·nx + x] of its candidates. */
+tess_status cuda_find_places(const cuda_shape *shape, const int16_t *place,
+                             const cuda_list *list);
 
 /** Fill a list; first[ny]: place of each row's first candidate. image[num_layers] is an
  * array of pointers. */

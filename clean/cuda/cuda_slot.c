@@ -178,5 +178,6 @@ void cuda_list_free(cuda_list *list)
     tess_device_free(list->y);
     tess_device_free(list->value);
     tess_device_free(list->factor);
+    tess_device_free(list->of);
     *list = (cuda_list){0};
 }

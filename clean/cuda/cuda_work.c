@@ -8,6 +8,10 @@
 #include "tess_device.h"
 #include "tess_log.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
+
+/* Rows whose places are found at a time, so that the host never has all of them. */
+enum { ROWS_AT_ONCE = 256 };
 
 /* ---- sizes ---- */
 
@@ -98,6 +102,8 @@ void cuda_work_bytes(const clean_setup *setup, double *least, double *all)
     bytes += spectra * (double)like.bytes.spectrum + (double)like.bytes.plane;
     bytes += (sets * layers + means + local) * (double)like.bytes.image;
     bytes += pixels * (2 + (setup->opts.auto_mask > 0 ? 4 : 0));
+    if (clean_has_borders(setup)) /* places, and a model for a while */
+        bytes += pixels * (sizeof(int16_t) + sizeof(double));
     bytes += pixels * 16; /* rows of the caller, and a mean, for a while */
     *least = bytes + largest;
     *all = bytes + windows;
@@ -328,6 +334,46 @@ cleanup:
     return status;
 }
 
+static tess_status make_places(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_setup *setup = work->setup;
+    const tess_clean_places *places = &setup->images.places;
+    const int64_t nx = work->shape.nx, ny = work->shape.ny;
+    void *there = NULL;
+    int16_t *here = tess_alloc(tess_min_i64(ny, ROWS_AT_ONCE) * nx, sizeof *here);
+    if (!here) TESS_FAIL(TESS_ERR_ALLOC, "borders of facets");
+    TESS_TRY(tess_device_alloc(nx * ny * (int64_t)sizeof *here, "borders of facets",
+                               &there));
+    work->borders.place = there;
+    for (int64_t y = 0; y < ny; y += ROWS_AT_ONCE) {
+        const int64_t rows = tess_min_i64(ny - y, ROWS_AT_ONCE);
+        TESS_TRY(places->rows(places->context, y, rows, setup->opts.threads, here));
+        TESS_TRY(tess_device_upload(work->borders.place + y * nx, here,
+                                    rows * nx * (int64_t)sizeof *here));
+        TESS_TRY(tess_device_wait());
+    }
+cleanup:
+    tess_free(here);
+    return status;
+}
+
+/* Brings the places of all pixels, and their likeness, to the device. */
+static tess_status make_borders(clean_work *work)
+{
+    tess_status status = TESS_OK;
+    const clean_borders *borders = &work->setup->borders;
+    const int64_t bytes =
+        (int64_t)borders->num * borders->num * (int64_t)sizeof(double);
+    void *there = NULL;
+    TESS_TRY(make_places(work));
+    TESS_TRY(tess_device_alloc(bytes, "borders of facets", &there));
+    work->borders.likeness = there;
+    TESS_TRY(tess_device_upload(there, borders->likeness, bytes));
+cleanup:
+    return status;
+}
+
 static tess_status make_arrays_of_scales(clean_work *work)
 {
     tess_status status = TESS_OK;
@@ -372,6 +418,7 @@ static tess_status make(clean_work *work)
         TESS_TRY(tess_device_alloc(work->bytes.spectrum, "spectra of images to clean",
                                    &work->mean.spectrum));
     TESS_TRY(make_masks(work));
+    if (clean_has_borders(setup)) TESS_TRY(make_borders(work));
 cleanup:
     return status;
 }
@@ -455,6 +502,8 @@ void cuda_work_destroy(clean_work *work)
         free_slot(work, k);
     if (!work->layers.are_sums) tess_device_free(work->mean.spectrum);
     free_layers(work);
+    tess_device_free(work->borders.place);
+    tess_device_free(work->borders.likeness);
     free_arrays(work->psf, work->setup->images.num_images);
     for (int s = 0; work->scale && s < scales; ++s) {
         tess_device_free(work->scale[s].kernel);

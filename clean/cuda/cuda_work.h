@@ -15,6 +15,7 @@
  *      cuda_noise     medians, sums of rows, local noise
  *      cuda_grids     images of large scales by way of coarser grids
  *      cuda_spectra   transforms: residuals at scales, PSFs, components
+ *      cuda_borders   components of places with gains of their own
  *      cuda_slot      images at a scale, their peaks and candidates
  *      cuda_loop      the sub-minor loop, components in models
  *      cuda_backend   all of it, as the order of work calls it (clean_ops.h)
@@ -109,6 +110,12 @@ typedef struct cuda_joined {
     double *one; /**< the number 1 */
 } cuda_joined;
 
+/** Places with gains of their own, on the device; NULL: there are none. */
+typedef struct cuda_borders {
+    int16_t *place;   /**< [ny][nx] */
+    double *likeness; /**< [num][num] */
+} cuda_borders;
+
 /** Room for a record of each row. */
 typedef struct cuda_records {
     void *there, *here; /**< device; host */
@@ -146,6 +153,7 @@ struct clean_work {
     int64_t version;    /**< counts changes of the residual */
     cuda_masks mask;
     cuda_joined joined;
+    cuda_borders borders;
     cuda_records rows;
 };
 
