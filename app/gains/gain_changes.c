@@ -205,9 +205,9 @@ cleanup:
 
 /* ---- likeness ---- */
 
-/* Products of antennas, about, that are summed at most: a second or two; and intervals
- * at which gains are compared. */
-static const double MOST_PRODUCTS = 1e8;
+/* Products of antennas, about, that are summed at most: half a second; and intervals at
+ * which gains are compared. */
+static const double MOST_PRODUCTS = 2e7;
 enum { MOST_INTERVALS = 16 };
 
 /* How many intervals and frequencies are looked at. */

@@ -530,6 +530,7 @@ static tess_status compare_gains(const facet_setup *setup, image_facets *to)
     tess_status status = TESS_OK;
     const int num = to->patches.num;
     if (!to->sources || setup->predicts || num < 2) return TESS_OK;
+    if (!setup->cleans && !setup->changes) return TESS_OK;
     to->likeness = tess_alloc((int64_t)num * num, sizeof *to->likeness);
     if (!to->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
     TESS_TRY(tess_gains_likeness(to->sources, &to->facets, num, to->facet,
@@ -815,6 +816,7 @@ tess_status image_facets_open(image_run *run)
                          .num_pol = run->num_pol,
                          .threads = run->opts->layout.threads,
                          .changes = run->holds.stay,
+                         .cleans = image_is_cleaned(run->opts),
                          .overwrite = run->opts->overwrite};
     if (!setup.choice->regions) return TESS_OK;
     if (setup.choice->number > 0 && !setup.choice->sources && !setup.choice->peak)

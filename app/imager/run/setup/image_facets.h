@@ -29,7 +29,7 @@ typedef struct image_facets {
     int num_held;
     facet_gains gains;
     double *likeness; /**< [num][num] of these (tess_gains_likeness); NULL: gains are 1,
-                           or samples are predicted */
+                           or nothing is cleaned */
     tess_facet_work *work; /**< to find the facet of a pixel */
     tess_held_files made;  /**< the region file of facets that were made */
 } image_facets;
@@ -46,6 +46,7 @@ typedef struct facet_setup {
         predicts; /**< samples get all correlations of a file, if there are solutions */
     bool changes; /**< facets get gains later (image_facets_change): samples keep the
                        correlations and the origins that these need */
+    bool cleans;  /**< gains are compared, for minor loops; `changes`, too */
     const char *made; /**< file for regions that are made, or NULL */
     bool overwrite;   /**< that file */
 } facet_setup;
