@@ -732,14 +732,14 @@ def stop_job(suite, label, command, ranks, number, under_way, launcher_only=Fals
                              # which a shell's background jobs start with ignored
                              preexec_fn=lambda: signal.signal(signal.SIGINT,
                                                               signal.SIG_DFL))
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + TIMEOUT * SLOWER
     while time.monotonic() < end and child.poll() is None and not under_way():
         time.sleep(0.02)
     suite.true(f"{label}: under way", child.poll() is None and under_way())
     for process in ([] if launcher_only else children_of(child.pid)) + [child.pid]:
         os.kill(process, number)
     try:
-        status = child.wait(TIMEOUT)
+        status = child.wait(TIMEOUT * SLOWER)
     except subprocess.TimeoutExpired:
         child.kill()
         status = 0
@@ -749,7 +749,7 @@ def stop_job(suite, label, command, ranks, number, under_way, launcher_only=Fals
 def wait_for(expected, found):
     """What `found()` returns once that is `expected`, or a while later: unfinished files
     may go a moment after the job."""
-    end = time.monotonic() + TIMEOUT
+    end = time.monotonic() + TIMEOUT * SLOWER
     while found() != expected and time.monotonic() < end:
         time.sleep(0.02)
     return found()
