@@ -390,9 +390,11 @@ TABLE = [Mutant(*entry) for entry in [
      "(u >= range->limit || v >= range->limit)",
      "(u >= range->limit && v >= range->limit)",
      "unit.prepare"),
-    ("sample-ignored-by-one-weight", "grid/bricks/brick_sort.c",
-     "if (tess_samples_weight(samples, at) != 0) return false;",
-     "return tess_samples_weight(samples, at) == 0;",
+    ("sample-ignored-by-one-weight", "grid/bricks/tess_samples.h",
+     "    for (int j = 0; j < samples->num_weight; ++j)\n"
+     "        if (tess_samples_weight(samples, k * samples->num_weight + j) != 0)\n",
+     "    for (int j = 0; j < 1; ++j)\n"
+     "        if (tess_samples_weight(samples, k * samples->num_weight + j) != 0)\n",
      "unit.sort"),
 
     # ---- imaging weights ----
@@ -642,6 +644,14 @@ TABLE = [Mutant(*entry) for entry in [
     ("tracks-first-image", "grid/bricks/tracks_loops.inc.h",
      "const int64_t first = image * nodes->num_vis + nodes->vis_first[node];",
      "const int64_t first = nodes->vis_first[node];",
+     "unit.tracks"),
+    ("tracks-rough", "grid/bricks/tracks_find.c",
+     "SMOOTH = 0.4, ROUGH = 4;",
+     "SMOOTH = 0.4, ROUGH = 1;",
+     "unit.tracks"),
+    ("tracks-flagged-ends", "grid/bricks/tracks_items.c",
+     "while (span.begin > 0 && has_planes(",
+     "while (false && has_planes(",
      "unit.tracks"),
     ("exact-high-word", "base/numbers/tess_exact.h",
      "total += ldexp((double)sum->word[2 * exponent + 1], scale + 26);",

@@ -27,16 +27,6 @@ int64_t tess_brick_key_of(const tess_grid_plan *plan, const double uvw_m[3],
     return key_at(plan, &row, inv_lambda);
 }
 
-static bool ignored(const tess_samples *samples, int64_t k)
-{
-    if (samples->num_weight == 0) return false;
-    for (int j = 0; j < samples->num_weight; ++j) {
-        const int64_t at = k * samples->num_weight + j;
-        if (tess_samples_weight(samples, at) != 0) return false;
-    }
-    return true;
-}
-
 /* The keys of this many channels are computed together. */
 enum { KEYS = 256 };
 
@@ -52,9 +42,10 @@ static void emit_segment(const tess_samples *samples, int64_t row, int64_t key,
                          int32_t begin, int32_t end, bool skip_ignored, run_sink *out)
 {
     const int64_t first = samples->vis_first[row];
-    while (skip_ignored && begin < end && ignored(samples, first + begin))
+    while (skip_ignored && begin < end && tess_samples_ignored(samples, first + begin))
         ++begin;
-    while (skip_ignored && begin < end && ignored(samples, first + end - 1))
+    while (skip_ignored && begin < end &&
+           tess_samples_ignored(samples, first + end - 1))
         --end;
     if (begin == end) return;
     out->run[out->count++] = (tess_run){.brick = key,

@@ -80,6 +80,17 @@ static inline double tess_samples_weight(const tess_samples *samples, int64_t at
     return tess_real_at(samples->weight, samples->is_double, at);
 }
 
+/** Whether sample k, in host memory, is ignored: all of its weights are 0. Local.
+ */
+static inline bool tess_samples_ignored(const tess_samples *samples, int64_t k)
+{
+    if (samples->num_weight == 0) return false;
+    for (int j = 0; j < samples->num_weight; ++j)
+        if (tess_samples_weight(samples, k * samples->num_weight + j) != 0)
+            return false;
+    return true;
+}
+
 /** TESS_ERR_RESOURCE if there are more rows than a tess_run can number in 32 bits.
  *  Local. */
 tess_status tess_samples_check_rows(int64_t num_rows);

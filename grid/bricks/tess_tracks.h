@@ -16,14 +16,16 @@
  *  not averaged and need not be alike.
  *
  *  The error of p nodes at Chebyshev points is at most 2 (Φ/2)^p / p!, with half of the
- *  phase Φ [rad] that the pixel has between both ends of the piece. Nodes are at
- * samples near these points. Each piece is tested at the corners of the image, where Φ
- * is largest, at all of its samples. If the error is larger than asked for, which it
- * may be for coordinates that make no smooth track, there are more nodes, or the
- * samples stay as they are.
+ *  phase Φ [rad] that the pixel has between both ends of the piece. Each piece is
+ * tested at the corners of the image, where Φ is largest, at all of its samples. If the
+ * error is larger than asked for, which it may be for coordinates that make no smooth
+ * track, there are more nodes, or the samples stay as they are.
  *
- *  Pieces end where a brick ends. The nodes are samples of the same bricks, and depend
- *  on nothing but these.
+ *  Pieces go along the rows of a baseline from brick to brick, and nodes lie at
+ *  Chebyshev points between the rows. Or pieces end where a brick ends, and nodes are
+ *  the rows next to these points. Then nodes are samples of the same bricks, and depend
+ *  on nothing but these: they are the same for any number of ranks. But in a brick a
+ *  baseline may have few rows with the same channels, so that there are more nodes.
  */
 #ifndef TESS_TRACKS_H
 #define TESS_TRACKS_H
@@ -37,7 +39,8 @@
 /** Which images the nodes serve. */
 typedef struct tess_tracks_opts {
     double half[3];   /**< half the range of l, m and n − 1 of an image */
-    double tolerance; /**< largest error of the phase factor of any pixel */
+    double tolerance; /**< error of the phase factor of any pixel: the rms over the
+                           samples of a piece; of any of them, 4 times as much */
     int num_pol;      /**< values of a node */
     int most_images;  /**< that take samples together */
     int threads;
@@ -65,8 +68,9 @@ enum {
 
 typedef struct tess_tracks tess_tracks;
 
-/** Find the tracks in bricks of samples that know their origins. Both are borrowed, and
- *  only the visibilities may change. TESS_ERR_ALLOC. Local. */
+/** Find the tracks of samples that know their origins, within each of their bricks. If
+ *  `bricks` is NULL, tracks go from brick to brick. Both are borrowed, and only the
+ *  visibilities may change. TESS_ERR_ALLOC. Local. */
 tess_status tess_tracks_create(const tess_samples *samples,
                                const tess_brick_list *bricks,
                                const tess_tracks_opts *opts, tess_tracks **tracks);
@@ -86,7 +90,8 @@ void tess_tracks_take(tess_tracks *tracks, const tess_tracks_view *view, int num
 void tess_tracks_show(tess_tracks *tracks, int k);
 
 /** The nodes, which weigh 1 each, and their bricks: as many as there are bricks of the
- *  samples, with the same keys. Local. */
+ *  samples, with the same keys. NULL: tracks go from brick to brick, and the caller
+ *  finds the bricks of the nodes. Local. */
 const tess_samples *tess_tracks_nodes(const tess_tracks *tracks);
 const tess_brick_list *tess_tracks_bricks(const tess_tracks *tracks);
 

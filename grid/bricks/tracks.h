@@ -7,7 +7,7 @@
 #include "tess_tracks.h"
 
 enum {
-    TRACK_NODES = 16, /**< of a piece, at most */
+    TRACK_NODES = 32, /**< of a piece, at most */
     TRACK_CHANS = 16, /**< of a piece, at most: a longer row is cut at multiples */
     TRACK_VALUES = 8, /**< of a sample or node */
     TRACK_ROWS = 8    /**< that all images take before others are read */

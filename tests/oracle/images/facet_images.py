@@ -158,11 +158,23 @@ def check_tracks(suite):
                 peak[ranks] = json.load(file)["totals"]["peak_memory_bytes"]
     error = l2_error(made[1, 1], made[2, 1])
     suite.true(f"nodes are not the samples, and have their image: {error:.1e}", 0 < error < 1e-4)
+    check_onwards(suite, [obs, "--size", size, "--scale", "4asec", "--no-psf", "--threads", 1, "--quiet", "--facets",
+                          regions], made[2, 1])
     for ranks in (2, 3, 7):
         if (1, ranks) in made:
             suite.true(f"nodes on {ranks} ranks: the same image", np.array_equal(made[1, ranks], made[1, 1], equal_nan=True))
         if FULL and ranks in peak:  # the program, its libraries and MPI are more than half of that of one
             suite.below(f"largest memory of {ranks} ranks over that of one", peak[ranks] / peak[1], .9)
+
+
+def check_onwards(suite, options, wanted):
+    """Tracks that go from brick to brick: nodes of a rank lie in its planes of w, also if another rank has no samples."""
+    for ranks, more in ((1, {}), (2, {}), (4, {"pw": 2}))[:3 if mpiexec() else 1]:
+        out = suite.path(f"onwards-{ranks}")
+        result = tessera("image", *options, "-o", out, *forced(tracks=1, **more), ranks=ranks)
+        if suite.ran(f"tracks from brick to brick on {ranks} ranks", result):
+            error = l2_error(pixels(f"{out}-dirty.fits"), wanted)
+            suite.true(f"and the image of samples: {error:.1e}", 0 < error < 1e-4)
 
 
 def write_aterms(suite):

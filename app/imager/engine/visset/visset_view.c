@@ -133,13 +133,18 @@ cleanup:
     return status;
 }
 
-/* Prepares a view of nodes of tracks. Local. */
+/* Prepares a view of nodes of tracks. With --reproducible, nodes stay in their bricks,
+ * so that they are the same on any number of ranks. Local. */
 static tess_status keep_nodes(const imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
-    TESS_TRY(visset_tracks_make(job, view->samples, view->bricks, &view->tracks));
+    const bool stays = job->layout->reproducible;
+    TESS_TRY(visset_tracks_make(job, view->samples, stays ? view->bricks : NULL,
+                                &view->tracks));
     view->samples = tess_tracks_nodes(view->tracks);
-    view->bricks = tess_tracks_bricks(view->tracks);
+    view->bricks = stays ? tess_tracks_bricks(view->tracks) : &view->own;
+    if (!stays)
+        TESS_TRY(tess_brick_list_make(job->plan, view->samples, false, &view->own));
 cleanup:
     return status;
 }
