@@ -287,7 +287,8 @@ static double others_lines(const imager_job *job, bool one_node)
     const double line_bytes = (double)job->geom.ny * value;
     const int f = job->ranks.fft_ranks;
     if (f == 1) return 0;
-    return one_node ? fmin(2, (f - 1) * (1.0 / f + page / line_bytes)) : 2;
+    const double share = fmin(1, 1.0 / f + page / line_bytes); /* of another's pages */
+    return one_node ? fmin(2, (f - 1) * share) : 2;
 }
 
 /* Whether all ranks of the team are on one node. Collective. */

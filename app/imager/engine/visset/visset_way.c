@@ -9,14 +9,15 @@
 /* To find tracks takes about as long as to grid so many images. */
 enum { FEWEST_TARGETS = 3 };
 
-/* Bytes for a row while tracks are found, beside its node: the row's number and whether
- * its factors change (tess_tracks), and the node as it is found (find_share), in arrays
- * that grow to twice their size. */
-static const double TRACK_ROW_BYTES = 32;
+/* Bytes for a row while tracks are found: its number, in the order of time and in its
+ * track, and whether its factors change. A node takes so many more as it is found
+ * (find_share), in arrays that grow to twice their size. */
+static const double TRACK_ROW_BYTES = 12, FOUND_NODE_BYTES = 48;
 
-/* Share of rows that become nodes. It is not known before tracks are found: .27 of
- * short tracks and .7 to .9 of long ones of few large images were measured. */
-static const double SHARE_OF_NODES = 0.75;
+/* Share of runs that become nodes. It is not known before tracks are found: .05 to .15
+ * of short tracks were measured, and .5 of long ones of few large images. In bricks
+ * they are more: .27 to .9. */
+static const double SHARE_OF_NODES = 0.25, SHARE_IN_BRICKS = 0.75;
 
 double visset_beside_sums(const imager_job *job, const visset_held *held)
 {
@@ -46,8 +47,9 @@ bool visset_has_tracks(const imager_job *job, int num_targets)
 static double track_row_bytes(const imager_job *job, const tess_samples *samples)
 {
     if (!visset_has_tracks(job, imager_job_num_targets(job))) return 0;
-    return SHARE_OF_NODES * ((double)tess_samples_row_bytes(samples) +
-                             (double)sizeof(tess_run) + TRACK_ROW_BYTES);
+    const double share = job->layout->reproducible ? SHARE_IN_BRICKS : SHARE_OF_NODES;
+    return TRACK_ROW_BYTES + share * ((double)tess_samples_row_bytes(samples) +
+                                      (double)sizeof(tess_run) + FOUND_NODE_BYTES);
 }
 
 double visset_taken_bytes(const imager_job *job, const visset_asked *asked)
