@@ -17,9 +17,10 @@
 
 enum { ALIGNMENT = 64, MEBI = 1048576 };
 
-/* Freed small arrays that stay at the end of the heap: those of an output of a cube,
- * whose samples and runs are some ten arrays, for the next output. */
-enum { SMALL_KEPT = 12 * TESS_KEEP_FROM };
+/* Bytes of freed small arrays that stay at the end of the heap: those of an output of a
+ * cube, whose samples and runs are some ten arrays, for the next output. Plans do not
+ * count them: they are at most this part of what a process may use. */
+enum { SMALL_KEPT = 12 * TESS_KEEP_FROM, SMALL_PART = 32 };
 
 void *tess_alloc(int64_t count, size_t size)
 {
@@ -68,11 +69,15 @@ void tess_free(void *pointer)
     if (!tess_keep_free(pointer) && !fast_mem_free(pointer)) free(pointer);
 }
 
-void tess_mem_keep_no_arrays(void)
+void tess_mem_keep_no_arrays(int64_t bytes)
 {
+    const int64_t part = bytes / SMALL_PART;
+    const int kept = part < SMALL_KEPT ? (int)part : SMALL_KEPT;
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, TESS_KEEP_FROM);
-    mallopt(M_TRIM_THRESHOLD, SMALL_KEPT);
+    mallopt(M_TRIM_THRESHOLD, kept);
+#else
+    (void)kept;
 #endif
 }
 

@@ -43,10 +43,11 @@ void tess_free(void *pointer);
 /** From now on, give the arrays of 2 MiB or more that other libraries allocate back to
  * the system when they are freed. Otherwise glibc keeps freed arrays of up to 32 MiB,
  * in places into which later arrays of other sizes do not fit, so that the process
- * holds more than it uses. Smaller arrays of up to 24 MiB together stay with the heap,
- * so that the system need not clear their pages again for each output. For programs to
- * call, not for libraries. */
-void tess_mem_keep_no_arrays(void);
+ * holds more than it uses. Smaller arrays stay with the heap, so that the system need
+ * not clear their pages again for each output: up to 24 MiB, or a 32nd part of `bytes`,
+ * which the process may use, if that is less. For programs to call, not for
+ * libraries. */
+void tess_mem_keep_no_arrays(int64_t bytes);
 
 /** Give the pages of freed small arrays back to the system, before a stage that takes
  * much memory. The call takes some milliseconds. */

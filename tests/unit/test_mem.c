@@ -198,7 +198,8 @@ static void test_peak_of_a_large_parent(void **state)
 
 /* ---- small arrays ---- */
 
-static const char outputs_program[] = "one output after the other";
+static const char outputs_program[] = "one output after the other",
+                  little_program[] = "an output in little memory";
 
 /* Takes and frees the arrays of an output, each too small to be kept by itself. */
 static void make_output(void)
@@ -226,7 +227,7 @@ static void make_outputs(void)
 {
     enum { SETTLED = 10, OUTPUTS = 100 };
     long before = 0;
-    tess_mem_keep_no_arrays();
+    tess_mem_keep_no_arrays(INT64_MAX);
     for (int k = 0; k < SETTLED + OUTPUTS; ++k) {
         if (k == SETTLED) before = page_faults();
         make_output();
@@ -240,6 +241,33 @@ static void test_small_arrays_stay(void **state)
     skip(); /* other allocators */
 #endif
     assert_int_equal(outcome_of(outputs_program), 0);
+}
+
+/* Does a process that may use 64 MiB hold about a 32nd part of them, when arrays of 15
+ * MiB are freed? The arrays have no alignment, whose gaps may divide the end of the
+ * heap. */
+static void make_output_in_little(void)
+{
+    enum { ARRAYS = 10, BYTES = 3 << 19, MEBI = 1 << 20 };
+    char *array[ARRAYS];
+    tess_mem_keep_no_arrays(64 * MEBI);
+    const int64_t before = tess_mem_resident_bytes();
+    for (int k = 0; k < ARRAYS; ++k) {
+        array[k] = malloc(BYTES);
+        if (!array[k]) _exit(1);
+        memset(array[k], k, BYTES);
+    }
+    for (int k = 0; k < ARRAYS; ++k)
+        free(array[k]);
+    _exit(before > 0 && tess_mem_resident_bytes() - before < 4 * MEBI ? 0 : 1);
+}
+
+static void test_little_stays_of_little_memory(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+    skip(); /* other allocators */
+#endif
+    assert_int_equal(outcome_of(little_program), 0);
 }
 
 /* ---- stacks ---- */
@@ -369,6 +397,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], small_program) == 0) return check_small_peak();
     if (argc == 2 && strcmp(argv[1], outputs_program) == 0) make_outputs();
+    if (argc == 2 && strcmp(argv[1], little_program) == 0) make_output_in_little();
     if (argc == 2 && strcmp(argv[1], deep_program) == 0) go_deep(true);
     if (argc == 2 && strcmp(argv[1], deep_unprepared_program) == 0) go_deep(false);
     const struct CMUnitTest tests[] = {
@@ -384,6 +413,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_processors),
         cmocka_unit_test(test_peak_of_a_large_parent),
         cmocka_unit_test(test_small_arrays_stay),
+        cmocka_unit_test(test_little_stays_of_little_memory),
         cmocka_unit_test(test_stack_without_address_space),
     };
     if (lacks_memkind()) {

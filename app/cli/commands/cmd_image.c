@@ -79,6 +79,20 @@ cleanup:
     return status;
 }
 
+/* The heap keeps little of what a rank may use. `node_bytes`: what --memory allows the
+ * ranks of a node, or 0. Collective. */
+static tess_status keep_no_arrays(tess_comm *comm, int64_t node_bytes)
+{
+    tess_status status = TESS_OK;
+    tess_comm *node = NULL;
+    TESS_TRY(tess_comm_node(comm, &node));
+    if (node_bytes <= 0) node_bytes = tess_mem_node_limit_bytes();
+    tess_mem_keep_no_arrays(node_bytes / tess_comm_size(node));
+cleanup:
+    tess_comm_free(node);
+    return status;
+}
+
 tess_status tess_cmd_image(tess_comm *comm, int argc, char **argv)
 {
     return tess_cmd_image_noted(comm, argc, argv, NULL);
@@ -90,11 +104,11 @@ tess_status tess_cmd_image_noted(tess_comm *comm, int argc, char **argv,
     tess_status status = TESS_OK;
     tess_profile profile;
     tess_image_args args = {0};
-    tess_mem_keep_no_arrays();
     tess_profile_start(&profile);
     TESS_TRY(tess_image_args_parse(comm, doc, argc, argv, &args));
     if (args.cli.help) goto cleanup;
     args.opts.beside.typed = origin ? origin->line : NULL;
+    TESS_TRY(keep_no_arrays(comm, args.opts.layout.memory_bytes));
     TESS_TRY(prepare(comm, &args, origin));
     if (!args.opts.checkpoint.folder) tess_stop_ends(tess_comm_rank(comm) == 0);
     TESS_TRY(tess_image_args_run(comm, &args, &profile));
