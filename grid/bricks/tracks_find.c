@@ -231,9 +231,8 @@ static double sum_of_squares(const double *value, int num)
 
 /* The squares of errors of the phase factors of corners at a place, added to sum[4];
  * the result is the largest. */
-static double add_errors(const double complex corner[4],
-                         const double complex (*at_node)[4], const double *weight,
-                         int num_nodes, double sum[4])
+static double add_errors(const double complex corner[4], double complex (*at_node)[4],
+                         const double *weight, int num_nodes, double sum[4])
 {
     double largest = 0;
     for (int c = 0; c < 4; ++c) {
@@ -252,7 +251,7 @@ static double add_errors(const double complex corner[4],
 
 /* Whether the nodes tell the phase factors of the corners at all rows. */
 static bool is_accurate(const find_work *work, const find_piece *piece,
-                        const track_curve *curve, const find_place *node, int num_nodes)
+                        const track_curve *curve, find_place *node, int num_nodes)
 {
     const double square = work->opts->tolerance * work->opts->tolerance;
     double complex at_node[TRACK_NODES][4];
@@ -359,7 +358,7 @@ cleanup:
 
 /* Rows that become fewer nodes. */
 static tess_status add_curve(const find_piece *piece, const track_curve *curve,
-                             const find_place *node, int num_nodes, find_share *to)
+                             find_place *node, int num_nodes, find_share *to)
 {
     tess_status status = TESS_OK;
     const track next = {.first_row = to->num_rows,
