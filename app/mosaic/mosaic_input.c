@@ -91,7 +91,8 @@ cleanup:
 static bool take_end(const char *path, int *length, const char *end)
 {
     const int more = (int)strlen(end);
-    const bool ends = *length > more && strncmp(path + *length - more, end, more) == 0;
+    const bool ends =
+        *length > more && strncmp(path + *length - more, end, (size_t)more) == 0;
     if (ends) *length -= more;
     return ends;
 }

@@ -26,6 +26,7 @@ static void take_job(const image_run *run, int number, thread_team *team)
     team->plan.opts.threads = team->opts.layout.threads;
     *job = run->job;
     job->planes = job->model.planes = NULL; /* a team makes its own */
+    job->ranks.devices = NULL;              /* links are of all ranks, and the run's */
     job->comm = team->comm;
     job->layout = &team->opts.layout;
     job->gridding = &team->opts.gridding;
