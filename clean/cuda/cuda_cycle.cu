@@ -3,9 +3,8 @@
  * In each iteration a block finds the best of its candidates, tells it to all blocks,
  * and learns theirs. Every block then knows the component, and subtracts its PSF at
  * each of its own candidates. The values and places of these are in the block's shared
- * memory if they fit. Products and sums are rounded one by one, as on a processor, and
- * each candidate is worked on by itself. So the components do not depend on the number
- * of blocks.
+ * memory if they fit. Products and sums are rounded one by one, and each candidate is
+ * worked on by itself. So the components do not depend on the number of blocks.
  *
  * A message is a row of words of 64 bits, each of them half of a number, and the
  * iteration that it belongs to: a word is there when its iteration is. Blocks use two

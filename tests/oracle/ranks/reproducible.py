@@ -162,13 +162,21 @@ def check_small_device(suite, obs):
     suite.true("no room: says so", "at once" in result.err)
 
 
-# (label, room of the devices [bytes], options): what samples ask for and sums leave.
+# A room for all samples at once. That of images that are cleaned is enough for the samples and not
+# for minor loops. So these run on processors there, as in the rooms below: processors fuse products
+# and sums, and have PSFs of other transforms, so that minor loops of devices round in another way.
+ALL_ROOM, CLEAN_ROOM = room_for(10 ** 12), room_for(2500000)
+MINOR_LOOPS = "minor loops run on processors"
+
+# (label, room of the devices [bytes], that of all samples, options): what samples ask for and
+# sums leave.
 SMALL_ROOMS = [
-    ("a brick or few", room_for(600000), []),
-    ("some bricks", room_for(1000000), []),
-    ("devices differ", room_for(600000, 2000000), []),
-    ("cleaned", room_for(1000000), ["--stokes", "I,Q", "--niter", "10", "--mgain", "0.6"]),
-    ("channels", room_for(600000), ["--channels-out", "2", "--niter", "5", "--join-channels"]),
+    ("a brick or few", room_for(600000), ALL_ROOM, []),
+    ("some bricks", room_for(1000000), ALL_ROOM, []),
+    ("devices differ", room_for(600000, 2000000), ALL_ROOM, []),
+    ("cleaned", room_for(600000), CLEAN_ROOM,
+     ["--channels", "0:1", "--stokes", "I,Q", "--join-polarizations", "--niter", "10", "--mgain", "0.6"]),
+    ("channels", room_for(600000), CLEAN_ROOM, ["--channels-out", "4", "--niter", "5", "--join-channels"]),
 ]
 
 
@@ -182,17 +190,21 @@ def check_largest_pass(suite):
     """Passes are uneven where most samples have little w. The largest of them fits every
     rank's device all the same, and their number changes no bit."""
     obs = make_observation(suite, rows=3000, name="flat.uvfits", flat=2500)
-    for label, devices, options in SMALL_ROOMS:
+    for label, devices, whole, options in SMALL_ROOMS:
+        by_processors = whole == CLEAN_ROOM
         options = [*forced(block_planes=2), *options]
-        result, one = device_image(suite, obs, "one", room_for(10 ** 12), *options)
+        result, one = device_image(suite, obs, "one", whole, *options)
         suite.ran(f"{label}: one pass", result)
         suite.true(f"{label}: there was one", "pass 2 of" not in result.err)
+        suite.equal(f"{label}: minor loops on processors", MINOR_LOOPS in result.err, by_processors)
         for ranks in (1, 2, 3, 4):
             result, many = device_image(suite, obs, "many", devices, *options, ranks=ranks)
             suite.ran(f"{label}: passes, {ranks} ranks", result)
             suite.true(f"{label}: {ranks} ranks: the same bytes",
                        made_of_samples(many) == made_of_samples(one))
             suite.true(f"{label}: {ranks} ranks: there were several", "pass 2 of" in result.err)
+            suite.equal(f"{label}: {ranks} ranks: minor loops on processors",
+                        MINOR_LOOPS in result.err, by_processors)
 
 
 def main():
