@@ -170,7 +170,7 @@ def main():
                             "--multiscale", "--nmiter", "3", "--stokes", "IQ",
                             "--save-first-residual", "--save-source-list"],
              "channels": ["--niter", "150", "--nmiter", "2", "--channels-out", "2", "--save-source-list",
-                          *forced(teams=1)],
+                          *forced(teams=1, thread_teams=1)],
              "joined": ["--niter", "300", "--auto-threshold", "4", "--auto-multithresh",
                         "--sidelobe-threshold", "0.5", "--nmiter", "3", "--multiscale", "--channels-out", "4", "--join-channels", "--fit-spectral-pol",
                         "2", "--deconvolution-channels", "2", "--stokes", "IQ", "--join-polarizations",
