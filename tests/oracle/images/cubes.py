@@ -123,6 +123,17 @@ def check_pixels(suite, s):
     return suite.path("cube-1")
 
 
+def check_lanes_of_teams(suite, s):
+    """Each of two ranks with a device cleans two channels at a time."""
+    args = [*IMAGE, "--channels-out", str(OUT), "--niter", "20", "--reproducible", "--cube"]
+    ran, alone = suite.image("lanes1", s.path, *args)
+    ran2, teams = suite.image("lanes2", s.path, *args, "--threads", "2", *forced(teams=2, thread_teams=2), ranks=2)
+    if ran and ran2:
+        suite.true("lanes of two ranks: the same pixels",
+                   all(np.array_equal(cube(alone, kind)[0], cube(teams, kind)[0], equal_nan=True)
+                       for kind in ("model", "residual", "image")))
+
+
 def check_intervals(suite, s):
     """Cubes of intervals by teams, which have several of them open; and no PSF."""
     args = [*IMAGE, "--channels-out", str(OUT), "--intervals-out", "3", "--no-psf"]
@@ -794,6 +805,8 @@ def main():
         model, wanted = check_nearest(suite, s)
         check_polynomial(suite, s)
         check_subtract(suite, s, model, wanted)
+        if mpiexec():
+            check_lanes_of_teams(suite, s)
         suite.finish()
         return
     prefix = check_pixels(suite, s)
