@@ -26,7 +26,7 @@ typedef struct gathering {
     tess_solution_source *source; /* [num_sources], NULL: not needed so far */
     int64_t num_sources;
     tess_solution_name *antenna; /* [into->num_antennas], or NULL: not known yet */
-    bool *is_found;              /* [num_tables] that some file has */
+    bool *is_found;              /* [num_tables] that some file of the group has */
     char names[256];             /* of the tables of the last file */
 } gathering;
 
@@ -461,6 +461,28 @@ static bool is_needed(const gathering *at)
     return !into->antenna || k < into->num_antennas;
 }
 
+/* Whether the file at hand is the last one of its group. */
+static bool ends_group(const gathering *at)
+{
+    const int num = at->opts->num_files, groups = at->opts->num_groups;
+    return (at->file + 1) % (groups > 0 ? num / groups : num) == 0;
+}
+
+/* Every table that is asked for is in some file of each group. */
+static tess_status check_found(gathering *at)
+{
+    tess_status status = TESS_OK;
+    const tess_solutions_opts *opts = at->opts;
+    for (int k = 0; k < opts->num_tables; ++k) {
+        if (!at->is_found[k])
+            TESS_FAIL(TESS_ERR_INPUT, "%s: has no solution table '%s'; it has: %s",
+                      at->path, opts->table[k], at->names);
+        at->is_found[k] = false;
+    }
+cleanup:
+    return status;
+}
+
 static tess_status take_files(gathering *at)
 {
     tess_status status = TESS_OK;
@@ -469,11 +491,8 @@ static tess_status take_files(gathering *at)
         if (!is_needed(at)) continue;
         at->path = opts->path[at->file];
         TESS_TRY(take_file(at));
+        if (ends_group(at)) TESS_TRY(check_found(at));
     }
-    for (int k = 0; k < opts->num_tables; ++k)
-        if (!at->is_found[k])
-            TESS_FAIL(TESS_ERR_INPUT, "%s: has no solution table '%s'; it has: %s",
-                      at->path, opts->table[k], at->names);
 cleanup:
     return status;
 }

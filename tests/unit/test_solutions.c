@@ -419,6 +419,19 @@ static void test_groups(void **state)
         same((const double(*)[2])jones, amplitude(at), 0, 0, amplitude(at));
     }
     tess_solutions_free(solutions);
+    /* a table of one group is not one of another */
+    static const char *const both[] = {"amplitude000", "phase000"};
+    const sample_table two[] = {
+        table_of("amplitude000", "amplitude", "time,freq,ant,dir", 1, amplitude),
+        table_of("phase000", "phase", "time,freq,ant,dir", 1, phase)};
+    write_file(path, two, 2, SAMPLE_PADDED);
+    opts.table = both;
+    opts.num_tables = 2;
+    assert_int_equal(tess_solutions_read(comm, &opts, &solutions), TESS_ERR_INPUT);
+    assert_non_null(strstr(tess_error_message(), other_path));
+    tess_error_clear();
+    opts.table = names;
+    opts.num_tables = 1;
     unlink(other_path);
     opts.antenna = asked;
     opts.num_antennas = 2;
