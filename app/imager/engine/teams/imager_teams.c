@@ -176,13 +176,18 @@ static void choose(const imager_job *job, const imager_teams_need *need, int *or
 }
 
 /* Whether each GPU makes the images of whole channels that are cleaned together. It
- * then exchanges nothing for a plane, and an image once over the links, so this is the
- * fastest if there are channels for all. */
-static bool each_device_has_one(const imager_job *job, const imager_teams_need *need)
+ * then exchanges nothing for a plane, and an image once over the links. GPUs without a
+ * channel in the last round wait, which may cost a quarter of the time at most. */
+static bool each_device_has_one(const imager_job *job, const imager_teams_need *need,
+                                int *order)
 {
-    const int ranks = tess_comm_size(job->comm);
-    return need->joined && need->outputs->num_channels >= ranks &&
-           fits(job, need, ranks);
+    const output_table *outputs = need->outputs;
+    const int64_t ranks = tess_comm_size(job->comm);
+    const int64_t count =
+        imager_teams_order(outputs, 0, (int)outputs->num_channels, order);
+    const int64_t places = (count + ranks - 1) / ranks * ranks;
+    return need->joined && count >= ranks && 4 * count >= 3 * places &&
+           fits(job, need, (int)ranks);
 }
 
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
@@ -195,13 +200,12 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
     TESS_TRY(check_forced(job, need));
     if (forced > 0) *num = forced;
     if (forced > 0 || need->together || !(need->kept || need->dealt)) return TESS_OK;
-    if (job->backend->start) {
-        if (each_device_has_one(job, need)) *num = tess_comm_size(job->comm);
-        return TESS_OK;
-    }
     order = tess_alloc(need->outputs->num_channels, sizeof *order);
     if (!order) TESS_FAIL(TESS_ERR_ALLOC, "channels of teams");
-    choose(job, need, order, num);
+    if (!job->backend->start)
+        choose(job, need, order, num);
+    else if (each_device_has_one(job, need, order))
+        *num = tess_comm_size(job->comm);
 cleanup:
     tess_free(order);
     return status;
