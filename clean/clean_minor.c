@@ -451,6 +451,7 @@ static void fill_report(const minor *run)
 static bool ends_early(const tess_clean *clean)
 {
     return clean_has_borders(&clean->setup) && clean->minor.iterations > 0 &&
+           clean->major.iterations < clean->setup.opts.niter &&
            clean->minor.peak_start > FAR_ABOVE * clean->minor.final_threshold;
 }
 
@@ -465,6 +466,7 @@ static bool goes_on_after(tess_clean *clean, tess_clean_end end)
             clean->minor.iterations > 0)
             return true;
         clean->major.phase = 2;
+        clean->major.threshold = 0; /* other pixels are cleaned now */
         return true;
     }
     return end == TESS_CLEAN_MAJOR_THRESHOLD || end == TESS_CLEAN_LOOPS ||
@@ -487,7 +489,11 @@ static tess_status finish(minor *run, const tess_rows *residual, const tess_rows
     TESS_TRY(clean->ops->finish(clean->work, residual, &run->report->rms));
     clean->major.iterations += clean->minor.iterations;
     ++clean->major.majors;
-    clean->major.threshold = clean->minor.threshold;
+    /* of a loop that has come down to it */
+    clean->major.threshold = run->report->end == TESS_CLEAN_MAJOR_THRESHOLD ||
+                                     run->report->end == TESS_CLEAN_FINAL_THRESHOLD
+                                 ? clean->minor.threshold
+                                 : 0;
     run->report->total_iterations = clean->major.iterations;
     run->report->again = goes_on_after(clean, run->report->end);
     clean_log_clear(&clean->log);

@@ -11,7 +11,7 @@ typedef struct clean_major_state {
     int32_t phase;      /**< 1; 2 when auto-masking is over */
     int32_t majors;     /**< major iterations so far */
     int64_t iterations; /**< minor iterations so far, of all these */
-    double threshold;   /**< of the last minor loop; 0: there was none */
+    double threshold;   /**< of the last minor loop, if it came down to it; or 0 */
     double depth; /**< most by which minor loops go down, in proportion; 0: mgain */
 } clean_major_state;
 

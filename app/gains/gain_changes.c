@@ -205,8 +205,9 @@ cleanup:
 
 /* ---- likeness ---- */
 
-/* Products of antennas, about, that are summed at most: half a second; and intervals at
- * which gains are compared. */
+/* Products of antennas, about, that are summed at most, which take half a second of a
+ * few hundred directions and more of others: four samples are taken of any number; and
+ * intervals at which gains are compared. */
 static const double MOST_PRODUCTS = 2e7;
 enum { MOST_INTERVALS = 16 };
 
@@ -231,12 +232,23 @@ static sampling choose_sampling(int64_t intervals, int64_t num_freq, double each
 
 /* Adds the products of all pairs of facets, and of each with itself, product[num][num]
  * below the diagonal and on it. An antenna without a value has matrices of zeros. */
-static void add_products(const matrices *of, int num, const int *facet,
-                         const bool *counts, double *product)
+static void add_products(const matrices *of, int num, const bool *counts,
+                         double *product)
 {
     for (int a = 0; a < num; ++a)
         for (int b = 0; b <= a; ++b)
-            product[a * num + b] += product_of(of, facet[a], facet[b], counts);
+            product[a * num + b] += product_of(of, a, b, counts);
+}
+
+/* The same of the baselines within each group of antennas. */
+static void add_groups(const matrices *of, int num, const int *group, int num_groups,
+                       bool *counts, double *product)
+{
+    for (int g = 0; g < (group ? num_groups : 1); ++g) {
+        for (int64_t p = 0; p < of->num_antennas; ++p)
+            counts[p] = !group || group[p] == g;
+        add_products(of, num, counts, product);
+    }
 }
 
 /* Likeness of products, in their place. */
@@ -252,9 +264,9 @@ static void normalise(int num, double *product)
         product[a * num + a] = 1;
 }
 
-tess_status tess_gains_likeness(const tess_gains *gains, const tess_facets *facets,
-                                int num, const int *facet, int64_t num_freq,
-                                const double *freq_hz, double *likeness)
+tess_status tess_gains_likeness(const tess_gains *gains, int num, const int *group,
+                                int num_groups, int64_t num_freq, const double *freq_hz,
+                                double *likeness)
 {
     tess_status status = TESS_OK;
     const int64_t intervals = tess_gains_num_intervals(gains);
@@ -263,16 +275,14 @@ tess_status tess_gains_likeness(const tess_gains *gains, const tess_facets *face
     const sampling at = choose_sampling(intervals, num_freq, each);
     matrices of = {0};
     bool *counts = NULL;
-    TESS_TRY(create_matrices(gains, facets->num_facets, &of, &counts));
+    TESS_TRY(create_matrices(gains, num, &of, &counts));
     for (int64_t k = 0; k < (int64_t)num * num; ++k)
         likeness[k] = antennas > 0 ? 0 : 1; /* all baselines have the same gains */
-    for (int64_t p = 0; p < antennas; ++p)
-        counts[p] = true;
     for (int64_t t = 0; antennas > 0 && t < at.intervals; ++t)
         for (int64_t c = 0; c < at.freqs; ++c) {
-            take_matrices(gains, facets->num_facets, spread(t, intervals, at.intervals),
+            take_matrices(gains, num, spread(t, intervals, at.intervals),
                           freq_hz[spread(c, num_freq, at.freqs)], &of);
-            add_products(&of, num, facet, counts, likeness);
+            add_groups(&of, num, group, num_groups, counts, likeness);
         }
     normalise(num, likeness);
 cleanup:

@@ -116,13 +116,15 @@ tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facet
                                int64_t most_intervals, int64_t num_freq,
                                const double *freq_hz, tess_gain_change *change);
 
-/** How alike the gains of facets are: likeness[num][num] of facet[num], the mean over
+/** How alike the gains of directions 0 to num−1 are: likeness[num][num], the mean over
  *  baselines of the products of visibilities of both, in proportion to those with
  *  themselves, from −1 to 1: what the image of one shows of a source in the other. At
- *  intervals and frequencies as above, fewer of them for many facets. A matrix of inner
- *  products, without negative eigenvalues. TESS_ERR_ALLOC. Local. */
-tess_status tess_gains_likeness(const tess_gains *gains, const tess_facets *facets,
-                                int num, const int *facet, int64_t num_freq,
-                                const double *freq_hz, double *likeness);
+ *  intervals and frequencies as above, fewer of them for many directions. There are
+ *  baselines between antennas of the same group: group[num_antennas] from 0 to
+ *  num_groups−1, NULL where all are one. A matrix of inner products, without negative
+ *  eigenvalues. TESS_ERR_ALLOC. Local. */
+tess_status tess_gains_likeness(const tess_gains *gains, int num, const int *group,
+                                int num_groups, int64_t num_freq, const double *freq_hz,
+                                double *likeness);
 
 #endif

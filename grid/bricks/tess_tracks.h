@@ -70,7 +70,8 @@ typedef struct tess_tracks tess_tracks;
 
 /** Find the tracks of samples that know their origins, within each of their bricks. If
  *  `bricks` is NULL, tracks go from brick to brick. Both are borrowed, and only the
- *  visibilities may change. TESS_ERR_ALLOC. Local. */
+ *  visibilities may change. TESS_ERR_ALLOC; TESS_ERR_RESOURCE: more nodes than can be
+ *  numbered. Local. */
 tess_status tess_tracks_create(const tess_samples *samples,
                                const tess_brick_list *bricks,
                                const tess_tracks_opts *opts, tess_tracks **tracks);

@@ -114,7 +114,7 @@ static tess_status cut_time(const tess_source *source, double interval_s,
         TESS_FAIL(
             TESS_ERR_USAGE,
             "%.0f intervals of %.6g s, %d antennas and %d fields make more origins "
-            "of rows than can be numbered; use longer intervals",
+            "of rows than can be numbered; select fewer times or observations",
             intervals, interval_s, origins->num_antennas, origins->num_fields);
     origins->num_intervals = (int32_t)intervals;
 cleanup:

@@ -168,13 +168,19 @@ def check_tracks(suite):
 
 
 def check_onwards(suite, options, wanted):
-    """Tracks that go from brick to brick: nodes of a rank lie in its planes of w, also if another rank has no samples."""
+    """Tracks that go from brick to brick: nodes of a rank lie in its planes of w, also if another rank has no samples;
+    and rows of two ranks are put in the order of time, so that they have about as few nodes as those of one."""
+    gridded = {}
     for ranks, more in ((1, {}), (2, {}), (4, {"pw": 2}))[:3 if mpiexec() else 1]:
         out = suite.path(f"onwards-{ranks}")
-        result = tessera("image", *options, "-o", out, *forced(tracks=1, **more), ranks=ranks)
+        result = tessera("image", *options, "-o", out, "--profile", f"{out}.json", *forced(tracks=1, **more), ranks=ranks)
         if suite.ran(f"tracks from brick to brick on {ranks} ranks", result):
             error = l2_error(pixels(f"{out}-dirty.fits"), wanted)
             suite.true(f"and the image of samples: {error:.1e}", 0 < error < 1e-4)
+            with open(f"{out}.json", encoding="utf-8") as file:
+                gridded[ranks] = json.load(file)["totals"]["stages"]["grid"]["visibilities"]
+    if 2 in gridded:
+        suite.below("nodes of two ranks over those of one", gridded[2] / gridded[1], 1.5)
 
 
 def write_aterms(suite):

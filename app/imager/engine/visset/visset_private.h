@@ -55,7 +55,8 @@ tess_status visset_view_take(imager_job *job, int end_target, visset_view *view)
 bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
                           const tess_samples *samples);
 
-/** Find the tracks in bricks. TESS_ERR_ALLOC. Local. */
+/** Find the tracks in bricks, or from brick to brick where `bricks` is NULL.
+ * TESS_ERR_ALLOC. Local. */
 tess_status visset_tracks_make(const imager_job *job, const tess_samples *samples,
                                const tess_brick_list *bricks,
                                struct tess_tracks **tracks);

@@ -133,18 +133,57 @@ cleanup:
     return status;
 }
 
-/* Prepares a view of nodes of tracks. With --reproducible, nodes stay in their bricks,
- * so that they are the same on any number of ranks. Local. */
-static tess_status keep_nodes(const imager_job *job, visset_view *view)
+/* Nodes of each brick by themselves. Local. */
+static tess_status keep_nodes_in_bricks(const imager_job *job, visset_view *view)
 {
     tess_status status = TESS_OK;
-    const bool stays = job->layout->reproducible;
-    TESS_TRY(visset_tracks_make(job, view->samples, stays ? view->bricks : NULL,
-                                &view->tracks));
+    TESS_TRY(visset_tracks_make(job, view->apart, view->bricks, &view->tracks));
     view->samples = tess_tracks_nodes(view->tracks);
-    view->bricks = stays ? tess_tracks_bricks(view->tracks) : &view->own;
-    if (!stays)
-        TESS_TRY(tess_brick_list_make(job->plan, view->samples, false, &view->own));
+    view->bricks = tess_tracks_bricks(view->tracks);
+cleanup:
+    return status;
+}
+
+/* Whether the blocks of planes that nodes lie in have bricks of samples, too: others
+ * may not be transformed. Local. */
+static tess_status find_blocks(const tess_grid_plan *plan, const tess_brick_list *nodes,
+                               const tess_brick_list *bricks, bool *have)
+{
+    tess_status status = TESS_OK;
+    const int64_t tiles = plan->tiles_u * plan->tiles_v;
+    bool *occupied = tess_alloc_zero(plan->num_blocks, sizeof *occupied);
+    if (!occupied) TESS_FAIL(TESS_ERR_ALLOC, "blocks of planes");
+    for (int64_t k = 0; k < bricks->num_bricks; ++k)
+        occupied[bricks->key[k] / tiles] = true;
+    *have = true;
+    for (int64_t k = 0; k < nodes->num_bricks; ++k)
+        *have = *have && occupied[nodes->key[k] / tiles];
+cleanup:
+    tess_free(occupied);
+    return status;
+}
+
+/* Prepares a view of nodes of tracks. They stay in their bricks with --reproducible, so
+ * that they are the same on any number of ranks, and where planes come in several
+ * windows, so that they are the same in each of them. Local. */
+static tess_status keep_nodes(const visset *set, visset_view *view)
+{
+    tess_status status = TESS_OK;
+    const imager_job *job = set->job;
+    bool have = true;
+    if (job->layout->reproducible || set->passes.num_windows > 1)
+        return keep_nodes_in_bricks(job, view);
+    TESS_TRY(visset_tracks_make(job, view->apart, NULL, &view->tracks));
+    view->samples = tess_tracks_nodes(view->tracks);
+    TESS_TRY(tess_brick_list_make(job->plan, view->samples, false, &view->own));
+    TESS_TRY(find_blocks(job->plan, &view->own, view->bricks, &have));
+    if (!have) {
+        tess_brick_list_free(&view->own);
+        tess_tracks_destroy(view->tracks);
+        view->tracks = NULL;
+        return keep_nodes_in_bricks(job, view);
+    }
+    view->bricks = &view->own;
 cleanup:
     return status;
 }
@@ -220,7 +259,7 @@ static tess_status keep_apart(visset *set, const visset_request *request,
     tess_samples *mixed = &view->mixed;
     view->apart = view->samples;
     if (visset_tracks_wanted(job, request, view->samples))
-        return tess_comm_agree(imager_team(job), keep_nodes(job, view));
+        return tess_comm_agree(imager_team(job), keep_nodes(set, view));
     view->all = view->bricks;
     if (job->view.counts && !view->of_sources) {
         if (!job->backend->grid->load) return TESS_OK;

@@ -23,6 +23,9 @@ enum { MOST_NAMES = 256, MOST_COMPARED = 4 };
 /* Pointings that are the same, as for primary beams of images. */
 static const double SAME_POINTING_RAD = 1e-6;
 
+/* Gains of facets are alike if their likeness is within this of 1. */
+static const double ALIKE = 1e-3;
+
 /* ---- what goes together ---- */
 
 /* An option, whether it is given, and why facets have none of it. */
@@ -524,17 +527,45 @@ cleanup:
 
 /* ---- all ---- */
 
-/* For minor loops. Local. */
+/* For minor loops. Antennas of observations with solutions of their own have baselines
+ * among themselves. Local. */
 static tess_status compare_gains(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     const int num = to->patches.num;
+    int *set = NULL;
     if (!to->sources || setup->predicts || num < 2) return TESS_OK;
     if (!setup->cleans && !setup->changes) return TESS_OK;
     to->likeness = tess_alloc((int64_t)num * num, sizeof *to->likeness);
     if (!to->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
-    TESS_TRY(tess_gains_likeness(to->sources, &to->facets, num, to->facet,
+    const int64_t num_antennas = tess_gains_num_antennas(to->sources);
+    if (setup->choice->by_set && num_antennas > 0) {
+        set = tess_alloc(num_antennas, sizeof *set);
+        if (!set) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
+        for (int64_t k = 0; k < num_antennas; ++k)
+            set[k] = setup->choice->first_set +
+                     tess_source_antenna_set(setup->source, (int32_t)k);
+    }
+    TESS_TRY(tess_gains_likeness(to->sources, num, set, setup->choice->num_sets,
                                  to->gains.num_chan, to->gains.freq_hz, to->likeness));
+cleanup:
+    tess_free(set);
+    return status;
+}
+
+/* Gains that are alike in all facets, such as those of beams alone, are no matter of
+ * minor loops. Collective. */
+static tess_status forget_alike(tess_comm *comm, image_facets *to)
+{
+    tess_status status = TESS_OK;
+    const int64_t count = (int64_t)to->patches.num * to->patches.num;
+    double unlike = 0;
+    for (int64_t k = 0; to->likeness && k < count; ++k)
+        unlike = fmax(unlike, 1 - to->likeness[k]);
+    TESS_TRY(tess_comm_allreduce_f64(comm, &unlike, 1, TESS_MAX));
+    if (unlike >= ALIKE) return TESS_OK;
+    tess_free(to->likeness);
+    to->likeness = NULL;
 cleanup:
     return status;
 }
@@ -558,16 +589,20 @@ cleanup:
     return status;
 }
 
-/* Has the rows of samples keep what gains depend on, or else their baselines, which
- * tracks are made of (tess_tracks.h). Local. */
+/* Has the rows of samples keep what gains depend on, or else their baselines and times,
+ * by which tracks are made of rows that came from several ranks (tess_tracks.h). Local.
+ */
 static tess_status keep_origins(const facet_setup *setup)
 {
     const bool with_gains =
         setup->changes || tess_facet_choice_has_gains(setup->choice);
     if (!with_gains && setup->predicts) return TESS_OK;
     if (setup->choice->by_set) tess_source_split_antennas(setup->source);
-    return tess_source_keep_origins(setup->source,
-                                    with_gains ? interval_of(setup->source) : 0);
+    const tess_status status =
+        tess_source_keep_origins(setup->source, interval_of(setup->source));
+    if (with_gains || status != TESS_ERR_USAGE) return status;
+    tess_error_clear(); /* more intervals than can be numbered */
+    return tess_source_keep_origins(setup->source, 0);
 }
 
 tess_status image_facets_create(const facet_setup *setup, image_facets **out)
@@ -591,6 +626,7 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     if (status == TESS_OK && !setup->predicts)
         status = tess_facet_work_create(&facets->hard, &facets->work);
     TESS_TRY(tess_comm_agree(comm, status));
+    TESS_TRY(forget_alike(comm, facets));
     *out = facets;
     facets = NULL;
 cleanup:
@@ -646,6 +682,7 @@ tess_status image_facets_change(const facet_setup *setup, image_facets *facets,
     status = check_held(setup, &made);
     if (status == TESS_OK) status = create_gains(setup, &made);
     TESS_TRY(tess_comm_agree(setup->comm, status));
+    TESS_TRY(forget_alike(setup->comm, &made));
     *change = (facets_change){facets, *facets};
     *facets = made;
     made = (image_facets){0};
@@ -727,9 +764,11 @@ cleanup:
     return status;
 }
 
+/* The last facet where borders overlap by less than a pixel, as find_row() has it. */
 int image_facets_place(void *context, int64_t index)
 {
     const image_facets *facets = context;
+    int place = 0;
     const int64_t nx = facets->hard.image.geom.nx;
     const int64_t x = index % nx, y = index / nx;
     for (int k = 0; k < facets->patches.num; ++k) {
@@ -738,9 +777,9 @@ int image_facets_place(void *context, int64_t index)
         if (x < box->x0 || x >= box->x1 || y < box->y0 || y >= box->y1) continue;
         tess_facets_weights(&facets->hard, facets->work, facets->facet[k], y, x, x + 1,
                             &weight);
-        if (weight > 0) return k;
+        if (weight > 0) place = k;
     }
-    return facets->patches.largest;
+    return place;
 }
 
 /* Sets the places of a row's pixels. `weight` has room for a row. */
@@ -787,10 +826,11 @@ static double bytes_of(const image_run *run, const image_facets *facets)
 {
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     const double value = image_is_double(run) ? 8 : 4;
-    const double roots = facets->sources ? 8.0 * run->num_pol : 0;
+    const double roots = facets->sources ? value * run->num_pol : 0;
+    const double likeness = 16.0 * facets->patches.num * facets->patches.num;
     return pixels / tess_comm_size(run->comm) *
-               (value * (run->num_pol + run->opts->make_psf) + roots + 1) +
-           facet_gains_bytes(&facets->gains);
+               (value * (run->num_pol + run->opts->make_psf) + roots + run->num_pol) +
+           facet_gains_bytes(&facets->gains) + (facets->likeness ? likeness : 0);
 }
 
 char *image_facets_file(const tess_image_opts *opts)
