@@ -14,9 +14,9 @@ enum { FEWEST_TARGETS = 3 };
  * (find_share), in arrays that grow to twice their size. */
 static const double TRACK_ROW_BYTES = 12, FOUND_NODE_BYTES = 48;
 
-/* Nodes for each row. It is not known before tracks are found: .05 to .15
- * of short tracks were measured, and .5 of long ones of few large images. In bricks
- * they are more: .27 to .9. */
+/* Nodes for each row. Their number is not known before tracks are found: .05 to .15 of
+ * short tracks were measured, and .5 of long ones of few large images. In bricks they
+ * are more: .27 to .9. */
 static const double SHARE_OF_NODES = 0.25, SHARE_IN_BRICKS = 0.75;
 
 double visset_beside_sums(const imager_job *job, const visset_held *held)
