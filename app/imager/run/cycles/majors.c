@@ -437,6 +437,7 @@ static tess_status set_up(majors *all)
                             .num_images = 1,
                             .places = majors_places(run),
                             .averages_are_double = rows->type == TESS_PIXEL_DOUBLE};
+    if (all->likeness) all->images.places.likeness = all->likeness;
     all->place = rows->place;
     all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
@@ -865,6 +866,7 @@ static void free_all(majors *all)
     tess_free(all->model);
     tess_free(all->weight);
     tess_free(all->freq_hz);
+    tess_free(all->likeness);
     if (all->slabs && all->slabs != all->run->comm) tess_comm_free(all->slabs);
 }
 
@@ -893,6 +895,7 @@ tess_status majors_clean(channel_group *group)
                   .num_channels = group->num_channels};
     double mark = tess_time_now();
     find_frequencies(&all);
+    TESS_TRY(tess_comm_agree(run->comm, majors_compare_gains(&all)));
     TESS_TRY(set_up(&all));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));

@@ -3,6 +3,7 @@
 #include "image_facets.h"
 #include "majors_private.h"
 #include "patch_images.h"
+#include "tess_mem.h"
 
 tess_clean_places majors_places(const image_run *run)
 {
@@ -15,6 +16,32 @@ tess_clean_places majors_places(const image_run *run)
                                .likeness = facets->likeness,
                                .rows = image_facets_places,
                                .context = facets};
+}
+
+tess_status majors_compare_gains(majors *all)
+{
+    tess_status status = TESS_OK;
+    enum { OF_EACH = 3 }; /* frequencies of a channel */
+    const image_run *run = all->run;
+    const image_facets *facets = run->whole.facets;
+    const output_table *outputs = &run->outputs;
+    double *freq_hz = NULL, centre_hz, width_hz;
+    if (!facets || !facets->likeness || all->num_channels == outputs->num_channels)
+        return TESS_OK;
+    const int64_t num = facets->patches.num, num_freq = OF_EACH * all->num_channels;
+    freq_hz = tess_alloc(num_freq, sizeof *freq_hz);
+    all->likeness = tess_alloc(num * num, sizeof *all->likeness);
+    if (!freq_hz || !all->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
+    for (int64_t k = 0; k < num_freq; ++k) {
+        const group_channel *channel = &all->channel[k / OF_EACH];
+        output_table_band(outputs, run->info, channel->output % outputs->num_channels,
+                          &centre_hz, &width_hz);
+        freq_hz[k] = centre_hz + (double)(k % OF_EACH - 1) / OF_EACH * width_hz;
+    }
+    TESS_TRY(image_facets_likeness(facets, num_freq, freq_hz, all->likeness));
+cleanup:
+    tess_free(freq_hz);
+    return status;
 }
 
 /* Who takes the PSFs of a channel. */

@@ -38,7 +38,8 @@ typedef struct majors {
     bool changed;             /* models have changed since residuals were made */
     bool is_hard;             /* residuals have no slopes between facets */
     tess_clean_images images; /* shape of one image */
-    const tess_place *place;  /* where the dirty images live; so do the others */
+    double *likeness;        /* of gains of facets at these channels; NULL: as at all */
+    const tess_place *place; /* where the dirty images live; so do the others */
     tess_clean_opts opts;
     int num_groups;
     cleaned group[TESS_MAX_POL];
@@ -82,6 +83,10 @@ static inline const imager_product *majors_psf(const majors *all, int channel, i
 /** The places of images that have PSFs or gains of their own: facets, or none. Local.
  */
 tess_clean_places majors_places(const image_run *run);
+
+/** Compare the gains of facets at the channels that are cleaned, if there are others.
+ * Local. */
+tess_status majors_compare_gains(majors *all);
 
 /** Give a group the PSFs of its places. Collective. */
 tess_status majors_give_psfs(majors *all, cleaned *group);

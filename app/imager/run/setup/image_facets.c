@@ -421,6 +421,7 @@ static void start_gains(const facet_setup *setup, image_facets *to)
 {
     to->sources = NULL;
     to->likeness = NULL;
+    to->antenna_set = NULL;
     to->gains =
         (facet_gains){.is_scalar = setup->choice->is_scalar, .is_diagonal = true};
 }
@@ -527,29 +528,36 @@ cleanup:
 
 /* ---- all ---- */
 
+tess_status image_facets_likeness(const image_facets *facets, int64_t num_freq,
+                                  const double *freq_hz, double *likeness)
+{
+    return tess_gains_likeness(facets->sources, facets->patches.num,
+                               facets->antenna_set, facets->num_sets, num_freq, freq_hz,
+                               likeness);
+}
+
 /* For minor loops. Antennas of observations with solutions of their own have baselines
  * among themselves. Local. */
 static tess_status compare_gains(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
     const int num = to->patches.num;
-    int *set = NULL;
     if (!to->sources || setup->predicts || num < 2) return TESS_OK;
     if (!setup->cleans && !setup->changes) return TESS_OK;
     to->likeness = tess_alloc((int64_t)num * num, sizeof *to->likeness);
     if (!to->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
     const int64_t num_antennas = tess_gains_num_antennas(to->sources);
     if (setup->choice->by_set && num_antennas > 0) {
-        set = tess_alloc(num_antennas, sizeof *set);
-        if (!set) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
+        to->antenna_set = tess_alloc(num_antennas, sizeof *to->antenna_set);
+        if (!to->antenna_set) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
         for (int64_t k = 0; k < num_antennas; ++k)
-            set[k] = setup->choice->first_set +
-                     tess_source_antenna_set(setup->source, (int32_t)k);
+            to->antenna_set[k] = setup->choice->first_set +
+                                 tess_source_antenna_set(setup->source, (int32_t)k);
+        to->num_sets = setup->choice->num_sets;
     }
-    TESS_TRY(tess_gains_likeness(to->sources, num, set, setup->choice->num_sets,
-                                 to->gains.num_chan, to->gains.freq_hz, to->likeness));
+    TESS_TRY(
+        image_facets_likeness(to, to->gains.num_chan, to->gains.freq_hz, to->likeness));
 cleanup:
-    tess_free(set);
     return status;
 }
 
@@ -640,6 +648,7 @@ static void free_gains(image_facets *facets)
     facet_gains_free(&facets->gains);
     tess_gains_destroy(facets->sources);
     tess_free(facets->likeness);
+    tess_free(facets->antenna_set);
 }
 
 void image_facets_free(image_facets *facets)

@@ -28,6 +28,9 @@ typedef struct image_facets {
                                       are solutions */
     int num_held;
     facet_gains gains;
+    int *antenna_set; /**< observations of antennas that have solutions of their own:
+                           0 to num_sets−1; NULL: all are one */
+    int num_sets;
     double *likeness; /**< [num][num] of these (tess_gains_likeness); NULL: gains are 1,
                            or nothing is cleaned */
     tess_facet_work *work; /**< to find the facet of a pixel */
@@ -50,6 +53,11 @@ typedef struct facet_setup {
     const char *made; /**< file for regions that are made, or NULL */
     bool overwrite;   /**< that file */
 } facet_setup;
+
+/** How alike the gains of targets are at these frequencies [Hz]: likeness[num][num]
+ * (tess_gains_likeness), where `likeness` is not NULL. TESS_ERR_ALLOC. Local. */
+tess_status image_facets_likeness(const image_facets *facets, int64_t num_freq,
+                                  const double *freq_hz, double *likeness);
 
 /** Refuse what facets do not go together with. `later`: a session cleans when it is
  * asked to. TESS_ERR_USAGE. Local. */
