@@ -80,16 +80,17 @@ static inline const imager_product *majors_psf(const majors *all, int channel, i
     return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
-/** The places of images that have PSFs or gains of their own: facets, or none. Local.
- */
+/** Facets, if images have PSFs or gains of their own there, or none. Local. */
 tess_clean_places majors_places(const image_run *run);
 
-/** Compare the gains of facets at the channels that are cleaned, if there are others.
- * Local. */
+/** Compare gains of facets at the channels that are cleaned, not at all. Local. */
 tess_status majors_compare_gains(majors *all);
 
 /** Give a group the PSFs of its places. Collective. */
 tess_status majors_give_psfs(majors *all, cleaned *group);
+
+/** Make the images of a channel that are written (majors_products.c). Collective. */
+tess_status majors_take_products(const majors *all, int channel);
 
 /** Give a checkpoint the state of major cycles (image_cycle_save). Local. */
 tess_status majors_save(void *majors, image_cycle *cycle);
