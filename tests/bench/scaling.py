@@ -215,10 +215,13 @@ def check_study(suite):
                all(0 <= u <= 1 for u in study["unevenness"]))
     suite.true("study: says what ranks wait for", "the slowest takes" in text)
     if mpiexec():
-        two = [r for r in runs if r["ranks"] == 2]
-        suite.true("study: time in MPI by stage is that in all", all(
-            abs(sum(s["mpi_s"] for s in r["stages"].values()) -
-                r["communication"] * r["seconds"]) < .1 * r["seconds"] for r in two))
+        # A run takes 50 ms, and a busy machine may stop one rank for as long between two
+        # stages. So stages never tell more than there is, and one run is undisturbed.
+        between = [r["communication"] - sum(s["mpi_s"] for s in r["stages"].values()) /
+                   r["seconds"] for r in runs if r["ranks"] == 2]
+        suite.true("study: time in MPI by stage is part of that in all",
+                   min(between) > -.01)
+        suite.below("study: and all of it but what is between stages", min(between), .1)
     order = [(r["ranks"], r["threads"], r["set"]) for r in runs]
     suite.true("the second round goes backwards",
                order[len(order) // 2:] == order[:len(order) // 2][::-1])

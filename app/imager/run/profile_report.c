@@ -112,12 +112,13 @@ static tess_status gather(tess_comm *comm, const tess_profile *profile, entry **
     tess_status status = TESS_OK;
     entry own;
     void *all = NULL;
+    /* First: a wait for late ranks below belongs to no stage and to no job. */
+    fill_entry(profile, &own);
     int64_t *bytes = tess_alloc_zero(tess_comm_size(comm), sizeof *bytes);
     if (!bytes)
         status = tess_error_record(TESS_ERR_ALLOC, __FILE__, __LINE__, __func__,
                                    "profile of %d ranks", tess_comm_size(comm));
     TESS_TRY(tess_comm_agree(comm, status));
-    fill_entry(profile, &own);
     TESS_TRY(tess_comm_gatherv(comm, &own, sizeof own, 0, &all, bytes));
     *entries = all;
 cleanup:
