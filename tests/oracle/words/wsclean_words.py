@@ -441,8 +441,8 @@ def check_solutions_of_sets(suite):
     suite.true(f"an image of two: {made.out.strip()}", "--facet-solutions s.h5,b.h5 --soltabs a,p "
                "--solutions-per-observation" in made.out)
     made = run([OURS, "-translate-only", "-predict", *facets, "a.ms", "b.ms"], 60)
-    for line, own in zip(made.out.splitlines(), ("s.h5 --soltabs a,p a.ms", "b.h5 --soltabs a,p b.ms")):
-        suite.true(f"a prediction of one: {line}", line.endswith(f"--facet-solutions {own}"))
+    suite.equal("predictions of one each", [line.partition("--facet-solutions ")[2] for line in made.out.splitlines()],
+                ["s.h5 --soltabs a,p a.ms", "b.h5 --soltabs a,p b.ms"])
     made = run([OURS, "-translate-only", *BASE.split(), *facets[:3], "s.h5", *facets[4:], "a.ms", "b.ms"], 60)
     suite.true("one file is that of both", "--solutions-per" not in made.out and "s.h5" in made.out)
 
