@@ -6,6 +6,7 @@ point) and, of 'factored', by the error asked of its kernels; times are not judg
 """
 import csv
 import io
+import math
 import os
 import sys
 
@@ -71,7 +72,7 @@ def on_a_device(suite):
     suite.equal("active box: said", row["switches"], "active-box")
     lines, cells = map(int, row["box"].split("x"))
     suite.true("active box: its size", 8 < lines < 64 and 8 < cells < 64)
-    suite.true("active box: time saved is a number", abs(float(row["saved_s"])) < 60)
+    suite.true("active box: time saved is a number", math.isfinite(float(row["saved_s"])))
     row = list(csv.DictReader(io.StringIO(merged.out)))[0]
     suite.below("merged on a device", int(row["merged"]), int(row["visibilities"]))
     suite.below("merged on a device: rates", float(row["gflops"]), float(row["all_gflops"]))

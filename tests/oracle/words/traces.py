@@ -75,7 +75,8 @@ def check(suite, label, trace_path, profile_path, ranks, threads):
     suite.below(f"{label}: stages' spans against the profile, of what rounding may be",
                 worst, 1.0 + 1e-6)
     first = min(b for s in lanes.values() for b, _, _ in s)
-    suite.true(f"{label}: times count from the start", -1e6 < first < 1e6)
+    # not from the epoch, nor from the start of the machine; a busy one may begin late
+    suite.true(f"{label}: times count from the start", abs(first) < 60e6)
 
 
 def check_overlap(suite, trace_path):
