@@ -105,8 +105,16 @@ def stop_in_dirty_image(suite, obs, ranks):
         same(suite, what, prefix, whole)
 
 
+def saved(folder):
+    """What tells a checkpoint from the one before; None if there is none."""
+    try:
+        return os.stat(os.path.join(folder, "checkpoint")).st_mtime_ns
+    except OSError:
+        return None
+
+
 def kill_and_go(suite, options, whole, kills):
-    """Killed at any time, with checkpoints as often as can be."""
+    """Killed at any time after a checkpoint, of which there are as many as can be."""
     prefix, folder = suite.path("killed"), suite.path("kills")
     remove(prefix, folder)
     rng = random.Random(7)
@@ -114,16 +122,21 @@ def kill_and_go(suite, options, whole, kills):
                "0.01", "-o", prefix]
     if BACKEND != "cpu":
         command += ["--backend", BACKEND]
-    ended = False
+    ended, left = False, 0
     for _ in range(kills):
         words, env = take_forced(command)
+        before = saved(folder)
         child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env=env)
-        time.sleep(rng.uniform(.05, .8) * SLOWER + FEW)
+        while child.poll() is None and saved(folder) == before:
+            time.sleep(.002)
+        time.sleep(rng.uniform(0, .2) * SLOWER)
         child.send_signal(signal.SIGKILL)
         ended = child.wait() == 0  # before it was killed
         if ended:
             break
+        left += saved(folder) is not None
+    suite.true(f"{left} kills left a checkpoint", left > 0)
     if not ended:
         result = tessera("image", *options, "--checkpoint", folder, "--resume", "-o", prefix)
         suite.ran(f"after {kills} kills", result)
