@@ -127,18 +127,6 @@ class Polynomials:
         return np.sqrt(np.maximum(power, 0))
 
 
-class Ellipse:
-    """The voltage of a Gaussian whose half widths along azimuth and elevation (degrees) are at 1 GHz."""
-    turns = True
-
-    def __init__(self, wide, high):
-        self.half = np.deg2rad([wide, high])
-
-    def voltage(self, x, y, freq_hz):
-        away = (x / self.half[0]) ** 2 + (y / self.half[1]) ** 2
-        return np.exp(-0.5 * np.log(2) * away * (freq_hz / 1e9) ** 2)
-
-
 class Dishes:
     """Kinds of dishes, and that of each antenna."""
 

@@ -25,6 +25,9 @@ from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms
 FEEDS = [(0, 0), (1, 1), (0, 1), (1, 0)]
 STOKES = np.array([[1, 1, 0, 0], [1, -1, 0, 0], [0, 0, 1, 1], [0, 0, -1j, 1j]]) / 2
 CORRELATIONS = 2 * STOKES.conj().T
+# Of what is left of the set with solutions, Jy/beam: .234e-3 with one PSF and .253e-3 with those of facets, and .335e-3
+# and .295e-3 where minor loops take it that facets see all of one another's components.
+RMS = 2.8e-4
 
 
 def gains_of_rows(gains, facet):
@@ -497,8 +500,7 @@ def check_peaks(suite, truth, ask):
                                            "--auto-threshold", 3, "--auto-mask", 5, "--psf-per-facet")):
         found = fluxes(suite.path("psfs-image-pb.fits"), truth)
         suite.below(f"true fluxes with PSFs of facets: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
-        # 253 uJy/beam, and 234 with one PSF; 295 and 335 if facets see all of one another's PSFs
-        suite.below("rms with PSFs of facets", np.nanstd(pixels(suite.path("psfs-residual.fits"))), 2.8e-4)
+        suite.below("rms with PSFs of facets", np.nanstd(pixels(suite.path("psfs-residual.fits"))), RMS)
 
 
 def check_set(suite, folder):
@@ -536,8 +538,7 @@ def check_set(suite, folder):
     suite.below("flux of the list of sources", abs(listed / sum(float(row["flux_jy"]) for row in truth) - 1), .01)
     check_columns(suite, regions, solutions)
     check_peaks(suite, truth, ask)
-    # the same sources and noise without corruption leave 370 uJy/beam, and fluxes of .980 to .999
-    suite.below("rms of the residual", np.nanstd(pixels(suite.path("cleaned-residual.fits"))), 2.8e-4)
+    suite.below("rms of the residual", np.nanstd(pixels(suite.path("cleaned-residual.fits"))), RMS)
 
 
 def main():

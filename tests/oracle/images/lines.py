@@ -397,7 +397,6 @@ def cleaned_pixels(prefix, channels):
 def check_masks(suite):
     """--channel-mask, and mask cubes: planes by frequency, also from high to low."""
     fits = fits_module()
-    rng = np.random.default_rng(5)
     freq, spots = 1e9 + 1e6 * np.arange(4), [(20, 12), (9, 30)]
     model = np.zeros((N, N))
     for y, x in spots:

@@ -13,7 +13,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from e2e import ASEC, Suite, fits_module, forced, l2_error, mpiexec, read_image, skip, tessera
-from fields_and_cubes import IMAGE, LIMIT, NX, NY, SCALE, Samples
+from fields_and_cubes import IMAGE, LIMIT, SCALE, Samples
 import uvfits
 
 STORED = 6e-8

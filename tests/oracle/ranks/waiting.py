@@ -20,8 +20,8 @@ OTHERS = """
 import os
 while os.getppid() == {parent}: pass
 """
-# Calls gridding until threads wait shortly. Prints the number of the watcher's threads
-# during the calls, and two seconds after them at most.
+# Calls gridding until threads wait shortly. Prints the largest number of the watcher's threads
+# during the calls, and their number once they are gone, or a minute later.
 MODULE = """
 import ctypes, glob, sys, threading, time
 if sys.argv[2]: ctypes.CDLL(sys.argv[2], mode=ctypes.RTLD_GLOBAL)
