@@ -16,7 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/device_sample.h"
+#include "counted_copies.h"
+#include "device_sample.h"
 #include "rank_tests.h"
 #include "tess_backend.h"
 
@@ -33,36 +34,6 @@ static int64_t round_bytes;
 static tess_weighting weighting = TESS_NATURAL;
 static bool device_rows;
 static int64_t niter; /* 0: images are not cleaned */
-
-/* ---- what is counted ---- */
-
-/* Bytes that are copied between host and device in copies of `least` bytes or more; 0:
- * none are counted. */
-static struct {
-    int64_t least, bytes;
-} copied;
-
-tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
-tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
-
-static void count_copy(int64_t bytes)
-{
-    if (copied.least > 0 && bytes >= copied.least) copied.bytes += bytes;
-}
-
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
-{
-    count_copy(bytes);
-    return __real_tess_device_upload(to, from, bytes);
-}
-
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
-{
-    count_copy(bytes);
-    return __real_tess_device_download(to, from, bytes);
-}
 
 /* ---- files ---- */
 
@@ -291,7 +262,6 @@ static int64_t copied_in_majors(int64_t nmiter, int teams)
     copied.bytes = 0;
     tess_profile_start(&profile);
     assert_int_equal(tess_imager_image(at->comm, &opts, &profile), TESS_OK);
-    copied.least = 0;
     assert_int_equal(tess_comm_allreduce_i64(at->comm, &copied.bytes, 1, TESS_SUM),
                      TESS_OK);
     return copied.bytes;

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../unit/memory_mover.h"
 #include "draw.h"
 #include "exchange.h"
+#include "memory_mover.h"
 #include "rank_tests.h"
 #include "tess_mem.h"
 #include "tess_samples.h"

@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counted_copies.h"
 #include "crowded_rows.h"
+#include "full_device.h"
 #include "pipeline.h"
 #include "rank_tests.h"
 #include "tess_backend.h"
@@ -39,11 +41,7 @@ static tess_comm *world;
 
 /* ---- what is counted ---- */
 
-static struct counted {
-    int64_t sorts, bytes;
-} counted;
-
-static bool is_full; /* the device has no room beside what it holds */
+static int64_t sorts;
 
 tess_status __real_tile_cuda_sort(const tess_grid_plan *plan,
                                   const tess_device_samples *samples, bool skip_ignored,
@@ -51,47 +49,24 @@ tess_status __real_tile_cuda_sort(const tess_grid_plan *plan,
 tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
                                   const tess_device_samples *samples, bool skip_ignored,
                                   struct CUstream_st *stream, tile_cuda_list *list);
-tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
 tess_status __real_tess_device_copy_of(const void *host, int64_t bytes,
                                        const char *what, const void **out);
 tess_status __wrap_tess_device_copy_of(const void *host, int64_t bytes,
                                        const char *what, const void **out);
-tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
-int64_t __real_tess_planes_more_bytes(const tess_planes *planes);
-int64_t __wrap_tess_planes_more_bytes(const tess_planes *planes);
 
 tess_status __wrap_tile_cuda_sort(const tess_grid_plan *plan,
                                   const tess_device_samples *samples, bool skip_ignored,
                                   struct CUstream_st *stream, tile_cuda_list *list)
 {
-    ++counted.sorts;
+    ++sorts;
     return __real_tile_cuda_sort(plan, samples, skip_ignored, stream, list);
-}
-
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
-{
-    counted.bytes += bytes;
-    return __real_tess_device_upload(to, from, bytes);
 }
 
 tess_status __wrap_tess_device_copy_of(const void *host, int64_t bytes,
                                        const char *what, const void **out)
 {
-    counted.bytes += bytes;
+    count_copy(bytes);
     return __real_tess_device_copy_of(host, bytes, what, out);
-}
-
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
-{
-    counted.bytes += bytes;
-    return __real_tess_device_download(to, from, bytes);
-}
-
-int64_t __wrap_tess_planes_more_bytes(const tess_planes *planes)
-{
-    return is_full ? INT64_MAX / 4 : __real_tess_planes_more_bytes(planes);
 }
 
 /* ---- a set ---- */
@@ -130,7 +105,7 @@ static void residuals(const scene *s, double accuracy, int first, int count,
                           .uvw_m = &s->uvw_m[0][0],
                           .freq_hz = s->freq_hz};
     const pipeline with = pipeline_share(&all, &row);
-    counted = (struct counted){0};
+    sorts = copied.bytes = 0;
     assert_int_equal(pipeline_residuals(&with, &s->vis[row * CHANS][0][0],
                                         s->weight + row * CHANS, count,
                                         &s->model[first][0][0], residual, NULL),
@@ -138,9 +113,9 @@ static void residuals(const scene *s, double accuracy, int first, int count,
 }
 
 /* The largest number of sorts of any rank. A rank without bricks sorts nothing. */
-static int64_t most_sorts(const struct counted *of)
+static int64_t most_sorts(void)
 {
-    int64_t most = of->sorts;
+    int64_t most = sorts;
     assert_int_equal(tess_comm_allreduce_i64(world, &most, 1, TESS_MAX), TESS_OK);
     return most;
 }
@@ -157,13 +132,12 @@ static void test_loaded_once(void **state)
     double(*residual)[POLS][PIXELS] = calloc(CYCLES, sizeof *residual);
     assert_non_null(residual);
     residuals(s, 1e-8, 0, 1, &residual[0][0][0]);
-    const struct counted one = counted;
+    assert_int_equal(most_sorts(), 1);
+    const int64_t once = copied.bytes;
     residuals(s, 1e-8, 0, CYCLES, &residual[0][0][0]);
-    assert_int_equal(most_sorts(&one), 1);
-    assert_int_equal(most_sorts(&counted), 1);
+    assert_int_equal(most_sorts(), 1);
     if (tess_comm_size(world) == 1)
-        assert_in_range((counted.bytes - one.bytes) / (CYCLES - 1), 1,
-                        sizeof s->vis / 2);
+        assert_in_range((copied.bytes - once) / (CYCLES - 1), 1, sizeof s->vis / 2);
     free(residual);
     free(s);
 }
@@ -185,7 +159,7 @@ static void test_same_without_room(void **state)
         is_full = true;
         residuals(s, accuracy[a], 0, MODELS, &loaded[0][0][0]);
         is_full = false;
-        assert_true(most_sorts(&counted) >= 2 * MODELS);
+        assert_true(most_sorts() >= 2 * MODELS);
         assert_memory_equal(held, loaded, MODELS * sizeof *held);
     }
     free(held);

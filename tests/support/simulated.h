@@ -1,6 +1,6 @@
 /** @file simulated.h  (tests)
  *  Observations that `tessera simulate` makes for a test, which includes cmocka.h
- * first.
+ *  first.
  */
 #ifndef TESS_SIMULATED_H
 #define TESS_SIMULATED_H

@@ -14,8 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counted_copies.h"
 #include "device_read.h"
 #include "device_sample.h"
+#include "full_device.h"
 #include "tess_backend.h"
 #include "tess_backend_choice.h"
 #include "tess_const.h"
@@ -301,39 +303,6 @@ static void test_stokes(void **state)
     }
 }
 
-static bool is_full;   /* the device has no room beside what it holds */
-static int num_images; /* copies of an image or more, to the device and from it */
-
-static void count_copy(int64_t bytes)
-{
-    if (bytes >= PIXELS * (int64_t)sizeof(float)) ++num_images;
-}
-
-tess_status __real_tess_device_upload(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes);
-tess_status __real_tess_device_download(void *to, const void *from, int64_t bytes);
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes);
-
-tess_status __wrap_tess_device_upload(void *to, const void *from, int64_t bytes)
-{
-    count_copy(bytes);
-    return __real_tess_device_upload(to, from, bytes);
-}
-
-tess_status __wrap_tess_device_download(void *to, const void *from, int64_t bytes)
-{
-    count_copy(bytes);
-    return __real_tess_device_download(to, from, bytes);
-}
-
-int64_t __real_tess_planes_more_bytes(const tess_planes *of);
-int64_t __wrap_tess_planes_more_bytes(const tess_planes *of);
-
-int64_t __wrap_tess_planes_more_bytes(const tess_planes *of)
-{
-    return is_full ? INT64_MAX / 4 : __real_tess_planes_more_bytes(of);
-}
-
 /* The samples of an image that is cleaned are made on the device, too, and stay there;
  * they go to the host if the device has no room for their residuals. */
 static void test_cleaned(void **state)
@@ -397,7 +366,7 @@ static void test_facets(void **state)
 
 /* The number of images that are copied while an image is cleaned in so many major
  * iterations. */
-static int images_copied(tess_image_opts opts, int64_t majors)
+static int64_t images_copied(tess_image_opts opts, int64_t majors)
 {
     static pictures made;
     tess_profile profile;
@@ -405,11 +374,12 @@ static int images_copied(tess_image_opts opts, int64_t majors)
     opts.take_context = &made;
     opts.gridding.backend = "cuda";
     opts.clean.nmiter = majors;
-    num_images = 0;
+    copied.least = PIXELS * (int64_t)sizeof(float);
+    copied.number = 0;
     tess_profile_start(&profile);
     assert_int_equal(tess_imager_image(comm, &opts, &profile), TESS_OK);
     tess_comm_free(comm);
-    return num_images;
+    return copied.number;
 }
 
 /* Residuals, models and PSFs stay on the device between major iterations. */
@@ -425,7 +395,7 @@ static void test_no_image_is_copied(void **state)
     opts.clean.minor.mgain = 0.3;
     for (int scales = 0; scales < 2; ++scales) {
         opts.clean.minor.multiscale = scales > 0;
-        const int few = images_copied(opts, 1);
+        const int64_t few = images_copied(opts, 1);
         assert_int_equal(few,
                          2 + 5); /* densities there and back, and what is written */
         assert_int_equal(images_copied(opts, 4), few);
