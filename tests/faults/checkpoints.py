@@ -27,6 +27,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, forced, l2_error, mpi_environment, mpiexec,
                  read_image, take_forced, tessera, unsignalled_environment)
+from rank_processes import ranks_left, ranks_of
 import uvfits
 
 STOPPED = 75
@@ -394,7 +395,7 @@ def check_kills(suite, options, kills):
         if alone and not done and kill_one(suite, rng):
             ended = end(child, 15)
             # mpirun itself may hang when its last rank has ended (in PMIx's finalize)
-            left = ranks_of(suite)
+            left = ranks_left([suite.path("saved")])
             suite.true(f"kill {k}, of one rank: status {ended[0]}, ranks left {left}",
                        not left)
         elif not done:
@@ -423,23 +424,9 @@ def check_kills(suite, options, kills):
     suite.true("checkpoints are gone", not os.path.exists(suite.path("saved")))
 
 
-def ranks_of(suite):
-    """Processes of this test's output."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/cmdline", "rb") as f:
-                words = f.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0] == BIN.encode() and suite.path("saved").encode() in words:
-            found.append(int(name))
-    return sorted(found)
-
-
 def kill_one(suite, rng):
     """One of the ranks, if any is left."""
-    ranks = ranks_of(suite)
+    ranks = ranks_of([suite.path("saved")])
     try:
         os.kill(rng.choice(ranks), signal.SIGKILL)
         return True
@@ -449,7 +436,7 @@ def kill_one(suite, rng):
 
 def kill_ranks(suite):
     """Ranks have process groups of their own: end those of this test's output."""
-    for pid in ranks_of(suite):
+    for pid in ranks_of([suite.path("saved")]):
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError:

@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
 from e2e import BIN, FULL, SLOWER, Suite, forced, mpiexec, run, skip, take_forced
+from rank_processes import hold, process_of, ranks_left, ranks_of, resume
 import uvfits
 
 HUNG_S = 120.0  # a run that has not ended by then does not end by itself
@@ -54,31 +55,6 @@ def remove_outputs(suite):
             os.remove(suite.path(name))
 
 
-def ranks_of(words):
-    """Processes whose command line holds these words."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/cmdline", "rb") as f:
-                line = f.read().split(b"\0")
-        except OSError:
-            continue
-        if line[0] == BIN.encode() and all(w.encode() in line for w in words):
-            found.append(int(name))
-    return sorted(found)
-
-
-def ranks_left(words):
-    """Ranks that outlive their launcher, which does not wait for those it killed: the system
-    takes a moment to end them."""
-    for _ in range(100):
-        left = ranks_of(words)
-        if not left:
-            break
-        time.sleep(0.1)
-    return left
-
-
 def start_ranks(words, *other):
     """Three ranks of this command line, or one of it and two of another one, once all of
     them run."""
@@ -110,45 +86,12 @@ def end_of(child):
     return end_and_errors(child)[0]
 
 
-def process_of(rank, words):
-    """The process of a rank, None when it has ended."""
-    for pid in ranks_of(words):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f:
-                variables = f.read().split(b"\0")
-        except OSError:
-            continue
-        names = (b"OMPI_COMM_WORLD_RANK=%d", b"PMI_RANK=%d")
-        if any(name % rank in variables for name in names):
-            return pid
-    return None
-
-
 def wait_for(text, path, child):
     """Until the file says so, or the run has ended."""
     while child.poll() is None:
         if os.path.exists(path) and text in open(path).read():
             return
         time.sleep(0.01)
-
-
-def hold(pid):
-    """Stops a process where it is, whatever else runs on; False if it had ended."""
-    try:
-        os.kill(pid, signal.SIGSTOP)
-        while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "TtZX":
-            time.sleep(0.001)
-        return True
-    except OSError:
-        return False
-
-
-def resume(pid):
-    """Lets a held process go on, if there is one."""
-    try:
-        os.kill(pid, signal.SIGCONT) if pid else None
-    except OSError:
-        pass
 
 
 # Three teams of one rank make a channel each, and all ranks clean them together.
@@ -174,13 +117,15 @@ def check_death(suite, words, last, kills):
             break
         os.remove(last) if os.path.exists(last) else None
         child = start_ranks(words)
-        time.sleep(rng.uniform(0.1, 0.9) * seconds)
+        after = rng.uniform(0.1, 0.9) * seconds
+        time.sleep(after)
         ranks = ranks_of([words[-1]])
         victim = rng.choice(ranks) if ranks else None
         if not victim or not hold(victim) or os.path.exists(last):
             resume(victim)
             end_of(child)
             suite.equal(f"kill {k} came too late: status", child.returncode, 0)
+            seconds = after  # a run that was slow when it was left alone does not delay all kills
             continue
         os.kill(victim, signal.SIGKILL)
         suite.true(f"kill {k}: ends by itself", end_of(child))

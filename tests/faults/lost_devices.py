@@ -14,7 +14,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
 from e2e import ASEC, FULL, Suite, mpi_environment, mpiexec, skip, tessera
-from failing_ranks import ranks_of
+from rank_processes import ranks_left
 import uvfits
 
 # Where in a run, in shares of its operations, besides the first and the last one.
@@ -61,7 +61,7 @@ class Lost:
         self.left = sorted(n for n in os.listdir(suite.work)
                            if n not in ("obs.uvfits", "model.fits", "out.log")
                            and not n.startswith("operations"))
-        self.ranks = ranks_of([words[words.index("-o") + 1]])
+        self.ranks = ranks_left([words[words.index("-o") + 1]])
 
 
 def operations_of(suite, ranks):

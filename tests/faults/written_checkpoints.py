@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 
-from e2e import BACKEND, BIN, FULL, Suite, mpiexec, skip, take_forced
+from e2e import FULL, Suite, mpiexec, take_forced
 from checkpoints import (MANY_STEPS, STOPPED, command, end, fresh, generation,
                          make_observation, middle_observation, reference, same, start)
 
