@@ -521,7 +521,7 @@ def check_cached_pipe(faults):
     for name in tables:
         os.remove(os.path.join(cache, name))
         os.mkfifo(os.path.join(cache, name))
-    suite.ran("pipes in the cache", tessera(*command, env=env, timeout=20))
+    suite.ran("pipes in the cache", tessera(*command, env=env, timeout=TIMEOUT))
 
 
 def check_permissions(faults):
