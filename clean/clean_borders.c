@@ -12,7 +12,7 @@ tess_status clean_borders_create(const tess_clean_images *images, int threads,
     const tess_clean_places *places = &images->places;
     const int64_t all = (int64_t)places->num * places->num;
     clean_borders made = {.num = places->num};
-    if (!places->likeness || places->num < 2) return TESS_OK;
+    if (!places->have_gains || places->num < 2) return TESS_OK;
     made.likeness = tess_alloc(all, sizeof *made.likeness);
     made.place = tess_alloc_zero(images->num_rows * images->nx, sizeof *made.place);
     if (!made.likeness || !made.place) TESS_FAIL(TESS_ERR_ALLOC, "borders of facets");

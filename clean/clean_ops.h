@@ -22,7 +22,7 @@ typedef struct clean_setup {
         images; /**< images that are cleaned, after channels have been averaged */
     tess_clean_opts opts;
     clean_join join;
-    clean_borders borders; /**< between places; zeroed without likeness */
+    clean_borders borders; /**< between places; zeroed unless these have gains */
     int num_scales;
     double scale_px[TESS_CLEAN_MOST_SCALES], bias[TESS_CLEAN_MOST_SCALES];
     int64_t border_x, border_y; /**< pixels without components at each edge */
@@ -44,7 +44,7 @@ static inline int clean_num_psf_places(const clean_setup *setup)
 /** Whether places see less of components of one another: see clean_borders.h. Local. */
 static inline bool clean_has_borders(const clean_setup *setup)
 {
-    return setup->images.places.num > 1 && setup->images.places.likeness;
+    return setup->images.places.num > 1 && setup->images.places.have_gains;
 }
 
 /** The place of a component. Local. */

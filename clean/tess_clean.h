@@ -102,12 +102,14 @@ typedef struct tess_clean_places {
     int (*of)(void *context, int64_t index);
     bool
         have_psfs; /**< each place has PSFs of its own, else all have that of place 0 */
+    bool have_gains; /**< each place has gains of its own, and what follows is given;
+                          for tess_clean_bytes() it need not be */
     const double *likeness; /**< [num][num] how much of a component of one place is
                                  seen in the pixels of another one, in proportion to the
                                  PSF: symmetric without negative eigenvalues, and 1 on
-                                 the diagonal. NULL: 1 everywhere. Copied */
-    /** Find place[num_rows][nx] of the pixels of rows, if there is a likeness; by
-     * threads of its own. TESS_ERR_ALLOC. Local. */
+                                 the diagonal. Copied */
+    /** Find place[num_rows][nx] of the pixels of rows; by threads of its own.
+     * TESS_ERR_ALLOC. Local. */
     tess_status (*rows)(void *context, int64_t row_first, int64_t num_rows, int threads,
                         int16_t *place);
     void *context; /**< borrowed */

@@ -249,10 +249,14 @@ bool tess_gains_jones_at(const tess_gains *gains, double time_mjd_s, int64_t ant
     return true;
 }
 
+double gains_middle(const tess_gains *gains, int64_t interval)
+{
+    return gain_intervals_middle(&gains->intervals, interval);
+}
+
 bool tess_gains_jones(const tess_gains *gains, int64_t interval, int64_t antenna,
                       int64_t facet, double freq_hz, double jones[4][2])
 {
-    return tess_gains_jones_at(gains,
-                               gain_intervals_middle(&gains->intervals, interval),
-                               antenna, facet, freq_hz, jones);
+    return tess_gains_jones_at(gains, gains_middle(gains, interval), antenna, facet,
+                               freq_hz, jones);
 }

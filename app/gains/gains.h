@@ -7,6 +7,9 @@
 #include "tess_gains.h"
 #include "tess_primary_beam.h"
 
+/** The time (MJD) [s] at which the matrices of an interval are computed. Local. */
+double gains_middle(const tess_gains *gains, int64_t interval);
+
 /* ---- gain_beam.c ---- */
 
 typedef struct gain_beam gain_beam;

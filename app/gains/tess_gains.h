@@ -116,15 +116,25 @@ tess_status tess_gains_changes(const tess_gains *gains, const tess_facets *facet
                                int64_t most_intervals, int64_t num_freq,
                                const double *freq_hz, tess_gain_change *change);
 
-/** How alike the gains of directions 0 to num−1 are: likeness[num][num], the mean over
- *  baselines of the products of visibilities of both, in proportion to those with
- *  themselves, from −1 to 1: what the image of one shows of a source in the other. At
- *  intervals and frequencies as above, fewer of them for many directions. There are
- *  baselines between antennas of the same group: group[num_antennas] from 0 to
- *  num_groups−1, NULL where all are one. A matrix of inner products, without negative
- *  eigenvalues. TESS_ERR_ALLOC. Local. */
-tess_status tess_gains_likeness(const tess_gains *gains, int num, const int *group,
-                                int num_groups, int64_t num_freq, const double *freq_hz,
-                                double *likeness);
+/** Visibilities whose gains are compared: those of all baselines between some antennas,
+ *  at some times and frequencies. */
+typedef struct tess_gain_part {
+    int64_t num_antennas;
+    const int32_t *antenna; /**< [num_antennas] as numbered in the meta; NULL: all */
+    double time_mjd_s[2];   /**< from, to (MJD) [s] */
+    int64_t num_freq;
+    const double *freq_hz; /**< [num_freq] */
+    double num_vis;        /**< so many count, more than 0 */
+} tess_gain_part;
+
+/** How alike the gains of directions 0 to num−1 are in these parts: likeness[num][num],
+ *  the mean over visibilities of the products of those of both, in proportion to those
+ *  with themselves, from −1 to 1: what the image of one shows of a source in the other.
+ *  At a few times and frequencies that are spread over all visibilities, fewer of them
+ *  for many directions. A matrix of inner products, without negative eigenvalues; of
+ *  1000 directions it has 8 MB. Without visibilities all of it is 1. TESS_ERR_ALLOC.
+ *  Local. */
+tess_status tess_gains_likeness(const tess_gains *gains, int num, int num_parts,
+                                const tess_gain_part *part, double *likeness);
 
 #endif

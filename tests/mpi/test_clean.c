@@ -719,8 +719,11 @@ static void test_borders(void **state)
         tess_clean_report report;
         make(&f, 0, multiscale);
         tess_clean_destroy(f.clean);
-        f.images.places = (tess_clean_places){
-            .num = 2, .of = half_of, .likeness = LIKENESS, .rows = place_halves};
+        f.images.places = (tess_clean_places){.num = 2,
+                                              .of = half_of,
+                                              .have_gains = true,
+                                              .likeness = LIKENESS,
+                                              .rows = place_halves};
         f.opts.auto_mask = 0;
         f.opts.mgain = 1;
         f.opts.niter = 20000;

@@ -659,17 +659,24 @@ static double slope(const int i[])
 /* The mean cosine of the differences of baselines. */
 static void check_likeness(const tess_gains *gains)
 {
+    static const int32_t halves[] = {0, 1, 2, 3};
     const double want = (3 * cos(0.01) + 2 * cos(0.02) + cos(0.03)) / 6;
+    tess_gain_part part[] = {
+        {.time_mjd_s = {0, 10}, .num_freq = 3, .freq_hz = freqs, .num_vis = 5},
+        {.time_mjd_s = {0, 10}, .num_freq = 3, .freq_hz = freqs, .num_vis = 5}};
     double likeness[4];
-    assert_int_equal(tess_gains_likeness(gains, 2, NULL, 0, 3, freqs, likeness),
-                     TESS_OK);
+    assert_int_equal(tess_gains_likeness(gains, 2, 1, part, likeness), TESS_OK);
     assert_true(likeness[0] == 1 && likeness[3] == 1 && likeness[1] == likeness[2]);
     assert_float_equal(likeness[1], want, 1e-9);
-    /* in groups of two there are two baselines, and both differ by 0.01 */
-    static const int group[] = {0, 0, 1, 1};
-    assert_int_equal(tess_gains_likeness(gains, 2, group, 2, 3, freqs, likeness),
-                     TESS_OK);
+    /* two pairs of antennas are two baselines, and both differ by 0.01 */
+    for (int k = 0; k < 2; ++k) {
+        part[k].num_antennas = 2;
+        part[k].antenna = halves + 2 * k;
+    }
+    assert_int_equal(tess_gains_likeness(gains, 2, 2, part, likeness), TESS_OK);
     assert_float_equal(likeness[1], cos(0.01), 1e-9);
+    assert_int_equal(tess_gains_likeness(gains, 2, 0, part, likeness), TESS_OK);
+    assert_true(likeness[1] == 1);
 }
 
 static void test_changes(void **state)
@@ -716,14 +723,80 @@ static void test_changes(void **state)
     (void)state;
 }
 
+enum { MOMENTS = 40 };
+
+/* The phases of the second facet are those of the first in the first half of the times,
+ * and of antennas 0.5 k in the other half. */
+static double later_slope(const int i[])
+{
+    return i[2] < MOMENTS / 2 ? 0 : 0.5 * i[0] * i[1];
+}
+
+static double likeness_of(const tess_gains *gains, int num_parts,
+                          const tess_gain_part *part)
+{
+    double likeness[4];
+    assert_int_equal(tess_gains_likeness(gains, 2, num_parts, part, likeness), TESS_OK);
+    return likeness[1];
+}
+
+/* Of more intervals than are looked at, each part counts by its visibilities, and times
+ * that are taken are spread over all of it. */
+static void test_parts(void **state)
+{
+    static const double number[] = {1e9};
+    double moments[MOMENTS];
+    for (int k = 0; k < MOMENTS; ++k)
+        moments[k] = START + 60 * k;
+    const sample_table table = {.name = "phase000",
+                                .title = "phase",
+                                .axes = "time,freq,ant,dir",
+                                .length = {FACETS, ANTENNAS, MOMENTS, 1, 1},
+                                .text = {sources, names, NULL, NULL, NULL},
+                                .number = {NULL, NULL, moments, number, NULL},
+                                .value = later_slope};
+    const tess_gains_opts opts = {.solutions = {.path = paths, .num_files = 1}};
+    const double unlike = (3 * cos(0.5) + 2 * cos(1.0) + cos(1.5)) / 6;
+    const double middle = moments[MOMENTS / 2] - 30, end = moments[MOMENTS - 1];
+    const tess_gain_part part[] = {
+        {.time_mjd_s = {START, middle - 1},
+         .num_freq = 1,
+         .freq_hz = number,
+         .num_vis = 5},
+        {.time_mjd_s = {middle + 1, end},
+         .num_freq = 1,
+         .freq_hz = number,
+         .num_vis = 15},
+        {.time_mjd_s = {START, end}, .num_freq = 1, .freq_hz = number, .num_vis = 1},
+        {.time_mjd_s = {middle - 15, middle + 45},
+         .num_freq = 1,
+         .freq_hz = number,
+         .num_vis = 1}};
+    tess_facets two_of = facets;
+    tess_gains *gains = NULL;
+    two_of.num_facets = 2;
+    write_solutions("g.h5", NULL, &table, 1);
+    assert_int_equal(tess_gains_create(comm, &two_of, &opts, &gains), TESS_OK);
+    assert_float_equal(likeness_of(gains, 1, &part[0]), 1, 1e-9);
+    assert_float_equal(likeness_of(gains, 1, &part[1]), unlike, 1e-9);
+    assert_float_equal(likeness_of(gains, 2, part), 0.25 + 0.75 * unlike, 1e-9);
+    /* one of 16 times more or less in either half */
+    assert_float_equal(likeness_of(gains, 1, &part[2]), 0.5 + 0.5 * unlike, 0.07);
+    /* few intervals count by their lengths: a quarter is before the change */
+    assert_float_equal(likeness_of(gains, 1, &part[3]), 0.25 + 0.75 * unlike, 1e-6);
+    tess_gains_destroy(gains);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round),    cmocka_unit_test(test_turning),
-        cmocka_unit_test(test_antennas), cmocka_unit_test(test_cube),
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_intervals),
-        cmocka_unit_test(test_changes),  cmocka_unit_test(test_aterms),
-        cmocka_unit_test(test_shifts),   cmocka_unit_test(test_bad_aterms),
+        cmocka_unit_test(test_parts),      cmocka_unit_test(test_round),
+        cmocka_unit_test(test_turning),    cmocka_unit_test(test_antennas),
+        cmocka_unit_test(test_cube),       cmocka_unit_test(test_product),
+        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_aterms),     cmocka_unit_test(test_shifts),
+        cmocka_unit_test(test_bad_aterms),
     };
     return cmocka_run_group_tests_name("gains", tests, set_up, tear_down);
 }

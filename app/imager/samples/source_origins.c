@@ -191,6 +191,11 @@ const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t a
     return find_antenna(source, antenna, &found) ? antenna_at(source, found) : NULL;
 }
 
+const int32_t *tess_source_antennas(const tess_source *source, int reader)
+{
+    return source->origins.antenna[reader];
+}
+
 int tess_source_antenna_set(const tess_source *source, int32_t antenna)
 {
     item found;

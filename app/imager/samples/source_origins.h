@@ -27,6 +27,10 @@ void tess_source_split_antennas(tess_source *source);
 const tess_vis_antenna *tess_source_antenna(const tess_source *source, int32_t antenna);
 const tess_vis_field *tess_source_field(const tess_source *source, int32_t field);
 
+/** The numbers in origins of a reader's antennas, in their order there. All ranks have
+ * them. Local. */
+const int32_t *tess_source_antennas(const tess_source *source, int reader);
+
 /** Which of the observations of tess_source_open() has an antenna of this number: the
  * first one, unless antennas are split. -1: none has. Local. */
 int tess_source_antenna_set(const tess_source *source, int32_t antenna);

@@ -424,9 +424,8 @@ static tess_status set_up(majors *all)
                             .row_first = rows->row_first,
                             .num_rows = rows->num_rows,
                             .num_images = 1,
-                            .places = majors_places(run),
+                            .places = majors_own_places(all),
                             .averages_are_double = rows->type == TESS_PIXEL_DOUBLE};
-    if (all->likeness) all->images.places.likeness = all->likeness;
     all->place = rows->place;
     all->opts = majors_minor_opts(run, &beam);
     TESS_TRY(tess_comm_agree(run->comm, allocate(all)));
@@ -466,8 +465,7 @@ static bool has_had_all(const majors *all)
  * have slopes between facets. Collective. */
 static tess_status make_residuals(majors *all)
 {
-    all->is_hard =
-        majors_places(all->run).likeness && any_goes_on(all) && !has_had_all(all);
+    all->is_hard = all->likeness && any_goes_on(all) && !has_had_all(all);
     return majors_make_residuals(all);
 }
 
@@ -774,7 +772,7 @@ tess_status majors_clean(channel_group *group)
                   .num_channels = group->num_channels};
     double mark = tess_time_now();
     find_frequencies(&all);
-    TESS_TRY(tess_comm_agree(run->comm, majors_compare_gains(&all)));
+    TESS_TRY(majors_compare_gains(&all));
     TESS_TRY(set_up(&all));
     tess_profile_lap(run->profile, TESS_STAGE_CLEAN, &mark);
     TESS_TRY(begin_residuals(&all));

@@ -5,42 +5,51 @@
 #include "patch_images.h"
 #include "tess_mem.h"
 
+/* Times in files are rounded by less than this. */
+static const double MOMENT_S = 5e-4;
+
 tess_clean_places majors_places(const image_run *run)
 {
     image_facets *facets = run->whole.facets;
     const bool have_psfs = run->opts->gridding.facets.psf_per_facet;
-    if (!facets || !(have_psfs || facets->likeness)) return (tess_clean_places){0};
+    if (!facets || !(have_psfs || facets->unlike)) return (tess_clean_places){0};
     return (tess_clean_places){.num = facets->patches.num,
                                .of = image_facets_place,
                                .have_psfs = have_psfs,
-                               .likeness = facets->likeness,
+                               .have_gains = facets->unlike,
                                .rows = image_facets_places,
                                .context = facets};
+}
+
+tess_clean_places majors_own_places(const majors *all)
+{
+    tess_clean_places places = majors_places(all->run);
+    places.have_gains = all->likeness != NULL;
+    places.likeness = all->likeness;
+    return places.have_psfs || places.have_gains ? places : (tess_clean_places){0};
 }
 
 tess_status majors_compare_gains(majors *all)
 {
     tess_status status = TESS_OK;
-    enum { OF_EACH = 3 }; /* frequencies of a channel */
     const image_run *run = all->run;
     const image_facets *facets = run->whole.facets;
     const output_table *outputs = &run->outputs;
-    double *freq_hz = NULL, centre_hz, width_hz;
-    if (!facets || !facets->likeness || all->num_channels == outputs->num_channels)
-        return TESS_OK;
-    const int64_t num = facets->patches.num, num_freq = OF_EACH * all->num_channels;
-    freq_hz = tess_alloc(num_freq, sizeof *freq_hz);
-    all->likeness = tess_alloc(num * num, sizeof *all->likeness);
-    if (!freq_hz || !all->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
-    for (int64_t k = 0; k < num_freq; ++k) {
-        const group_channel *channel = &all->channel[k / OF_EACH];
-        output_table_band(outputs, run->info, channel->output % outputs->num_channels,
-                          &centre_hz, &width_hz);
-        freq_hz[k] = centre_hz + (double)(k % OF_EACH - 1) / OF_EACH * width_hz;
-    }
-    TESS_TRY(image_facets_likeness(facets, num_freq, freq_hz, all->likeness));
+    const int64_t output = all->channels->first_output;
+    const int64_t first = output % outputs->num_channels;
+    const double *span = outputs->interval_span + 2 * (output / outputs->num_channels);
+    bool *chan = NULL;
+    if (!facets || !facets->unlike) return TESS_OK;
+    chan = tess_alloc(outputs->num_chan, sizeof *chan);
+    TESS_TRY(tess_comm_agree(run->comm, chan ? TESS_OK : TESS_ERR_ALLOC));
+    for (int64_t k = 0; k < outputs->num_chan; ++k)
+        chan[k] = outputs->chan_output[k] >= first &&
+                  outputs->chan_output[k] < first + all->num_channels;
+    /* an interval may be a moment, where the length of integrations is not known */
+    const facets_compared of = {chan, {span[0] - MOMENT_S, span[1] + MOMENT_S}};
+    TESS_TRY(image_facets_compare(run->comm, facets, run->source, &of, &all->likeness));
 cleanup:
-    tess_free(freq_hz);
+    tess_free(chan);
     return status;
 }
 

@@ -38,7 +38,7 @@ typedef struct majors {
     bool changed;             /* models have changed since residuals were made */
     bool is_hard;             /* residuals have no slopes between facets */
     tess_clean_images images; /* shape of one image */
-    double *likeness;        /* of gains of facets at these channels; NULL: as at all */
+    double *likeness; /* of gains of facets in these samples; NULL: they are alike */
     const tess_place *place; /* where the dirty images live; so do the others */
     tess_clean_opts opts;
     int num_groups;
@@ -80,10 +80,12 @@ static inline const imager_product *majors_psf(const majors *all, int channel, i
     return &all->channel[channel].made[run->num_pol + (one_psf ? 0 : pol)];
 }
 
-/** Facets, if images have PSFs or gains of their own there, or none. Local. */
+/** Facets, if images have PSFs or may have gains of their own there, or none; and the
+ * same of a group, with the likeness of its gains, which is borrowed. Local. */
 tess_clean_places majors_places(const image_run *run);
+tess_clean_places majors_own_places(const majors *all);
 
-/** Compare gains of facets at the channels that are cleaned, not at all. Local. */
+/** Compare gains of facets in the samples that are cleaned. Collective. */
 tess_status majors_compare_gains(majors *all);
 
 /** Give a group the PSFs of its places. Collective. */

@@ -244,8 +244,7 @@ void image_facets_warn_of_lacks(const image_facets *facets)
 void facet_sources_start(const facet_setup *setup, image_facets *to)
 {
     to->sources = NULL;
-    to->likeness = NULL;
-    to->antenna_set = NULL;
+    to->unlike = false;
     to->gains =
         (facet_gains){.is_scalar = setup->choice->is_scalar, .is_diagonal = true};
 }

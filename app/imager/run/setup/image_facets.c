@@ -16,9 +16,6 @@
 #include "tess_mem.h"
 #include "tess_text.h"
 
-/* Gains of facets are alike if their likeness is within this of 1. */
-static const double ALIKE = 1e-3;
-
 /* ---- what goes together ---- */
 
 /* An option, whether it is given, and why facets have none of it. */
@@ -257,53 +254,21 @@ cleanup:
 
 /* ---- all ---- */
 
-tess_status image_facets_likeness(const image_facets *facets, int64_t num_freq,
-                                  const double *freq_hz, double *likeness)
-{
-    return tess_gains_likeness(facets->sources, facets->patches.num,
-                               facets->antenna_set, facets->num_sets, num_freq, freq_hz,
-                               likeness);
-}
-
-/* For minor loops. Antennas of observations with solutions of their own have baselines
- * among themselves. Local. */
-static tess_status compare_gains(const facet_setup *setup, image_facets *to)
+/* Whether minor loops compare gains. Those of beams alone are mostly alike in all
+ * facets, which costs a minor loop neither memory nor time then. Collective. */
+static tess_status choose_compared(const facet_setup *setup, image_facets *to)
 {
     tess_status status = TESS_OK;
-    const int num = to->patches.num;
-    if (!to->sources || setup->predicts || num < 2) return TESS_OK;
-    if (!setup->cleans && !setup->changes) return TESS_OK;
-    to->likeness = tess_alloc((int64_t)num * num, sizeof *to->likeness);
-    if (!to->likeness) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
-    const int64_t num_antennas = tess_gains_num_antennas(to->sources);
-    if (setup->choice->by_set && num_antennas > 0) {
-        to->antenna_set = tess_alloc(num_antennas, sizeof *to->antenna_set);
-        if (!to->antenna_set) TESS_FAIL(TESS_ERR_ALLOC, "gains of facets");
-        for (int64_t k = 0; k < num_antennas; ++k)
-            to->antenna_set[k] = setup->choice->first_set +
-                                 tess_source_antenna_set(setup->source, (int32_t)k);
-        to->num_sets = setup->choice->num_sets;
-    }
-    TESS_TRY(
-        image_facets_likeness(to, to->gains.num_chan, to->gains.freq_hz, to->likeness));
+    const facets_compared all = {.time_mjd_s = {-INFINITY, INFINITY}};
+    double *likeness = NULL;
+    to->unlike = to->sources && !setup->predicts && to->patches.num > 1 &&
+                 (setup->cleans || setup->changes);
+    if (!to->unlike || setup->choice->solutions || setup->choice->aterms)
+        return TESS_OK;
+    TESS_TRY(image_facets_compare(setup->comm, to, setup->source, &all, &likeness));
+    to->unlike = likeness != NULL;
 cleanup:
-    return status;
-}
-
-/* Gains that are alike in all facets, such as those of beams alone, are no matter of
- * minor loops. Collective. */
-static tess_status forget_alike(tess_comm *comm, image_facets *to)
-{
-    tess_status status = TESS_OK;
-    const int64_t count = (int64_t)to->patches.num * to->patches.num;
-    double unlike = 0;
-    for (int64_t k = 0; to->likeness && k < count; ++k)
-        unlike = fmax(unlike, 1 - to->likeness[k]);
-    TESS_TRY(tess_comm_allreduce_f64(comm, &unlike, 1, TESS_MAX));
-    if (unlike >= ALIKE) return TESS_OK;
-    tess_free(to->likeness);
-    to->likeness = NULL;
-cleanup:
+    tess_free(likeness);
     return status;
 }
 
@@ -321,7 +286,6 @@ static tess_status create_gains(const facet_setup *setup, image_facets *to)
     if (to->num_held == 0) TESS_TRY(choose_held(setup, to));
     TESS_TRY(
         facet_gains_create(setup->pol, setup->num_pol, to->held, to->num_held, gains));
-    TESS_TRY(compare_gains(setup, to));
 cleanup:
     return status;
 }
@@ -363,7 +327,7 @@ tess_status image_facets_create(const facet_setup *setup, image_facets **out)
     if (status == TESS_OK && !setup->predicts)
         status = tess_facet_work_create(&facets->hard, &facets->work);
     TESS_TRY(tess_comm_agree(comm, status));
-    TESS_TRY(forget_alike(comm, facets));
+    TESS_TRY(choose_compared(setup, facets));
     *out = facets;
     facets = NULL;
 cleanup:
@@ -376,8 +340,6 @@ static void free_gains(image_facets *facets)
 {
     facet_gains_free(&facets->gains);
     tess_gains_destroy(facets->sources);
-    tess_free(facets->likeness);
-    tess_free(facets->antenna_set);
 }
 
 void image_facets_free(image_facets *facets)
@@ -420,7 +382,7 @@ tess_status image_facets_change(const facet_setup *setup, image_facets *facets,
     status = check_held(setup, &made);
     if (status == TESS_OK) status = create_gains(setup, &made);
     TESS_TRY(tess_comm_agree(setup->comm, status));
-    TESS_TRY(forget_alike(setup->comm, &made));
+    TESS_TRY(choose_compared(setup, &made));
     *change = (facets_change){facets, *facets};
     *facets = made;
     made = (image_facets){0};
@@ -463,10 +425,11 @@ static double bytes_of(const image_run *run, const image_facets *facets)
     const double pixels = (double)run->opts->nx * (double)run->opts->ny;
     const double value = image_is_double(run) ? 8 : 4;
     const double roots = facets->sources ? value * run->num_pol : 0;
+    /* that of a group of channels, and the copy of its minor loop */
     const double likeness = 16.0 * facets->patches.num * facets->patches.num;
     return pixels / tess_comm_size(run->comm) *
                (value * (run->num_pol + run->opts->make_psf) + roots + run->num_pol) +
-           facet_gains_bytes(&facets->gains) + (facets->likeness ? likeness : 0);
+           facet_gains_bytes(&facets->gains) + (facets->unlike ? likeness : 0);
 }
 
 char *image_facets_file(const tess_image_opts *opts)

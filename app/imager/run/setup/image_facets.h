@@ -28,11 +28,7 @@ typedef struct image_facets {
                                       are solutions */
     int num_held;
     facet_gains gains;
-    int *antenna_set; /**< observations of antennas that have solutions of their own:
-                           0 to num_sets−1; NULL: all are one */
-    int num_sets;
-    double *likeness; /**< [num][num] of these (tess_gains_likeness); NULL: gains are 1,
-                           or nothing is cleaned */
+    bool unlike;           /**< minor loops compare gains */
     tess_facet_work *work; /**< to find the facet of a pixel */
     tess_held_files made;  /**< the region file of facets that were made */
 } image_facets;
@@ -54,10 +50,19 @@ typedef struct facet_setup {
     bool overwrite;   /**< that file */
 } facet_setup;
 
-/** How alike the gains of targets are at these frequencies [Hz]: likeness[num][num]
- * (tess_gains_likeness), where `likeness` is not NULL. TESS_ERR_ALLOC. Local. */
-tess_status image_facets_likeness(const image_facets *facets, int64_t num_freq,
-                                  const double *freq_hz, double *likeness);
+/** Samples for which gains are compared. */
+typedef struct facets_compared {
+    const bool *chan;     /**< [channel table] that are theirs; NULL: all */
+    double time_mjd_s[2]; /**< from, to [s]; they may be infinite */
+} facets_compared;
+
+/** How alike the gains of targets are in these samples of the observations, each with
+ * its own antennas, and solutions where it has some: (*likeness)[num][num], as of
+ * tess_gains_likeness() and from tess_alloc(); NULL: they are alike, all of it is
+ * within 1e-3 of 1. TESS_ERR_ALLOC. Collective. */
+tess_status image_facets_compare(tess_comm *comm, const image_facets *facets,
+                                 const tess_source *source, const facets_compared *of,
+                                 double **likeness);
 
 /** Refuse what facets do not go together with. `later`: a session cleans when it is
  * asked to. TESS_ERR_USAGE. Local. */
