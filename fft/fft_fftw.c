@@ -23,6 +23,16 @@ struct tess_fft {
 /* FFTW plans in one thread at a time; calls of the library may come from several. */
 static pthread_mutex_t planner = PTHREAD_MUTEX_INITIALIZER;
 
+void tess_fft_lock_planner(void)
+{
+    pthread_mutex_lock(&planner);
+}
+
+void tess_fft_unlock_planner(void)
+{
+    pthread_mutex_unlock(&planner);
+}
+
 /* Lines × length above which a measured plan saves more time than measuring takes. */
 static const double MEASURE_FROM = 3e7;
 /* Measuring is cut off after this; FFTW then takes the best plan so far [s]. */
@@ -140,9 +150,9 @@ static tess_status create(int64_t length, fft_kind kind, bool forward, bool is_d
         TESS_FAIL(TESS_ERR_ALLOC, "FFT of %lld values", (long long)length);
     fft->is_double = is_double;
     fft->kind = kind;
-    pthread_mutex_lock(&planner);
+    tess_fft_lock_planner();
     find_plan(fft, n, sign, lines, line, out);
-    pthread_mutex_unlock(&planner);
+    tess_fft_unlock_planner();
     if (!fft->plan && !fft->plan_single)
         TESS_FAIL(TESS_ERR_INTERNAL, "FFTW makes no plan for %lld values",
                   (long long)length);
@@ -196,9 +206,9 @@ void tess_fft_execute(const tess_fft *fft, void *line, void *out)
 void tess_fft_destroy(tess_fft *fft)
 {
     if (!fft) return;
-    pthread_mutex_lock(&planner);
+    tess_fft_lock_planner();
     if (fft->plan) fftw_destroy_plan(fft->plan);
     if (fft->plan_single) fftwf_destroy_plan(fft->plan_single);
-    pthread_mutex_unlock(&planner);
+    tess_fft_unlock_planner();
     tess_free(fft);
 }

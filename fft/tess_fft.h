@@ -32,4 +32,9 @@ void tess_fft_execute(const tess_fft *fft, void *line, void *out);
 
 void tess_fft_destroy(tess_fft *fft); /**< NULL is fine */
 
+/** Whoever makes or frees plans of FFTW by itself holds this lock: its planner takes
+ * one thread at a time. Local. */
+void tess_fft_lock_planner(void);
+void tess_fft_unlock_planner(void);
+
 #endif
