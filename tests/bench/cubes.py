@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cubes by ranks, by threads and cleaned, and beside WSClean: elapsed and processor time.
 
-usage: cubes.py [--ranks 1,2,4,8,16] [--threads 1,16] [--channels 512] [--size 1024]
+usage: cubes.py [--ranks 1,2,4,8,16] [--threads 1,16] [--teams 0,1] [--channels 512] [--size 1024]
                 [--visibilities 31e6] [--clean] [--wsclean] [--memory SIZE --scratch DIR]
                 [--repeat 3] [--backend cpu] [--csv FILE]
 
@@ -9,7 +9,10 @@ An observation of MeerKAT is simulated once. Each layout makes the cube of all c
 turns; times are medians of wall time around the program. "efficiency" is that of the first
 layout's ranks and threads. "in stages" is the share of the run's seconds that its profile names;
 "waits" is the share of a rank's time in MPI, where it waits for others, too. With --clean the
-channels are cleaned one by one (--niter 1000 --auto-threshold 4). With --wsclean a
+channels are cleaned one by one (--niter 1000 --auto-threshold 4). With --teams several ranks
+form these numbers of teams, those that divide them; 0: the number that they choose. So
+`--clean --backend cuda --ranks 1,2 --teams 0,1,2` compares one GPU with two that make whole
+channels, by choice and forced, and two that share planes. With --wsclean a
 MeasurementSet is imaged, with PSFs, in turns with `wsclean -channels-out`, at the given threads. With
 --memory and --scratch, samples that do not fit are parted on scratch, and read again
 for every few channels where they are not, in turns. Nothing judges the figures.
@@ -37,6 +40,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--ranks", default="1,2,4,8,16")
     parser.add_argument("--threads", default="1")
+    parser.add_argument("--teams", default="0")
     parser.add_argument("--channels", type=int, default=512)
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--scale", default="2asec")
@@ -74,7 +78,8 @@ def timed(command, env=None):
             before.ru_utime - before.ru_stime)
 
 
-def image(suite, args, obs, ranks, threads, more=()):
+def image(suite, args, obs, ranks, threads, more=(), teams=0):
+    force = {"TESS_FORCE": f"teams={teams}"} if teams else {}
     profile = suite.path("profile.json")
     command = [BIN, "image", obs, "-o", suite.path("out"), "--channels-out",
                str(args.channels), "--size", str(args.size), "--scale", args.scale,
@@ -86,7 +91,7 @@ def image(suite, args, obs, ranks, threads, more=()):
         command += CLEAN
     if ranks > 1:
         command = [mpiexec(), "-n", str(ranks), *command]
-    elapsed, processor = timed(command, os.environ | mpi_environment())
+    elapsed, processor = timed(command, os.environ | mpi_environment() | force)
     with open(profile) as file:
         totals = json.load(file)["totals"]
     stages = sum(s["mean_seconds"] for s in totals["stages"].values())
@@ -103,11 +108,19 @@ def wsclean(suite, args, obs, threads):
     return {"elapsed_s": elapsed, "processor_s": processor, "in_stages": 0, "waits": 0}
 
 
+def teams_of(args, ranks):
+    """The numbers of teams that so many ranks form, in turns."""
+    wanted = [int(n) for n in args.teams.split(",")]
+    return [n for n in wanted if n == 0 or ranks % n == 0] if ranks > 1 else [0]
+
+
 def cases_of(suite, args, obs):
     """(name, cores, function) of all that is timed in a turn."""
-    cases = [(f"{r} x {t}", r * t, lambda r=r, t=t: image(suite, args, obs, r, t))
+    cases = [(f"{r} x {t}" + (f", teams: {n}" if n else ""), r * t,
+              lambda r=r, t=t, n=n: image(suite, args, obs, r, t, teams=n))
              for r in map(int, args.ranks.split(","))
-             for t in map(int, args.threads.split(","))]
+             for t in map(int, args.threads.split(","))
+             for n in teams_of(args, r)]
     if args.memory:
         less = ["--memory", args.memory]
         cases += [("read again", 1, lambda: image(suite, args, obs, 1, 1, less)),

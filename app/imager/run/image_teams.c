@@ -38,21 +38,55 @@ cleanup:
     return status;
 }
 
+/* What a rank's GPU holds of images that are cleaned if it makes whole channels: its
+ * part of those that are cleaned together, or a channel that it cleans alone. */
+static tess_status cleaned_bytes(const image_run *run, double *bytes)
+{
+    tess_status status = TESS_OK;
+    image_run alone = *run;
+    tess_comm *self = NULL;
+    if (!image_joins_channels(run->opts)) {
+        TESS_TRY(tess_comm_self(&self));
+        alone.comm = self;
+    }
+    image_place_expect(&alone);
+    *bytes = alone.job.memory.device_bytes;
+cleanup:
+    tess_comm_free(self);
+    return status;
+}
+
 /* Whether every GPU has room for the images and planes of a whole channel, beside what
  * it holds of those that are cleaned. Collective. */
 static tess_status find_device_room(const image_run *run, bool *has_room)
 {
+    tess_status status = TESS_OK;
     const imager_job *job = &run->job;
     const double value = job->plan->is_double ? 16 : 8;
-    int64_t here =
-        !job->backend->room ||
-        job->memory.device_bytes + device_share_bytes(imager_target_pixels(job),
-                                                      job->num_images + job->model.num,
-                                                      value, 1) <
-            (double)job->backend->room();
-    const tess_status status = tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN);
+    double cleaned = 0;
+    int64_t here;
+    *has_room = true;
+    if (!job->backend->room || run->outputs.num == 1) return TESS_OK;
+    status = cleaned_bytes(run, &cleaned);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    here = cleaned + device_share_bytes(imager_target_pixels(job),
+                                        job->num_images + job->model.num, value, 1) <
+           (double)job->backend->room();
+    TESS_TRY(tess_comm_allreduce_i64(run->comm, &here, 1, TESS_MIN));
     *has_room = here != 0;
+cleanup:
     return status;
+}
+
+/* Tells why no GPU makes whole channels. */
+static void tell_no_room(const image_run *run, const imager_teams_need *need)
+{
+    const int ranks = tess_comm_size(run->comm);
+    if (need->cleaned && !need->has_room && ranks > 1 && ranks <= run->outputs.num &&
+        !run->whole.patches)
+        tess_log_info(
+            "all GPUs work on each channel: one has no room for the images of "
+            "a whole channel");
 }
 
 /* Why all ranks work together on every channel that is cleaned with others, or NULL. A
@@ -93,7 +127,9 @@ static imager_teams_need teams_need(const image_run *run, bool kept, bool has_ro
         .kept = kept,
         .dealt = run->holds.parts,
         .together = why_together(run, kept, has_room),
+        .cleaned = image_is_cleaned(run->opts),
         .joined = image_joins_channels(run->opts),
+        .has_room = has_room,
         .checkpoints = run->opts->checkpoint.folder != NULL};
 }
 
@@ -354,6 +390,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(keep_parts(run, &num));
     if (num == 1) {
+        tell_no_room(run, &need);
         TESS_TRY(choose_backlog(run));
         TESS_TRY(choose_thread_teams(run, &need));
         TESS_TRY(choose_turns(run, &need));
@@ -364,6 +401,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     image_bookmark_free(&run->checkpoint.bookmark); /* blocks are dealt anew */
     run->job.comm = run->teams.team;
     if (!need.joined) run->comm = run->output.comm = run->teams.team;
+    image_place_expect(run); /* of a team that cleans by itself, whole images */
     run->job.ranks.num_outputs = (run->outputs.num + num - 1) / num;
     run->job.ranks.num_teams = num;
     run->job.ranks.fft_ranks = 0;

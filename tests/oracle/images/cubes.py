@@ -11,6 +11,7 @@ import ctypes
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -23,8 +24,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from e2e import (BACKEND, BIN, FULL, Suite, casacore_python, fits_module, forced, mpiexec, read_image,
-                 run, skip, take_forced, tessera)
+from e2e import (BACKEND, BIN, FULL, Suite, casacore_python, fits_module, forced, mpi_environment, mpiexec,
+                 read_image, run, skip, take_forced, tessera)
 from fields_and_cubes import NX, NY, SCALE, Samples
 import uvfits
 
@@ -123,15 +124,55 @@ def check_pixels(suite, s):
     return suite.path("cube-1")
 
 
-def check_lanes_of_teams(suite, s):
-    """Each of two ranks with a device cleans two channels at a time."""
-    args = [*IMAGE, "--channels-out", str(OUT), "--niter", "20", "--reproducible", "--cube"]
-    ran, alone = suite.image("lanes1", s.path, *args)
-    ran2, teams = suite.image("lanes2", s.path, *args, "--threads", "2", *forced(teams=2, thread_teams=2), ranks=2)
-    if ran and ran2:
-        suite.true("lanes of two ranks: the same pixels",
-                   all(np.array_equal(cube(alone, kind)[0], cube(teams, kind)[0], equal_nan=True)
-                       for kind in ("model", "residual", "image")))
+def devices(room):
+    """The environment of emulated devices that have all memory but tell of this room."""
+    return {**mpi_environment(), "TESS_EMULATED": f"{10 ** 12}:{room}"}
+
+
+# Room for the images of a whole channel beside its planes, and too little for planes.
+MUCH, LITTLE = 10 ** 12, 5 * 10 ** 8
+CLEANED = ["--channels-out", str(OUT), "--niter", "20"]
+LARGE = ["--size", "1000"]
+BY_TWO, BY_LANES = "of each of 2 teams of 1 rank", "each with a lane of the GPU"
+
+
+def check_choice(suite, s):
+    """Each GPU makes whole channels that are cleaned one by one, unless the host has no room for that, there are
+    fewer channels with data than GPUs, or channels have something in common."""
+    cases = [(1, LARGE, "1 team of 1 rank"), (2, LARGE, "2 teams of 1 rank"), (4, [], "1 team of 4 ranks"),
+             (2, [*LARGE, "--memory", "400MB"], "1 team of 2 ranks")]
+    if FULL:
+        cases += [(2, ["--checkpoint", suite.path("unused")], "2 teams of 1 rank"),
+                  (2, ["--mf-weighting", "--weight", "briggs:0"], "1 team of 2 ranks")]
+    images = {}
+    for ranks, more, by in cases:
+        label = " ".join([f"{ranks} GPUs", *more])
+        plan = tessera("plan", s.path, *IMAGE, *CLEANED, *more, "--backend", BACKEND, ranks=ranks, env=devices(MUCH))
+        if suite.ran(label, plan):
+            suite.true(f"{label}: {by}", f"{OUT} sets of images by {by}\n" in plan.out)
+        if more == LARGE:
+            images[ranks] = int(re.search(r"(\d+) MiB images and minor loops", plan.out)[1])
+    # a GPU shares the means over channels with others, but not the images of its channel
+    suite.true(f"a whole channel on each GPU: {images} [MiB]", images[2] > .8 * images[1])
+
+
+def check_whole_channels(suite, s):
+    """They are the same as of one GPU: one on each of two at a time, some in lanes of each, and one on both where a
+    GPU has no room for it."""
+    args = [*IMAGE, *CLEANED, "--cube", "--verbose"]
+    ran, one = suite.image("whole", s.path, *args)
+    cases = [("lanes", MUCH, ["--threads", "2", *forced(thread_teams=2)], [BY_TWO, BY_LANES]),
+             ("no room", LITTLE, [], ["no room for the images of a whole channel"])]
+    if FULL:
+        cases += [("whole channels", MUCH, [], [BY_TWO])]
+    for name, room, more, words in cases:
+        result = tessera("image", s.path, *args, *more, "-o", suite.path("each"), "--overwrite", ranks=2,
+                         env=devices(room))
+        if suite.ran(name, result) and ran:
+            suite.true(f"{name}: the log says so", all(w in result.err for w in words))
+            suite.true(f"{name}: the same pixels", all(
+                np.array_equal(cube(one, kind)[0], cube(suite.path("each"), kind)[0], equal_nan=True)
+                for kind in KINDS))
 
 
 def check_intervals(suite, s):
@@ -806,7 +847,8 @@ def main():
         check_polynomial(suite, s)
         check_subtract(suite, s, model, wanted)
         if mpiexec():
-            check_lanes_of_teams(suite, s)
+            check_choice(suite, s)
+            check_whole_channels(suite, s)
         suite.finish()
         return
     prefix = check_pixels(suite, s)

@@ -175,19 +175,39 @@ static void choose(const imager_job *job, const imager_teams_need *need, int *or
     }
 }
 
-/* Whether each GPU makes the images of whole channels that are cleaned together. It
- * then exchanges nothing for a plane, and an image once over the links. GPUs without a
- * channel in the last round wait, which may cost a quarter of the time at most. */
-static bool each_device_has_one(const imager_job *job, const imager_teams_need *need,
-                                int *order)
+/* Number of outputs [first, end) that have data. */
+static int64_t count_full(const output_table *outputs, int64_t first, int64_t end)
+{
+    int64_t count = 0;
+    for (int64_t k = first; k < end; ++k)
+        count += outputs->extent[k].num_vis > 0;
+    return count;
+}
+
+/* Whether teams of one rank write checkpoints often enough. */
+static bool rounds_are_short(const imager_job *job, const imager_teams_need *need)
+{
+    double longest = 0;
+    if (need->checkpoints) seconds_of(job, need, tess_comm_size(job->comm), &longest);
+    return longest <= IMAGER_CHECKPOINT_ROUND_S;
+}
+
+/* Whether each GPU makes the images of whole channels that are cleaned, together or one
+ * by one. It then exchanges nothing for a plane, and an image of channels that are
+ * cleaned together once over the links. GPUs without a channel in a round wait, which
+ * may cost a quarter of the time at most. Channels without data have no place in rounds
+ * of channels that are cleaned together. */
+static bool each_device_has_one(const imager_job *job, const imager_teams_need *need)
 {
     const output_table *outputs = need->outputs;
     const int64_t ranks = tess_comm_size(job->comm);
-    const int64_t count =
-        imager_teams_order(outputs, 0, (int)outputs->num_channels, order);
-    const int64_t places = (count + ranks - 1) / ranks * ranks;
-    return need->joined && count >= ranks && 4 * count >= 3 * places &&
-           fits(job, need, (int)ranks);
+    const int64_t first = need->joined ? 0 : need->first_output;
+    const int64_t end = need->joined ? outputs->num_channels : outputs->num;
+    const int64_t full = count_full(outputs, first, end);
+    const int64_t dealt = need->joined ? full : end - first;
+    const int64_t places = (dealt + ranks - 1) / ranks * ranks;
+    return need->cleaned && need->has_room && full >= ranks && 4 * full >= 3 * places &&
+           fits(job, need, (int)ranks) && rounds_are_short(job, need);
 }
 
 tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *need,
@@ -204,7 +224,7 @@ tess_status imager_teams_choose(const imager_job *job, const imager_teams_need *
     if (!order) TESS_FAIL(TESS_ERR_ALLOC, "channels of teams");
     if (!job->backend->start)
         choose(job, need, order, num);
-    else if (each_device_has_one(job, need, order))
+    else if (each_device_has_one(job, need))
         *num = tess_comm_size(job->comm);
 cleanup:
     tess_free(order);

@@ -56,8 +56,11 @@ typedef struct imager_teams_need {
     bool dealt;    /**< those of the outputs of a round are, and are sent to teams */
     const char *together; /**< why all ranks work on every output, or NULL: a step of it
                                does not need all of them */
+    bool cleaned;         /**< images are cleaned */
     bool joined;          /**< channels are cleaned together, by all ranks */
-    bool checkpoints;     /**< checkpoints are written */
+    bool has_room; /**< every GPU has room for the images of an output that it makes by
+                      itself, and for cleaning them */
+    bool checkpoints; /**< checkpoints are written */
 } imager_teams_need;
 
 /** Choose the number of teams for the planned job, whose communicator has all ranks:
