@@ -32,7 +32,7 @@ static void free_work(find_work *work, find_share *found)
     }
     tess_free(found);
     tess_free(work->shares.share);
-    tess_free(work->order.row);
+    tracks_order_free(&work->order);
 }
 
 static tess_status find_all(const find_work *work, find_share *found)

@@ -84,11 +84,6 @@ static bool is_in_time(const tess_samples *samples, int threads)
     return in_time;
 }
 
-/* Channels [begin, end) of a row, from its first one on. */
-typedef struct row_span {
-    int32_t begin, end;
-} row_span;
-
 /* From the first to the last sample that counts. */
 static row_span used_span(const tess_samples *samples, int64_t row)
 {
@@ -107,8 +102,45 @@ static double w_lambda_of(const tess_samples *samples, int64_t row, int32_t chan
     return fabs(samples->uvw_m[3 * row + 2]) * inv_lambda;
 }
 
-/* Finds the range of |w|, for which the plan has planes. */
-static void find_w(const tess_samples *samples, int threads, tracks_order *order)
+/* Adds a row's channels to those of others. Few rows add any, so few threads wait. */
+static void widen(row_span *band, row_span span)
+{
+    row_span now;
+#pragma omp atomic read
+    now.begin = band->begin;
+#pragma omp atomic read
+    now.end = band->end;
+    if (span.begin >= now.begin && span.end <= now.end) return;
+#pragma omp critical(widen_band)
+    {
+        now.begin = span.begin < band->begin ? span.begin : band->begin;
+        now.end = span.end > band->end ? span.end : band->end;
+#pragma omp atomic write
+        band->begin = now.begin;
+#pragma omp atomic write
+        band->end = now.end;
+    }
+}
+
+/* Makes bands without channels. */
+static tess_status make_bands(const tess_samples *samples, int threads, row_span **band)
+{
+    tess_status status = TESS_OK;
+    int32_t num_chan = 0;
+#pragma omp parallel for num_threads(threads) reduction(max : num_chan)
+    for (int64_t row = 0; row < samples->num_rows; ++row)
+        if (samples->chan_base[row] >= num_chan) num_chan = samples->chan_base[row] + 1;
+    *band = tess_alloc(num_chan, sizeof **band);
+    if (!*band) TESS_FAIL(TESS_ERR_ALLOC, "channels of baselines");
+    for (int32_t c = 0; c < num_chan; ++c)
+        (*band)[c] = (row_span){INT32_MAX, 0};
+cleanup:
+    return status;
+}
+
+/* Finds the channels that count, and the range of |w|, for which the plan has planes.
+ */
+static void find_used(const tess_samples *samples, int threads, tracks_order *order)
 {
     double least = INFINITY, most = 0;
 #pragma omp parallel for num_threads(threads) reduction(min                            \
@@ -117,6 +149,7 @@ static void find_w(const tess_samples *samples, int threads, tracks_order *order
     for (int64_t row = 0; row < samples->num_rows; ++row) {
         const row_span span = used_span(samples, row);
         if (span.begin == span.end) continue;
+        widen(&order->band[samples->chan_base[row]], span);
         const double a = w_lambda_of(samples, row, span.begin);
         const double b = w_lambda_of(samples, row, span.end - 1);
         least = fmin(least, fmin(a, b));
@@ -140,13 +173,20 @@ tess_status tracks_order_rows(const tess_samples *samples, int threads,
     if (!row || (!in_time && !by_time)) TESS_FAIL(TESS_ERR_ALLOC, "rows of baselines");
     if (!in_time) TESS_TRY(sort_rows(samples, &time, threads, NULL, by_time));
     TESS_TRY(sort_rows(samples, &baseline, threads, by_time, row));
-    find_w(samples, threads, order);
+    TESS_TRY(make_bands(samples, threads, &order->band));
+    find_used(samples, threads, order);
     order->row = row;
     row = NULL;
 cleanup:
     tess_free(row);
     tess_free(by_time);
     return status;
+}
+
+void tracks_order_free(tracks_order *order)
+{
+    tess_free(order->row);
+    tess_free(order->band);
 }
 
 /* ---- shares ---- */
@@ -229,15 +269,17 @@ static bool has_planes(const tess_samples *samples, const tracks_order *order,
 
 /* The channels of a row, if any of its samples counts: also those that do not, so that
  * rows of a baseline have the same channels whatever is flagged. Left out are channels
- * for whose w the plan has no planes; axes u and v are periodic. */
+ * at the ends of the band that count in no row, and those for whose w the plan has no
+ * planes; axes u and v are periodic. */
 static row_span planned_span(const tess_samples *samples, const tracks_order *order,
                              int64_t row)
 {
+    const row_span band = order->band[samples->chan_base[row]];
     row_span span = used_span(samples, row);
     if (span.begin == span.end) return span;
-    while (span.begin > 0 && has_planes(samples, order, row, span.begin - 1))
+    while (span.begin > band.begin && has_planes(samples, order, row, span.begin - 1))
         --span.begin;
-    while (span.end < samples->num_chan[row] &&
+    while (span.end < samples->num_chan[row] && span.end < band.end &&
            has_planes(samples, order, row, span.end))
         ++span.end;
     return span;

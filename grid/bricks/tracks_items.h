@@ -15,9 +15,18 @@ typedef struct track_item {
     int32_t baseline, row, chan, count;
 } track_item;
 
+/** Channels [begin, end) of a row, from its first one on. */
+typedef struct row_span {
+    int32_t begin, end;
+} row_span;
+
 /** Rows of samples by baseline, then by time. */
 typedef struct tracks_order {
-    int32_t *row;                         /**< [samples.num_rows] */
+    int32_t *row;                         /**< [samples.num_rows]; owned */
+    row_span *band;                       /**< [channels] of rows that begin with a
+                                               channel, from the first to the last one
+                                               with a sample that counts in any of these
+                                               rows; owned */
     double least_w_lambda, most_w_lambda; /**< of |w| of samples that count */
 } tracks_order;
 
@@ -42,9 +51,10 @@ typedef struct track_items {
     int64_t num;
 } track_items;
 
-/** Sort rows; the caller frees order->row. TESS_ERR_ALLOC. Local. */
+/** Sort rows. TESS_ERR_ALLOC. Local. */
 tess_status tracks_order_rows(const tess_samples *samples, int threads,
                               tracks_order *order);
+void tracks_order_free(tracks_order *order); /**< Zeroed is fine. Local. */
 
 /** Cut the runs of bricks, or the rows of an order, into shares; the caller frees
  *  shares->share. TESS_ERR_ALLOC. Local. */

@@ -381,6 +381,31 @@ static void test_onwards(void **state)
     }
 }
 
+/* Channels at the ends of the band that are ignored in all rows have no nodes. */
+static void test_edges(void **state)
+{
+    (void)state;
+    enum { BEGIN = 2, END = CHANS - 5 };
+    const double tolerance = 1e-5;
+    scene *s = make_scene(true, 150, 0);
+    for (int64_t k = 0; k < s->samples.num_vis; ++k)
+        if (k % CHANS < BEGIN || k % CHANS >= END)
+            set(&s->samples, s->samples.weight, k, 0);
+    tess_tracks *tracks = tracks_in(s, NULL, tolerance, 2);
+    const tess_samples *nodes = tess_tracks_nodes(tracks);
+    int32_t first = CHANS, end = 0;
+    for (int64_t row = 0; row < nodes->num_rows; ++row) {
+        const int32_t chan = nodes->chan_base[row];
+        first = chan < first ? chan : first;
+        end = chan + nodes->num_chan[row] > end ? chan + nodes->num_chan[row] : end;
+    }
+    assert_int_equal(first, BEGIN);
+    assert_int_equal(end, END);
+    assert_true(error_of(s, tracks) < tolerance);
+    tess_tracks_destroy(tracks);
+    free_scene(s);
+}
+
 /* Coordinates that a file has rounded, by which single rows err more than the
  * tolerance, but all together less: tracks have nodes all the same. */
 static void test_rounded(void **state)
@@ -438,9 +463,10 @@ static void test_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),  cmocka_unit_test(test_rough),
-        cmocka_unit_test(test_onwards), cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_together),
+        cmocka_unit_test(test_pixels),   cmocka_unit_test(test_rough),
+        cmocka_unit_test(test_onwards),  cmocka_unit_test(test_edges),
+        cmocka_unit_test(test_rounded),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
