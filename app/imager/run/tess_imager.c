@@ -59,6 +59,7 @@ static tess_status check_files(image_run *run)
     TESS_TRY(tess_comm_agree(run->comm, update_model_check(run)));
     TESS_TRY(tess_comm_agree(run->comm, imaging_weights_check(run)));
     TESS_TRY(image_primary_beam_open(run));
+    TESS_TRY(clean_inputs_check_beam(run));
     TESS_TRY(imager_stages_start(run->comm, run->opts->beside.dump_stages,
                                  run->opts->overwrite));
     TESS_TRY(image_facets_publish(run));

@@ -196,6 +196,31 @@ def check_ranks(suite, obs):
                    np.any(model != 0) and not np.any(model[np.max(beams, 0) <= 0.4]))
 
 
+def check_empty_mask(suite, obs):
+    """A level that no channel which is cleaned reaches in the image is refused; one that some reach is not."""
+    away = 1.4  # degrees to the West of the pointing, so that column 0 is the nearest
+    place = ["--center", f"{60 - away / np.cos(np.pi / 6):.9f}deg,-30deg"]
+    nearest = np.sin(np.deg2rad(away)) - N // 2 * SCALE
+    freq = 1.0e9 + 1e8 * np.arange(8)
+    level = airy(nearest, freq[3:5]).mean()  # reached by the lower half of the band alone
+    clean = [*IMAGE, *AIRY, "--niter", "3", "--channels-out", "2", "--no-dirty"]
+    for what, args, some in (
+            ("the pointing", ["--pb-mask", "1"], False),
+            ("beside the pointing", [*place, "--pb-mask", f"{1.01 * airy(nearest, freq[0]):.6f}"], False),
+            ("a channel", [*place, "--pb-mask", f"{level:.6f}"], True),
+            ("the other channel", [*place, "--pb-mask", f"{level:.6f}", "--channel-mask", "1"], False)):
+        for ranks in (1,) if some else (1, RANKS[-1]):
+            prefix = suite.path(f"mask{some}")
+            result = tessera("image", obs, *clean, *args, "-o", prefix, "--overwrite", ranks=ranks)
+            suite.ran(f"--pb-mask, {what}, {ranks} ranks", result, 0 if some else 3)
+            if some:
+                suite.equal("and the empty mask of the other channel is told", result.err.count("its mask is empty"), 1)
+                continue
+            suite.true(f"one line {result.errors()}", len(result.errors()) == 1 and
+                       "leaves nothing to clean" in result.errors()[0])
+            suite.true("no file", not [n for n in os.listdir(suite.work) if n.startswith("maskFalse")])
+
+
 # ---- beams that turn ----
 
 def pattern(x, y, freq_hz):
@@ -377,6 +402,7 @@ def main():
     obs = write_source(suite.path("source.uvfits"))
     check_flux(suite, obs)
     check_cleaned(suite, obs)
+    check_empty_mask(suite, obs)
     check_cubes(suite, obs)
     check_axis(suite)
     check_ranks(suite, obs)

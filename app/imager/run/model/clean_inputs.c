@@ -489,6 +489,30 @@ tess_status clean_inputs_check(image_run *run)
     return tess_comm_agree(run->comm, status);
 }
 
+/* Local. */
+static tess_status check_beam(const image_run *run)
+{
+    tess_status status = TESS_OK;
+    const double level = run->opts->clean.pb_mask;
+    double largest = 0;
+    for (int64_t c = 0; c < run->outputs.num_channels && !(largest > level); ++c)
+        if (clean_inputs_cleans(run, c))
+            TESS_TRY(image_primary_beam_largest(run, c, level, &largest));
+    if (!(largest > level))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "--pb-mask %g leaves nothing to clean: the primary beam is at most "
+                  "%.3g in these images",
+                  level, largest);
+cleanup:
+    return status;
+}
+
+tess_status clean_inputs_check_beam(const image_run *run)
+{
+    const bool looks = run->opts->clean.pb_mask > 0 && tess_comm_rank(run->comm) == 0;
+    return tess_comm_agree(run->comm, looks ? check_beam(run) : TESS_OK);
+}
+
 void clean_inputs_free(image_run *run)
 {
     continued_models_free(run->means.continued);

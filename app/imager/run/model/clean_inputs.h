@@ -10,6 +10,10 @@
  * have the images' pixels. TESS_ERR_INPUT, TESS_ERR_IO. Collective. */
 tess_status clean_inputs_check(image_run *run);
 
+/** Check, before data are read and once the primary beam is open, that --pb-mask leaves
+ * a pixel of a channel that is cleaned. TESS_ERR_INPUT. Collective. */
+tess_status clean_inputs_check_beam(const image_run *run);
+
 /** Whether components are looked for in an output channel: --channel-mask has it.
  * Local.
  */

@@ -435,22 +435,26 @@ double image_pointing_power(const image_pointing *pointing, const tess_beam_mean
     return at[2] > 0 ? tess_beam_mean_power(mean, at[0], at[1]) : 0;
 }
 
+/* The power at a pixel of an image that is no mosaic. */
+static double power_at(const image_run *run, const tess_beam_mean *mean, int64_t col,
+                       int64_t row)
+{
+    const tess_image_opts *opts = run->opts;
+    const double x = (double)(col - opts->nx / 2) * opts->scale_rad;
+    const double y = (double)(row - opts->ny / 2) * opts->scale_rad;
+    return image_pointing_power(run->output.primary_beam->pointing, mean,
+                                run->info->turn[0] - x, run->info->turn[1] + y);
+}
+
 static void fill_rows(const image_run *run, const tess_beam_mean *mean,
                       const tess_rows *rows)
 {
-    const tess_image_opts *opts = run->opts;
-    const image_pointing *pointing = run->output.primary_beam->pointing;
-#pragma omp parallel for schedule(static) num_threads(opts->layout.threads)
+#pragma omp parallel for schedule(static) num_threads(run->opts->layout.threads)
     for (int64_t row = 0; row < rows->num_rows; ++row)
-        for (int64_t i = 0; i < rows->num_cols; ++i) {
-            const double x =
-                (double)(rows->col_first + i - opts->nx / 2) * opts->scale_rad;
-            const double y =
-                (double)(rows->row_first + row - opts->ny / 2) * opts->scale_rad;
-            const double l = run->info->turn[0] - x, m = run->info->turn[1] + y;
-            tess_rows_set(rows, row * rows->num_cols + i,
-                          image_pointing_power(pointing, mean, l, m));
-        }
+        for (int64_t i = 0; i < rows->num_cols; ++i)
+            tess_rows_set(
+                rows, row * rows->num_cols + i,
+                power_at(run, mean, rows->col_first + i, rows->row_first + row));
 }
 
 tess_status image_primary_beam_rows(const image_run *run, int64_t output, int pol,
@@ -470,6 +474,100 @@ cleanup:
     tess_beam_mean_destroy(mean);
     return status;
 }
+
+/* ---- how large it is ---- */
+
+/* The largest beam is looked for at about so many frequencies of the band, and at so
+ * many pixels along each axis of the image, between which a beam hardly changes. */
+enum { PROBED_FREQUENCIES = 64, PROBED_PIXELS = 256 };
+
+/* The pixel of an axis that is nearest to a place [pixels]. */
+static int64_t nearest_pixel(double place, int64_t size)
+{
+    return (int64_t)fmin(fmax(round(place), 0), (double)(size - 1));
+}
+
+/* The largest power at pixels all over the image, among them the one nearest to the
+ * pointing: the search ends there if the beam is above `enough`. */
+static double largest_power(const image_run *run, const tess_beam_mean *mean,
+                            double enough)
+{
+    const tess_image_opts *opts = run->opts;
+    const double *at = run->output.primary_beam->pointing->rotation[2];
+    const double x = (run->info->turn[0] - at[0]) / opts->scale_rad;
+    const double y = (at[1] - run->info->turn[1]) / opts->scale_rad;
+    const int64_t most = PROBED_PIXELS - 1;
+    double largest =
+        power_at(run, mean, nearest_pixel(x + (double)(opts->nx / 2), opts->nx),
+                 nearest_pixel(y + (double)(opts->ny / 2), opts->ny));
+    if (largest > enough) return largest;
+    for (int64_t j = 0; j <= most; ++j)
+        for (int64_t i = 0; i <= most; ++i)
+            largest = fmax(largest, power_at(run, mean, i * (opts->nx - 1) / most,
+                                             j * (opts->ny - 1) / most));
+    return largest;
+}
+
+/* Raises `*largest` to the largest power at one frequency, over an interval's
+ * integrations. Local. */
+static tess_status probe(const image_run *run, double freq_hz, int64_t interval,
+                         double enough, double *largest)
+{
+    tess_status status = TESS_OK;
+    const image_primary_beam *beam = run->output.primary_beam;
+    const image_pointing *at = beam->pointing;
+    const double one = 1;
+    tess_beam_mean *mean = NULL;
+    double *angle_rad = tess_alloc_zero(at->num_times, sizeof *angle_rad);
+    tess_beam_mean_of of = {.num_chan = 1,
+                            .freq_hz = &freq_hz,
+                            .weight = &one,
+                            .angle_rad = angle_rad,
+                            .reach = image_primary_beam_reach(run, at),
+                            .threads = run->opts->layout.threads};
+    if (!angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    TESS_TRY(find_angles(run, 0, interval, angle_rad, &of.num_angles));
+    if (at->time_mjd_s && of.num_angles == 0) goto cleanup; /* it has no data */
+    TESS_TRY(tess_beam_mean_create(beam->dishes.beam[0], &of, &mean));
+    *largest = fmax(*largest, largest_power(run, mean, enough));
+cleanup:
+    tess_beam_mean_destroy(mean);
+    tess_free(angle_rad);
+    return status;
+}
+
+tess_status image_primary_beam_largest(const image_run *run, int64_t channel,
+                                       double enough, double *largest)
+{
+    tess_status status = TESS_OK;
+    const output_table *outputs = &run->outputs;
+    const bool turns = run->output.primary_beam->pointing->time_mjd_s != NULL;
+    const int64_t intervals = turns ? outputs->num_intervals : 1;
+    const int64_t most = PROBED_FREQUENCIES / outputs->num_channels + 2;
+    const int64_t num_chan = run->info->num_chan;
+    double *freq_hz = NULL, *weight = NULL;
+    int64_t *sums = tess_alloc(num_chan, sizeof *sums);
+    if (!sums) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    for (int64_t c = 0; c < num_chan; ++c)
+        sums[c] = 1;
+    const int64_t num = list_frequencies(run, channel, sums, NULL, NULL);
+    freq_hz = tess_alloc(num, sizeof *freq_hz);
+    weight = tess_alloc(num, sizeof *weight);
+    if (!freq_hz || !weight) TESS_FAIL(TESS_ERR_ALLOC, "primary beam");
+    list_frequencies(run, channel, sums, freq_hz, weight);
+    const int64_t probed = num < most ? num : most; /* the ends of the band, too */
+    for (int64_t t = 0; t < intervals; ++t)
+        for (int64_t k = 0; k < probed && !(*largest > enough); ++k)
+            TESS_TRY(probe(run, freq_hz[probed > 1 ? k * (num - 1) / (probed - 1) : 0],
+                           t, enough, largest));
+cleanup:
+    tess_free(freq_hz);
+    tess_free(weight);
+    tess_free(sums);
+    return status;
+}
+
+/* ---- the beams of an output ---- */
 
 /* The beam of each polarisation; those with the same weights share one. Local. */
 static tess_status make_all(const image_run *run, int64_t output, const tess_rows *like,

@@ -85,6 +85,12 @@ tess_status image_primary_beam_make(image_run *run, int64_t output,
 tess_status image_primary_beam_rows(const image_run *run, int64_t output, int pol,
                                     tess_rows *rows);
 
+/** Raise `*largest` to the largest beam at any pixel of the images, at any frequency of
+ * an output channel and in any interval; the search may end once it is above `enough`.
+ * Not of a mosaic. TESS_ERR_ALLOC, TESS_ERR_IO, TESS_ERR_INPUT. Local. */
+tess_status image_primary_beam_largest(const image_run *run, int64_t channel,
+                                       double enough, double *largest);
+
 void image_primary_beam_free(image_primary_beam *beam); /**< NULL is fine. Local. */
 
 #endif
