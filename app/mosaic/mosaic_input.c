@@ -18,6 +18,36 @@
 
 /* ---- headers ---- */
 
+/* Whether a name of this length ends so; it is that much shorter then. */
+static bool take_end(const char *path, int *length, const char *end)
+{
+    const int more = (int)strlen(end);
+    const bool ends =
+        *length > more && strncmp(path + *length - more, end, (size_t)more) == 0;
+    if (ends) *length -= more;
+    return ends;
+}
+
+/* The length of a name without the .fits at its end. */
+static int length_of(const char *path)
+{
+    return tess_fits_is_name(path) ? (int)(strrchr(path, '.') - path)
+                                   : (int)strlen(path);
+}
+
+/* Whether an image is a PSF, by its header, or by its name: headers of WSClean do not
+ * tell a PSF from an image. */
+static bool is_psf(const tess_fits_model *image)
+{
+    static const char *const ends[] = {"-psf", "-psf-pb", ".psf", ".psf.tt0"};
+    bool is = image->is_psf;
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; ++k) {
+        int length = length_of(image->path);
+        is = is || take_end(image->path, &length, ends[k]);
+    }
+    return is;
+}
+
 /* Local. */
 static tess_status read_headers(const char *path, mosaic_input *input)
 {
@@ -25,6 +55,11 @@ static tess_status read_headers(const char *path, mosaic_input *input)
     tess_image_meta header;
     TESS_TRY(tess_fits_meta_read(path, &input->image, &header));
     TESS_TRY(tess_fits_check_j2000(&input->image));
+    if (is_psf(&input->image))
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: is a point spread function; a mosaic is made of images of the "
+                  "sky, like NAME-image.fits",
+                  path);
     if (strcasecmp(input->image.unit, "Jy/beam") != 0)
         TESS_FAIL(TESS_ERR_INPUT,
                   "%s: its unit is '%s'; a mosaic is made of images in Jy/beam", path,
@@ -87,16 +122,6 @@ cleanup:
 
 /* ---- primary beams ---- */
 
-/* Whether a name of this length ends so; it is that much shorter then. */
-static bool take_end(const char *path, int *length, const char *end)
-{
-    const int more = (int)strlen(end);
-    const bool ends =
-        *length > more && strncmp(path + *length - more, end, (size_t)more) == 0;
-    if (ends) *length -= more;
-    return ends;
-}
-
 /* CASA's NAME.pb.fits beside NAME.image.fits or NAME.image.pbcor.fits, also of .tt0. */
 static bool name_casa_beam(const char *path, int length, char *beam, size_t size,
                            bool *is_divided)
@@ -114,9 +139,8 @@ static bool name_casa_beam(const char *path, int length, char *beam, size_t size
 static bool name_beam_file(const char *path, char *beam, size_t size, bool *is_divided)
 {
     const char *name = strrchr(path, '/');
-    int length = (int)strlen(path);
+    int length = length_of(path);
     name = name ? name + 1 : path;
-    if (tess_fits_is_name(path)) length = (int)(strrchr(path, '.') - path);
     if (name_casa_beam(path, length, beam, size, is_divided)) return true;
     *is_divided = take_end(path, &length, "-pb");
     while (path + length > name && path[length - 1] != '-')

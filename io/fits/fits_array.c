@@ -111,6 +111,7 @@ static void get_scaling(fitsfile *fits, tess_fits_array *array, int *failed)
     fits_get_number(fits, "WSCVWSUM", &array->sum_weights, failed);
     fits_get_number(fits, "SUMWT", &array->sum_weights, failed);
     fits_get_text(fits, "BUNIT", array->unit, sizeof array->unit, failed);
+    fits_get_text(fits, "BTYPE", array->kind, sizeof array->kind, failed);
     get_frame(fits, array, failed);
 }
 

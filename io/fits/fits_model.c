@@ -196,6 +196,7 @@ tess_status tess_fits_open(const char *path, tess_fits_model *model_out)
     TESS_TRY(check_celestial(&model.array));
     snprintf(model.path, sizeof model.path, "%s", path);
     snprintf(model.unit, sizeof model.unit, "%s", model.array.unit);
+    model.is_psf = strcasecmp(model.array.kind, "Beam") == 0;
     model.bitpix = model.array.bitpix;
     TESS_TRY(get_celestial(&model));
     get_frame(&model);

@@ -150,6 +150,7 @@ typedef struct tess_fits_model {
     double freq_hz;                  /**< of the first frequency plane; 0: unknown */
     int freq_axis; /**< private: number of the FREQ axis, from 0; −1: there is none */
     char unit[32];
+    bool is_psf;           /**< BTYPE 'Beam', as of tess_image_meta */
     int bitpix;            /**< of the file: -32, -64, or an integer type */
     tess_fits_array array; /**< private: where the pixels lie */
     int64_t freq_stride, stokes_stride; /**< private: [pixels] from plane to plane */

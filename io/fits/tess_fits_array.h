@@ -33,6 +33,7 @@ typedef struct tess_fits_array {
     tess_fits_axis axis[TESS_FITS_MAX_AXES]; /**< axis[0] varies fastest */
     int64_t num_pixels;
     char unit[32];       /**< BUNIT, "" when absent */
+    char kind[16];       /**< BTYPE, "" when absent */
     double matrix[2][2]; /**< axes 1 and 2: unit per pixel, of CDELT with PC or
                               CROTA2, or of CD */
     double pole_deg;     /**< LONPOLE, 180 when absent */

@@ -53,7 +53,7 @@ def pointing(k, fwhm=FWHM):
     return sky * beam + noise, np.where(beam < .2, np.nan, beam)
 
 
-def write(path, image, center, fwhm=FWHM, unit="Jy/beam", freq=(1.4e9, 1e7), kind=">f8"):
+def write(path, image, center, fwhm=FWHM, unit="Jy/beam", freq=(1.4e9, 1e7), kind=">f8", **more):
     fits = fits_module()
     planes = image if image.ndim == 3 else image[None]
     hdu = fits.PrimaryHDU(planes[None].astype(kind))
@@ -64,7 +64,7 @@ def write(path, image, center, fwhm=FWHM, unit="Jy/beam", freq=(1.4e9, 1e7), kin
             ("FREQ", freq[0], 1, freq[1], "Hz"), ("STOKES", 1, 1, 1, "")), 1):
         for key, of in (("CTYPE", kind), ("CRVAL", value), ("CRPIX", pixel), ("CDELT", step), ("CUNIT", its)):
             hdu.header[f"{key}{axis}"] = of
-    hdu.header.update(BUNIT=unit, EQUINOX=2000.0, RADESYS="FK5", BMAJ=fwhm / 3600, BMIN=fwhm / 3600, BPA=0.0)
+    hdu.header.update(BUNIT=unit, EQUINOX=2000.0, RADESYS="FK5", BMAJ=fwhm / 3600, BMIN=fwhm / 3600, BPA=0.0, **more)
     hdu.writeto(path)
 
 
@@ -286,7 +286,12 @@ def check_refused(suite, paths, made):
     away = ("--center", "200deg,10deg", "--size", "64")
     write(suite.path("away-image.fits"), made[0][0], CENTERS[0])
     write(suite.path("away-pb.fits"), made[0][1], CENTERS[2], unit="")
+    write(suite.path("renamed-image.fits"), made[0][0], CENTERS[0], BTYPE="Beam")
+    write(suite.path("w-MFS-psf.fits"), made[0][0], CENTERS[0], BTYPE="Intensity")  # as WSClean has it
+    write(suite.path("c.psf.fits"), made[0][0], CENTERS[0])
     cases = [((suite.path("model.fits"),), 3, "Jy/pixel"),
+             *(((paths[0], suite.path(f"{name}.fits"), "--primary-beam", "none"), 3, "point spread function")
+               for name in ("renamed-image", "w-MFS-psf", "c.psf")),
              ((suite.path("away-image.fits"),), 3, "lie elsewhere"),
              ((*paths, "--scale", "1e-6asec"), 3, "choose larger"),
              ((*paths, "--noise", "1mJy,0,1mJy"), 2, "above 0"),
@@ -299,7 +304,7 @@ def check_refused(suite, paths, made):
              ((*paths, "--primary-beam", "nonsense"), 2, "nonsense"), ((), 2, "no image given")]
     for k, (args, status, word) in enumerate(cases):
         out = suite.path(f"refused{k}")
-        result = tessera("mosaic", *args, "-o", out, ranks=2 if mpiexec() and k == 7 else 1)
+        result = tessera("mosaic", *args, "-o", out, ranks=2 if mpiexec() and k in (1, 10) else 1)
         suite.equal(f"{word}: status", result.status, status)
         suite.true(f"one line says why: {result.errors()}", len(result.errors()) == 1 and word in result.errors()[0])
         suite.true("no file", not any(name.startswith(f"refused{k}-") for name in os.listdir(suite.path(""))))
