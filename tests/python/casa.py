@@ -183,6 +183,9 @@ def check_cube(suite, obs):
     own = tessera.image(obs, size=64, scale="20asec", weight="natural", niter=5, gain=.1, cube=True,
                         frame="topo", interpolation="linear", uvcontsub=1, line_channels="3~4",
                         nmiter=0, hand_weight="mean", lobe_beam=True, w="none")
+    said = refusal(lambda: casa.tclean(vis="a.contsub", imagename="line", imsize=64, cell="20arcsec", niter=5,
+                                       savemodel="modelcolumn"), tessera.UsageError)
+    suite.true(f"savemodel of what uvcontsub has left: {said}", said and said.startswith("savemodel='modelcolumn'"))
     image = data("line.image.fits")
     suite.true("channels of a cube without the continuum", image.shape == (8, 64, 64) and
                np.array_equal(image[3], own.select(kind="image", channel=3)[0].data.astype(float)))
@@ -198,6 +201,7 @@ def check_ft(suite, obs):
     rest = tessera.image("copy.ms", size=32, scale="20asec", datacolumn="DATA",
                          subtract_column="MODEL_DATA", no_psf=True)
     suite.below("ft writes MODEL_DATA", np.abs(rest.dirty.data).max(), 1e-5)
+    check_cube_model(suite)
     tessera.predict("copy.ms", model=2 * data("sky.model.fits"), scale="20asec",
                     column="MODEL_DATA", overwrite=True)
     casa.tclean(vis="copy.ms", imagename="sky", imsize=64, cell="20arcsec", datacolumn="data",
@@ -207,6 +211,21 @@ def check_ft(suite, obs):
     suite.below("and so does niter=0 with a model", np.abs(rest.dirty.data).max(), 1e-5)
     suite.below("whose restoring beam is the given one",
                 abs(fits.getheader("sky.image.fits")["BMAJ"] * 3600 - 90), 1e-3)
+
+
+def check_cube_model(suite):
+    """The models of a cube are not written while it is made, and ft writes them afterwards."""
+    cube = dict(vis="copy.ms", imagename="line", imsize=32, cell="20arcsec", datacolumn="data", niter=20,
+                specmode="cubedata")
+    for how in ("modelcolumn", "virtual"):
+        said = refusal(lambda: casa.tclean(savemodel=how, **cube), tessera.UsageError)
+        suite.true(f"savemodel of a cube: {said}", said and said.startswith(f"savemodel={how!r}") and "ft(" in said)
+    casa.tclean(**{**cube, "imagename": "ours"})
+    casa.ft(vis="copy.ms", model="ours.model", usescratch=True)
+    made = tessera.predict("copy.ms", model="ours.model.fits")[0].vis
+    rest = [np.abs(tessera.image("copy.ms", size=32, scale="20asec", datacolumn="MODEL_DATA", no_psf=True, **less)
+                   .dirty.data).max() for less in ({}, dict(subtract="ours.model.fits"))]
+    suite.true(f"ft of a cube: {rest}", np.abs(made).max() > 0 and rest[1] < 1e-3 * rest[0])
 
 
 def check_mosaic(suite):

@@ -350,6 +350,14 @@ TCLEAN: tuple[Row, ...] = (
     Row("savemodel", "'virtual'", APPROXIMATED,
         "as 'modelcolumn': the column takes room on the disk, and gaincal reads it likewise",
         dict(niter=9, savemodel="virtual"), dict(update_model=True)),
+    Row("savemodel", "'modelcolumn' and 'virtual', with specmode='cube'", REFUSED,
+        "channels of a cube are not those of the data; call ft(vis, model='imagename.model', usescratch=True) "
+        "afterwards, which takes the nearest channel of the cube",
+        dict(niter=9, savemodel="modelcolumn", specmode="cube")),
+    Row("savemodel", "the same of a mosaic that is a cube, or of several Stokes parameters or terms", REFUSED,
+        "models of mosaics are written of one image of Stokes I; tessera.image(mosaic=True, output='NAME', ...) makes "
+        "the others, and tessera.predict(vis, mosaic=True, model='NAME', column='MODEL_DATA') writes what each field sees",
+        dict(niter=9, savemodel="modelcolumn", stokes="IQUV", gridder="mosaic")),
     Row("calcres", "True, False", APPROXIMATED, "the residual is made anew in any case",
         dict(calcres=False)),
     Row("calcpsf", "True, False", APPROXIMATED, "the PSF is made anew in any case",

@@ -153,6 +153,9 @@ def _prepare(values: dict[str, Any], begins: bool) -> tuple[list[str], dict[str,
         _refused(error)
     obs, continuum = _observations(values["vis"])
     options = {**made.options, **continuum}
+    if continuum and options.get("update_model"):
+        raise lib.UsageError(f"savemodel={values['savemodel']!r}: uvcontsub has taken the continuum from vis, and "
+                             "the data are not calibrated by what is left; call tclean with the vis of uvcontsub")
     if isinstance(options.get("center"), int):
         options["center"] = _center_of_field(obs[0], options["center"])
     terms = options.get("fit_spectral_pol", 0)

@@ -556,9 +556,17 @@ def _cleaning(given: _Given) -> None:
     _beam(given)
     _cycles(given)
     _masks(given)
-    model = given.one_of("savemodel", ("none", "modelcolumn", "virtual"))
-    if model != "none":
-        given.options["update_model"] = True
+    _model_column(given)
+
+
+def _model_column(given: _Given) -> None:
+    if given.one_of("savemodel", ("none", "modelcolumn", "virtual")) == "none":
+        return
+    if given.options.get("mosaic") and given.options.get("cube"):
+        given.refuse("savemodel", "the same")
+    if given.options.get("frame"):
+        given.refuse("savemodel", "'modelcolumn'")
+    given.options["update_model"] = True
 
 
 def _rest(given: _Given) -> None:
