@@ -183,13 +183,13 @@ TESS_API tess_status tess_session_predict_facet(tess_session *session, int64_t i
                                                 tess_predictions **predictions);
 
 /** A model in files: a FITS image, a cube with a FREQ axis, or the NAME of the files
- *  NAME-cube-model.fits or NAME-0000-model.fits, NAME-0001-model.fits … (with several
- *  Stokes parameters NAME-0000-I-model.fits …), as `tessera predict --model` and
- *  `tessera image --subtract` read it, of Stokes I, Q, U and V in Jy/pixel. Where it
- * has several channels, each channel of the data takes the nearest of them in
- * frequency, or, with `num_terms` from 1 to 16, the value of the polynomial of so many
- * terms in ν/ν₀ − 1 that is fitted to each pixel by least squares through the model's
- * channels. All of it belongs to the caller. */
+ *  NAME-cube-model.fits, or NAME-0000-model.fits, NAME-0001-model.fits …, or
+ *  NAME-model.fits (with several Stokes parameters NAME-0000-I-model.fits …), as
+ * `tessera predict --model` and `tessera image --subtract` read it, of Stokes I, Q, U
+ * and V in Jy/pixel. Where it has several channels, each channel of the data takes the
+ * nearest of them in frequency, or, with `num_terms` from 1 to 16, the value of the
+ * polynomial of so many terms in ν/ν₀ − 1 that is fitted to each pixel by least squares
+ * through the model's channels. All of it belongs to the caller. */
 typedef struct tess_model_file {
     const char *path;
     int num_terms; /**< 0: the nearest channel */
@@ -225,10 +225,9 @@ TESS_API tess_status tess_session_predict_file(tess_session *session, int64_t in
  * with file->num_terms the value of the polynomial at its centre; `path` and
  * `num_terms` are as above, and fewer channels with data have as many terms. With
  * facets or the option "mosaic", NAME means the models in true flux,
- *  NAME-0000-model-pb.fits … or NAME-cube-model-pb.fits, where they are there. Blank
- * pixels become 0. Errors as of tess_session_image_file(); TESS_ERR_INPUT for a
- * polarisation of the session that the model lacks. A rank without rows may pass NULL.
- * Collective. */
+ * NAME-0000-model-pb.fits …, where they are there. Blank pixels become 0. Errors as of
+ * tess_session_image_file(); TESS_ERR_INPUT for a polarisation of the session that the
+ * model lacks. A rank without rows may pass NULL. Collective. */
 TESS_API tess_status tess_session_read_model(tess_session *session, int64_t interval,
                                              int64_t channel,
                                              const tess_model_file *file,

@@ -33,12 +33,11 @@ static const char doc[] =
     "\v"
     "The model is a FITS image of Stokes I, or with a STOKES axis of I, Q, U, V, in "
     "Jy/pixel, at the pointing of the observation; a cube of these with a FREQ axis, "
-    "or "
-    "NAME where NAME-0000-model.fits and so on are the models of channels (with beams "
-    "or facets NAME-0000-model-pb.fits, if they are there); or a list "
-    "of sources as DP3 and "
-    "WSClean "
-    "write it, whose first line begins with 'Format ='. Lists are summed source by "
+    "or the NAME of what tessera image -o NAME has left, NAME-cube-model.fits, "
+    "NAME-0000-model.fits and so on for channels, or NAME-model.fits (where beams or "
+    "gains of facets act, the models of fluxes NAME-model-pb.fits ...); or a list of "
+    "sources as DP3 and WSClean write it, whose first line begins with 'Format ='. "
+    "Lists are summed source by "
     "source "
     "in double precision, on the processor. -o writes a copy of the observation "
     "with the predicted visibilities, --column a data column of a MeasurementSet in "
@@ -66,8 +65,8 @@ enum {
 
 static const struct argp_option options[] = {
     {"model", OPT_MODEL, "MODEL.fits|NAME|LIST", 0,
-     "Model image, model cube, NAME of a set NAME-0000-model.fits ..., or list of "
-     "sources",
+     "Model image, model cube, NAME of the models of tessera image -o NAME, or list "
+     "of sources",
      0},
     {"fit-spectral-pol", OPT_FIT_POL, "N", 0,
      "Predict a polynomial of N terms through the channels of the model (default: for "

@@ -102,7 +102,7 @@ static const struct argp_option image_options[] = {
      1},
     {"subtract", OPT_SUBTRACT, "MODEL.fits", 0,
      "Subtract the visibilities of this model first: an image, a cube, or the NAME of "
-     "a set NAME-0000-model.fits ...",
+     "the models of tessera image -o NAME",
      1},
     {"subtract-spectral-pol", OPT_SUBTRACT_POL, "N", 0,
      "Subtract a polynomial of N terms through the model's channels (default: to each "

@@ -223,9 +223,9 @@ class Session:
         are not finite count as 0. Nothing accumulates from call to call.
 
         `model` may also name files, as `subtract` of `tessera.image` does: a FITS image, a
-        cube with a FREQ axis, or the NAME of a set NAME-0000-model.fits,
-        NAME-0001-model.fits ... or of NAME-cube-model.fits, of pixels of the size of the
-        session's. Where a model has several channels, each channel of the data takes the
+        cube with a FREQ axis, or the NAME of NAME-cube-model.fits, of a set
+        NAME-0000-model.fits, NAME-0001-model.fits ... or of NAME-model.fits, of pixels of
+        the size of the session's. Where a model has several channels, each channel of the data takes the
         nearest of them in frequency. With `fit_spectral_pol=N` it takes the value of a
         polynomial of N terms, which is fitted to each pixel through the model's channels.
         """
@@ -338,8 +338,8 @@ class Session:
         the value at its centre of the polynomial of N terms that is fitted to each pixel
         through the model's channels. Pixels that are not finite become 0.
 
-        With facets or of a mosaic, models are in true flux: the name of a set or cube means
-        NAME-0000-model-pb.fits ... or NAME-cube-model-pb.fits, if they are there.
+        With facets or of a mosaic, models are in true flux: the name of a set means
+        NAME-0000-model-pb.fits ..., if they are there, and so with cubes and single images.
         """
         pixels, file = np.empty(self.shape), _file_of(model, fit_spectral_pol)
         output = _output_of(interval, channel)

@@ -465,7 +465,7 @@ def column_of(suite, python, name):
 def check_columns(suite, regions, solutions):
     """Columns of facets: their sum is MODEL_DATA, which cleaning has written, and one is that of its facet alone."""
     python = casacore_python()
-    ask = ("predict", suite.path("obs.ms"), "--model", suite.path("cleaned-model-pb.fits"), "--facets", regions,
+    ask = ("predict", suite.path("obs.ms"), "--model", suite.path("cleaned"), "--facets", regions,
            "--facet-solutions", solutions, "--quiet")
     made = tessera(*ask, "--column-per-facet", ranks=2 if mpiexec() else 1)
     if not python or not suite.ran("columns of facets", made) or \

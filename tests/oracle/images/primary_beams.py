@@ -221,6 +221,34 @@ def check_empty_mask(suite, obs):
             suite.true("no file", not [n for n in os.listdir(suite.work) if n.startswith("maskFalse")])
 
 
+def check_names(suite, obs):
+    """NAME of a run with one channel means its models: as the data see them, or of fluxes where a beam acts."""
+    def predicted(*args):
+        out = suite.path("named.uvfits")
+        result = tessera("predict", obs, "--model", *args, "--accuracy", "1e-7", "--overwrite", "-o", out)
+        return uvfits.read(out)[2] if suite.ran(f"predict {args}", result) else np.zeros(1)
+    prefix, beam = suite.path("clean"), AIRY[:2]  # of check_cleaned()
+    seen, through = predicted(prefix), predicted(prefix, *beam)
+    suite.true("models as the data see them", np.array_equal(seen, predicted(f"{prefix}-model.fits")))
+    suite.true("models of fluxes", np.array_equal(through, predicted(f"{prefix}-model-pb.fits", *beam)))
+    suite.true("which are others", not np.array_equal(seen, through))
+    names = [suite.image(name, obs, *IMAGE, "--subtract", model)[1]
+             for name, model in (("less", prefix), ("file", f"{prefix}-model.fits"))]
+    suite.true("--subtract NAME", np.array_equal(*(read_image(f"{name}-dirty.fits")[0] for name in names)))
+    good, both = suite.image("both", obs, *IMAGE, *AIRY[:2], "--niter", "20", "--stokes", "IQ")
+    for stokes in "IQ" if good else "":
+        one = predicted(f"{both}-{stokes}-model.fits") + (one if stokes == "Q" else 0)
+    if good:
+        # of single precision, the sum of both
+        suite.below("both Stokes parameters", np.abs(predicted(both) - one).max() / np.abs(one).max(), 1e-6)
+    for what, words, args in (("without --pbcor", "with --pbcor", [both, *beam]),
+                              ("a name of nothing", "nothing", [suite.path("nothing"), *beam])):
+        for ranks in (1, RANKS[-1]):
+            result = tessera("predict", obs, "--model", *args, "-o", suite.path("no.uvfits"), ranks=ranks)
+            suite.ran(f"{what}, {ranks} ranks", result, 3)
+            suite.true(f"one line {result.errors()}", len(result.errors()) == 1 and words in result.errors()[0])
+
+
 # ---- beams that turn ----
 
 def pattern(x, y, freq_hz):
@@ -403,6 +431,7 @@ def main():
     check_flux(suite, obs)
     check_cleaned(suite, obs)
     check_empty_mask(suite, obs)
+    check_names(suite, obs)
     check_cubes(suite, obs)
     check_axis(suite)
     check_ranks(suite, obs)

@@ -218,6 +218,23 @@ def check_set(suite, name, made, scale, beam):
     suite.true("one warning names the model in true flux", result.err.count("set-0001-model-pb.fits") == 1)
 
 
+def check_name(suite, path, scale):
+    """NAME of a mosaic of one channel means its model of fluxes: predicted, and subtracted."""
+    good, prefix = suite.image("named", path, "--mosaic", "--size", N, "--scale", f"{scale}asec", "--niter", "20",
+                               "--threads", "1")
+    if not good:
+        return
+    seen = []
+    for column, model in (("OF_NAME", prefix), ("OF_FILE", f"{prefix}-model-pb.fits")):
+        suite.ran(f"predict --mosaic, {column}", tessera("predict", path, "--mosaic", "--model", model, "--column", column))
+        seen.append(mosaic_sums.read_pointings(suite, path, column).vis)
+    suite.true("predict --mosaic --model NAME", np.array_equal(*seen) and np.abs(seen[0]).max() > 0)
+    less = [suite.image(f"less-{k}", path, "--mosaic", "--size", N, "--scale", f"{scale}asec", "--threads", "1",
+                        "--subtract", model)[1] for k, model in enumerate((prefix, f"{prefix}-model-pb.fits"))]
+    suite.true("image --mosaic --subtract NAME", np.array_equal(
+        *(read_image(f"{name}-dirty.fits")[0] for name in less), equal_nan=True))
+
+
 def check_subtracted(suite, name, path, scale, words, model):
     """What pointings are predicted to see of a model is subtracted by --subtract, as from a column: also of images
     around another centre than the model's, and of some of the channels, of which the beam is that of these alone."""
@@ -295,6 +312,7 @@ def main():
     check_predicted(suite, "turning", made["turning"], 40, cube)
     check_predicted(suite, "unlike", made["unlike"], 2, (("--primary-beam", "auto"), 1e-5))
     check_updated(suite, "unlike", made["unlike"], 2)
+    check_name(suite, made["unlike"][0], 2)
     check_predictions_refused(suite, made["hexagon"][0], suite.path("hexagon-model.fits"))
     check_fields(suite, made["hexagon"][1], made["unlike"][1])
     check_refused(suite, suite.path("hexagon.csv"))

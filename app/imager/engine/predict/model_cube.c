@@ -105,15 +105,29 @@ cleanup:
 
 /* Ends of the names of models as the data see them, and in true flux. */
 static const char as_seen[] = "-model.fits", in_true_flux[] = "-model-pb.fits";
+static const char of_beam[] = "-pb.fits";
 
-/* Writes the name of a member of a set, NAME-0003-model.fits or NAME-0003-Q-model.fits,
- * to `path`: "" if the name is too long. */
+/* Writes the name of an image, NAME-model.fits or NAME-Q-model.fits, to `path`: "" if
+ * the name is too long. */
+static void member_name(const char *name, const char *stokes, const char *end,
+                        char *path, size_t size)
+{
+    if (snprintf(path, size, "%s%s%s%s", name, *stokes ? "-" : "", stokes, end) >=
+        (int)size)
+        *path = '\0';
+}
+
+/* Likewise that of a member of a set, NAME-0003-model.fits or NAME-0003-Q-model.fits.
+ */
 static void set_name(const char *name, int channel, const char *stokes, const char *end,
                      char *path, size_t size)
 {
-    if (snprintf(path, size, "%s-%04d%s%s%s", name, channel, *stokes ? "-" : "", stokes,
-                 end) >= (int)size)
-        *path = '\0';
+    char of_channel[4096];
+    const int length =
+        snprintf(of_channel, sizeof of_channel, "%s-%04d", name, channel);
+    *path = '\0';
+    if (length < (int)sizeof of_channel)
+        member_name(of_channel, stokes, end, path, size);
 }
 
 /* Stokes parameters in names of files; "" stands for a name without one. */
@@ -202,15 +216,63 @@ cleanup:
     return status;
 }
 
+/* Opens the images of a run of one channel, one for each Stokes parameter. */
+static tess_status add_images(model_cube *cube, int64_t *capacity, const char *name,
+                              const char *end)
+{
+    tess_status status = TESS_OK;
+    char path[4096];
+    for (int k = 0; k < SET_STOKES; ++k) {
+        member_name(name, set_stokes[k], end, path, sizeof path);
+        if (access(path, F_OK) == 0) TESS_TRY(add_file(cube, capacity, path));
+    }
+cleanup:
+    return status;
+}
+
+/* Opens what a run of this name has left: a cube, a set, or the images of one channel.
+ */
+static tess_status find_named(const char *name, const char *end, int64_t *capacity,
+                              model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    TESS_TRY(find_set(name, end, capacity, cube));
+    if (cube->num_files == 0) TESS_TRY(add_images(cube, capacity, name, end));
+cleanup:
+    return status;
+}
+
+/* Refuses models as the data see them, beside which a run has left its primary beam, in
+ * place of models in true flux: the beam would act twice. */
+static tess_status check_unseen(const char *name, const model_cube *cube)
+{
+    tess_status status = TESS_OK;
+    char beam[sizeof cube->file->path + sizeof of_beam];
+    if (cube->num_files == 0) return TESS_OK;
+    const char *path = cube->file[0].path;
+    snprintf(beam, sizeof beam, "%.*s%s", (int)(strlen(path) - strlen(as_seen)), path,
+             of_beam);
+    if (access(beam, F_OK) == 0)
+        TESS_FAIL(TESS_ERR_INPUT,
+                  "%s: its models have been multiplied by the primary beam (%s), and "
+                  "none is in true flux; make the images with --pbcor, which writes "
+                  "these, too",
+                  name, beam);
+cleanup:
+    return status;
+}
+
 static tess_status find_files(const model_name *name, model_cube *cube)
 {
     tess_status status = TESS_OK;
     int64_t capacity = 0;
-    const bool is_set = access(name->path, F_OK) != 0;
-    if (is_set && name->true_flux)
-        TESS_TRY(find_set(name->path, in_true_flux, &capacity, cube));
-    if (is_set && cube->num_files == 0)
-        TESS_TRY(find_set(name->path, as_seen, &capacity, cube));
+    const bool is_file = access(name->path, F_OK) == 0;
+    if (!is_file && name->true_flux)
+        TESS_TRY(find_named(name->path, in_true_flux, &capacity, cube));
+    if (!is_file && cube->num_files == 0) {
+        TESS_TRY(find_named(name->path, as_seen, &capacity, cube));
+        if (name->true_flux) TESS_TRY(check_unseen(name->path, cube));
+    }
     if (cube->num_files == 0) /* fails with the reason if it is no model either */
         TESS_TRY(add_file(cube, &capacity, name->path));
 cleanup:
