@@ -242,13 +242,15 @@ cleanup:
     return api_call_end(status);
 }
 
-tess_status api_images_clean(tess_image *image, tess_comm *comm, image_session *session)
+tess_status api_images_clean(tess_image *image, tess_comm *comm,
+                             const tess_image_args *opened, image_session *session)
 {
     tess_status status = TESS_OK;
     tess_image_args args = {.in_memory = true, .in_session = true};
     api_texts argv = {0};
     forget_images(image);
     TESS_TRY(parse(comm, image, &argv, &args));
+    TESS_TRY(tess_comm_agree(comm, tess_image_args_check_call(opened, &args)));
     TESS_TRY(image_session_clean(session, &args.opts));
 cleanup:
     if (status != TESS_OK) forget_images(image);

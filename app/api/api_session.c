@@ -397,7 +397,7 @@ tess_status tess_session_clean(tess_session *session, tess_image *image)
 {
     tess_status status = begin_turn(session);
     if (status != TESS_OK) return status;
-    status = api_images_clean(image, session->comm, session->open);
+    status = api_images_clean(image, session->comm, &session->args, session->open);
     return end_turn(session, status);
 }
 

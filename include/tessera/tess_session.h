@@ -263,8 +263,9 @@ TESS_API tess_status tess_session_header(tess_session *session, int64_t interval
 /** Clean all outputs with the visibilities that the session holds. `image` is an imager
  *  of tess_image_create() with the options of the session and those of cleaning; it
  * gets the images, as of tess_image_run(), and its watcher is told. Means over channels
- * are not made. A session of one process. TESS_ERR_USAGE: no "niter", or an option of
- * files; errors of tess_image_run(). */
+ * are not made. A session of one process. TESS_ERR_USAGE: no "niter", or an option that
+ * does not say how to clean, like "mosaic" or "output", and is not the session's;
+ * errors of tess_image_run(). */
 TESS_API tess_status tess_session_clean(tess_session *session, tess_image *image);
 
 /** Number of segments, spectral windows of each observation, that have channels of the

@@ -319,6 +319,8 @@ def check_errors(suite, obs):
               lambda: session.dirty(channel=-1)),
              ("a mask of a beam, of which there is none", ValueError, "--pb-limit says",
               lambda: session.clean(niter=9, pb_mask=.5)),
+             ("a beam of a session without", ValueError, "opened without it",
+              lambda: session.clean(niter=9, primary_beam="airy:25")),
              ("a correction for it", ValueError, "needs --mosaic",
               lambda: tessera.Session(obs, pbcor=True, **OPTIONS)),
              ("an option of cleaning at opening", ValueError, "the call that cleans",

@@ -141,6 +141,9 @@ def check_refused(suite, obs, regions, solutions, full):
             ("solutions without facets", lambda: plain.solutions(solutions), tessera.UsageError, "no facets"),
             ("four gains for two correlations", lambda: session.solutions(full), tessera.UsageError, "correlations"),
             ("a table that is not there", lambda: session.solutions(solutions, "tec000"), tessera.InputError, "tec000"),
+            ("solutions of a call", lambda: session.clean(niter=1, facet_solutions=full), tessera.UsageError,
+             "facet_solutions: solutions() gives"),
+            ("other facets", lambda: session.clean(niter=1, facets="4"), tessera.UsageError, "--facets says what"),
             ("a model in a file", lambda: session.residual("model.fits"), tessera.UsageError, "arrays")):
         try:
             call()

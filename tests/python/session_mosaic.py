@@ -155,6 +155,28 @@ def check_read(suite, obs, model):
     suite.true("a warning of a file as the data see it", any("in true flux" in str(w.message) for w in caught))
 
 
+def check_held(suite, obs):
+    """What a session holds stays as it was opened, also in calls that clean; its own options may be given again."""
+    session = tessera.Session(obs, **MOSAIC)
+    made = session.clean(niter=1, mosaic=True, primary_beam="airy:25,2", pb_limit=.3, pbcor=True, no_dirty=True)
+    suite.equal("the session's own options, and none of a dirty image", [
+        k for k in KINDS if not made.select(kind=k)], ["dirty"])
+    single = tessera.Session(obs, field="p0", **OPTIONS)
+    for what, call, words in (
+            ("a mosaic of one pointing", lambda: single.clean(niter=1, mosaic=True), "--mosaic says what a session holds"),
+            ("a beam of it", lambda: single.clean(niter=1, primary_beam="auto"), "opened without it"),
+            ("another beam", lambda: session.clean(niter=1, primary_beam="airy:20"), "opened with 'airy:25,2'"),
+            ("another limit", lambda: session.clean(niter=1, pb_limit=.1), "opened with '0.3'"),
+            ("weights of all channels", lambda: session.clean(niter=1, mf_weighting=True), "--mf-weighting says"),
+            ("files", lambda: session.clean(niter=1, output=suite.path("no")), "--output says")):
+        try:
+            call()
+            suite.true(f"{what}: refused", False)
+        except tessera.UsageError as error:
+            suite.true(f"{what}: {error}", words in str(error) and "\n" not in str(error))
+    suite.true("after that, it cleans", len(session.clean(niter=1).select(kind="image")) == 1)
+
+
 def check_refused(suite, obs):
     session = tessera.Session(obs, **MOSAIC)
     zero = np.zeros(session.shape)
@@ -270,6 +292,7 @@ def main():
     check_empty(suite, obs)
     check_read(suite, obs, model)
     check_refused(suite, obs)
+    check_held(suite, obs)
     if FULL:
         check_outputs(suite, obs)
         check_unlike(suite, obs, source, model)

@@ -105,7 +105,7 @@ tess_status tess_cli_note(tess_cli *cli, const char *name, const char *value)
 {
     tess_status status = TESS_OK;
     void *array = cli->used;
-    tess_cli_used entry = {copy_one_line(name), copy_one_line(value)};
+    tess_cli_used entry = {copy_one_line(name), copy_one_line(value), true};
     if (!entry.name || !entry.value ||
         tess_grow(&array, &cli->capacity_used, cli->num_used + 1, sizeof entry))
         TESS_FAIL(TESS_ERR_ALLOC, "list of options");
@@ -118,7 +118,8 @@ cleanup:
     return status;
 }
 
-static tess_status set_used(tess_cli *cli, const char *name, const char *value)
+static tess_status set_used(tess_cli *cli, const char *name, const char *value,
+                            bool given)
 {
     for (int64_t k = 0; k < cli->num_used; ++k) {
         if (strcmp(cli->used[k].name, name) != 0) continue;
@@ -126,15 +127,18 @@ static tess_status set_used(tess_cli *cli, const char *name, const char *value)
         if (!copy) return TESS_ERR_ALLOC;
         tess_free(cli->used[k].value);
         cli->used[k].value = copy;
+        cli->used[k].given = given;
         return TESS_OK;
     }
-    return tess_cli_note(cli, name, value);
+    const tess_status status = tess_cli_note(cli, name, value);
+    if (status == TESS_OK) cli->used[cli->num_used - 1].given = given;
+    return status;
 }
 
 void tess_cli_default(struct argp_state *state, const char *name, const char *value)
 {
     tess_cli *cli = cli_of(state);
-    const tess_status status = set_used(cli, name, value);
+    const tess_status status = set_used(cli, name, value, false);
     if (cli->status == TESS_OK) cli->status = status;
 }
 
@@ -163,7 +167,8 @@ error_t tess_cli_result(struct argp_state *state, const struct argp_option *opti
     for (; !name && (options->name || options->key || options->doc); ++options)
         if (options->key == key) name = options->name;
     if (name && status != TESS_OK) name_option(cli, state->next - 1, name, status);
-    if (name && status == TESS_OK) status = set_used(cli, name, arg ? arg : "true");
+    if (name && status == TESS_OK)
+        status = set_used(cli, name, arg ? arg : "true", true);
     if (status == TESS_OK) return 0;
     if (cli->status == TESS_OK) cli->status = status;
     return EINVAL;

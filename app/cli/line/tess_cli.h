@@ -52,6 +52,7 @@ void tess_params_free(tess_params *params);
 /** An option in effect. */
 typedef struct tess_cli_used {
     char *name, *value;
+    bool given; /**< on the command line or in --config: it is no default */
 } tess_cli_used;
 
 /** State of one command line. Zero it before use; end with tess_cli_free(). */

@@ -1,5 +1,6 @@
 /* Refuses options of `tessera image` that would change nothing, because an option that
- * they belong to is missing, or another one takes their place. Other checks of options
+ * they belong to is missing, another one takes their place, or a session is open
+ * already. Other checks of options
  * together are in image_args.c and clean_args.c. */
 #include "image_needs.h"
 
@@ -119,6 +120,68 @@ tess_status image_needs_check(const tess_image_args *args)
     TESS_TRY(check_images(args));
     if (!opens) TESS_TRY(check_cleaning(args));
     if (!args->in_session) TESS_TRY(check_beam(args));
+cleanup:
+    return status;
+}
+
+/* ---- calls of a session ---- */
+
+/* Whether a table of options, or those below it, have this one. */
+static bool has_option(const struct argp *argp, const char *name)
+{
+    for (const struct argp_option *o = argp->options; !cli_option_is_end(o); ++o)
+        if (o->name && strcmp(o->name, name) == 0) return true;
+    for (const struct argp_child *c = argp->children; c && c->argp; ++c)
+        if (has_option(c->argp, name)) return true;
+    return false;
+}
+
+/* Whether an option acts in a call that cleans, as those of cleaning and of the log do.
+ * A mosaic has the images of --pbcor in any case, and facets may have got other
+ * solutions since the session was opened. */
+static bool acts_in_call(const char *name)
+{
+    static const char *const of_weights[] = {"mf-weighting", "no-mf-weighting"};
+    static const char *const others[] = {"pbcor", "facet-solutions", "soltabs"};
+    for (size_t k = 0; k < sizeof of_weights / sizeof *of_weights; ++k)
+        if (strcmp(name, of_weights[k]) == 0) return false;
+    for (size_t k = 0; k < sizeof others / sizeof *others; ++k)
+        if (strcmp(name, others[k]) == 0) return true;
+    return has_option(&tess_clean_argp, name) ||
+           has_option(&tess_cli_common_argp, name);
+}
+
+/* The value of an option of the session; `wanted` where this is one of several. */
+static const char *value_of(const tess_cli *cli, const char *name, const char *wanted)
+{
+    const char *value = NULL;
+    for (int64_t k = 0; k < cli->num_used; ++k) {
+        if (strcmp(cli->used[k].name, name) != 0) continue;
+        value = cli->used[k].value;
+        if (strcmp(value, wanted) == 0) break;
+    }
+    return value;
+}
+
+tess_status tess_image_args_check_call(const tess_image_args *session,
+                                       const tess_image_args *call)
+{
+    tess_status status = TESS_OK;
+    for (int64_t k = 0; k < call->cli.num_used; ++k) {
+        const tess_cli_used *used = &call->cli.used[k];
+        const char *value = value_of(&session->cli, used->name, used->value);
+        if (!used->given || acts_in_call(used->name)) continue;
+        if (!value)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--%s says what a session holds, and not how to clean; this "
+                      "session was opened without it",
+                      used->name);
+        if (strcmp(value, used->value) != 0)
+            TESS_FAIL(TESS_ERR_USAGE,
+                      "--%s says what a session holds, and not how to clean; this "
+                      "session was opened with '%s'",
+                      used->name, value);
+    }
 cleanup:
     return status;
 }

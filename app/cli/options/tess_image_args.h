@@ -34,6 +34,12 @@ typedef struct tess_image_args {
 tess_status tess_image_args_parse(tess_comm *comm, const char *doc, int argc,
                                   char **argv, tess_image_args *args);
 
+/** Refuse options of a call that cleans in an open session which the session was not
+ * opened with, and which do not say how to clean: they would change nothing.
+ * TESS_ERR_USAGE. Local. */
+tess_status tess_image_args_check_call(const tess_image_args *session,
+                                       const tess_image_args *call);
+
 /** Make the images, with checkpoints, and the files --profile and --trace. Errors:
  * those of tess_imager_image(). Collective. */
 tess_status tess_image_args_run(tess_comm *comm, tess_image_args *args,

@@ -439,14 +439,22 @@ class Session:
         **options
             those of `tessera.image` for cleaning and restoring: niter=10000, which is needed,
             auto_threshold=3, auto_mask=5, threshold="1mJy", mgain=0.8, multiscale=True, fits_mask="mask.fits",
-            beam_size="6asec", ... Other options stay those of the session.
+            beam_size="6asec", ... What the session holds, like its size, primary_beam or
+            mosaic, stays as it was opened: other values are refused.
 
         Returns
         -------
         Images
             `.image`, `.model`, `.residual`, `.dirty`, `.psf` and `.select(...)`, as of
             `tessera.image`; means over channels are not made
+
+        Raises
+        ------
+        tessera.UsageError : no niter, or an option that is of opening a session
         """
+        for name in ("facet_solutions", "soltabs"):
+            if options.get(name) not in (None, self._options.get(name)):
+                raise lib.UsageError(f"{name}: solutions() gives an open session others")
         run = Run()
         for path in self._paths:
             run.set("obs", path)

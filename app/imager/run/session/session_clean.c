@@ -262,6 +262,7 @@ tess_status image_session_clean(image_session *session, const tess_image_opts *o
     tess_image_opts used = session->opts;
     TESS_TRY(tess_comm_agree(run->comm, check_cleaning(&opts->clean)));
     used.clean = opts->clean;
+    used.no_dirty = opts->no_dirty;
     used.take = opts->take;
     used.take_context = opts->take_context;
     used.beside.command_line = opts->beside.command_line;
