@@ -4,6 +4,7 @@ samples of each pointing and pair of dishes, weighted by their beams; cleaned im
 fluxes, on any number of ranks and on an emulated device; and what is refused. With --full,
 bits are compared on up to four ranks.
 """
+import json
 import os
 import sys
 
@@ -152,6 +153,21 @@ def check_dirty(suite, obs, more, ranks):
     values = got["dirty"][np.isfinite(got["dirty"])]
     mad = 1.4826 * np.median(np.abs(values - np.median(values)))
     suite.below(f"{label}: noise", np.nanmax(np.abs(got["noise"] * got["pb"] / mad - 1)), 1e-5)
+
+
+def check_once(suite, obs):
+    """Samples of all pointings go to their owners once: as many bytes as of an image that knows no pointings."""
+    if len(RANKS) == 1:
+        return
+    sent, common = {}, [obs.path, "--size", N, "--scale", "45asec", "--weight", "natural", "--no-psf", "--threads", "1",
+                        "--center", f"{CENTER[0]}deg,{CENTER[1]}deg"]
+    for name, args in (("mosaic", IMAGE[:3]), ("image", [])):
+        profile = suite.path(f"{name}.json")
+        if suite.ran(f"profile of a {name}", tessera("image", *common, *args, "--profile", profile, "-o",
+                                                     suite.path(f"sent-{name}"), ranks=2)):
+            with open(profile, encoding="utf-8") as file:
+                sent[name] = json.load(file)["totals"]["stages"]["exchange"]["bytes"]
+    suite.true(f"bytes that are sent: {sent}", 0 < sent["mosaic"] < 1.1 * sent["image"])
 
 
 def check_fluxes(suite, prefix):
@@ -393,6 +409,7 @@ def main():
     suite = Suite("joint_mosaics")
     obs = Observation(suite.path("pointings.uvfits"), False)
     check_dirty(suite, obs, [], 1)
+    check_once(suite, obs)
     check_cleaned(suite, obs)
     check_device(suite, obs)
     check_alone(suite, obs)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tessera mosaic: pixels against the sums of numpy, with positions by spherical trigonometry and
-Lanczos' kernel from its definition; true fluxes; one beam for all; cubes; any number of ranks;
-what is refused."""
+Lanczos' kernel from its definition, and by WCSLIB (astropy); `reproject` where it is installed; true
+fluxes; one beam for all; cubes, and the memory that they take; any number of ranks; what is refused."""
 import hashlib
 import os
 import sys
@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from e2e import Suite, fits_module, mpiexec, tessera  # noqa: E402
+from e2e import BIN, SLOWER, Suite, fits_module, mpiexec, run, tessera  # noqa: E402
 
 SCALE, FWHM, PB_FWHM = 4.0, 14.0, 500.0  # arcsec
 CENTERS = ((120.0, -30.0), (120.11, -29.97), (119.95, -29.9))  # degrees
@@ -98,15 +98,20 @@ def sample(image, x, y, linear):
     return value
 
 
-def reference(pointings, header, linear):
+def by_trigonometry(header, k):
+    """Where the pixels of the mosaic lie in image k."""
+    ra, dec = directions(*grid(header["NAXIS1"], header["NAXIS2"], header["CDELT2"] * 3600), header["CRVAL1"],
+                         header["CRVAL2"])
+    x, y = project(ra, dec, *CENTERS[k])
+    step = np.deg2rad(SCALE / 3600)
+    return SIZES[k][0] // 2 - x / step, SIZES[k][1] // 2 + y / step
+
+
+def reference(pointings, header, linear, places=by_trigonometry):
     """Flux, beam and noise of the mosaic from the definition."""
-    l, m = grid(header["NAXIS1"], header["NAXIS2"], header["CDELT2"] * 3600)
-    ra, dec = directions(l, m, header["CRVAL1"], header["CRVAL2"])
-    flux, weight = np.zeros(l.shape), np.zeros(l.shape)
-    for (image, beam), center, size, noise in zip(pointings, CENTERS, SIZES, NOISE):
-        x, y = project(ra, dec, *center)
-        step = np.deg2rad(SCALE / 3600)
-        x, y = size[0] // 2 - x / step, size[1] // 2 + y / step
+    flux, weight = np.zeros((2, header["NAXIS2"], header["NAXIS1"]))
+    for k, ((image, beam), noise) in enumerate(zip(pointings, NOISE)):
+        x, y = places(header, k)
         image = np.where(np.isnan(beam), np.nan, image)
         d, b = sample(image, x, y, linear), sample(beam, x, y, True)
         good = np.isfinite(d) & np.isfinite(b)
@@ -153,6 +158,35 @@ def compare(suite, kind, out, made, limits):
 def make_mosaic(suite, kind, paths, out):
     return suite.ran(f"{kind} mosaic", tessera("mosaic", *paths, "-o", out, "--interpolation", kind.split()[0], "--noise",
                                                ",".join(map(str, NOISE))))
+
+
+def check_wcslib(suite, paths, made):
+    """The mosaic of check_sums() with the places that astropy finds by WCSLIB, which are its own to 1e-9 pixels; and one
+    image that `reproject` brings to another centre."""
+    from astropy.wcs import WCS
+    images = [read(path)[1] for path in paths]
+
+    def by_wcslib(header, k):
+        x, y = np.meshgrid(np.arange(header["NAXIS1"]), np.arange(header["NAXIS2"]))
+        return WCS(images[k]).celestial.all_world2pix(*WCS(header).celestial.all_pix2world(x, y, 0), 0)
+    flux, header = read(suite.path("linear-image-pb.fits"))
+    for name, wanted in zip(("image-pb", "pb", "noise"), reference(made, header, True, by_wcslib)):
+        suite.below(f"{name} with WCSLIB's places", worst(read(suite.path(f"linear-{name}.fits"))[0][0], wanted), 1e-8)
+    try:
+        from reproject import reproject_interp
+    except ImportError:
+        suite.skipped("reproject is not installed")
+        return
+    out = suite.path("moved")
+    if suite.ran("one image at another centre", tessera("mosaic", paths[1], "-o", out, "--primary-beam", "none", "--center",
+                                                        "120.05deg,-29.99deg", "--interpolation", "linear")):
+        got, header = read(f"{out}-image.fits")
+        target = WCS(header).celestial
+        wanted = reproject_interp((made[1][0], WCS(images[1]).celestial), target, got[0].shape, order="bilinear",
+                                  return_footprint=False)
+        both = np.isfinite(got[0]) & np.isfinite(wanted)
+        suite.true("of the same pixels, but for those at edges", both.sum() > .97 * np.isfinite(wanted).sum())
+        suite.below("reproject", np.abs(got[0] - wanted)[both].max() / np.abs(wanted[both]).max(), 1e-8)
 
 
 def check_single(suite):
@@ -270,6 +304,29 @@ def check_cube(suite, made):
     suite.below("the second plane is half of the first", worst(2 * flux[1], flux[0]), 1e-9)
 
 
+# A small process, whose own memory does not count for its child, runs the words and prints the child's most kilobytes.
+MOST_KB = """import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"""
+
+
+def check_memory(suite):
+    """Planes are joined one after the other: more of them take no more memory than an eighth of theirs."""
+    if SLOWER > 1:  # sanitizers keep memory that has been given back
+        return
+    side, peak = 512, {}
+    plane = np.random.default_rng(2).normal(0, 1, (side, side)).astype(">f4")
+    for planes in (2, 40):
+        path = suite.path(f"{planes}-planes.fits")
+        write(path, np.broadcast_to(plane, (planes, side, side)), CENTERS[0], kind=">f4")
+        result = run([sys.executable, "-c", MOST_KB, BIN, "mosaic", path, path, "-o", suite.path(f"long{planes}"),
+                      "--primary-beam", "none", "--quiet", "--threads", "1"], 60)
+        if not suite.ran(f"a mosaic of {planes} planes", result):
+            return
+        peak[planes] = 1024 * int(result.out)
+    suite.below(f"memory of 38 more planes, by their bytes {peak}", (peak[40] - peak[2]) / (38 * plane.nbytes), .125)
+
+
 def check_models(suite, paths):
     out = suite.path("model")
     suite.ran("beams by a model", tessera("mosaic", *paths, "-o", out, "--primary-beam", "airy:100"))
@@ -319,12 +376,14 @@ def main():
     suite = Suite("mosaics")
     paths, made = make_pointings(suite)
     check_sums(suite, paths, made)
+    check_wcslib(suite, paths, made)
     check_single(suite)
     check_wide(suite)
     check_noise(suite)
     check_ranks(suite, paths)
     check_one(suite, paths, made)
     check_cube(suite, made)
+    check_memory(suite)
     check_models(suite, paths)
     check_refused(suite, paths, made)
     suite.finish()
