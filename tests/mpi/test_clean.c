@@ -100,7 +100,7 @@ static tess_status minor_of(tess_clean *clean, const field *f, int num,
                             tess_clean_report *report)
 {
     enum { MOST = 4 };
-    tess_rows residual[MOST], model[MOST];
+    tess_rows residual[MOST] = {{0}}, model[MOST] = {{0}};
     for (int k = 0; k < num; ++k) {
         residual[k] = rows_of(&f[k], TESS_PIXEL_DOUBLE, f[k].residual);
         model[k] = rows_of(&f[k], TESS_PIXEL_DOUBLE, f[k].model);

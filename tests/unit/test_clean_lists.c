@@ -47,8 +47,8 @@ static void make_scene(scene *with, int layers, int psfs)
     }
     for (int r = 0; r < RUNS; ++r) {
         const int count = 1 + rand() % (r % 3 == 0 ? 40 : 4);
-        with->run[r] =
-            (cpu_run){with->count, count, rand() % (SIDE - count + 1), rand() % SIDE};
+        with->run[r] = (cpu_run){with->count, count, rand() % (SIDE - count + 1),
+                                 rand() % SIDE, 0};
         with->count += count;
     }
     for (int64_t k = 0; k < with->count; ++k)
