@@ -135,6 +135,12 @@ TRANSLATED = [
      "--facet-solutions s.h5 --soltabs a,p --psf-per-facet"),
     (f"{BASE} -facet-regions f.reg -apply-facet-solutions s.h5,b.h5 a,p -diagonal-visibilities",
      f"{IMAGE} --facets f.reg --stokes I {UNIFORM} --field 0 --no-psf --facet-solutions s.h5,b.h5 --soltabs a,p"),
+    (f"{BASE} -pol IQUV -facet-regions f.reg -apply-facet-solutions s.h5 a,p -no-solution-directions-check "
+     "-shared-facet-reads -shared-facet-writes",
+     f"{IMAGE} --facets f.reg --stokes I,Q,U,V --density first {UNIFORM} --field 0 --no-psf --facet-solutions s.h5 "
+     "--soltabs a,p --any-solution-direction"),
+    (f"{BASE} -facet-regions f.reg -apply-facet-solutions s.h5 a,p -diagonal-solutions -feather-size 0",
+     f"{IMAGE} --facets f.reg --facet-feather 0 --stokes I {UNIFORM} --field 0 --no-psf --facet-solutions s.h5 --soltabs a,p"),
     # joined channels share their density also where nothing is cleaned
     (f"{BASE} -channels-out 2 -join-channels",
      f"{IMAGE} --channels-out 2 --stokes I {UNIFORM} --field 0 --mf-weighting --no-psf"),
