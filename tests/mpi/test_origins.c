@@ -36,7 +36,7 @@ enum {
 
 static const double START_S = 5.0e9, STEP_S = 10, FREQ_HZ = 1e9;
 /* steps of time before a set begins, its antennas, and its phase centre */
-static const int late[SETS] = {0, 3};
+static int late[SETS] = {0, 3};
 static const char *const antennas[SETS] = {"ABCDE", "DFA"};
 static const double centre_rad[SETS][2] = {{1, -0.5}, {1.01, -0.49}};
 static const double position_m[NAMES][3] = {{0, 0, 0},      {40, 11, 3},
@@ -314,6 +314,38 @@ static void test_too_many(void **state)
     tess_source_close(source);
 }
 
+/* The weeks between two nights have no intervals, and each night has its own from its
+ * first integration on. So even short intervals can be numbered, of which all weeks
+ * would have too many. */
+static void test_nights(void **state)
+{
+    enum { WEEKS_OF_STEPS = 4 * 7 * 8640 + 1 };
+    late[1] = WEEKS_OF_STEPS;
+    write_set(1);
+    tess_source *source = open_sets(10);
+    tess_samples samples = read_all(source);
+    assert_int_equal(samples.origins->num_intervals, SETS * TIMES);
+    for (int64_t row = 0; row < samples.num_rows; ++row) {
+        const tess_origin origin = tess_origin_of(samples.origins, samples.origin[row]);
+        const int number =
+            (int)tess_samples_weight(&samples, samples.vis_first[row]) - 1;
+        const int set = number / MOST_ROWS;
+        row_of_set rows[MOST_ROWS];
+        list_rows(set, rows);
+        const int step = rows[number % MOST_ROWS].step;
+        assert_int_equal(origin.interval, set * TIMES + step - late[set]);
+        /* dates of UVFITS are rounded to some 10 µs */
+        assert_true(fabs(tess_origins_begin_s(samples.origins, origin.interval) -
+                         (START_S + STEP_S * (step - 0.5))) < 1e-3);
+    }
+    tess_samples_free(&samples);
+    tess_source_close(source);
+    tess_source_close(open_sets(1e-3));
+    late[1] = 3;
+    write_set(1);
+    (void)state;
+}
+
 /* Times beyond those that are known belong to the interval at that end. */
 static void test_times_beyond(void **state)
 {
@@ -327,6 +359,30 @@ static void test_times_beyond(void **state)
     assert_int_equal(tess_origins_interval(&origins, 105), 1);
     assert_int_equal(tess_origins_interval(&origins, 1e30), 3);
     assert_int_equal(tess_origins_interval(&origins, (double)NAN), 0);
+}
+
+/* Times in a pause belong to the last interval before it. */
+static void test_times_in_pause(void **state)
+{
+    const tess_origins origins = {.num_antennas = 3,
+                                  .num_intervals = 7,
+                                  .num_fields = 1,
+                                  .time_first_s = 100,
+                                  .interval_s = 5,
+                                  .num_later = 2,
+                                  .later = {{1002, 2}, {2001, 6}}};
+    const struct {
+        double time_s;
+        int32_t interval;
+    } expected[] = {{-1e30, 0}, {104, 0},  {105, 1},  {1001, 1}, {1002, 2},
+                    {1007, 3},  {1990, 5}, {2001, 6}, {1e30, 6}, {(double)NAN, 0}};
+    const double begin_s[] = {100, 105, 1002, 1007, 1012, 1017, 2001};
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; ++k)
+        assert_int_equal(tess_origins_interval(&origins, expected[k].time_s),
+                         expected[k].interval);
+    for (int32_t k = 0; k < origins.num_intervals; ++k)
+        assert_true(tess_origins_begin_s(&origins, k) == begin_s[k]);
+    (void)state;
 }
 
 /* ---- correlations ---- */
@@ -614,7 +670,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(write_sets),        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_split),        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_correlations),
+        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_times_in_pause),
+        cmocka_unit_test(test_nights),       cmocka_unit_test(test_correlations),
         cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
         cmocka_unit_test(test_same_rows),    cmocka_unit_test(test_failed_parcel),
         cmocka_unit_test(remove_sets),       AGAIN_OF_MS};

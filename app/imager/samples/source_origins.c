@@ -3,6 +3,7 @@
 #include "source_origins.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "source_private.h"
@@ -97,27 +98,103 @@ cleanup:
     return status;
 }
 
-/* The first interval begins with the first integration, so that the times of later
- * integrations, which files round, lie within intervals and not where these meet. */
+/* ---- time ---- */
+
+/* Times from the begin of the first integration to the last one [s]. */
+typedef struct stretch {
+    double first_s, end_s;
+} stretch;
+
+static stretch stretch_of(const tess_source *source, int reader)
+{
+    const tess_vis_meta *meta = tess_vis_reader_meta(source->reader[reader]);
+    return (stretch){meta->time_start_mjd_s - 0.5 * meta->integration_s,
+                     meta->time_end_mjd_s};
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const stretch *one = a, *other = b;
+    return (one->first_s > other->first_s) - (one->first_s < other->first_s);
+}
+
+/* Joins the k-th stretch and the one behind it. */
+static void join_next(stretch *all, int k, int *num)
+{
+    all[k].end_s = fmax(all[k].end_s, all[k + 1].end_s);
+    --*num;
+    memmove(all + k + 1, all + k + 2, (size_t)(*num - k - 1) * sizeof *all);
+}
+
+/* Of `num` stretches, the one behind which the pause is shortest. */
+static int shortest_pause(const stretch *all, int num)
+{
+    int best = 0;
+    for (int k = 1; k + 1 < num; ++k)
+        if (all[k + 1].first_s - all[k].end_s < all[best + 1].first_s - all[best].end_s)
+            best = k;
+    return best;
+}
+
+/* Lists the times of all observations, in their order. Those that overlap are one
+ * stretch, and so are those with the shortest pauses if there would be too many. */
+static void list_stretches(const tess_source *source, stretch *all, int *num)
+{
+    *num = source->num_obs;
+    for (int k = 0; k < *num; ++k)
+        all[k] = stretch_of(source, k);
+    qsort(all, (size_t)*num, sizeof *all, by_begin);
+    for (int k = 0; k + 1 < *num;)
+        if (all[k + 1].first_s <= all[k].end_s)
+            join_next(all, k, num);
+        else
+            ++k;
+    while (*num > 1 + TESS_ORIGINS_LATER)
+        join_next(all, shortest_pause(all, *num), num);
+}
+
+/* The intervals of the first `num` stretches. */
+static double count_intervals(const stretch *all, int num, double interval_s)
+{
+    double count = 0;
+    for (int k = 0; k < num; ++k)
+        count += 1 + floor((all[k].end_s - all[k].first_s) / interval_s);
+    return count;
+}
+
+/* The first interval of a stretch begins with its first integration, so that the times
+ * of later integrations, which files round, lie within intervals and not where these
+ * meet. */
 static tess_status cut_time(const tess_source *source, double interval_s,
                             tess_origins *origins)
 {
     tess_status status = TESS_OK;
-    const tess_source_info *info = &source->info;
-    const double first_s = info->time_first - 0.5 * info->meta->integration_s;
-    const double intervals =
-        interval_s > 0 ? 1 + floor((info->time_end - first_s) / interval_s) : 1;
-    origins->time_first_s = first_s;
-    origins->interval_s = interval_s > 0 ? interval_s : (double)INFINITY;
+    int num;
+    stretch *all = tess_alloc(source->num_obs, sizeof *all);
+    if (!all) TESS_FAIL(TESS_ERR_ALLOC, "origins of rows");
+    list_stretches(source, all, &num);
+    if (!(interval_s > 0)) {
+        interval_s = (double)INFINITY;
+        num = 1;
+    }
+    const double intervals = count_intervals(all, num, interval_s);
+    origins->time_first_s = all[0].first_s;
+    origins->interval_s = interval_s;
     origins->num_intervals = 1;
     if (!(tess_origins_count(origins) * intervals <= (double)INT32_MAX))
         TESS_FAIL(
             TESS_ERR_USAGE,
             "%.0f intervals of %.6g s, %d antennas and %d fields make more origins "
-            "of rows than can be numbered; select fewer times or observations",
+            "of rows than can be numbered; select fewer times or observations, or "
+            "average the data in time",
             intervals, interval_s, origins->num_antennas, origins->num_fields);
+    origins->num_later = num - 1;
+    for (int k = 1; k < num; ++k)
+        origins->later[k - 1] = (tess_origins_stretch){
+            all[k].first_s, (int32_t)count_intervals(all, k, interval_s)};
     origins->num_intervals = (int32_t)intervals;
 cleanup:
+    tess_free(all);
     return status;
 }
 

@@ -8,10 +8,10 @@
 #include "source.h"
 
 /** Have the rows of samples keep where they come from. Time is cut into intervals of
- * this length [s], which begin with the first integration of all observations; into one
- * interval if it is ≤ 0. To be called before tess_source_setup(). TESS_ERR_USAGE: there
- * are more intervals than can be numbered. TESS_ERR_ALLOC; TESS_ERR_INTERNAL for a
- * source of which uvw alone are read. Local. */
+ * this length [s], which begin with the first integration of each stretch of time that
+ * observations cover; into one interval if it is ≤ 0. To be called before
+ * tess_source_setup(). TESS_ERR_USAGE: there are more intervals than can be numbered.
+ * TESS_ERR_ALLOC; TESS_ERR_INTERNAL for a source of which uvw alone are read. Local. */
 tess_status tess_source_keep_origins(tess_source *source, double interval_s);
 
 /** Which of the observations of tess_source_open() a reader is of. Local. */

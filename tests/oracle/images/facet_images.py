@@ -341,16 +341,18 @@ def check_missing(suite, regions):
 
 
 def check_sets(suite, obs, regions):
-    """Two observations with solutions of their own: the second one, a day later and with antennas of other names,
-    has twice the flux and gains, so that both together make the image of one."""
+    """Two observations with solutions of their own: the second one, years later and with antennas of other names,
+    has twice the flux and gains, so that both together make the image of one. The time between both has more
+    integrations than rows could tell apart."""
+    days = 20 * 365
     uvw, _, vis, weight, _ = uvfits.read(obs)
     later, solutions, own = suite.path("later.uvfits"), suite.path("gains2.h5"), suite.path("later-gains.h5")
-    uvfits.write(later, uvw, FREQ, 2 * vis, weight, antennas=ANTENNAS, cards={"PZERO4": 61042.0 + 2400000.5})
+    uvfits.write(later, uvw, FREQ, 2 * vis, weight, antennas=ANTENNAS, cards={"PZERO4": 61041.0 + days + 2400000.5})
 
     def change(group):
         group["amplitude000/val"][...] *= 2 ** .5
         for table in ("amplitude000", "phase000"):
-            group[table]["time"][...] += 86400
+            group[table]["time"][...] += 86400 * days
             for key in ("val", "weight"):
                 group[table][key][...] = group[table][key][:][:, :, ::-1]
             group[table]["ant"][...] = group[table]["ant"][:][::-1]

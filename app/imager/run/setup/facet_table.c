@@ -22,9 +22,8 @@ struct facet_table {
 
 double facet_table_middle(const tess_origins *origins, int32_t interval)
 {
-    return origins->num_intervals > 1
-               ? origins->time_first_s + (interval + 0.5) * origins->interval_s
-               : origins->time_first_s;
+    const double begin_s = tess_origins_begin_s(origins, interval);
+    return origins->num_intervals > 1 ? begin_s + 0.5 * origins->interval_s : begin_s;
 }
 
 /* Numbers the times at which matrices differ. */
