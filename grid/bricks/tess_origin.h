@@ -13,23 +13,25 @@
 
 #include "tess_shared_code.h"
 
-/** Most stretches of time behind the first one. */
-enum { TESS_ORIGINS_LATER = 31 };
+/** Most stretches of time. */
+enum { TESS_ORIGINS_STRETCHES = 32 };
 
-/** Times behind a pause, in which no rows are: the intervals of a stretch of time
- * follow those of the stretch before it, so that a pause has no numbers. */
+/** Times between two pauses, in which no rows are. The intervals of a stretch follow
+ * those of the stretch before it, so that a pause has no numbers. */
 typedef struct tess_origins_stretch {
-    double time_first_s; /**< when its first interval begins */
+    double time_first_s; /**< when its first interval begins, as of the rows' times */
     int32_t interval;    /**< the number of its first interval */
+    int32_t antenna;     /**< its rows have antennas from this number on */
 } tess_origins_stretch;
 
 /** What numbers of origins count. */
 typedef struct tess_origins {
     int32_t num_antennas, num_intervals, num_fields;
-    double time_first_s, interval_s; /**< the first interval's begin and the length of
-                                          all [s], as of the rows' times */
-    int32_t num_later;
-    tess_origins_stretch later[TESS_ORIGINS_LATER]; /**< [num_later] in their order */
+    int32_t most_antennas; /**< of a stretch, which are neighbours; a number tells as
+                                many apart */
+    double interval_s;     /**< the length of all intervals */
+    int32_t num_stretches;
+    tess_origins_stretch stretch[TESS_ORIGINS_STRETCHES]; /**< in the order of time */
 } tess_origins;
 
 /** An origin. The order of the antennas is that of the row, whose uvw points from the
@@ -41,60 +43,62 @@ typedef struct tess_origin {
 /** The number of all origins, which may be more than a row's number can tell apart. */
 static inline double tess_origins_count(const tess_origins *origins)
 {
-    return (double)origins->num_antennas * origins->num_antennas *
+    return (double)origins->most_antennas * origins->most_antennas *
            origins->num_intervals * origins->num_fields;
 }
 
-/** The interval of this time: for times beyond those of rows, the last one before them,
- *  or the first one of all. */
+/** The interval of a time in a stretch: its first or last one for times beyond them. */
 TESS_SHARED_FUNCTION int32_t tess_origins_interval(const tess_origins *origins,
-                                                   double time_s)
+                                                   int32_t stretch, double time_s)
 {
-    tess_origins_stretch in = {origins->time_first_s, 0};
-    int32_t end = origins->num_intervals;
-    for (int32_t k = 0; k < origins->num_later; ++k) {
-        if (!(time_s >= origins->later[k].time_first_s)) {
-            end = origins->later[k].interval;
-            break;
-        }
-        in = origins->later[k];
-    }
-    const double at = floor((time_s - in.time_first_s) / origins->interval_s);
-    const int32_t last = end - 1 - in.interval;
-    return in.interval + (!(at > 0) ? 0 : at < last ? (int32_t)at : last);
+    const tess_origins_stretch *in = &origins->stretch[stretch];
+    const double at = floor((time_s - in->time_first_s) / origins->interval_s);
+    const int32_t end =
+        stretch + 1 < origins->num_stretches ? in[1].interval : origins->num_intervals;
+    const int32_t last = end - 1 - in->interval;
+    return in->interval + (!(at > 0) ? 0 : at < last ? (int32_t)at : last);
+}
+
+/** The stretch that has an interval. */
+TESS_SHARED_FUNCTION const tess_origins_stretch *
+tess_origins_stretch_of(const tess_origins *origins, int32_t interval)
+{
+    int32_t k = origins->num_stretches - 1;
+    while (k > 0 && interval < origins->stretch[k].interval)
+        --k;
+    return &origins->stretch[k];
 }
 
 /** When an interval begins [s]. */
 static inline double tess_origins_begin_s(const tess_origins *origins, int32_t interval)
 {
-    tess_origins_stretch in = {origins->time_first_s, 0};
-    for (int32_t k = 0; k < origins->num_later; ++k)
-        if (origins->later[k].interval <= interval) in = origins->later[k];
-    return interval == in.interval
-               ? in.time_first_s
-               : in.time_first_s + (interval - in.interval) * origins->interval_s;
+    const tess_origins_stretch *in = tess_origins_stretch_of(origins, interval);
+    return interval == in->interval
+               ? in->time_first_s /* the length of an only interval is infinite */
+               : in->time_first_s + (interval - in->interval) * origins->interval_s;
 }
 
 /** The number of an origin. */
 TESS_SHARED_FUNCTION int32_t tess_origin_number(const tess_origins *origins,
                                                 const tess_origin *origin)
 {
+    const int32_t first = tess_origins_stretch_of(origins, origin->interval)->antenna;
     return ((origin->field * origins->num_intervals + origin->interval) *
-                origins->num_antennas +
-            origin->antenna1) *
-               origins->num_antennas +
-           origin->antenna2;
+                origins->most_antennas +
+            origin->antenna1 - first) *
+               origins->most_antennas +
+           origin->antenna2 - first;
 }
 
 /** The origin that has this number. */
 TESS_SHARED_FUNCTION tess_origin tess_origin_of(const tess_origins *origins,
                                                 int32_t number)
 {
-    const int32_t antennas = origins->num_antennas, pair = number / antennas;
-    const int32_t time = pair / antennas;
-    const tess_origin origin = {pair % antennas, number % antennas,
-                                time % origins->num_intervals,
-                                time / origins->num_intervals};
+    const int32_t antennas = origins->most_antennas, pair = number / antennas;
+    const int32_t time = pair / antennas, interval = time % origins->num_intervals;
+    const int32_t first = tess_origins_stretch_of(origins, interval)->antenna;
+    const tess_origin origin = {first + pair % antennas, first + number % antennas,
+                                interval, time / origins->num_intervals};
     return origin;
 }
 

@@ -26,15 +26,14 @@ static int32_t num_pairs(const tess_origins *origins)
 static int32_t baseline_of(const tess_samples *samples, int64_t row)
 {
     const tess_origins *origins = samples->origins;
-    const int32_t pairs = num_pairs(origins);
-    const int32_t number = samples->origin[row], time = number / pairs;
-    return number % pairs + time / origins->num_intervals * pairs;
+    const tess_origin of = tess_origin_of(origins, samples->origin[row]);
+    return of.field * num_pairs(origins) + of.antenna1 * origins->num_antennas +
+           of.antenna2;
 }
 
 static int32_t interval_of(const tess_samples *samples, int64_t row)
 {
-    const tess_origins *origins = samples->origins;
-    return samples->origin[row] / num_pairs(origins) % origins->num_intervals;
+    return tess_origin_of(samples->origins, samples->origin[row]).interval;
 }
 
 /* A number of a row, of which there are so many. */

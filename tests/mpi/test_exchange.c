@@ -134,7 +134,7 @@ static scene *make_scene(int groups)
     draw random = {123};
     scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
-    s->origins = (tess_origins){1, ROWS + 1, 1, 0, 1};
+    s->origins = (tess_origins){1, ROWS + 1, 1, 1, .interval_s = 1, .num_stretches = 1};
     for (int c = 0; c < CHANS; ++c)
         s->inv_lambda[c] = 1 + 0.02 * c;
     for (int row = 0; row < ROWS; ++row) {

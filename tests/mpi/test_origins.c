@@ -346,40 +346,60 @@ static void test_nights(void **state)
     (void)state;
 }
 
-/* Times beyond those that are known belong to the interval at that end. */
-static void test_times_beyond(void **state)
+/* Nights that have antennas of their own need no numbers of pairs between nights. */
+static void test_split_nights(void **state)
 {
-    const tess_origins origins = {.num_antennas = 3,
-                                  .num_intervals = 4,
-                                  .num_fields = 1,
-                                  .time_first_s = 100,
-                                  .interval_s = 5};
-    assert_int_equal(tess_origins_interval(&origins, -1e30), 0);
-    assert_int_equal(tess_origins_interval(&origins, 104.9), 0);
-    assert_int_equal(tess_origins_interval(&origins, 105), 1);
-    assert_int_equal(tess_origins_interval(&origins, 1e30), 3);
-    assert_int_equal(tess_origins_interval(&origins, (double)NAN), 0);
+    late[1] = 8640;
+    write_set(1);
+    tess_source *source = open_sets(10);
+    const tess_pol stokes_i = {.code = 1};
+    tess_source_split_antennas(source);
+    assert_int_equal(tess_source_keep_origins(source, 10), TESS_OK);
+    assert_int_equal(tess_source_setup(source, &stokes_i, 1, 0, true, 1, 3000),
+                     TESS_OK);
+    tess_samples samples = read_all(source);
+    assert_int_equal(samples.origins->num_antennas, 8);
+    assert_int_equal(samples.origins->most_antennas, ANTENNAS);
+    for (int64_t row = 0; row < samples.num_rows; ++row) {
+        const tess_origin origin = tess_origin_of(samples.origins, samples.origin[row]);
+        const int number =
+            (int)tess_samples_weight(&samples, samples.vis_first[row]) - 1;
+        const int set = number / MOST_ROWS;
+        row_of_set rows[MOST_ROWS];
+        list_rows(set, rows);
+        assert_int_equal(origin.antenna1,
+                         ANTENNAS * set + rows[number % MOST_ROWS].first);
+        assert_int_equal(origin.antenna2,
+                         ANTENNAS * set + rows[number % MOST_ROWS].second);
+    }
+    tess_samples_free(&samples);
+    tess_source_close(source);
+    late[1] = 3;
+    write_set(1);
+    (void)state;
 }
 
-/* Times in a pause belong to the last interval before it. */
-static void test_times_in_pause(void **state)
+/* Times beyond those of a stretch belong to its interval at that end. */
+static void test_times_beyond(void **state)
 {
     const tess_origins origins = {.num_antennas = 3,
                                   .num_intervals = 7,
                                   .num_fields = 1,
-                                  .time_first_s = 100,
+                                  .most_antennas = 3,
                                   .interval_s = 5,
-                                  .num_later = 2,
-                                  .later = {{1002, 2}, {2001, 6}}};
+                                  .num_stretches = 3,
+                                  .stretch = {{100, 0, 0}, {1002, 2, 0}, {2001, 6, 0}}};
     const struct {
         double time_s;
-        int32_t interval;
-    } expected[] = {{-1e30, 0}, {104, 0},  {105, 1},  {1001, 1}, {1002, 2},
-                    {1007, 3},  {1990, 5}, {2001, 6}, {1e30, 6}, {(double)NAN, 0}};
+        int32_t stretch, interval;
+    } expected[] = {{-1e30, 0, 0}, {104.9, 0, 0}, {105, 0, 1},        {1001, 0, 1},
+                    {1001, 1, 2},  {1007, 1, 3},  {1990, 1, 5},       {2001, 2, 6},
+                    {1e30, 2, 6},  {1e30, 0, 1},  {(double)NAN, 1, 2}};
     const double begin_s[] = {100, 105, 1002, 1007, 1012, 1017, 2001};
     for (size_t k = 0; k < sizeof expected / sizeof *expected; ++k)
-        assert_int_equal(tess_origins_interval(&origins, expected[k].time_s),
-                         expected[k].interval);
+        assert_int_equal(
+            tess_origins_interval(&origins, expected[k].stretch, expected[k].time_s),
+            expected[k].interval);
     for (int32_t k = 0; k < origins.num_intervals; ++k)
         assert_true(tess_origins_begin_s(&origins, k) == begin_s[k]);
     (void)state;
@@ -670,7 +690,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(write_sets),        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_split),        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_times_in_pause),
+        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_split_nights),
         cmocka_unit_test(test_nights),       cmocka_unit_test(test_correlations),
         cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
         cmocka_unit_test(test_same_rows),    cmocka_unit_test(test_failed_parcel),

@@ -341,7 +341,7 @@ static void check_views(const tess_layout *layout, double accuracy, subtracted l
                               .response = take_powers,
                               .context = geom};
     const bool less_models = less != LESS_NOTHING;
-    const tess_origins origins = {1, ROWS, 1, 0, 1};
+    const tess_origins origins = {1, ROWS, 1, 1, .interval_s = 1, .num_stretches = 1};
     scene *s = make_scene();
     images *out = new_images();
     double(*vis)[2] = calloc(VIS, sizeof *vis);

@@ -111,7 +111,7 @@ static void check_kind(bool is_double, int num_pol, int num_weight,
 
 static void test_as_chosen(void **state)
 {
-    const tess_origins origins = {3, 4, 1, 0, 1};
+    const tess_origins origins = {3, 4, 1, 3, .interval_s = 1, .num_stretches = 1};
     check_kind(false, 1, 1, NULL);
     check_kind(true, 4, 4, &origins);
     check_kind(false, 2, 1, NULL);
@@ -204,7 +204,7 @@ static void check_scratch(int num_pol, int num_weight, const tess_origins *origi
 
 static void test_on_scratch(void **state)
 {
-    const tess_origins origins = {3, 4, 1, 0, 1};
+    const tess_origins origins = {3, 4, 1, 3, .interval_s = 1, .num_stretches = 1};
     check_scratch(1, 1, NULL);
     check_scratch(4, 4, &origins);
 }

@@ -75,7 +75,7 @@ static int files_here(void)
 static void test_again_and_again(void **state)
 {
     for (int is_double = 0; is_double < 2; ++is_double) {
-        const tess_origins origins = {3, 4, 1, 0, 1};
+        const tess_origins origins = {3, 4, 1, 3, .interval_s = 1, .num_stretches = 1};
         tess_samples put = {.is_double = is_double,
                             .num_pol = 2,
                             .num_weight = 1,

@@ -120,7 +120,8 @@ static scene *make_scene(bool is_double, double spread_m, double roughness_m)
     assert_non_null(s);
     for (int c = 0; c < CHANS; ++c)
         s->inv_lambda[c] = 5 + 0.05 * c;
-    s->origins = (tess_origins){ANTENNAS, TIMES, 1, 0, 1};
+    s->origins = (tess_origins){ANTENNAS, TIMES,           1,
+                                ANTENNAS, .interval_s = 1, .num_stretches = 1};
     s->samples = (tess_samples){.is_double = is_double,
                                 .num_pol = 2,
                                 .num_weight = 1,

@@ -379,11 +379,11 @@ cleanup:
 static int32_t origin_of(const tess_row_origins *of, const tess_vis_block *block,
                          int64_t row)
 {
-    const tess_origin origin = {
-        .antenna1 = of->antenna[block->antenna1[row]],
-        .antenna2 = of->antenna[block->antenna2[row]],
-        .interval = tess_origins_interval(of->origins, block->time_mjd_s[row]),
-        .field = of->field};
+    const tess_origin origin = {.antenna1 = of->antenna[block->antenna1[row]],
+                                .antenna2 = of->antenna[block->antenna2[row]],
+                                .interval = tess_origins_interval(
+                                    of->origins, of->stretch, block->time_mjd_s[row]),
+                                .field = of->field};
     return tess_origin_number(of->origins, &origin);
 }
 

@@ -25,7 +25,7 @@ typedef struct tess_row_origins {
     const tess_origins *origins; /**< NULL: rows need not know */
     int num_antennas;            /**< of the observation */
     const int32_t *antenna;      /**< [num_antennas] their numbers in origins */
-    int32_t field;
+    int32_t field, stretch;      /**< of time, which has all rows */
 } tess_row_origins;
 
 /** What the rows of one segment of one observation need. */

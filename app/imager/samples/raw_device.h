@@ -31,6 +31,14 @@ typedef struct raw_mix {
     int hand[RAW_MAX_MIX];
 } raw_mix;
 
+/** Where the rows of an observation come from (tess_row_origins). */
+typedef struct raw_origins {
+    tess_origins all;       /**< of all observations */
+    const int32_t *antenna; /**< device: number in these of each antenna's index; NULL:
+                                 rows do not keep where they come from */
+    int32_t field, stretch;
+} raw_origins;
+
 /** How rows lie (tess_vis_raw) and what is made of them (tess_recipe). Pointers are
  *  device memory. */
 typedef struct raw_recipe {
@@ -41,10 +49,7 @@ typedef struct raw_recipe {
     int num_subarrays;
     const int64_t *map_first; /**< [num_subarrays + 1] of `map` */
     const int32_t *map;       /**< index of each antenna number, −1: unknown */
-    tess_origins origins;     /**< of all observations */
-    const int32_t *antenna; /**< number in these of each antenna's index; NULL: rows do
-                                 not keep where they come from */
-    int32_t field;
+    raw_origins origins;
     int num_pol;
     raw_mix mix[RAW_MAX_POL];
     int32_t chan_base;

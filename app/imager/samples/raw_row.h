@@ -120,13 +120,14 @@ TESS_SHARED_FUNCTION raw_row raw_row_of(const raw_recipe *recipe,
 TESS_SHARED_FUNCTION int32_t raw_origin_of(const raw_recipe *recipe, const raw_row *at,
                                            const unsigned char *row)
 {
-    if (!recipe->antenna || !at->known) return 0;
+    const raw_origins *of = &recipe->origins;
+    if (!of->antenna || !at->known) return 0;
     const double time_s =
         raw_param(&recipe->date, row) * TESS_SECONDS_PER_DAY - recipe->utc_offset_s;
-    const tess_origin origin = {
-        recipe->antenna[at->antenna1], recipe->antenna[at->antenna2],
-        tess_origins_interval(&recipe->origins, time_s), recipe->field};
-    return tess_origin_number(&recipe->origins, &origin);
+    const tess_origin origin = {of->antenna[at->antenna1], of->antenna[at->antenna2],
+                                tess_origins_interval(&of->all, of->stretch, time_s),
+                                of->field};
+    return tess_origin_number(&of->all, &origin);
 }
 
 #endif

@@ -137,8 +137,10 @@ static int shortest_pause(const stretch *all, int num)
 }
 
 /* Lists the times of all observations, in their order. Those that overlap are one
- * stretch, and so are those with the shortest pauses if there would be too many. */
-static void list_stretches(const tess_source *source, stretch *all, int *num)
+ * stretch, and so are those with the shortest pauses if there would be more than
+ * `most`.
+ */
+static void list_stretches(const tess_source *source, int most, stretch *all, int *num)
 {
     *num = source->num_obs;
     for (int k = 0; k < *num; ++k)
@@ -149,50 +151,84 @@ static void list_stretches(const tess_source *source, stretch *all, int *num)
             join_next(all, k, num);
         else
             ++k;
-    while (*num > 1 + TESS_ORIGINS_LATER)
+    while (*num > most)
         join_next(all, shortest_pause(all, *num), num);
 }
 
-/* The intervals of the first `num` stretches. */
-static double count_intervals(const stretch *all, int num, double interval_s)
+/* Finds the stretch of each reader, and the antennas of each stretch, which are those
+ * from the lowest number of its readers to the highest. */
+static void place_readers(tess_source *source, const stretch *all, int num)
 {
-    double count = 0;
+    source_origins *origins = &source->origins;
+    tess_origins_stretch *to = origins->all.stretch;
+    int32_t end[TESS_ORIGINS_STRETCHES] = {0}, most = 0;
     for (int k = 0; k < num; ++k)
-        count += 1 + floor((all[k].end_s - all[k].first_s) / interval_s);
-    return count;
+        to[k].antenna = origins->all.num_antennas;
+    for (int reader = 0; reader < source->num_obs; ++reader) {
+        int k = num - 1;
+        while (k > 0 && stretch_of(source, reader).first_s < all[k].first_s)
+            --k;
+        origins->stretch[reader] = k;
+        for (int a = 0; a < num_antennas(source, reader); ++a) {
+            const int32_t antenna = origins->antenna[reader][a];
+            if (antenna < to[k].antenna) to[k].antenna = antenna;
+            if (antenna >= end[k]) end[k] = antenna + 1;
+        }
+    }
+    for (int k = 0; k < num; ++k)
+        if (end[k] - to[k].antenna > most) most = end[k] - to[k].antenna;
+    /* whatever a number says, its antennas are among all */
+    for (int k = 0; k < num; ++k)
+        if (to[k].antenna > origins->all.num_antennas - most)
+            to[k].antenna = origins->all.num_antennas - most;
+    origins->all.most_antennas = most;
+    origins->all.num_stretches = num;
 }
 
 /* The first interval of a stretch begins with its first integration, so that the times
  * of later integrations, which files round, lie within intervals and not where these
  * meet. */
-static tess_status cut_time(const tess_source *source, double interval_s,
-                            tess_origins *origins)
+static tess_status cut_stretches(const stretch *all, double interval_s,
+                                 tess_origins *origins)
 {
     tess_status status = TESS_OK;
-    int num;
-    stretch *all = tess_alloc(source->num_obs, sizeof *all);
-    if (!all) TESS_FAIL(TESS_ERR_ALLOC, "origins of rows");
-    list_stretches(source, all, &num);
-    if (!(interval_s > 0)) {
-        interval_s = (double)INFINITY;
-        num = 1;
-    }
-    const double intervals = count_intervals(all, num, interval_s);
-    origins->time_first_s = all[0].first_s;
+    double intervals = 0;
     origins->interval_s = interval_s;
     origins->num_intervals = 1;
+    for (int k = 0; k < origins->num_stretches; ++k)
+        intervals += 1 + floor((all[k].end_s - all[k].first_s) / interval_s);
     if (!(tess_origins_count(origins) * intervals <= (double)INT32_MAX))
         TESS_FAIL(
             TESS_ERR_USAGE,
             "%.0f intervals of %.6g s, %d antennas and %d fields make more origins "
             "of rows than can be numbered; select fewer times or observations, or "
             "average the data in time",
-            intervals, interval_s, origins->num_antennas, origins->num_fields);
-    origins->num_later = num - 1;
-    for (int k = 1; k < num; ++k)
-        origins->later[k - 1] = (tess_origins_stretch){
-            all[k].first_s, (int32_t)count_intervals(all, k, interval_s)};
-    origins->num_intervals = (int32_t)intervals;
+            intervals, interval_s, origins->most_antennas, origins->num_fields);
+    origins->num_intervals = 0;
+    for (int k = 0; k < origins->num_stretches; ++k) {
+        origins->stretch[k].time_first_s = all[k].first_s;
+        origins->stretch[k].interval = origins->num_intervals;
+        origins->num_intervals +=
+            1 + (int32_t)floor((all[k].end_s - all[k].first_s) / interval_s);
+    }
+cleanup:
+    return status;
+}
+
+/* Without a length there is one interval. */
+static tess_status cut_time(tess_source *source, double interval_s)
+{
+    tess_status status = TESS_OK;
+    const bool cuts = interval_s > 0;
+    int num;
+    stretch *all = tess_alloc(source->num_obs, sizeof *all);
+    source->origins.stretch =
+        tess_alloc(source->num_obs, sizeof *source->origins.stretch);
+    if (!all || !source->origins.stretch) TESS_FAIL(TESS_ERR_ALLOC, "origins of rows");
+    list_stretches(source, cuts ? TESS_ORIGINS_STRETCHES : 1, all, &num);
+    place_readers(source, all, num);
+    TESS_TRY(
+        cut_stretches(all, cuts ? interval_s : (double)INFINITY, &source->origins.all));
 cleanup:
     tess_free(all);
     return status;
@@ -206,7 +242,7 @@ tess_status tess_source_keep_origins(tess_source *source, double interval_s)
         TESS_FAIL(TESS_ERR_INTERNAL,
                   "rows that are read for uvw alone have no origins");
     TESS_TRY(number_all(source));
-    TESS_TRY(cut_time(source, interval_s, &source->origins.all));
+    TESS_TRY(cut_time(source, interval_s));
 cleanup:
     if (status != TESS_OK) source_origins_free(source);
     return status;
@@ -234,7 +270,8 @@ tess_row_origins source_origins_of(const tess_source *source, int obs)
     return (tess_row_origins){.origins = &origins->all,
                               .num_antennas = num_antennas(source, obs),
                               .antenna = origins->antenna[obs],
-                              .field = origins->field[obs]};
+                              .field = origins->field[obs],
+                              .stretch = origins->stretch[obs]};
 }
 
 void source_origins_free(tess_source *source)
@@ -244,8 +281,9 @@ void source_origins_free(tess_source *source)
         tess_free(origins->antenna[k]);
     tess_free(origins->antenna);
     tess_free(origins->field);
+    tess_free(origins->stretch);
     origins->antenna = NULL;
-    origins->field = NULL;
+    origins->field = origins->stretch = NULL;
     origins->all = (tess_origins){0};
 }
 

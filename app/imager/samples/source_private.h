@@ -73,6 +73,7 @@ typedef struct source_origins {
     tess_origins all;  /* without antennas: rows do not keep their origins */
     int32_t **antenna; /* [num_obs] numbers of the antennas of each reader */
     int32_t *field;    /* [num_obs] */
+    int32_t *stretch;  /* [num_obs] of time, which has all rows of each reader */
     int64_t capacity_sets;
     int *set; /* [num_obs] which of the sets that were named a reader is of */
     bool splits_antennas; /* each set has antennas of its own */

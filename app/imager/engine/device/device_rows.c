@@ -244,11 +244,11 @@ cleanup:
 static tess_status upload_origins(const tess_row_origins *of, raw_recipe *recipe)
 {
     if (!of->origins) return TESS_OK;
-    recipe->origins = *of->origins;
-    recipe->field = of->field;
-    return tess_device_copy_of(of->antenna,
-                               of->num_antennas * (int64_t)sizeof *of->antenna,
-                               "rows of a file", (const void **)&recipe->antenna);
+    recipe->origins =
+        (raw_origins){.all = *of->origins, .field = of->field, .stretch = of->stretch};
+    return tess_device_copy_of(
+        of->antenna, of->num_antennas * (int64_t)sizeof *of->antenna, "rows of a file",
+        (const void **)&recipe->origins.antenna);
 }
 
 static void fill_recipe(const tess_source_rows *rows, raw_recipe *to)
@@ -309,7 +309,7 @@ void device_recipe_free(device_recipe *recipe)
     device_free(recipe->raw.chan_offset);
     device_free(recipe->raw.map_first);
     device_free(recipe->raw.map);
-    device_free(recipe->raw.antenna);
+    device_free(recipe->raw.origins.antenna);
     *recipe = (device_recipe){0};
 }
 

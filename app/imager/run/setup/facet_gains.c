@@ -176,9 +176,11 @@ int64_t facet_gains_group(const void *context, int32_t origin)
 {
     const facet_gains *gains = context;
     if (!gains->sources) return 0;
-    const int64_t pairs = (int64_t)gains->num_antennas * gains->num_antennas;
     const tess_origin of = tess_origin_of(gains->origins, origin);
-    return facet_table_time(gains->table, of.interval) * pairs + origin % pairs;
+    return (facet_table_time(gains->table, of.interval) * gains->num_antennas +
+            of.antenna1) *
+               gains->num_antennas +
+           of.antenna2;
 }
 
 /* ---- Jones matrices ---- */
