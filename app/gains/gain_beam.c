@@ -21,7 +21,7 @@ struct gain_beam {
     bool turns;
     int64_t num_facets, num_sites; /* 1, or the number of antennas */
     int64_t num_updates;
-    double first_mjd_s, update_s;
+    double *begin_mjd_s, *middle_mjd_s; /* [num_updates] ascending */
 };
 
 /* ---- models ---- */
@@ -80,15 +80,43 @@ cleanup:
     return status;
 }
 
-static void find_updates(const tess_gains_opts *opts, gain_beam *to)
+/* Divides a period into updates: `begin` and `middle` of each, unless they are NULL.
+ * Returns their number. */
+static int64_t divide_period(const double period[2], double update_s, double *begin,
+                             double *middle)
 {
-    const double first = opts->meta->time_start_mjd_s;
-    const double length = opts->meta->time_end_mjd_s - first;
-    to->first_mjd_s = first;
-    to->update_s = opts->beam.update_s;
-    to->num_updates = 1;
-    if (to->turns && length > 0 && to->update_s > 0)
-        to->num_updates = (int64_t)ceil(length / to->update_s);
+    const double length = period[1] - period[0];
+    const int64_t num =
+        length > 0 && update_s > 0 ? (int64_t)ceil(length / update_s) : 1;
+    for (int64_t k = 0; begin && k < num; ++k) {
+        begin[k] = period[0] + (double)k * update_s;
+        middle[k] = 0.5 * (begin[k] + fmin(begin[k] + update_s, period[1]));
+    }
+    return num;
+}
+
+/* Beams that turn have updates in each period, and none in gaps between them, which may
+ * last for years. Other beams have one. */
+static tess_status find_updates(const tess_gains_opts *opts, gain_beam *to)
+{
+    tess_status status = TESS_OK;
+    const double whole[1][2] = {
+        {opts->meta->time_start_mjd_s, opts->meta->time_end_mjd_s}};
+    const double(*period)[2] = opts->num_periods > 0 ? opts->period_mjd_s : whole;
+    const int num = to->turns && opts->num_periods > 0 ? opts->num_periods : 1;
+    const double update_s = to->turns ? opts->beam.update_s : 0;
+    for (int k = 0; k < num; ++k)
+        to->num_updates += divide_period(period[k], update_s, NULL, NULL);
+    to->begin_mjd_s = tess_alloc(to->num_updates, sizeof *to->begin_mjd_s);
+    to->middle_mjd_s = tess_alloc(to->num_updates, sizeof *to->middle_mjd_s);
+    if (!to->begin_mjd_s || !to->middle_mjd_s)
+        TESS_FAIL(TESS_ERR_ALLOC, "no memory for beams of facets");
+    int64_t at = 0;
+    for (int k = 0; k < num; ++k)
+        at += divide_period(period[k], update_s, to->begin_mjd_s + at,
+                            to->middle_mjd_s + at);
+cleanup:
+    return status;
 }
 
 /* Direction cosines from the pointing centre; NaN beyond the horizon. */
@@ -122,11 +150,9 @@ static tess_status find_places(const tess_facets *facets, const tess_vis_meta *m
     int64_t next = 0;
     if (!angle_rad) TESS_FAIL(TESS_ERR_ALLOC, "no memory for beams of facets");
     for (int64_t k = 0; k < to->num_updates; ++k) {
-        const double begin = to->first_mjd_s + (double)k * to->update_s;
-        const double end = fmin(begin + to->update_s, meta->time_end_mjd_s);
         if (to->turns)
             TESS_TRY(tess_parallactic_angles(pointing[0], pointing[1], to->num_sites,
-                                             site_m, 0.5 * (begin + end), angle_rad));
+                                             site_m, to->middle_mjd_s[k], angle_rad));
         for (int64_t site = 0; site < to->num_sites; ++site)
             for (int64_t f = 0; f < facets->num_facets; ++f, ++next) {
                 cosines(pointing, &facets->facet[f], place[next]);
@@ -147,7 +173,7 @@ static tess_status make_voltages(const tess_facets *facets, const tess_gains_opt
     tess_status status = TESS_OK;
     double(*site_m)[3] = NULL, (*place)[2] = NULL;
     to->num_facets = facets->num_facets;
-    find_updates(opts, to);
+    TESS_TRY(find_updates(opts, to));
     TESS_TRY(find_sites(opts->meta, to, &site_m));
     tess_beam_places at = {.num = to->num_updates * to->num_sites * to->num_facets,
                            .freq_hz = {INFINITY, 0}};
@@ -192,6 +218,8 @@ void gain_beam_destroy(gain_beam *beam)
     tess_free((void *)beam->voltages);
     tess_free((void *)beam->beam);
     tess_beam_models_free(&beam->models);
+    tess_free(beam->begin_mjd_s);
+    tess_free(beam->middle_mjd_s);
     tess_free(beam);
 }
 
@@ -206,21 +234,30 @@ tess_gain_shape gain_beam_shape(const gain_beam *beam)
     return most == 2 ? TESS_GAIN_DIAGONAL : TESS_GAIN_SCALAR;
 }
 
-int64_t gain_beam_updates(const gain_beam *beam, double *first_mjd_s, double *update_s)
+const double *gain_beam_updates(const gain_beam *beam, int64_t *num)
 {
-    *first_mjd_s = beam->first_mjd_s;
-    *update_s = beam->update_s;
-    return beam->num_updates;
+    *num = beam->num_updates;
+    return beam->begin_mjd_s;
+}
+
+/* The last update that begins by a time, or the first one. */
+static int64_t update_at(const gain_beam *beam, double time_mjd_s)
+{
+    int64_t low = 0, end = beam->num_updates;
+    while (end - low > 1) {
+        const int64_t middle = low + (end - low) / 2;
+        if (beam->begin_mjd_s[middle] <= time_mjd_s)
+            low = middle;
+        else
+            end = middle;
+    }
+    return low;
 }
 
 void gain_beam_jones(const gain_beam *beam, double time_mjd_s, int64_t antenna,
                      int64_t facet, double freq_hz, double jones[4][2])
 {
-    const double at = beam->num_updates > 1
-                          ? floor((time_mjd_s - beam->first_mjd_s) / beam->update_s)
-                          : 0;
-    const int64_t update =
-        tess_clamp_i64((int64_t)fmin(fmax(at, 0), 1e15), 0, beam->num_updates - 1);
+    const int64_t update = update_at(beam, time_mjd_s);
     const int64_t site = beam->num_sites > 1 ? antenna : 0;
     const tess_beam_voltages *of = beam->voltages[beam->models.of_antenna[antenna]];
     tess_beam_voltages_jones(

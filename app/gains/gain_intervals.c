@@ -94,7 +94,6 @@ static tess_status add_sources(const tess_gains_opts *opts, const gain_sources *
     const int num_tables =
         sources->solutions ? tess_solutions_num_tables(sources->solutions) : 0;
     const int num_terms = sources->aterms ? tess_aterms_num(sources->aterms) : 0;
-    double first = 0, update_s = 0;
     int64_t num;
     for (int k = 0; k < num_tables; ++k) {
         const double *time = tess_solutions_times(sources->solutions, k, &num);
@@ -107,9 +106,9 @@ static tess_status add_sources(const tess_gains_opts *opts, const gain_sources *
         TESS_TRY(add_values(time, num, false, 0, to));
     }
     if (!sources->beam) goto cleanup;
-    num = gain_beam_updates(sources->beam, &first, &update_s);
+    const double *begin = gain_beam_updates(sources->beam, &num);
     for (int64_t k = 1; k < num; ++k)
-        TESS_TRY(add_end(to, first + (double)k * update_s));
+        TESS_TRY(add_end(to, begin[k]));
 cleanup:
     return status;
 }

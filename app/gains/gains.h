@@ -21,8 +21,8 @@ void gain_beam_destroy(gain_beam *beam); /**< NULL is fine. Local. */
 
 tess_gain_shape gain_beam_shape(const gain_beam *beam);
 
-/** Number of updates; update k begins at `first_mjd_s` + k `update_s`. Local. */
-int64_t gain_beam_updates(const gain_beam *beam, double *first_mjd_s, double *update_s);
+/** Where updates begin (MJD) [s], ascending: [*num], at least 1. Local. */
+const double *gain_beam_updates(const gain_beam *beam, int64_t *num);
 
 /** The matrix at a time. Local, thread-safe. */
 void gain_beam_jones(const gain_beam *beam, double time_mjd_s, int64_t antenna,

@@ -35,13 +35,17 @@
 /** Primary beams of `--facet-beam`. */
 typedef struct tess_gain_beam_opts {
     const char *model; /**< of tess_beam_models.h; NULL: none */
-    double update_s;   /**< time after which a beam that turns is computed anew */
+    double update_s;   /**< time after which a beam that turns is computed anew, from
+                            the begin of each period on */
 } tess_gain_beam_opts;
 
 /** Which gains, for what. Texts and arrays belong to the caller. */
 typedef struct tess_gains_opts {
     const tess_vis_meta *meta; /**< whose antennas, telescope, pointing and times; NULL:
                                     antennas and times of the solutions */
+    int num_periods;           /**< 0: one, the times of the meta */
+    const double (*period_mjd_s)[2]; /**< [num_periods] begin and end of what there are
+                                          visibilities of, ascending */
     int64_t num_chan;
     const double *freq_hz;         /**< [num_chan] */
     tess_solutions_opts solutions; /**< num_files 0: none. Its antennas, directions,

@@ -47,15 +47,23 @@ static inline double tess_origins_count(const tess_origins *origins)
            origins->num_intervals * origins->num_fields;
 }
 
+/** The number of the intervals of a stretch. */
+TESS_SHARED_FUNCTION int32_t tess_origins_length(const tess_origins *origins,
+                                                 int32_t stretch)
+{
+    const tess_origins_stretch *in = &origins->stretch[stretch];
+    const int32_t end =
+        stretch + 1 < origins->num_stretches ? in[1].interval : origins->num_intervals;
+    return end - in->interval;
+}
+
 /** The interval of a time in a stretch: its first or last one for times beyond them. */
 TESS_SHARED_FUNCTION int32_t tess_origins_interval(const tess_origins *origins,
                                                    int32_t stretch, double time_s)
 {
     const tess_origins_stretch *in = &origins->stretch[stretch];
     const double at = floor((time_s - in->time_first_s) / origins->interval_s);
-    const int32_t end =
-        stretch + 1 < origins->num_stretches ? in[1].interval : origins->num_intervals;
-    const int32_t last = end - 1 - in->interval;
+    const int32_t last = tess_origins_length(origins, stretch) - 1;
     return in->interval + (!(at > 0) ? 0 : at < last ? (int32_t)at : last);
 }
 

@@ -181,6 +181,39 @@ static void test_turning(void **state)
     (void)state;
 }
 
+/* Observations a year apart: beams are updated while there are visibilities. */
+static void test_periods(void **state)
+{
+    enum { UPDATES = 30 };
+    const double later = 31557600;
+    const double period[2][2] = {{START, START + 3600},
+                                 {START + later, START + later + 3600}};
+    tess_vis_meta both = meta, second = meta;
+    both.time_end_mjd_s = second.time_end_mjd_s = period[1][1];
+    second.time_start_mjd_s = period[1][0];
+    tess_gains_opts opts = beam_opts("auto", 120);
+    tess_gains *first = made(&opts);
+    opts.meta = &second;
+    tess_gains *other = made(&opts);
+    opts.meta = &both;
+    opts.num_periods = 2;
+    opts.period_mjd_s = period;
+    tess_gains *gains = made(&opts);
+    assert_int_equal(tess_gains_num_intervals(gains), 2 * UPDATES);
+    for (int k = 0; k < UPDATES; ++k) {
+        const double time = START + 120 * k + 50;
+        assert_int_equal(tess_gains_interval(gains, time), k);
+        assert_int_equal(tess_gains_interval(gains, time + later), UPDATES + k);
+        assert_true(entry(gains, k, 1, 1, HZ[0], 0) == entry(first, k, 1, 1, HZ[0], 0));
+        assert_true(entry(gains, UPDATES + k, 1, 1, HZ[0], 0) ==
+                    entry(other, k, 1, 1, HZ[0], 0));
+    }
+    tess_gains_destroy(first);
+    tess_gains_destroy(other);
+    tess_gains_destroy(gains);
+    (void)state;
+}
+
 /* Antennas whose beams differ: by a file of patterns, and those of ALMA by diameter or
  * name. */
 static void test_antennas(void **state)
@@ -791,12 +824,12 @@ static void test_parts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),      cmocka_unit_test(test_round),
-        cmocka_unit_test(test_turning),    cmocka_unit_test(test_antennas),
-        cmocka_unit_test(test_cube),       cmocka_unit_test(test_product),
-        cmocka_unit_test(test_intervals),  cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_aterms),     cmocka_unit_test(test_shifts),
-        cmocka_unit_test(test_bad_aterms),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_round),
+        cmocka_unit_test(test_turning), cmocka_unit_test(test_antennas),
+        cmocka_unit_test(test_periods), cmocka_unit_test(test_cube),
+        cmocka_unit_test(test_product), cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_changes), cmocka_unit_test(test_aterms),
+        cmocka_unit_test(test_shifts),  cmocka_unit_test(test_bad_aterms),
     };
     return cmocka_run_group_tests_name("gains", tests, set_up, tear_down);
 }

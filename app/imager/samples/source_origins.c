@@ -138,13 +138,15 @@ static int shortest_pause(const stretch *all, int num)
 
 /* Lists the times of all observations, in their order. Those that overlap are one
  * stretch, and so are those with the shortest pauses if there would be more than
- * `most`.
- */
+ * `most`. */
 static void list_stretches(const tess_source *source, int most, stretch *all, int *num)
 {
-    *num = source->num_obs;
-    for (int k = 0; k < *num; ++k)
-        all[k] = stretch_of(source, k);
+    *num = 0;
+    for (int k = 0; k < source->num_obs; ++k) {
+        all[*num] = stretch_of(source, k);
+        *num += all[*num].first_s <= all[*num].end_s; /* it has rows */
+    }
+    if (*num == 0) all[(*num)++] = (stretch){0, 0};
     qsort(all, (size_t)*num, sizeof *all, by_begin);
     for (int k = 0; k + 1 < *num;)
         if (all[k + 1].first_s <= all[k].end_s)

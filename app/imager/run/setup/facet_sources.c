@@ -80,6 +80,21 @@ cleanup:
     return status;
 }
 
+/* The times of which there are visibilities: period[TESS_ORIGINS_STRETCHES]. Returns
+ * their number. */
+static int find_periods(const facet_setup *setup, double (*period)[2])
+{
+    const tess_source_info *info = tess_source_info_of(setup->source);
+    const tess_origins *origins = tess_source_samples(setup->source).origins;
+    for (int k = 0; k < origins->num_stretches; ++k) {
+        const double begin = origins->stretch[k].time_first_s;
+        const double length = origins->interval_s * tess_origins_length(origins, k);
+        period[k][0] = fmax(begin, info->time_first);
+        period[k][1] = fmin(begin + length, info->time_end);
+    }
+    return origins->num_stretches;
+}
+
 /* Which observation's solutions antennas have, and what these have to hold for. */
 typedef struct solution_sets {
     int *of_antenna;            /* [num_antennas] */
@@ -152,6 +167,7 @@ static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
     facet_names files = {0}, tables = {0};
     solution_sets sets = {0};
     tess_vis_meta meta = {.num_antennas = 0};
+    double period_mjd_s[TESS_ORIGINS_STRETCHES][2];
     status = facet_names_split("--facet-solutions", choice->solutions, &files);
     if (status == TESS_OK)
         status = facet_names_split("--soltabs", choice->tables, &tables);
@@ -160,6 +176,8 @@ static tess_status read_gains(const facet_setup *setup, int32_t num_antennas,
     TESS_TRY(tess_comm_agree(setup->comm, status));
     const tess_gains_opts opts = {
         .meta = &meta,
+        .num_periods = find_periods(setup, period_mjd_s),
+        .period_mjd_s = (const double(*)[2])period_mjd_s,
         .num_chan = info->num_chan,
         .freq_hz = info->freq_hz,
         .solutions = {.path = files.name,
