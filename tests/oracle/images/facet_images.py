@@ -580,6 +580,11 @@ def check_set(suite, folder):
     residual, root = (pixels(suite.path(f"cleaned-{name}.fits")) for name in ("residual", "pb"))
     noise = 1.482602218505602 * np.median(np.abs(residual - np.median(residual))) / root
     suite.below("the noise in true flux", np.abs(pixels(suite.path("cleaned-noise-pb.fits")) / noise - 1).max(), 1e-6)
+    power = pixels(suite.path("cleaned-weight-pb.fits"))
+    suite.below("the response is the square of its root", np.abs(power / root ** 2 - 1).max(), 1e-6)
+    for kind in ("image", "model", "residual"):
+        seen, true = (pixels(suite.path(f"cleaned-{kind}{end}.fits")) for end in ("", "-pb"))
+        suite.below(f"the {kind} in true flux", l2_error(true * root, seen), 1e-6)
     found = fluxes(suite.path("cleaned-image-pb.fits"), truth)
     suite.below(f"true fluxes: {np.round(found, 3)}", np.abs(np.array(found) - 1).max(), .03)
     with open(suite.path("cleaned-sources.txt"), encoding="utf-8") as file:
