@@ -39,7 +39,7 @@ typedef struct tess_backend {
      * have taken the same device (tess_device_share). NULL: the backend has no device.
      * A second call does nothing. */
     tess_status (*start)(const int *numa_node, int local_rank, int local_size);
-    void (*share)(int ranks);
+    tess_status (*share)(int ranks);
     void (*text)(char *text,
                  int size); /**< name of the device that was taken, for logs; or NULL */
     void (*bus_id)(char *text,

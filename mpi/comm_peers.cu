@@ -134,6 +134,7 @@ static tess_status prepare(peers *with, cudaIpcMemHandle_t *handle)
         (void)cudaFree(lent.memory);
         lent.memory = NULL;
         lent.bytes = 0;
+        tess_device_holds(0);
         if (with->bytes > tess_device_room())
             TESS_FAIL(TESS_ERR_ALLOC, "no device memory for sums over ranks");
         TESS_CUDA(cudaMalloc(&lent.memory, (size_t)with->bytes));

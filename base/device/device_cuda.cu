@@ -36,7 +36,7 @@ static const double MEMORY_SHARE = 0.92;
 /* The device of the process. CUDA keeps its state per process, too, so no caller could
  * have two devices. */
 static struct {
-    bool started;
+    bool started, is_shared; /* is_shared: it is known how many ranks have it */
     int number;
     cudaMemPool_t pool;
     int64_t allowed; /* bytes that all ranks with this device may take */
@@ -171,19 +171,28 @@ static int choose_device(const int *numa_node, int local_rank, int local_size,
     return number[own];
 }
 
+/* Finds what all ranks with the device may take. */
+static tess_status measure_memory(void)
+{
+    tess_status status = TESS_OK;
+    size_t free_bytes = 0, total_bytes = 0;
+    TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
+    device.limit = device.allowed = (int64_t)(MEMORY_SHARE * (double)free_bytes);
+cleanup:
+    return status;
+}
+
 tess_status tess_device_start(const int *numa_node, int local_rank, int local_size)
 {
     tess_status status = TESS_OK;
     int number[MOST_DEVICES], count = 0;
-    size_t free_bytes = 0, total_bytes = 0;
     uint64_t keep = UINT64_MAX;
     if (device.started) return TESS_OK;
     count = list_devices(number);
     if (count == 0) TESS_FAIL(TESS_ERR_RESOURCE, "there is no GPU that will do");
     device.number = choose_device(numa_node, local_rank, local_size, number, count);
     TESS_CUDA(cudaSetDevice(device.number));
-    TESS_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-    device.limit = device.allowed = (int64_t)(MEMORY_SHARE * (double)free_bytes);
+    TESS_TRY(measure_memory());
     TESS_CUDA(cudaDeviceGetDefaultMemPool(&device.pool, device.number));
     TESS_CUDA(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &keep));
     TESS_TRY(make_lane(0));
@@ -193,9 +202,20 @@ cleanup:
     return status;
 }
 
-void tess_device_share(int ranks)
+/* At the first call, all ranks of the node have taken their devices, and none has
+ * allocated anything: what is free is what the drivers of all of them leave. A pool
+ * gives back what it has beyond its rank's part, which others may want. */
+tess_status tess_device_share(int ranks)
 {
+    tess_status status = TESS_OK;
+    uint64_t keep = UINT64_MAX;
+    if (!device.is_shared) TESS_TRY(measure_memory());
+    device.is_shared = true;
     device.limit = device.allowed / ranks;
+    if (ranks > 1) keep = (uint64_t)device.limit;
+    TESS_CUDA(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &keep));
+cleanup:
+    return status;
 }
 
 int tess_device_number(void)
@@ -268,6 +288,12 @@ static int64_t pool_attribute(cudaMemPoolAttr attribute)
     return (int64_t)value;
 }
 
+/* Bytes that this process may still take of its part. */
+static int64_t left_of_part(int64_t used)
+{
+    return device.limit - device.outside - used;
+}
+
 /* Bytes that all lanes may still take. */
 static int64_t room_of_all(void)
 {
@@ -281,7 +307,7 @@ static int64_t room_of_all(void)
         return device.limit;
     }
     const int64_t there = (int64_t)free_bytes + reserved - used;
-    const int64_t allowed = device.limit - used;
+    const int64_t allowed = left_of_part(used);
     return allowed < there ? allowed : there;
 }
 
@@ -306,7 +332,7 @@ static int64_t spare_bytes(void)
 {
     const int64_t used = pool_attribute(cudaMemPoolAttrUsedMemCurrent);
     const int64_t spare = pool_attribute(cudaMemPoolAttrReservedMemCurrent) - used;
-    const int64_t allowed = device.limit - used;
+    const int64_t allowed = left_of_part(used);
     return allowed < spare ? allowed : spare;
 }
 

@@ -35,8 +35,9 @@ bool tess_device_present(void);
 tess_status tess_device_start(const int *numa_node, int local_rank, int local_size);
 
 /** Say that `ranks` ranks have taken the device of this rank. Each of them may use its
- * part of the memory that was free. */
-void tess_device_share(int ranks);
+ * part of the memory that was free when all of them had. Local, but no rank of the node
+ * allocates anything before all have called it. */
+tess_status tess_device_share(int ranks);
 
 /** Number of the device that was taken, counted among the visible devices. */
 int tess_device_number(void);
@@ -71,7 +72,7 @@ int64_t tess_device_room(void);
 int64_t tess_device_held(void);
 
 /** Say how much device memory this process holds that tess_device_alloc did not
- * allocate [bytes]; tess_device_held counts it. */
+ * allocate [bytes]; tess_device_held counts it, and tess_device_room leaves it out. */
 void tess_device_holds(int64_t bytes);
 
 /** Allocate device memory, aligned to 256 bytes. `what` says what the memory is for, in

@@ -434,8 +434,9 @@ cleanup:
     return status;
 }
 
-/* Whether ranks share the scales: their devices are linked, and each has room for what
- * all ranks hold together, because some of them may share a device. Collective. */
+/* Whether ranks share the scales: their devices are linked, and each rank has room for
+ * the whole image. Of a device that several ranks have, each has its part
+ * (tess_device_share). Collective. */
 static tess_status find_shares(clean_work *work)
 {
     tess_status status = TESS_OK;
@@ -443,8 +444,7 @@ static tess_status find_shares(clean_work *work)
     double least, all;
     cuda_work_bytes(setup, &least, &all);
     int64_t shares = work->ranks.num > 1 && setup->opts.method.links &&
-                     setup->num_scales > 1 &&
-                     all * work->ranks.num <= (double)tess_device_room();
+                     setup->num_scales > 1 && all <= (double)tess_device_room();
     TESS_TRY(tess_comm_allreduce_i64(setup->comm, &shares, 1, TESS_MIN));
     work->ranks.shares = shares != 0;
     work->ranks.holds = work->ranks.leads || work->ranks.shares;

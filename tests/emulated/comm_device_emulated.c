@@ -6,6 +6,7 @@
 
 #include "tess_device.h"
 #include "tess_mem.h"
+#include "tess_minmax.h"
 
 /* Halves of the buffer, from which ranks send in turn, as in comm_peers.cu. */
 enum { HALVES = 2 };
@@ -25,6 +26,15 @@ static void destroy(void *state)
     tess_free(with);
 }
 
+/* Bytes of the largest buffer so far, which a process keeps (comm_peers.cu). */
+static int64_t lent;
+
+static void hold(int64_t bytes)
+{
+    if (bytes > lent) lent = bytes;
+    tess_device_holds(lent);
+}
+
 static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
                           void **state)
 {
@@ -35,6 +45,7 @@ static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
         with->half_bytes = opts->exchange_bytes;
         with->sum_bytes = opts->sum_bytes;
         with->buffer = tess_alloc(HALVES * with->half_bytes, 1);
+        hold(tess_max_i64(HALVES * with->half_bytes, with->sum_bytes));
     }
     TESS_TRY(tess_comm_agree(comm, with && with->buffer ? TESS_OK : TESS_ERR_ALLOC));
     *state = with;

@@ -5,7 +5,8 @@
  * There is a device when TESS_EMULATED is set in the environment: BYTES that it has, or
  * BYTES:ROOM, where tess_device_room() never reports more than ROOM, so that samples
  * are cut into sets. A list, separated by commas, is of the devices of a node, which
- * its ranks take in turn.
+ * its ranks take in turn. Each rank has the memory of its device for itself, unless
+ * TESS_EMULATED_SHARED is set: ranks with the same device divide it then.
  *
  * TESS_EMULATED_FAIL=RANK:N loses the device of that rank of the node at its N-th
  * operation (allocation, copy, launch or wait; counted from 1): that one and all after
@@ -29,11 +30,13 @@ enum { HEAD = 256 };
 
 static struct {
     bool started;
-    int number;
+    int number, place; /* of the rank on its node, and of its device in the list */
+    int ranks;         /* that divide the memory of the device */
     int64_t limit, room;
+    _Atomic int64_t outside;    /* bytes that tess_device_alloc did not allocate */
     _Atomic int64_t used, most; /* all lanes allocate side by side */
     int num_lanes;
-} device = {.num_lanes = 1};
+} device = {.num_lanes = 1, .ranks = 1};
 
 /* Operations so far, the one that is the first to fail (0: none), and whether failures
  * show late. */
@@ -54,13 +57,18 @@ bool tess_device_present(void)
     return getenv("TESS_EMULATED") != NULL;
 }
 
-/* The text of a rank's device in a list of devices. */
-static const char *text_of(const char *list, int local_rank)
+/* The place of a rank's device in a list of devices. */
+static int place_of(const char *list, int local_rank)
 {
     int count = 1;
     for (const char *at = list; *at; ++at)
         count += *at == ',';
-    for (int k = local_rank % count; k > 0; --k)
+    return local_rank % count;
+}
+
+static const char *text_of(const char *list, int place)
+{
+    for (int k = place; k > 0; --k)
         list = strchr(list, ',') + 1;
     return list;
 }
@@ -131,24 +139,31 @@ bool device_emulated_says_lost(void)
 
 tess_status tess_device_start(const int *numa_node, int local_rank, int local_size)
 {
-    const char *list = getenv("TESS_EMULATED");
-    const char *text = list ? text_of(list, local_rank) : "0";
+    const char *list = getenv("TESS_EMULATED") ? getenv("TESS_EMULATED") : "0";
+    const int place = place_of(list, local_rank);
+    const char *text = text_of(list, place);
     char *end;
     (void)numa_node;
     (void)local_size;
     if (device.started) return TESS_OK;
     device.started = true;
     device.number = local_rank;
+    device.place = place;
     read_failure(local_rank);
     device.limit = strtoll(text, &end, 10);
     device.room = *end == ':' ? strtoll(end + 1, NULL, 10) : INT64_MAX;
     return TESS_OK;
 }
 
-/* TESS_EMULATED gives each rank its own memory. */
-void tess_device_share(int ranks)
+static bool is_shared(void)
 {
-    (void)ranks;
+    return getenv("TESS_EMULATED_SHARED") != NULL;
+}
+
+tess_status tess_device_share(int ranks)
+{
+    if (is_shared()) device.ranks = ranks;
+    return TESS_OK;
 }
 
 int tess_device_number(void)
@@ -163,7 +178,10 @@ void tess_device_text(char *text, int size)
 
 void tess_device_bus_id(char *text, int size)
 {
-    snprintf(text, (size_t)size, "%s", "");
+    if (is_shared())
+        snprintf(text, (size_t)size, "emulated %d", device.place);
+    else
+        text[0] = '\0';
 }
 
 struct CUstream_st *tess_device_stream(void)
@@ -176,10 +194,15 @@ void tess_device_threads(int threads)
     (void)threads;
 }
 
+/* What this rank may still take of its part. */
+static int64_t left_of_part(void)
+{
+    return device.limit / device.ranks - device.outside - device.used;
+}
+
 int64_t tess_device_room(void)
 {
-    const int64_t room =
-        device_emulated_says_lost() ? device.limit : device.limit - device.used;
+    const int64_t room = device_emulated_says_lost() ? device.limit : left_of_part();
     return (room < device.room ? room : device.room) / device.num_lanes;
 }
 
@@ -217,9 +240,10 @@ tess_status tess_device_leave(void)
 
 void tess_device_holds(int64_t bytes)
 {
-    (void)bytes;
+    device.outside = bytes;
 }
 
+/* Without buffers of links, which are large beside small images. */
 int64_t tess_device_held(void)
 {
     return device.most;
@@ -237,10 +261,9 @@ tess_status tess_device_alloc(int64_t bytes, const char *what, void **memory)
 {
     tess_status status = TESS_OK;
     if (!device_emulated_enqueues(&status) && status != TESS_OK) goto cleanup;
-    if (bytes > device.limit - device.used)
+    if (bytes > left_of_part())
         TESS_FAIL(TESS_ERR_ALLOC, "no device memory for %s: %s wanted, %s there", what,
-                  tess_mem_text((double)bytes),
-                  tess_mem_text((double)(device.limit - device.used)));
+                  tess_mem_text((double)bytes), tess_mem_text((double)left_of_part()));
     char *made = tess_alloc(bytes + HEAD, 1);
     if (!made) TESS_FAIL(TESS_ERR_ALLOC, "no memory for %s", what);
     memcpy(made, &bytes, sizeof bytes);

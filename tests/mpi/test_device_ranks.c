@@ -20,6 +20,8 @@
 #include "device_sample.h"
 #include "rank_tests.h"
 #include "tess_backend.h"
+#include "tess_device.h"
+#include "tess_device_comm.h"
 
 enum { SKIPPED = 77 };
 
@@ -308,6 +310,20 @@ static void test_failure(void **state)
     tess_error_clear();
 }
 
+/* The buffer that other ranks read is no room for anything else. Memory of earlier
+ * connections, which are much smaller, may serve again. */
+static void test_room(void **state)
+{
+    (void)state;
+    const int64_t half = 64 << 20, before = tess_device_room();
+    const tess_device_comm_opts opts = {.exchange_bytes = half,
+                                        .allowed = TESS_SUM_BY_PEERS};
+    tess_device_comm *links = NULL;
+    assert_int_equal(tess_device_comm_create(at->comm, &opts, &links), TESS_OK);
+    if (links) assert_true(before - tess_device_room() > half);
+    tess_device_comm_destroy(links);
+}
+
 int main(int argc, char **argv)
 {
     static fixture own = {.folder = "/tmp/tess_test_device_ranks_XXXXXX"};
@@ -327,7 +343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_same_image),      cmocka_unit_test(test_shared_planes),
         cmocka_unit_test(test_same_prediction), cmocka_unit_test(test_projection),
         cmocka_unit_test(test_cleaned),         cmocka_unit_test(test_joined_channels),
-        cmocka_unit_test(test_failure)};
+        cmocka_unit_test(test_failure),         cmocka_unit_test(test_room)};
     if (status == TESS_OK) TEST_ON_RANKS(own.comm, tests);
     if (first) {
         char command[128];

@@ -58,9 +58,10 @@ def make_observation(suite):
     return path
 
 
-def run(devices, *args, ranks=1):
-    return tessera(*args, "--backend", "cuda", "--overwrite", ranks=ranks,
-                   env={**mpi_environment(), "TESS_EMULATED": str(devices)})
+def run(devices, *args, ranks=1, env=None):
+    overwrite = ["--overwrite"] if args[0] != "plan" else []
+    return tessera(*args, "--backend", "cuda", *overwrite, ranks=ranks,
+                   env={**mpi_environment(), "TESS_EMULATED": str(devices), **(env or {})})
 
 
 def image(suite, obs, name, devices, *options, ranks=1):
@@ -162,6 +163,33 @@ def check_shared_through_host(suite, obs):
     suite.below("prediction through the host: L2", error, 1e-7)
 
 
+def check_scales(suite, obs):
+    """Two devices share the scales of minor loops if each has room for those of the whole image."""
+    if not mpiexec():
+        return
+    clean = ["--multiscale", "--niter", "3", "--nmiter", "1", "-v", *forced(device_rows=1)]
+    result, _ = image(suite, obs, "lacks", f"{LARGE}:100000", *clean)
+    found = re.search(r"they would take ([0-9.]+) MiB of the device", result.err)
+    if not suite.true("what minor loops take is told", found):
+        return
+    room = int(1.5 * float(found[1]) * 2 ** 20)
+    result, _ = image(suite, obs, "scales", f"{LARGE}:{room}", *clean, ranks=2)
+    suite.ran("room for the image on each of two devices", result)
+    suite.true("its scales are shared", "2 devices share the scales" in result.err)
+
+
+def check_divided(suite, obs):
+    """Ranks with one device divide its memory, and plan with their parts."""
+    if not mpiexec():
+        return
+    args = ["--size", "200,160", "--scale", "25asec", "--niter", "20"]
+    for ranks, devices, part in ((2, f"{8 << 30}", 4), (3, f"{8 << 30},{12 << 30}", 4)):
+        plan = run(devices, "plan", obs, *args, ranks=ranks, env={"TESS_EMULATED_SHARED": "1"})
+        suite.ran(f"{ranks} ranks, devices of {devices}", plan)
+        told = re.search(r"GPU memory +about \d+ MiB of ([0-9.]+) GiB", plan.out)
+        suite.below(f"{ranks} ranks, devices of {devices}: {told[1]} less {part} GiB", abs(float(told[1]) - part), .01)
+
+
 def check_shares(suite, label, result):
     suite.ran(label, result)
     suite.true(f"{label}: the devices share planes", "devices share w-planes" in result.err)
@@ -230,6 +258,8 @@ def main():
     check_shared(suite, obs)
     check_shared_through_host(suite, obs)
     check_flat(suite, obs)
+    check_scales(suite, obs)
+    check_divided(suite, obs)
     check_prediction(suite, obs)
     check_errors(suite, obs)
     suite.finish()

@@ -84,7 +84,7 @@ static tess_status take_device(const tess_backend *backend, tess_comm *node,
     TESS_TRY(tess_comm_allgather(node, own, BUS_ID, taken));
     for (int k = 0; k < size; ++k)
         *sharing += strcmp(taken + (int64_t)k * BUS_ID, own) == 0;
-    backend->share((int)*sharing);
+    TESS_TRY(backend->share((int)*sharing));
 cleanup:
     tess_free(taken);
     tess_free(numa_node);
@@ -108,10 +108,10 @@ tess_status imager_backend(tess_comm *comm, const char *name,
         TESS_TRY(tess_comm_allreduce_i64(comm, &sharing, 1, TESS_MAX));
     }
     if (sharing > 1)
-        tess_log_info(
-            "%d ranks share a GPU, and wait for each other; one rank for each GPU, "
-            "with more --threads, is usually faster",
-            (int)sharing);
+        tess_log_info("%d ranks share a GPU: they divide its memory, and wait for each "
+                      "other; one "
+                      "rank for each GPU, with more --threads, is usually faster",
+                      (int)sharing);
     *backend = found;
 cleanup:
     tess_comm_free(node);
