@@ -32,7 +32,7 @@ static tess_status cuda_degrid(const tess_grid_plan *plan, tess_samples *samples
     report->busy_share = 1;
     for (int64_t b = first; report->progress && b < first + sums->num_bricks; ++b)
         tess_progress_add(report->progress, (double)bricks->num_vis[b]);
-    return cuda_each_set(plan, samples, bricks, sums, false, degrid_part);
+    return cuda_each_set(plan, samples, bricks, sums, false, true, degrid_part);
 }
 
 static tess_status cuda_finish(const tess_grid_plan *plan, tess_samples *samples,

@@ -645,7 +645,7 @@ static tess_status download_vis(const tess_samples *samples, const sample_set *s
 
 tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *samples,
                           const tess_brick_list *bricks, const tess_brick_sums *sums,
-                          bool psf, cuda_part_function *function)
+                          bool psf, bool predicts, cuda_part_function *function)
 {
     tess_status status = TESS_OK;
     const cuda_samples *own = bricks->own;
@@ -655,7 +655,7 @@ tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *sample
         TESS_TRY(fetch_set(plan, own, set));
         TESS_TRY(visit_set(plan, set, sums, psf, function));
         if (own->num_sets == 1) continue;
-        if (!own->with_data) TESS_TRY(download_vis(samples, set));
+        if (predicts) TESS_TRY(download_vis(samples, set));
         drop_set(set);
     }
     TESS_TRY(tess_device_wait());
@@ -695,7 +695,7 @@ static tess_status cuda_grid(const tess_grid_plan *plan, const tess_samples *sam
     tess_status status = TESS_OK;
     double num_vis = 0;
     report->busy_share = 1;
-    TESS_TRY(cuda_each_set(plan, samples, bricks, sums, psf, grid_part));
+    TESS_TRY(cuda_each_set(plan, samples, bricks, sums, psf, false, grid_part));
     for (int64_t b = 0; b < sums->num_bricks; ++b)
         num_vis += (double)bricks->num_vis[first + b];
     if (report->progress) tess_progress_add(report->progress, num_vis);

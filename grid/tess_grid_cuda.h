@@ -27,10 +27,11 @@ int64_t cuda_sums_bytes(const tess_grid_plan *plan, const tess_brick_list *brick
 int64_t cuda_sums_room(const tess_grid_plan *plan, const tess_brick_list *bricks);
 
 /** Call `function` for every set with samples in the bricks of these sums; waits for
- *  the device. */
+ *  the device. If it `predicts`, visibilities of sets that do not stay on the device
+ * are copied to `samples`. */
 tess_status cuda_each_set(const tess_grid_plan *plan, const tess_samples *samples,
                           const tess_brick_list *bricks, const tess_brick_sums *sums,
-                          bool psf, cuda_part_function *function);
+                          bool psf, bool predicts, cuda_part_function *function);
 
 /** Bring predicted visibilities that are still on the device to samples->vis, unless
  *  the samples stay there. */

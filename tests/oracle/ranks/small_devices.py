@@ -35,6 +35,7 @@ CASES = [
     ("one brick at a time", 1600000, 1, []),
     ("samples in sets", f"{SMALL}:1500000", 1, []),
     ("IQ, Briggs weights", 3 * SMALL, 1, ["--stokes", "I,Q", "--weight", "briggs:0"]),
+    ("cleaned, samples in sets", f"{LARGE}:3500000", 1, ["--niter", "20", "--nmiter", "2"]),
     ("double precision", 2 * SMALL, 1, ["--accuracy", "1e-7"]),
     ("passes over the data", SMALL, 1, [*forced(passes=3), *SEVERAL_BLOCKS]),
     ("with checkpoints", SMALL, 1, ["--checkpoint", "WORK/saved", *SEVERAL_BLOCKS]),
