@@ -89,6 +89,9 @@ def check_images(suite, obs):
         result, found = image(suite, obs, "small", devices, *options, ranks=ranks)
         suite.ran(f"{label}: small devices", result)
         suite.true(f"{label}: parts are told of", IN_PARTS in result.err)
+        if "--niter" in options:
+            suite.equal(f"{label}: images and visibilities are told to stay in host memory, once each",
+                        result.err.count("they stay in host memory"), 2)
         suite.equal(f"{label}: images", list(found), list(wanted))
         for kind in found:
             limit = 1e-11 if "1e-7" in options else ROUNDING
@@ -234,6 +237,30 @@ def check_prediction(suite, obs):
             suite.below(f"{label}: L2", error, ROUNDING)
 
 
+def check_moved(suite, obs):
+    """A run that is stopped on a machine with a GPU goes on on one without, and the other way, to the same
+    components."""
+    there = {**mpi_environment(), "TESS_EMULATED": str(LARGE)}
+    here = {k: v for k, v in there.items() if k != "TESS_EMULATED"}
+    args = ["image", obs, "--size", "200,160", "--scale", "25asec", "--threads", "1", "--niter", "20", "--nmiter", "2",
+            "--backend", "auto"]
+    suite.ran("all on the processor", tessera(*args, "-o", suite.path("unmoved"), env=here))
+    wanted = read_image(suite.path("unmoved-residual.fits"))[0]
+    for label, first, second in (("from a GPU", there, here), ("to a GPU", here, there)):
+        kept = [*args, "-o", suite.path("moved"), "--checkpoint", suite.path(label.replace(" ", "-")), "--resume"]
+        for _ in range(30):  # each goes on for a few planes
+            stopped = tessera(*kept, "--overwrite", "--max-time", "0.001s", env=first)
+            if stopped.status != 75 or "major 1:" in stopped.err:
+                break
+        suite.ran(f"{label}: stopped", stopped, 75)
+        suite.true(f"{label}: behind a minor loop", "major 1:" in stopped.err)
+        result = tessera(*kept, "--overwrite", env=second)
+        suite.ran(f"{label}: continued", result)
+        suite.true(f"{label}: from the checkpoint", "continuing from checkpoint" in result.err)
+        suite.below(f"{label}: residual image, L2",
+                    l2_error(read_image(suite.path("moved-residual.fits"))[0], wanted), 1e-4)
+
+
 def check_errors(suite, obs):
     result, images = image(suite, obs, "none", TINY)
     suite.equal("no room at all: status", result.status, 4)
@@ -262,6 +289,7 @@ def main():
     check_scales(suite, obs)
     check_divided(suite, obs)
     check_prediction(suite, obs)
+    check_moved(suite, obs)
     check_errors(suite, obs)
     suite.finish()
 
