@@ -96,6 +96,15 @@ cleanup:
     return status;
 }
 
+static void cpu_rest(tess_planes *planes)
+{
+    for (int k = 0; k < NUM_WORK_SLOTS; ++k) {
+        tess_free(planes->cpu->work[k]);
+        planes->cpu->work[k] = NULL;
+        planes->cpu->work_bytes[k] = 0;
+    }
+}
+
 static void cpu_destroy(tess_planes *planes)
 {
     struct planes_cpu *cpu = planes->cpu;
@@ -106,8 +115,7 @@ static void cpu_destroy(tess_planes *planes)
     tess_fft_destroy(cpu->fft_u);
     tess_fft_destroy(cpu->fft_v);
     tess_free(cpu->group_of_rows);
-    for (int k = 0; k < NUM_WORK_SLOTS; ++k)
-        tess_free(cpu->work[k]);
+    cpu_rest(planes);
     tess_free(cpu);
 }
 
@@ -487,5 +495,6 @@ const tess_planes_ops tess_planes_ops_cpu = {.batched = true,
                                              .accumulate = cpu_accumulate,
                                              .extract = cpu_extract,
                                              .reduce = cpu_reduce,
+                                             .rest = cpu_rest,
                                              .pack = cpu_pack,
                                              .unpack = cpu_unpack};

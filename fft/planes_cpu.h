@@ -14,7 +14,7 @@
  * hardware prefetches together. */
 enum { PLANES_CPU_GROUP = 128 };
 
-/** Work memory that is kept from plane to plane. */
+/** Work memory that is kept from plane to plane, until tess_planes_rest(). */
 typedef enum work_slot {
     WORK_LINES,     /* the lines of the slab */
     WORK_OWN_LINES, /* prediction over several slabs: the lines after the transpose */

@@ -1,5 +1,5 @@
 /* Memory for lines of a plane on the cpu backend, and work memory that stays from plane
- * to plane. */
+ * to plane of an image. */
 #include "planes_cpu.h"
 #include "tess_mem.h"
 

@@ -73,6 +73,7 @@ struct tess_planes_ops {
     tess_status (*reduce_there)(tess_planes *planes, int image, tess_rows *rows);
     tess_status (*put_rows)(tess_planes *planes, int image, const tess_rows *rows,
                             double scale);
+    void (*rest)(tess_planes *planes); /* frees work memory. NULL: it stays. Local. */
     int64_t (*more_bytes)(const tess_planes *planes); /* NULL: the host's memory */
     double (*bytes)(const tess_planes_opts *opts); /* as tess_planes_device_bytes() */
     /* For the exchange of pieces. `pack` copies the values of the parts to host memory

@@ -189,6 +189,7 @@ void tess_planes_rest(tess_planes *planes, bool briefly)
     void (*const rest)(tess_outbox *) = briefly ? tess_outbox_rest : tess_outbox_empty;
     rest(planes->pieces_box);
     rest(planes->lines_box);
+    if (!briefly && planes->cpu && planes->ops->rest) planes->ops->rest(planes);
 }
 
 int tess_planes_groups(const tess_planes *planes)
@@ -250,12 +251,18 @@ void tess_planes_held(const tess_planes *planes, int64_t *image_bytes,
     *plane_bytes = planes->plane_held;
 }
 
+double tess_planes_work_bytes(const tess_planes_opts *opts)
+{
+    const double value = opts->is_double ? 16 : 8, f = opts->fft_ranks;
+    const double lines = (double)opts->nu * (double)opts->ny * value;
+    return lines / f * (f > 1 ? 3 : 1);
+}
+
 double tess_planes_bytes(const tess_planes_opts *opts)
 {
     const double value = opts->is_double ? 16 : 8, f = opts->fft_ranks;
     const double image = (double)opts->nx * (double)opts->ny * value / 2;
-    const double lines = (double)opts->nu * (double)opts->ny * value;
-    return opts->num_images * image / f + lines / f * (f > 1 ? 3 : 1);
+    return opts->num_images * image / f + tess_planes_work_bytes(opts);
 }
 
 double tess_planes_device_bytes(const tess_planes_ops *ops,

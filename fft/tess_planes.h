@@ -154,8 +154,9 @@ tess_status tess_planes_finish(tess_planes *planes);
 tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
                                 tess_status *own, tess_planes_times *times);
 
-/** Free the memory for exchanges between ranks, because no plane follows for a while;
- *  with `briefly` only if it is larger than 1 MiB. Collective. */
+/** Free the memory for exchanges between ranks and that of lines, because no plane
+ *  follows for a while; with `briefly` only that for exchanges, and only if it is
+ * larger than 1 MiB. Images stay. Collective. */
 void tess_planes_rest(tess_planes *planes, bool briefly);
 
 /** Sum an image over the groups, or over opts.sum_over. `*rows` becomes the rows that
@@ -188,6 +189,10 @@ int64_t tess_planes_more_bytes(const tess_planes *planes);
 /** The largest number of bytes that a rank needs for such a plan, without its pieces.
  *  The planner uses it. */
 double tess_planes_bytes(const tess_planes_opts *opts);
+
+/** The part of tess_planes_bytes() that tess_planes_rest() frees: of several planes
+ * that are at work one after the other, the largest part alone counts. */
+double tess_planes_work_bytes(const tess_planes_opts *opts);
 
 /** The same of a backend's memory; 0 where it is the host's. Local. */
 double tess_planes_device_bytes(const tess_planes_ops *ops,

@@ -246,6 +246,7 @@ static void for_each_batch(tess_planes *planes, const plane *from, const set_up 
         assert_int_equal(own_status, TESS_OK);
         for (int g = 0; g < groups && first + g < NUM_PLANES; ++g)
             move_values(planes, &own[first + g], job[g].num_pieces, true);
+        tess_planes_rest(planes, first % 2 == 0); /* images stay */
     }
 }
 

@@ -358,7 +358,9 @@ static tess_status estimate_early(image_run *run, const tess_costs *costs, bool 
     work.copy_bytes = 0;
     TESS_TRY(imager_estimate_make(job, &work, &bricks, &early->estimate));
     const double samples = work.cached ? work.sample_bytes : work.block_bytes;
-    early->planes = fmin(early->estimate.planes, imager_planes_bytes(job));
+    /* planes at rest have images alone */
+    early->planes = job->num_images * imager_target_pixels(job) *
+                    (job->plan->is_double ? 8 : 4) / job->ranks.fft_ranks;
     early->predicted =
         samples / work.vis_bytes * job->num_images * (image_is_double(run) ? 16 : 8);
 cleanup:

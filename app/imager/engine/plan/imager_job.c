@@ -66,47 +66,59 @@ static tess_planes_opts model_opts_of(const imager_job *job, int fft_ranks)
     return opts;
 }
 
-/* Memory that planes take. */
-typedef double bytes_of_planes(const imager_job *job, const tess_planes_opts *opts);
+/* Memory that planes take [bytes]. */
+typedef struct planes_need {
+    double all;
+    double work; /* of all: what planes have while they are at work */
+} planes_need;
 
-static double bytes_here(const imager_job *job, const tess_planes_opts *opts)
+typedef planes_need need_of_planes(const imager_job *job, const tess_planes_opts *opts);
+
+static planes_need need_here(const imager_job *job, const tess_planes_opts *opts)
 {
     (void)job;
-    return tess_planes_bytes(opts);
+    return (planes_need){tess_planes_bytes(opts), tess_planes_work_bytes(opts)};
 }
 
-static double bytes_there(const imager_job *job, const tess_planes_opts *opts)
+/* A device's lines stay. */
+static planes_need need_there(const imager_job *job, const tess_planes_opts *opts)
 {
-    return tess_planes_device_bytes(job->backend->planes, opts);
+    return (planes_need){tess_planes_device_bytes(job->backend->planes, opts), 0};
 }
 
-/* What all of these take on a rank [bytes], or those of the largest target. */
+/* What all of these take on a rank [bytes], or those of the largest target. Targets are
+ * at work one after the other. */
 static double planes_bytes(const imager_job *job, int fft_ranks,
-                           bytes_of_planes *bytes_of, bool in_turn)
+                           need_of_planes *need_of, bool in_turn)
 {
-    double bytes = 0, most = 0;
+    double stay = 0, most = 0, most_work = 0;
     for (int k = 0; k < imager_job_num_targets(job); ++k) {
         tess_planes_opts opts = planes_opts_of(job, true, fft_ranks);
         tess_planes_opts model = model_opts_of(job, fft_ranks);
         opts.nx = model.nx = imager_job_geom(job, k)->nx;
         opts.ny = model.ny = imager_job_geom(job, k)->ny;
         /* targets in turn have predicted before they are gridded */
-        const double own = bytes_of(job, &opts);
-        const double of_model = job->model.is_shared ? bytes_of(job, &model) : 0;
-        bytes += own + of_model;
-        most = fmax(most, own + of_model);
+        planes_need need = need_of(job, &opts);
+        if (job->model.is_shared) {
+            const planes_need of_model = need_of(job, &model);
+            need.all += of_model.all;
+            need.work += of_model.work;
+        }
+        stay += need.all - need.work;
+        most = fmax(most, need.all);
+        most_work = fmax(most_work, need.work);
     }
-    return in_turn ? most : bytes;
+    return in_turn ? most : stay + most_work;
 }
 
 static double host_bytes(const imager_job *job, int fft_ranks)
 {
-    return planes_bytes(job, fft_ranks, bytes_here, imager_job_in_turn(job));
+    return planes_bytes(job, fft_ranks, need_here, imager_job_in_turn(job));
 }
 
 double imager_device_planes_bytes(const imager_job *job, bool in_turn)
 {
-    return planes_bytes(job, job->ranks.fft_ranks, bytes_there, in_turn);
+    return planes_bytes(job, job->ranks.fft_ranks, need_there, in_turn);
 }
 
 /* The share of a device that the planes of all targets may take beside images, samples

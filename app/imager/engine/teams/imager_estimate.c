@@ -230,13 +230,15 @@ static visset_held held_beside(const imager_job *job, const imager_workload *wor
 typedef struct model_load {
     double derived; /* bytes of the array of all residuals, or of a batch, and of what
                        targets take of these or of the samples */
+    double later;   /* bytes of the residuals that cleaning makes after first images */
     double sums;    /* bytes of the sums of the model's bricks */
     double beside;  /* bytes of the samples' sums, while those of the model are held */
+    bool at_once; /* model and residuals are transformed in turns, in batches: lines of
+                     both are held */
 } model_load;
 
 /* Whether the first images are of residuals. A run that cleans makes its first images
- * of the data, with PSFs. What it subtracts later takes no more memory, because it then
- * grids no PSFs. */
+ * of the data, with PSFs. */
 static bool subtracts(const imager_job *job)
 {
     return job->model.is_shared && job->memory.clean_bytes == 0;
@@ -333,22 +335,30 @@ static double bytes_of_image(const imager_job *job)
     return imager_target_pixels(job) * value / 2 / job->ranks.fft_ranks;
 }
 
-/* Bytes of the lines of a plane on this rank, of these targets. */
+/* Bytes of the lines of a plane on this rank. Targets are transformed one after the
+ * other, and a target's lines are freed behind its planes (tess_planes_rest). */
 static double lines_bytes(const imager_job *job, const grid_load *load)
 {
     const double value = job->plan->is_double ? 16 : 8;
-    const double num_lines = imager_target_pixels(job) / (double)job->geom.nx;
-    return load->lines * (double)job->plan->nu * num_lines * value /
-           job->ranks.fft_ranks;
+    double rows = 0;
+    for (int k = 0; k < imager_job_num_targets(job); ++k)
+        rows = fmax(rows, (double)imager_job_geom(job, k)->ny);
+    return load->lines * (double)job->plan->nu * rows * value / job->ranks.fft_ranks;
 }
 
-/* Bytes of the images and lines of the job's model on this rank. */
-static double model_bytes(const imager_job *job, const grid_load *load)
+/* Bytes of the images of the job's model on this rank. */
+static double model_images_bytes(const imager_job *job)
 {
-    const double images =
-        job->model.is_shared ? job->model.num * bytes_of_image(job) : 0;
+    return job->model.is_shared ? job->model.num * bytes_of_image(job) : 0;
+}
+
+/* Bytes of these, and of their lines beside those of the images. */
+static double model_bytes(const imager_job *job, const grid_load *load,
+                          const model_load *model)
+{
     const double lines = 1 + others_lines(job, load->one_node);
-    return images + (subtracts(job) ? lines * lines_bytes(job, load) : 0);
+    return model_images_bytes(job) +
+           (model->at_once ? lines * lines_bytes(job, load) : 0);
 }
 
 /* Bytes of samples that this rank receives, with their runs. */
@@ -379,7 +389,20 @@ static void estimate_parts(const imager_job *job, const imager_workload *work,
     /* pieces have become lines before lines are transposed */
     estimate->planes = job->num_images * bytes_of_image(job) + lines +
                        fmax(load->pieces, others_lines(job, load->one_node) * lines) +
-                       model_bytes(job, load);
+                       model_bytes(job, load, model);
+}
+
+/* Bytes while bricks are gridded and planes are transformed, which take `all` with what
+ * cleaning keeps. A run that cleans makes PSFs first, and then keeps images while it
+ * makes residuals without PSFs. */
+static double gridding_bytes(const imager_job *job, const model_load *model,
+                             const imager_estimate *parts, double all)
+{
+    const double first = all - job->memory.clean_bytes;
+    const double psfs = 1 - (double)job->num_pol / job->num_images;
+    const double of_psfs = psfs * (parts->sums + job->num_images * bytes_of_image(job));
+    return job->memory.clean_bytes > 0 ? fmax(first, all - of_psfs + model->later)
+                                       : all;
 }
 
 /* The largest sum of the parts that are needed at the same time. */
@@ -408,13 +431,13 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     /* messages are freed before runs are sorted from one array to another */
     const double sorting =
         kept + fmax(own + received + flight_bytes(job, work), beside + received + runs);
-    const double gridding =
-        kept + beside + received + model->derived + parts->sums + parts->planes;
+    const double gridding = gridding_bytes(job, model, parts,
+                                           kept + beside + received + model->derived +
+                                               parts->sums + parts->planes);
     /* samples of this output have been freed; those of all others stay */
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
     const double finishing = kept + (work->cached ? waiting : own) +
-                             lines_bytes(job, load) + model_bytes(job, load) +
-                             imager_finishing_bytes(job);
+                             model_images_bytes(job) + imager_finishing_bytes(job);
     return fmax(fmax(loading, fmax(weighing, sorting)), fmax(gridding, finishing));
 }
 
@@ -580,11 +603,14 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     TESS_TRY(visset_choose_way(&run, &held, &asked, own, &way));
     *planes = way.planes;
     model->derived = derived_bytes(job, work, &samples, &way.residual);
-    if (!asked.less_model) goto cleanup;
+    if (!less_model && job->memory.clean_bytes > 0)
+        model->later = residual_bytes(job, &samples);
+    if (!less_model) goto cleanup;
     if (way.residual.planes > 0)
         at_once = sums_by_planes(job, own, way.residual.planes, load);
     model->sums = model_share(job) * at_once;
     model->beside = way.residual.in_batches ? at_once : 0;
+    model->at_once = subtracts(job) && way.residual.in_batches;
 cleanup:
     return status;
 }
