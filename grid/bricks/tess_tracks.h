@@ -77,6 +77,31 @@ tess_status tess_tracks_create(const tess_samples *samples,
                                const tess_tracks_opts *opts, tess_tracks **tracks);
 void tess_tracks_destroy(tess_tracks *tracks); /**< NULL is fine. Local. */
 
+/** How large tracks are, as far as it can be told before they are found. */
+typedef struct tess_tracks_size {
+    double rows;  /**< of the samples */
+    double items; /**< pieces of rows of at most 16 channels (tess_tracks_items()) */
+    double nodes; /**< for items, as a rule fewer */
+} tess_tracks_size;
+
+/** The number of pieces into which `num` rows, or runs of bricks, with num_vis samples
+ *  in all are cut, if all have as many channels. Local. */
+double tess_tracks_items(double num, double num_vis);
+
+/** The number of nodes for each row of a track of num_rows rows, 1 at most, if the
+ * phase of a pixel at the corner of the images turns by step_rad > 0 from row to row.
+ * Of the options only the tolerance matters. Local. */
+double tess_tracks_density(const tess_tracks_opts *opts, double step_rad,
+                           double num_rows);
+
+/** Bytes that tracks of this size take beside the values of nodes. Only the kind of the
+ *  samples matters. Local. */
+double tess_tracks_bytes(const tess_samples *samples, const tess_tracks_size *size);
+
+/** The number of values that nodes have for each value that an image takes of samples:
+ *  those of all images that take samples together (tess_tracks_images()). Local. */
+double tess_tracks_values(const tess_tracks_opts *opts, const tess_tracks_size *size);
+
 /** The number of images that take samples together: nodes of all of them have values
  *  at a time. It is as many as take no more memory than the values of all samples, at
  *  least 1 and at most most_images. Local. */

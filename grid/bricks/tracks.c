@@ -2,6 +2,7 @@
  * tess_tracks.h. */
 #include "tracks.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tess_mem.h"
@@ -68,12 +69,11 @@ static void place_shares(find_share *found, int64_t num, tess_tracks *to,
     }
 }
 
-/* How many images take samples together. */
-static int choose_images(const tess_tracks *tracks, int64_t num_vis)
+/* How many images take samples together, of which there are `room` for each node. */
+static int choose_images(const tess_tracks_opts *opts, double room)
 {
-    const int64_t room = tracks->from->num_vis / tess_max_i64(num_vis, 1);
-    const int64_t most = tess_min_i64(tracks->opts.most_images, TESS_TRACKS_IMAGES);
-    return (int)tess_max_i64(tess_min_i64(room, most), 1);
+    const double most = fmin(opts->most_images, TESS_TRACKS_IMAGES);
+    return (int)fmax(fmin(floor(room), most), 1);
 }
 
 /* Makes room for all that has been found. */
@@ -83,7 +83,8 @@ static tess_status make_room(const find_work *work, find_share *found, tess_trac
     tess_samples *nodes = &to->nodes;
     int64_t rows = 0, vis = 0;
     place_shares(found, work->shares.num, to, &rows, &vis);
-    to->num_images = choose_images(to, vis);
+    to->num_images =
+        choose_images(&to->opts, (double)to->from->num_vis / fmax((double)vis, 1));
     to->work_bytes = tracks_work_bytes(to, to->num_images);
     *nodes = (tess_samples){.is_double = work->samples->is_double,
                             .num_pol = work->opts->num_pol,
@@ -195,6 +196,32 @@ static void join_shares(const find_work *work, const find_share *found, tess_tra
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
     for (int64_t k = 0; k < to->num_tracks; ++k)
         find_starts(to, &to->track[k]);
+}
+
+double tess_tracks_items(double num, double num_vis)
+{
+    return num > 0 ? num * ceil(num_vis / num / TRACK_CHANS) : 0;
+}
+
+double tess_tracks_bytes(const tess_samples *samples, const tess_tracks_size *size)
+{
+    /* arrays of a share grow to twice their size (tess_grow), and are held beside those
+     * of all */
+    const double found = 1 + 1.5;
+    const double of_row = sizeof(int32_t); /* tracks_order */
+    const double of_item = found * sizeof(int32_t) + sizeof(bool);
+    /* most nodes are those of long pieces */
+    const double of_piece = found * (double)(sizeof(track) + sizeof(track_curve));
+    const double of_node = (double)tess_samples_row_bytes(samples) +
+                           (found - 1) * (double)sizeof(find_node) +
+                           of_piece / TRACK_NODES;
+    return of_row * size->rows + of_item * size->items + of_node * size->nodes;
+}
+
+double tess_tracks_values(const tess_tracks_opts *opts, const tess_tracks_size *size)
+{
+    const double share = size->nodes / fmax(size->items, 1);
+    return share > 0 ? share * choose_images(opts, 1 / share) : 0;
 }
 
 tess_status tess_tracks_create(const tess_samples *samples,

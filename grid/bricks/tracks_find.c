@@ -424,6 +424,20 @@ static double most_phase(double tolerance)
     return low;
 }
 
+/* All pieces but the last one of a track are as long as they may be. */
+double tess_tracks_density(const tess_tracks_opts *opts, double step_rad,
+                           double num_rows)
+{
+    const double tolerance = SMOOTH * opts->tolerance;
+    const double rows =
+        fmin(fmin(num_rows, MOST_ROWS), 1 + 2 * most_phase(tolerance) / step_rad);
+    int nodes = FEWEST_NODES;
+    while (nodes < TRACK_NODES &&
+           error_bound(0.5 * step_rad * (rows - 1), nodes) > tolerance)
+        ++nodes;
+    return fmin(1, nodes / rows);
+}
+
 tess_status tracks_find(const find_work *work, const track_share *of, find_share *share)
 {
     tess_status status = TESS_OK;

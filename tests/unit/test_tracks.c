@@ -328,6 +328,40 @@ static void check_size(const scene *s, const tess_tracks *tracks)
     assert_true(sum < 2 * wanted);
 }
 
+/* Nodes that are expected of a scene: antennas turn in a plane. */
+static tess_tracks_size expected_size(const scene *s, double tolerance)
+{
+    const tess_tracks_opts opts = {.half = {HALF[0], HALF[1], HALF[2]},
+                                   .tolerance = tolerance};
+    const double away = 2 / TESS_PI * (HALF[0] + HALF[1]);
+    double density = 0;
+    for (int64_t row = 0; row < ROWS; ++row) {
+        const double *uvw_m = s->samples.uvw_m + 3 * row;
+        const double length = hypot(uvw_m[0], uvw_m[1]) * s->inv_lambda[CHANS / 2];
+        const double step_rad = TESS_TWO_PI * 2e-3 * length * away;
+        density += tess_tracks_density(&opts, step_rad, TIMES) / ROWS;
+    }
+    const double items = tess_tracks_items(ROWS, (double)ROWS * CHANS);
+    return (tess_tracks_size){ROWS, items, density * items};
+}
+
+/* What is told of tracks before they are found, which a plan counts: of tracks of one
+ * piece, and of several. */
+static void test_expected_size(void **state)
+{
+    (void)state;
+    for (int far = 0; far < 2; ++far) {
+        scene *s = make_scene(false, far ? 700 : 150, 0);
+        tess_tracks *tracks = tracks_in(s, NULL, 1e-5, 2);
+        const tess_tracks_size size = expected_size(s, 1e-5);
+        const double found = (double)tess_tracks_nodes(tracks)->num_rows;
+        assert_true(size.items == 2 * ROWS);              /* of 16 channels and of 6 */
+        assert_true(fabs(size.nodes / found - 1) < 0.15); /* what plans promise */
+        tess_tracks_destroy(tracks);
+        free_scene(s);
+    }
+}
+
 /* Antennas that lie close together, and so far apart that samples are hardly closer
  * than nodes have to be. */
 static void test_pixels(void **state)
@@ -464,10 +498,10 @@ static void test_together(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),   cmocka_unit_test(test_rough),
-        cmocka_unit_test(test_onwards),  cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_rounded),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_expected_size), cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_rough),         cmocka_unit_test(test_onwards),
+        cmocka_unit_test(test_edges),         cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
     *work = (imager_workload){
         .num_vis = num_vis,
         .num_runs = data->num_runs,
+        .num_rows = num_rows / run->outputs.num_intervals,
         .num_outputs = (run->outputs.num + at_once - 1) / at_once,
         .num_reads = kept ? 1 : 3,
         .vis_bytes = vis_bytes,

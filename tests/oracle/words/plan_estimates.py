@@ -55,10 +55,18 @@ LIMITED = [(2, ["--channels-out", "2"], 0.9),
            (1, ["--stokes", "IQUV", "--reproducible"], 0.7),
            (1, ["--channels-out", "4"], 0.8), (3, ["--channels-out", "4"], 0.9),
            (2, ["--stokes", "IQUV", "--intervals-out", "4"], 0.6)]
-# By so many facets times as many, which grid nodes of tracks in place of samples. The set is larger than that of other
-# cases, so that samples count.
-BY_FACETS = [(1, 2, ["--no-psf"]), (1, 5, ["--no-psf"]), (1, 3, ["--no-psf", "--stokes", "XX,YY"]),
-             (1, 3, ["--niter", "50", "--nmiter", "2"]), (1, 3, ["--no-psf", *forced(passes=2)])]
+# By so many facets times as many, which grid nodes of tracks in place of samples. Sets, of these
+# channels and integrations, are larger than that of other cases, so that samples count. Rows of many
+# channels have many nodes, and long integrations more.
+SOME_CHANNELS, MANY_CHANNELS, ONE_CHANNEL = (16, "8s"), (512, "80s"), (1, "2s")
+BY_FACETS = [(1, 2, SOME_CHANNELS, ["--no-psf"]), (1, 5, SOME_CHANNELS, ["--no-psf"]),
+             (1, 3, SOME_CHANNELS, ["--no-psf", "--stokes", "XX,YY"]),
+             (1, 3, SOME_CHANNELS, ["--niter", "50", "--nmiter", "2"]),
+             (1, 3, SOME_CHANNELS, ["--no-psf", *forced(passes=2)]),
+             (2, 3, SOME_CHANNELS, []), (2, 3, SOME_CHANNELS, ["--niter", "50", "--nmiter", "2"]),
+             (1, 8, ONE_CHANNEL, ["--no-psf"]), (1, 5, MANY_CHANNELS, ["--no-psf"]),
+             (1, 3, MANY_CHANNELS, ["--no-psf"]), (2, 3, MANY_CHANNELS, []),
+             (1, 3, MANY_CHANNELS, ["--no-psf", "--reproducible"])]
 # How many of the cases above the fast tier takes, of those at the front.
 FAST = {"cases": 6, "cleaned": 1, "facets": 1, "subtracted": 4, "limited": 2}
 MATRIX = [(ranks, ["--stokes", stokes, *outputs])
@@ -104,12 +112,17 @@ def write_facets(path, num):
     return path
 
 
-def check_facets(suite, obs, pixels):
+def check_facets(suite, observe, pixels):
     """What targets take of the samples and of residuals is counted, and nodes of tracks are."""
-    for ranks, num, more in taken("facets", BY_FACETS):
+    made = {}
+    for ranks, num, kind, more in taken("facets", BY_FACETS):
+        channels, integration = kind
         if ranks > 1 and not mpiexec():
             continue
-        label = f"{ranks} x {num * num} facets {' '.join(more)}"
+        if kind not in made:
+            made[kind] = observe("uvfits", "XX,YY", integration, channels)
+        obs = made[kind]
+        label = f"{ranks} x {num * num} facets, {channels} channels {' '.join(more)}"
         found = measured(suite, label, ranks, [obs, *pixels, "--threads", 1, "--facets",
                                                write_facets(suite.path("facets.reg"), num), *more])
         if found:
@@ -378,9 +391,9 @@ def main():
     suite = Suite("plan_estimates")
     sky = write_sky(suite.path("sky.csv"), [dict(ra="60deg", dec="40deg", flux_jy=1)])
 
-    def observe(suffix, pol, integration="40s"):
-        return simulate(suite.path(f"vla-{len(pol)}-{integration}.{suffix}"), sky, layout="vla-a",
-                        dec="40deg", duration="6000s", integration=integration, channels=16,
+    def observe(suffix, pol, integration="40s", channels=16):
+        return simulate(suite.path(f"vla-{len(pol)}-{integration}-{channels}.{suffix}"), sky, layout="vla-a",
+                        dec="40deg", duration="6000s", integration=integration, channels=channels,
                         pol=pol, extra=["--max-radius", "20km", "--hour-angle=-1h"])
 
     obs, all_hands = (observe("uvfits", pol) for pol in ("XX,YY", "XX,XY,YX,YY"))
@@ -416,7 +429,7 @@ def main():
             check_memory(suite, ranks, [table, *pixels], ["--channels-out", "4"],
                          MATRIX_LIMITS)
     check_cleaned(suite, options)
-    check_facets(suite, observe("uvfits", "XX,YY", "8s"), pixels)
+    check_facets(suite, observe, pixels)
     if FULL and SLOWER == 1:
         check_guesses(suite, GUESSED)
     check_subtracted(suite, obs, all_hands, pixels)

@@ -565,14 +565,16 @@ cleanup:
 /* Bytes of what is made of the samples. Targets take of residuals when the residuals of
  * all of them have been made. Sources have no residuals. */
 static double derived_bytes(const imager_job *job, const imager_workload *work,
-                            const tess_samples *samples, const residual_way *way)
+                            const tess_samples *samples, const tess_brick_list *own,
+                            const residual_way *way)
 {
-    const visset_asked images = {.samples = samples};
-    const visset_asked psf = {.samples = samples, .of_sources = work->makes_sources};
+    const visset_asked images = {.samples = samples, .bricks = own};
+    const visset_asked psf = {
+        .samples = samples, .bricks = own, .of_sources = work->makes_sources};
     const double residuals = way->bytes - way->sums_bytes;
     const double taken = visset_taken_bytes(job, &images);
     const double of_psf = visset_taken_bytes(job, &psf);
-    if (residuals == 0) return of_psf;
+    if (residuals == 0) return fmax(taken, of_psf);
     return fmax(of_psf, way->in_batches
                             ? residuals
                             : fmax(residuals, residual_made_bytes(samples) + taken));
@@ -591,18 +593,19 @@ static tess_status plan_sums(const imager_job *job, const imager_workload *work,
     const visset_held held = held_beside(job, work, bytes_beside_sums(job, work));
     const bool less_model = holds_residuals(job);
     const visset_asked asked = {.samples = &samples,
+                                .bricks = own,
                                 .less_model = less_model,
                                 .of_sources = work->makes_sources && !less_model};
     visset_way way;
     plan.costs = work->costs;
     run.plan = &plan;
     samples.num_vis = 0;
-    samples.num_rows = work->num_runs;
+    samples.num_rows = work->num_rows;
     for (int64_t k = 0; k < own->num_bricks; ++k)
         samples.num_vis += own->num_vis[k];
     TESS_TRY(visset_choose_way(&run, &held, &asked, own, &way));
     *planes = way.planes;
-    model->derived = derived_bytes(job, work, &samples, &way.residual);
+    model->derived = derived_bytes(job, work, &samples, own, &way.residual);
     if (!less_model && job->memory.clean_bytes > 0)
         model->later = residual_bytes(job, &samples);
     if (!less_model) goto cleanup;

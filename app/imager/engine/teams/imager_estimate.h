@@ -14,6 +14,7 @@
 typedef struct imager_workload {
     int64_t num_vis;  /* samples of its slice, with those that are ignored */
     int64_t num_runs; /* runs of these samples, see tess_samples.h */
+    int64_t num_rows; /* rows of an output's samples */
     int64_t num_outputs;
     int num_reads;                 /* number of times that its slice is read */
     double file_bytes, read_bytes; /* bytes of its slice in the file, and of a block */
@@ -26,9 +27,9 @@ typedef struct imager_workload {
     bool cached;         /* samples are kept */
     bool scratch; /* samples that are not kept are in a scratch file when they are read
                      again */
-    double copy_bytes; /* bytes of one output's samples if there are several outputs:
-                          its team has received them, or they are copied */
-    double deal_s;     /* time to send these samples, and means over channels [s] */
+    double copy_bytes;   /* bytes of one output's samples if there are several outputs:
+                            its team has received them, or they are copied */
+    double deal_s;       /* time to send these samples, and means over channels [s] */
     int num_densities; /* densities by which samples are weighted; 0: natural weights */
     tess_costs costs;  /* costs by which the run is planned; those of the plan are the
                           machine's */

@@ -2,12 +2,8 @@
  * (tess_tracks.h). */
 #include "imager_targets.h"
 #include "tess_tracks.h"
+#include "visset_nodes.h"
 #include "visset_private.h"
-
-/* The error of a pixel's phase factors, as a share of ε. It is that of the corners: the
- * rms over an image is 0.14 ε if it is due to rounded coordinates, and else smaller by
- * far. */
-static const double SHARE = 0.25;
 
 bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
                           const tess_samples *samples)
@@ -18,27 +14,10 @@ bool visset_tracks_wanted(const imager_job *job, const visset_request *request,
            visset_has_tracks(job, num);
 }
 
-static bool have_same_factors(const void *context, int32_t origin, int32_t other)
-{
-    const imager_view *view = &((const imager_job *)context)->view;
-    return view->group(view->context, origin) == view->group(view->context, other);
-}
-
 tess_status visset_tracks_make(const imager_job *job, const tess_samples *samples,
                                const tess_brick_list *bricks, tess_tracks **tracks)
 {
-    const tess_grid_plan *plan = job->plan;
-    const tess_geom *geom = &plan->target.geom;
-    const tess_tracks_opts opts = {
-        .half = {0.5 * (double)plan->field.nx * geom->scale_rad,
-                 0.5 * (double)plan->field.ny * tess_geom_scale_m(geom),
-                 plan->opts.do_w ? plan->field.nm1_half : 0},
-        .tolerance = SHARE * plan->opts.accuracy,
-        .num_pol = job->view.num_pol,
-        .most_images = job->view.num_prepared,
-        .threads = job->layout->threads,
-        .same = have_same_factors,
-        .context = job};
+    const tess_tracks_opts opts = visset_tracks_opts(job);
     return tess_tracks_create(samples, bricks, &opts, tracks);
 }
 

@@ -11,6 +11,7 @@
 #include "tess_log.h"
 #include "tess_mem.h"
 #include "tess_tracks.h"
+#include "visset_nodes.h"
 
 const tess_samples *visset_kind(const visset *set)
 {
@@ -434,6 +435,7 @@ tess_status visset_grid(visset *set, const visset_request *request,
     visset_way way;
     const visset_held held = visset_held_with(set, samples, bricks);
     const visset_asked asked = {.samples = samples,
+                                .bricks = bricks,
                                 .less_model = request->less_model,
                                 .less_early = request->subtract != NULL,
                                 .of_sources = request->of_sources};

@@ -24,10 +24,11 @@ typedef struct visset_held {
 typedef struct visset_asked {
     const tess_samples *samples; /**< samples that this rank grids; only their kind and
                                     number matter */
-    bool less_model;             /**< residuals of the job's model */
-    bool less_early;             /**< residuals of a model that has a plan of its own */
-    bool of_sources;             /**< sources in their place, which have values of their
-                                    own even where targets take rows as they are */
+    const tess_brick_list *bricks; /**< of these samples, or of all of this rank */
+    bool less_model;               /**< residuals of the job's model */
+    bool less_early; /**< residuals of a model that has a plan of its own */
+    bool of_sources; /**< sources in their place, which have values of their
+                        own even where targets take rows as they are */
 } visset_asked;
 
 /** How samples that are held all at once are gridded. */
@@ -57,15 +58,8 @@ tess_status visset_choose_passes(const imager_job *job, const visset_held *held,
  * Local. */
 const tess_samples *visset_limited(const imager_job *job, const tess_samples *samples);
 
-/** Bytes of what a target takes of samples like these; 0 without views. Local. */
-double visset_mixed_bytes(const imager_job *job, const tess_samples *samples);
-
-/** Bytes that targets take of what is gridded, one after the other: values, or nodes of
- * tracks, whose number is a guess. Local. */
+/** Bytes that targets take of what is gridded, one after the other: values, or tracks
+ * and values of their nodes, whose number is a guess. Local. */
 double visset_taken_bytes(const imager_job *job, const visset_asked *asked);
-
-/** Whether images of so many targets grid nodes of tracks in place of samples, if these
- * know their origins. Local. */
-bool visset_has_tracks(const imager_job *job, int num_targets);
 
 #endif
