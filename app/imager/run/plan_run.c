@@ -53,6 +53,19 @@ static void count_again(const image_run *run, int at_once, imager_workload *work
         work->num_reads = PARTED_READS;
 }
 
+/* Bytes of the images of an output on this rank, while teams add them to means over
+ * channels, and of what is sent of them: the images, or the sums of a team's own. */
+static double adding_bytes(const image_run *run)
+{
+    const imager_job *job = &run->job;
+    const double value = job->plan->is_double ? 8 : 4;
+    const double sent = run->teams.sums_means ? sizeof(double) : value;
+    const double pixels = (double)run->whole.geom.nx * (double)run->whole.geom.ny;
+    if (run->teams.num == 1 || run->outputs.num_channels == 1) return 0;
+    return image_kinds_all(&run->output.kinds) * (value + sent) * pixels /
+           tess_comm_size(job->comm);
+}
+
 /* The work that this rank would have with its slice. Collective. */
 static tess_status workload_of(const image_run *run, bool kept, const sample_sets *data,
                                imager_workload *work)
@@ -75,6 +88,7 @@ static tess_status workload_of(const image_run *run, bool kept, const sample_set
         .num_outputs = (run->outputs.num + at_once - 1) / at_once,
         .num_reads = kept ? 1 : 3,
         .vis_bytes = vis_bytes,
+        .adding_bytes = adding_bytes(run),
         .kind = like,
         .makes_sources = run->whole.patches && run->opts->make_psf,
         .cached = kept,

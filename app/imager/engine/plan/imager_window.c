@@ -16,13 +16,18 @@
  * runs of one rank do not start. */
 enum { PROGRAM_BYTES = 50 << 20, MPI_BYTES = 10 << 20 };
 
+double imager_means_beside(const imager_job *job)
+{
+    return job->ranks.num_outputs > 1 ? job->memory.mean_bytes : 0;
+}
+
 double imager_base_bytes(const imager_job *job)
 {
     const tess_grid_plan *plan = job->plan;
     const bool alone = tess_comm_size(job->comm) == 1 && job->ranks.num_teams <= 1;
     const double tables =
         plan->projection ? (double)tess_gcf_bytes(tess_projection_table(plan)) : 0;
-    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + job->memory.mean_bytes +
+    return PROGRAM_BYTES + (alone ? 0 : MPI_BYTES) + tables + imager_means_beside(job) +
            job->memory.clean_bytes + job->memory.backlog_bytes +
            job->memory.dealt_bytes + job->memory.joined_bytes;
 }

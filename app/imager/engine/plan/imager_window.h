@@ -6,9 +6,14 @@
 
 #include "imager_job.h"
 
-/** Memory that a rank holds from the plan to the end of the run: the program and its
- * libraries, tables of w-kernels, and means over channels [bytes]. Local. */
+/** Memory that a rank holds while it makes images: the program and its libraries,
+ * tables of w-kernels, images of other outputs, and means over channels [bytes]. Local.
+ */
 double imager_base_bytes(const imager_job *job);
+
+/** Bytes of means over channels that are held while images are made. A team that makes
+ * one output has none before that is made. Local. */
+double imager_means_beside(const imager_job *job);
 
 /** Pixels of all targets whose planes are held at a time. Local. */
 double imager_target_pixels(const imager_job *job);

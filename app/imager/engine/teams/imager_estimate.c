@@ -419,7 +419,7 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     /* if all samples are kept, buffers of files have been freed, and so have densities,
      * which have been applied to the samples */
     const double kept = base + (work->cached ? 0 : densities + parts->reading);
-    const double loading = base - job->memory.mean_bytes - job->memory.clean_bytes -
+    const double loading = base - imager_means_beside(job) - job->memory.clean_bytes -
                            job->memory.backlog_bytes +
                            (work->cached ? work->sample_bytes : own) +
                            1.5 * parts->reading;
@@ -438,7 +438,12 @@ static double peak_bytes(const imager_job *job, const imager_workload *work,
     const double waiting = work->copy_bytes > 0 ? work->sample_bytes : 0;
     const double finishing = kept + (work->cached ? waiting : own) +
                              model_images_bytes(job) + imager_finishing_bytes(job);
-    return fmax(fmax(loading, fmax(weighing, sorting)), fmax(gridding, finishing));
+    /* the images of the last output are held while means are made of them */
+    const double adding = base - job->memory.clean_bytes - imager_means_beside(job) +
+                          (work->cached ? beside : own) + job->memory.mean_bytes +
+                          work->adding_bytes;
+    const double making = fmax(fmax(gridding, finishing), adding);
+    return fmax(fmax(loading, weighing), fmax(sorting, making));
 }
 
 /* How often samples are gridded: for all outputs, and for all targets of each. */

@@ -29,6 +29,8 @@ typedef struct imager_workload {
                      again */
     double copy_bytes;   /* bytes of one output's samples if there are several outputs:
                             its team has received them, or they are copied */
+    double adding_bytes; /* bytes of an output's images, and of what teams send of them
+                            to all ranks when means are made */
     double deal_s;       /* time to send these samples, and means over channels [s] */
     int num_densities; /* densities by which samples are weighted; 0: natural weights */
     tess_costs costs;  /* costs by which the run is planned; those of the plan are the
