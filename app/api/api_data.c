@@ -114,6 +114,11 @@ static tess_status fill_meta(const tess_data_set *set, tess_vis_meta *meta)
         !isfinite(set->ra_rad) || !isfinite(set->dec_rad))
         TESS_FAIL(TESS_ERR_USAGE, "a set in memory needs a window, antennas, a phase "
                                   "centre and a function that reads");
+    if (!(set->time_start_mjd_s <= set->time_end_mjd_s) ||
+        !isfinite(set->time_end_mjd_s - set->time_start_mjd_s))
+        TESS_FAIL(TESS_ERR_USAGE,
+                  "a set in memory begins before it ends, at times that "
+                  "are numbers");
     meta->segment = tess_alloc_zero(set->num_windows, sizeof *meta->segment);
     meta->field = tess_alloc_zero(1, sizeof *meta->field);
     meta->antenna = tess_alloc_zero(set->num_antennas, sizeof *meta->antenna);

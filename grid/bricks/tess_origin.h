@@ -67,20 +67,26 @@ TESS_SHARED_FUNCTION int32_t tess_origins_interval(const tess_origins *origins,
     return in->interval + (!(at > 0) ? 0 : at < last ? (int32_t)at : last);
 }
 
-/** The stretch that has an interval. */
-TESS_SHARED_FUNCTION const tess_origins_stretch *
-tess_origins_stretch_of(const tess_origins *origins, int32_t interval)
+/** The number of the stretch that has an interval. */
+TESS_SHARED_FUNCTION int32_t tess_origins_stretch_of(const tess_origins *origins,
+                                                     int32_t interval)
 {
-    int32_t k = origins->num_stretches - 1;
-    while (k > 0 && interval < origins->stretch[k].interval)
-        --k;
-    return &origins->stretch[k];
+    int32_t first = 0, end = origins->num_stretches;
+    while (end - first > 1) {
+        const int32_t middle = (first + end) / 2;
+        if (origins->stretch[middle].interval <= interval)
+            first = middle;
+        else
+            end = middle;
+    }
+    return first;
 }
 
 /** When an interval begins [s]. */
 static inline double tess_origins_begin_s(const tess_origins *origins, int32_t interval)
 {
-    const tess_origins_stretch *in = tess_origins_stretch_of(origins, interval);
+    const tess_origins_stretch *in =
+        &origins->stretch[tess_origins_stretch_of(origins, interval)];
     return interval == in->interval
                ? in->time_first_s /* the length of an only interval is infinite */
                : in->time_first_s + (interval - in->interval) * origins->interval_s;
@@ -90,7 +96,8 @@ static inline double tess_origins_begin_s(const tess_origins *origins, int32_t i
 TESS_SHARED_FUNCTION int32_t tess_origin_number(const tess_origins *origins,
                                                 const tess_origin *origin)
 {
-    const int32_t first = tess_origins_stretch_of(origins, origin->interval)->antenna;
+    const int32_t stretch = tess_origins_stretch_of(origins, origin->interval);
+    const int32_t first = origins->stretch[stretch].antenna;
     return ((origin->field * origins->num_intervals + origin->interval) *
                 origins->most_antennas +
             origin->antenna1 - first) *
@@ -104,7 +111,8 @@ TESS_SHARED_FUNCTION tess_origin tess_origin_of(const tess_origins *origins,
 {
     const int32_t antennas = origins->most_antennas, pair = number / antennas;
     const int32_t time = pair / antennas, interval = time % origins->num_intervals;
-    const int32_t first = tess_origins_stretch_of(origins, interval)->antenna;
+    const int32_t stretch = tess_origins_stretch_of(origins, interval);
+    const int32_t first = origins->stretch[stretch].antenna;
     const tess_origin origin = {first + pair % antennas, first + number % antennas,
                                 interval, time / origins->num_intervals};
     return origin;

@@ -17,23 +17,32 @@ enum {
 
 /* ---- order of rows ---- */
 
+/* The pairs of antennas that an interval may have. */
 static int32_t num_pairs(const tess_origins *origins)
 {
-    return origins->num_antennas * origins->num_antennas;
+    return origins->most_antennas * origins->most_antennas;
 }
 
-/* The number of a pair of antennas, in a field. */
-static int32_t baseline_of(const tess_samples *samples, int64_t row)
+/* Baselines are pairs of antennas of a stretch of time and of a field. There are no
+ * more of them than origins. */
+static int32_t num_baselines(const tess_origins *origins)
 {
-    const tess_origins *origins = samples->origins;
-    const tess_origin of = tess_origin_of(origins, samples->origin[row]);
-    return of.field * num_pairs(origins) + of.antenna1 * origins->num_antennas +
-           of.antenna2;
+    return origins->num_stretches * origins->num_fields * num_pairs(origins);
 }
 
 static int32_t interval_of(const tess_samples *samples, int64_t row)
 {
-    return tess_origin_of(samples->origins, samples->origin[row]).interval;
+    const tess_origins *origins = samples->origins;
+    return samples->origin[row] / num_pairs(origins) % origins->num_intervals;
+}
+
+static int32_t baseline_of(const tess_samples *samples, int64_t row)
+{
+    const tess_origins *origins = samples->origins;
+    const int32_t pairs = num_pairs(origins), number = samples->origin[row];
+    const int32_t field = number / pairs / origins->num_intervals;
+    const int32_t stretch = tess_origins_stretch_of(origins, interval_of(samples, row));
+    return (stretch * origins->num_fields + field) * pairs + number % pairs;
 }
 
 /* A number of a row, of which there are so many. */
@@ -164,8 +173,7 @@ tess_status tracks_order_rows(const tess_samples *samples, int threads,
     tess_status status = TESS_OK;
     const tess_origins *origins = samples->origins;
     const row_digit time = {interval_of, origins->num_intervals};
-    const row_digit baseline = {baseline_of,
-                                (int64_t)num_pairs(origins) * origins->num_fields};
+    const row_digit baseline = {baseline_of, num_baselines(origins)};
     const bool in_time = is_in_time(samples, threads);
     int32_t *row = tess_alloc(samples->num_rows, sizeof *row);
     int32_t *by_time = in_time ? NULL : tess_alloc(samples->num_rows, sizeof *by_time);

@@ -46,9 +46,10 @@ typedef struct tess_data_rows {
 
 /** A set of one phase centre. tess_data_add() copies all but `context`. */
 typedef struct tess_data_set {
-    const char *telescope, *object; /**< names, or NULL */
-    double ra_rad, dec_rad;         /**< phase centre, J2000 */
-    double time_start_mjd_s, time_end_mjd_s;
+    const char *telescope, *object;          /**< names, or NULL */
+    double ra_rad, dec_rad;                  /**< phase centre, J2000 */
+    double time_start_mjd_s, time_end_mjd_s; /**< UTC, of the first and the last row; 0:
+                                                  not known, or no rows */
     int num_windows;
     const tess_data_window *window; /**< [num_windows] */
     int num_antennas;

@@ -153,6 +153,8 @@ def check_errors(suite, found):
             ("what prediction's reading raises", KeyError, lambda: predict_later(window, place)),
             ("a correlation that is none", tessera.UsageError, lambda: tessera.image(
                 tessera.Data([window._replace(correlations=("XX", "ZZ"))], **place), **OPTIONS)),
+            ("an end before the begin", tessera.UsageError, lambda: tessera.image(
+                tessera.Data([window], **place | dict(times_mjd_s=(5e9, 4e9))), **OPTIONS)),
             ("a frequency of 0", tessera.UsageError, lambda: tessera.image(
                 tessera.Data([window._replace(freq=0 * window.freq)], **place), **OPTIONS)),
             ("arrays that do not fit", tessera.UsageError, lambda: tessera.Data.of_arrays(

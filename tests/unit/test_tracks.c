@@ -57,7 +57,9 @@ static void place_rows(scene *s, double spread_m, double roughness_m, draw *rand
                 const double x = antenna[b][0] - antenna[a][0];
                 const double y = antenna[b][1] - antenna[a][1];
                 double *uvw_m = s->samples.uvw_m + 3 * row;
-                const tess_origin origin = {a, b, t, 0};
+                const int32_t stretch = tess_origins_stretch_of(&s->origins, t);
+                const int32_t first = s->origins.stretch[stretch].antenna;
+                const tess_origin origin = {first + a, first + b, t, 0};
                 uvw_m[0] = c * x - d * y;
                 uvw_m[1] = 0.6 * (d * x + c * y);
                 uvw_m[2] = 0.8 * (d * x + c * y) + antenna[b][2] - antenna[a][2];
@@ -113,7 +115,18 @@ static void list_bricks(scene *s)
     list->num_bricks = 2;
 }
 
-static scene *make_scene(bool is_double, double spread_m, double roughness_m)
+/* Half of the times are a night of its own. Each night has the last antennas of many,
+ * whose pairs would be more than can be numbered, or the first ones. */
+static void part_nights(tess_origins *origins)
+{
+    origins->num_antennas = 60000;
+    origins->num_stretches = 2;
+    origins->stretch[0].antenna = origins->num_antennas - ANTENNAS;
+    origins->stretch[1].interval = TIMES / 2;
+}
+
+static scene *make_nights(bool is_double, double spread_m, double roughness_m,
+                          bool parted)
 {
     draw random = {12};
     scene *s = calloc(1, sizeof *s);
@@ -122,6 +135,7 @@ static scene *make_scene(bool is_double, double spread_m, double roughness_m)
         s->inv_lambda[c] = 5 + 0.05 * c;
     s->origins = (tess_origins){ANTENNAS, TIMES,           1,
                                 ANTENNAS, .interval_s = 1, .num_stretches = 1};
+    if (parted) part_nights(&s->origins);
     s->samples = (tess_samples){.is_double = is_double,
                                 .num_pol = 2,
                                 .num_weight = 1,
@@ -134,6 +148,11 @@ static scene *make_scene(bool is_double, double spread_m, double roughness_m)
     fill_samples(s, &random);
     list_bricks(s);
     return s;
+}
+
+static scene *make_scene(bool is_double, double spread_m, double roughness_m)
+{
+    return make_nights(is_double, spread_m, roughness_m, false);
 }
 
 static void free_scene(scene *s)
@@ -152,9 +171,10 @@ static double complex factor_of(const tess_origins *origins, int32_t origin, int
                                 int32_t chan)
 {
     const tess_origin of = tess_origin_of(origins, origin);
-    const double turns = 0.1 * of.antenna1 - 0.23 * of.antenna2 +
-                         0.07 * (of.interval / 9) + 0.01 * chan + 0.3 * corr;
-    return (1 + 0.1 * of.antenna1) *
+    const int32_t first = of.antenna1 % 100, second = of.antenna2 % 100;
+    const double turns = 0.1 * first - 0.23 * second + 0.07 * (of.interval / 9) +
+                         0.01 * chan + 0.3 * corr;
+    return (1 + 0.1 * first) *
            CMPLX(cos(TESS_TWO_PI * turns), sin(TESS_TWO_PI * turns));
 }
 
@@ -416,6 +436,20 @@ static void test_onwards(void **state)
     }
 }
 
+/* Nights that have antennas of their own: their pairs need no memory, and no track goes
+ * on from one night to the other. */
+static void test_nights(void **state)
+{
+    (void)state;
+    scene *s = make_nights(true, 150, 0, true);
+    tess_tracks *tracks = tracks_in(s, NULL, 1e-5, 2);
+    assert_true(4 * tess_tracks_nodes(tracks)->num_vis < s->samples.num_vis);
+    assert_true(error_of(s, tracks) < 1e-5);
+    check_size(s, tracks);
+    tess_tracks_destroy(tracks);
+    free_scene(s);
+}
+
 /* Channels at the ends of the band that are ignored in all rows have no nodes. */
 static void test_edges(void **state)
 {
@@ -502,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_rough),         cmocka_unit_test(test_onwards),
         cmocka_unit_test(test_edges),         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_together),
+        cmocka_unit_test(test_nights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

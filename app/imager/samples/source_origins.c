@@ -144,7 +144,7 @@ static void list_stretches(const tess_source *source, int most, stretch *all, in
     *num = 0;
     for (int k = 0; k < source->num_obs; ++k) {
         all[*num] = stretch_of(source, k);
-        *num += all[*num].first_s <= all[*num].end_s; /* it has rows */
+        *num += all[*num].first_s <= all[*num].end_s; /* else it has none */
     }
     if (*num == 0) all[(*num)++] = (stretch){0, 0};
     qsort(all, (size_t)*num, sizeof *all, by_begin);

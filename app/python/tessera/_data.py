@@ -234,7 +234,7 @@ class Data:
                         correlations, read)
         antennas = int(max(first.max(initial=0), second.max(initial=1))) + 1
         return cls([window], ra_deg=ra_deg, dec_deg=dec_deg, num_antennas=antennas,
-                   times_mjd_s=(float(times.min(initial=np.inf)), float(times.max(initial=0))),
+                   times_mjd_s=(float(times.min()), float(times.max())) if len(times) else (0, 0),
                    **more)
 
     @classmethod
