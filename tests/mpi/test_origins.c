@@ -19,10 +19,12 @@
 #include "imager_targets.h"
 #include "rank_tests.h"
 #include "source_origins.h"
+#include "source_private.h"
 #include "spool.h"
 #include "team_parcel.h"
 #include "tess_geom.h"
 #include "tess_mem.h"
+#include "tess_vis_caller.h"
 
 enum {
     SETS = 2,
@@ -379,6 +381,80 @@ static void test_split_nights(void **state)
     (void)state;
 }
 
+/* ---- many nights ---- */
+
+enum { NIGHTS = TESS_ORIGINS_STRETCHES + 2, SHORT_A = 10, SHORT_B = 20 };
+
+static bool read_nothing(void *context, const tess_vis_caller_rows *rows)
+{
+    (void)context;
+    (void)rows;
+    return false;
+}
+
+/* A set in memory that lasts for an hour, of which nothing is read. */
+static void add_night(double start_s, char name[32])
+{
+    tess_vis_caller_set set = {.read = read_nothing};
+    tess_vis_meta *meta = &set.meta;
+    meta->num_segments = meta->num_fields = 1;
+    meta->num_antennas = 2;
+    meta->equinox = 2000;
+    meta->time_start_mjd_s = start_s;
+    meta->time_end_mjd_s = start_s + 3600;
+    meta->segment = tess_alloc_zero(1, sizeof *meta->segment);
+    meta->field = tess_alloc_zero(1, sizeof *meta->field);
+    meta->antenna = tess_alloc_zero(2, sizeof *meta->antenna);
+    tess_vis_segment *segment = meta->segment;
+    *segment = (tess_vis_segment){.num_rows = 1, .num_chan = 1, .num_corr = 1};
+    segment->corr[0] = tess_corr_parse("XX");
+    segment->freq_hz = tess_alloc(1, sizeof *segment->freq_hz);
+    segment->chan_width_hz = tess_alloc(1, sizeof *segment->chan_width_hz);
+    segment->chan_spw = tess_alloc_zero(1, sizeof *segment->chan_spw);
+    segment->freq_hz[0] = FREQ_HZ;
+    segment->chan_width_hz[0] = 1e6;
+    strcpy(meta->antenna[0].name, "A");
+    strcpy(meta->antenna[1].name, "B");
+    strcpy(meta->field->frame, "J2000");
+    assert_int_equal(tess_vis_caller_add(&set, name), TESS_OK);
+}
+
+/* Of more nights than there are stretches, those with the shortest pauses between them
+ * are one stretch, and so have intervals for these pauses. */
+static void test_many_nights(void **state)
+{
+    static char name[NIGHTS][32];
+    const char *paths[NIGHTS];
+    double start_s[NIGHTS] = {START_S};
+    const tess_selection selection = {.has_center = true};
+    tess_source *source = NULL;
+    for (int k = 1; k < NIGHTS; ++k)
+        start_s[k] = start_s[k - 1] + 3600 +
+                     (k == SHORT_A + 1 || k == SHORT_B + 1 ? 7200 : 86400 + 60 * k);
+    for (int k = 0; k < NIGHTS; ++k) {
+        add_night(start_s[k], name[k]);
+        paths[NIGHTS - 1 - k] = name[k];
+    }
+    assert_int_equal(tess_source_open(world, paths, NIGHTS, &selection, &source),
+                     TESS_OK);
+    assert_int_equal(tess_source_keep_origins(source, 600), TESS_OK);
+    const tess_origins *origins = tess_source_samples(source).origins;
+    assert_int_equal(origins->num_stretches, TESS_ORIGINS_STRETCHES);
+    assert_int_equal(origins->num_intervals, 7 * NIGHTS + 2 * (12 - 1));
+    for (int k = 0; k < NIGHTS; ++k) {
+        const int stretch = k - (k > SHORT_A) - (k > SHORT_B);
+        const int32_t at = tess_origins_interval(origins, stretch, start_s[k] + 1234);
+        const double begin_s = tess_origins_begin_s(origins, at);
+        assert_int_equal(tess_origins_stretch_of(origins, at), stretch);
+        assert_int_equal(source_origins_of(source, NIGHTS - 1 - k).stretch, stretch);
+        assert_true(begin_s <= start_s[k] + 1234 && begin_s + 600 > start_s[k] + 1234);
+    }
+    tess_source_close(source);
+    for (int k = 0; k < NIGHTS; ++k)
+        tess_vis_caller_remove(name[k]);
+    (void)state;
+}
+
 /* Times beyond those of a stretch belong to its interval at that end. */
 static void test_times_beyond(void **state)
 {
@@ -687,14 +763,21 @@ static void second_is_ms(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(write_sets),        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_split),        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_times_beyond), cmocka_unit_test(test_split_nights),
-        cmocka_unit_test(test_nights),       cmocka_unit_test(test_correlations),
-        cmocka_unit_test(test_owners),       cmocka_unit_test(test_teams),
-        cmocka_unit_test(test_same_rows),    cmocka_unit_test(test_failed_parcel),
-        cmocka_unit_test(remove_sets),       AGAIN_OF_MS};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(write_sets),
+                                       cmocka_unit_test(test_rows),
+                                       cmocka_unit_test(test_split),
+                                       cmocka_unit_test(test_too_many),
+                                       cmocka_unit_test(test_times_beyond),
+                                       cmocka_unit_test(test_split_nights),
+                                       cmocka_unit_test(test_nights),
+                                       cmocka_unit_test(test_correlations),
+                                       cmocka_unit_test(test_owners),
+                                       cmocka_unit_test(test_teams),
+                                       cmocka_unit_test(test_same_rows),
+                                       cmocka_unit_test(test_failed_parcel),
+                                       cmocka_unit_test(test_many_nights),
+                                       cmocka_unit_test(remove_sets),
+                                       AGAIN_OF_MS};
     if (tess_comm_start(&argc, &argv, &world) != TESS_OK) return 1;
     TEST_ON_RANKS(world, tests);
     tess_comm_finish(world);
