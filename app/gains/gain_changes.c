@@ -217,6 +217,9 @@ cleanup:
 static const double MOST_PRODUCTS = 2e7;
 enum { MOST_TIMES = 16 };
 
+/* Less of a part than this is a sliver. */
+static const double SLIVER = 1e-3;
+
 /* How many times and frequencies are looked at. */
 typedef struct sampling {
     int64_t times, freqs;
@@ -241,14 +244,6 @@ typedef struct part_time {
     double time_mjd_s, num_vis;
 } part_time;
 
-/* The intervals of gains that a part has times in: the first, and how many. */
-static int64_t intervals_of(const tess_gains *gains, const tess_gain_part *part,
-                            int64_t *first)
-{
-    *first = tess_gains_interval(gains, part->time_mjd_s[0]);
-    return tess_gains_interval(gains, part->time_mjd_s[1]) - *first + 1;
-}
-
 /* The middle of what a part has of an interval; `share` gets how much of the part this
  * is. */
 static double middle_of(const tess_gains *gains, const tess_gain_part *part,
@@ -261,6 +256,22 @@ static double middle_of(const tess_gains *gains, const tess_gain_part *part,
     const double end = fmin(tess_gains_interval_end(gains, interval), range[1]);
     *share = range[1] > range[0] ? (end - begin) / (range[1] - range[0]) : 1;
     return 0.5 * (begin + end);
+}
+
+/* The intervals of gains that a part has times in: the first, and how many. Slivers at
+ * its ends do not count: rounded times reach a little into neighbouring intervals, and
+ * where some intervals are taken, these count alike. */
+static int64_t intervals_of(const tess_gains *gains, const tess_gain_part *part,
+                            int64_t *first)
+{
+    int64_t last = tess_gains_interval(gains, part->time_mjd_s[1]);
+    double share;
+    *first = tess_gains_interval(gains, part->time_mjd_s[0]);
+    middle_of(gains, part, *first, &share);
+    if (*first < last && share < SLIVER) ++*first;
+    middle_of(gains, part, last, &share);
+    if (*first < last && share < SLIVER) --last;
+    return last - *first + 1;
 }
 
 /* Lists each interval of each part, which counts by its length. */

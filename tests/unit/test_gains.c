@@ -773,6 +773,22 @@ static double likeness_of(const tess_gains *gains, int num_parts,
     return likeness[1];
 }
 
+/* Parts that have an interval after the change, and half a millisecond of both
+ * neighbours: these are not looked at, though three intervals of eight parts would be
+ * more than all that are. */
+static void check_slivers(const tess_gains *gains, double begin_mjd_s, double unlike)
+{
+    static const double number[] = {1e9};
+    tess_gain_part part[8];
+    for (int k = 0; k < 8; ++k)
+        part[k] = (tess_gain_part){
+            .time_mjd_s = {begin_mjd_s - 5e-4, begin_mjd_s + 60 + 5e-4},
+            .num_freq = 1,
+            .freq_hz = number,
+            .num_vis = 1};
+    assert_float_equal(likeness_of(gains, 8, part), unlike, 1e-9);
+}
+
 /* Of more intervals than are looked at, each part counts by its visibilities, and times
  * that are taken are spread over all of it. */
 static void test_parts(void **state)
@@ -817,6 +833,7 @@ static void test_parts(void **state)
     assert_float_equal(likeness_of(gains, 1, &part[2]), 0.5 + 0.5 * unlike, 0.07);
     /* few intervals count by their lengths: a quarter is before the change */
     assert_float_equal(likeness_of(gains, 1, &part[3]), 0.25 + 0.75 * unlike, 1e-6);
+    check_slivers(gains, middle, unlike);
     tess_gains_destroy(gains);
     (void)state;
 }
