@@ -96,7 +96,8 @@ static int64_t divide_period(const double period[2], double update_s, double *be
 }
 
 /* Beams that turn have updates in each period, and none in gaps between them, which may
- * last for years. Other beams have one. */
+ * last for years: a time in a gap has the update that is nearest. Other beams have one.
+ */
 static tess_status find_updates(const tess_gains_opts *opts, gain_beam *to)
 {
     tess_status status = TESS_OK;
@@ -112,9 +113,13 @@ static tess_status find_updates(const tess_gains_opts *opts, gain_beam *to)
     if (!to->begin_mjd_s || !to->middle_mjd_s)
         TESS_FAIL(TESS_ERR_ALLOC, "no memory for beams of facets");
     int64_t at = 0;
-    for (int k = 0; k < num; ++k)
+    for (int k = 0; k < num; ++k) {
+        const int64_t first = at;
         at += divide_period(period[k], update_s, to->begin_mjd_s + at,
                             to->middle_mjd_s + at);
+        /* so that the first integration of a period is not where two updates meet */
+        if (k > 0) to->begin_mjd_s[first] = 0.5 * (period[k - 1][1] + period[k][0]);
+    }
 cleanup:
     return status;
 }

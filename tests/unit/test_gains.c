@@ -200,6 +200,7 @@ static void test_periods(void **state)
     opts.period_mjd_s = period;
     tess_gains *gains = made(&opts);
     assert_int_equal(tess_gains_num_intervals(gains), 2 * UPDATES);
+    assert_int_equal(tess_gains_interval(gains, period[1][0]), UPDATES);
     for (int k = 0; k < UPDATES; ++k) {
         const double time = START + 120 * k + 50;
         assert_int_equal(tess_gains_interval(gains, time), k);

@@ -394,12 +394,12 @@ def check_sets(suite, obs, regions):
 
 def check_epochs(suite):
     """Beams that turn, of observations a year apart: the response of both is the mean of those of each, whose parallactic
-    angles are others."""
+    angles are others. Updates begin with the first integration of each, as if it were alone."""
     sky = write_sky(suite.path("epochs.csv"), [dict(ra=f"{RA}deg", dec=f"{DEC}deg", flux_jy=1)])
     regions = write_squares(suite.path("epochs.reg"), 2, 1)
     epochs = [simulate(suite.path(f"epoch{k}.uvfits"), sky, layout="meerkat", ra=f"{RA}deg", dec=f"{DEC}deg",
-                       duration="8min", integration="60s", freq="0.7GHz", channels=1, start=start, extra=["--antennas", 6])
-              for k, start in enumerate(("2026-01-01T18:00:00", "2027-01-01T21:00:00"))]
+                       duration="16min", integration="2min", freq="0.7GHz", channels=1, start=start, extra=["--antennas", 6])
+              for k, start in enumerate(("2026-01-01T18:00:00", "2027-01-01T20:00:00"))]
     power = []
     for k, obs in enumerate((epochs[:1], epochs[1:], epochs)):
         out = suite.path(f"epochs{k}")

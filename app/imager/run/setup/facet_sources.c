@@ -80,17 +80,29 @@ cleanup:
     return status;
 }
 
-/* The times of which there are visibilities: period[TESS_ORIGINS_STRETCHES]. Returns
- * their number. */
+static void widen(double range[2], double low, double high)
+{
+    range[0] = fmin(range[0], low);
+    range[1] = fmax(range[1], high);
+}
+
+/* The times of which there are visibilities: period[TESS_ORIGINS_STRETCHES], from the
+ * first integration of a stretch to its last one, so that an observation has the same
+ * period alone and among others. Returns their number. */
 static int find_periods(const facet_setup *setup, double (*period)[2])
 {
-    const tess_source_info *info = tess_source_info_of(setup->source);
     const tess_origins *origins = tess_source_samples(setup->source).origins;
     for (int k = 0; k < origins->num_stretches; ++k) {
-        const double begin = origins->stretch[k].time_first_s;
-        const double length = origins->interval_s * tess_origins_length(origins, k);
-        period[k][0] = fmax(begin, info->time_first);
-        period[k][1] = fmin(begin + length, info->time_end);
+        period[k][0] = INFINITY;
+        period[k][1] = -INFINITY;
+    }
+    for (int reader = 0; reader < tess_source_num_readers(setup->source); ++reader) {
+        const tess_vis_meta *meta =
+            tess_vis_reader_meta(tess_source_reader(setup->source, reader));
+        int k = origins->num_stretches - 1;
+        while (k > 0 && meta->time_start_mjd_s < origins->stretch[k].time_first_s)
+            --k;
+        widen(period[k], meta->time_start_mjd_s, meta->time_end_mjd_s);
     }
     return origins->num_stretches;
 }
@@ -100,12 +112,6 @@ typedef struct solution_sets {
     int *of_antenna;            /* [num_antennas] */
     tess_solution_reach *reach; /* [num_sets] */
 } solution_sets;
-
-static void widen(double range[2], double low, double high)
-{
-    range[0] = fmin(range[0], low);
-    range[1] = fmax(range[1], high);
-}
 
 /* The times and frequencies of each observation; none of those that are no part of the
  * source, whose files then are read in full. */
