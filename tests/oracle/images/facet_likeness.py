@@ -20,14 +20,14 @@ BASELINES = ANTENNAS * (ANTENNAS - 1) // 2
 SPREAD = np.array([[0, 0], [.4, .8], [.3, 2]])
 
 
-def write_observation(path, steps, **more):
+def write_observation(path, steps, chans=slice(None), **more):
     """A source of 3 Jy in the first pixel, without gains: those of F0 are 1."""
     rows = steps * BASELINES
     uvw = uvfits.stored_uvw(uvfits.random_tracks(ROWS, 900.0, seed=5)[:rows])
     image = np.zeros((NY, NX))
     image[FIRST[1], FIRST[0]] = 3
-    vis = np.repeat(uvfits.direct_predict(uvw, FREQ, image, STEP)[..., None], 2, -1)
-    uvfits.write(path, uvw, FREQ, vis, np.ones(vis.shape, "f4"), antennas=ANTENNAS, **more)
+    vis = np.repeat(uvfits.direct_predict(uvw, FREQ[chans], image, STEP)[..., None], 2, -1)
+    uvfits.write(path, uvw, FREQ[chans], vis, np.ones(vis.shape, "f4"), antennas=ANTENNAS, **more)
     return path
 
 
@@ -106,11 +106,17 @@ def main():
     halves = [cosines(phase, steps, joined) for steps in (range(6), range(6, 12))]
     check(suite, "halves", (*ask, "--intervals-out", 2, "--channels-out", 2, "--join-channels"),
           {f"-t000{t}-000{c}": halves[t] for t in (0, 1) for c in (0, 1)}, 2 if mpiexec() else 1)
-    later = write_observation(suite.path("later.uvfits"), 6, cards={"PZERO4": 61042.0 + 2400000.5})
+    next_day = {"PZERO4": 61042.0 + 2400000.5}
+    later = write_observation(suite.path("later.uvfits"), 6, cards=next_day)
     own = write_phases(suite.path("later.h5"), SPREAD[::-1] / 2, 2, later_s=86400)
-    check(suite, "observations", (obs, later, "--facet-solutions", f"{gains},{suite.path('later.h5')}",
-                                  "--solutions-per-observation"),
-          {"": np.concatenate([both, cosines(own, range(6), joined)])})
+    each = ("--facet-solutions", f"{gains},{suite.path('later.h5')}", "--solutions-per-observation")
+    check(suite, "observations", (obs, later, *each), {"": np.concatenate([both, cosines(own, range(6), joined)])})
+    bands = (write_observation(suite.path("lower.uvfits"), 12, slice(0, 2)),
+             write_observation(suite.path("upper.uvfits"), 6, slice(2, 4), cards=next_day))
+    check(suite, "bands", (*bands, *each, "--frame", "topo", "--start", "152MHz", "--width", "8MHz", "--nchan", 2),
+          {"-0000": cosines(phase, range(12), lower), "-0001": cosines(own, range(6), upper)})
+    cross = write_observation(suite.path("cross.uvfits"), 6, corr_first=-7, cards=next_day)
+    check(suite, "correlations", (obs, cross, *each), {"": both})  # XY and YX have no Stokes I
     suite.finish()
 
 
