@@ -224,10 +224,11 @@ TESS_API tess_status tess_session_predict_file(tess_session *session, int64_t in
  * channel of its own frequency. Where the model has none, it gets the nearest one, or
  * with file->num_terms the value of the polynomial at its centre; `path` and
  * `num_terms` are as above, and fewer channels with data have as many terms. With
- * facets or the option "mosaic", NAME means the models in true flux,
+ * gains of facets or the option "mosaic", NAME means the models in true flux,
  * NAME-0000-model-pb.fits …, where they are there. Blank pixels become 0. Errors as of
  * tess_session_image_file(); TESS_ERR_INPUT for a polarisation of the session that the
- * model lacks. A rank without rows may pass NULL. Collective. */
+ * model lacks, and with the option "mosaic" or "facet-beam" for a NAME whose models
+ * have all been multiplied by a primary beam, NAME-pb.fits: it would act twice. A rank without rows may pass NULL. Collective. */
 TESS_API tess_status tess_session_read_model(tess_session *session, int64_t interval,
                                              int64_t channel,
                                              const tess_model_file *file,

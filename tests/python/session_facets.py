@@ -107,6 +107,19 @@ def check_residual(suite, obs, session, model, facets):
         suite.below("a component as images show it", abs(shown[y, x] / (model * session.response())[y, x] - 1), 1e-3)
 
 
+def check_read(suite, obs, regions, solutions):
+    """NAME means the models that predict() of the session's gains multiplies: of fluxes with gains, else as data see them."""
+    name, session = suite.path("kept"), tessera.Session(obs, facets=regions, **OPTIONS)
+    for end, flux in (("model", 1), ("model-pb", 2), ("pb", 1)):
+        uvfits.write_model(f"{name}-{end}.fits", np.full((NY, NX), float(flux)), STEP, freq_hz=FREQ[0])
+    for what, path, flux in (("without gains", None, 1), ("with gains", solutions, 2), ("without them again", None, 1)):
+        session.solutions(path)
+        suite.true(f"the model {what}", same(session.read_model(name), np.full((NY, NX), flux)))
+    os.remove(f"{name}-model-pb.fits")
+    session.solutions(solutions)
+    suite.true("gains multiply a model that a beam has been applied to", (session.read_model(name) == 1).all())
+
+
 def check_clean(suite, obs, regions, solutions):
     """Cleaned in a session whose solutions came later, with the PSF of each facet, as by tessera.image()."""
     facets = dict(facets=regions, **OPTIONS)
@@ -169,6 +182,7 @@ def main():
     check_solutions(suite, obs, regions, gains[:2])
     check_models(suite, obs, regions, gains[0])
     check_clean(suite, obs, regions, gains[0])
+    check_read(suite, obs, regions, gains[0])
     check_options_before_solutions(suite, obs, regions, gains[:2])
     check_refused(suite, obs, regions, gains[0], gains[2])
     suite.finish()

@@ -338,8 +338,10 @@ class Session:
         the value at its centre of the polynomial of N terms that is fitted to each pixel
         through the model's channels. Pixels that are not finite become 0.
 
-        With facets or of a mosaic, models are in true flux: the name of a set means
+        With gains of facets or of a mosaic, models are in true flux: the name of a set means
         NAME-0000-model-pb.fits ..., if they are there, and so with cubes and single images.
+        Where `mosaic` or `facet_beam` acts, models that have been seen through a beam are
+        refused in place of these.
         """
         pixels, file = np.empty(self.shape), _file_of(model, fit_spectral_pol)
         output = _output_of(interval, channel)

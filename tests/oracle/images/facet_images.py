@@ -244,6 +244,21 @@ def check_prediction(suite, obs, regions):
                          "--facet-solutions", solutions, "--accuracy", 1e-6, "--overwrite", "--quiet", *args, ranks=ranks)
         if suite.ran(f"a prediction on {ranks} ranks {args}", result):
             suite.below("direct sum with gains", l2_error(uvfits.read(out)[2], truth), 1e-6)
+    check_names(suite, ["predict", obs, "-o", out, "--facets", regions, "--facet-solutions", solutions, "--accuracy", 1e-6,
+                        "--overwrite", "--quiet"], image, parts[0] + parts[1])
+
+
+def check_names(suite, ask, image, truth):
+    """Models that a beam has been applied to are multiplied by gains alone, and not by a beam once more."""
+    name = suite.path("seen")
+    for channel in range(2):
+        for end in ("model", "pb"):
+            uvfits.write_model(f"{name}-{channel:04d}-{end}.fits", image, STEP, freq_hz=FREQ[2 * channel])
+    if suite.ran("gains of models as the data see them", tessera(*ask, "--model", name)):
+        suite.below("direct sum of models as the data see them", l2_error(uvfits.read(ask[3])[2], truth), 1e-6)
+    result = tessera(*ask, "--model", name, "--facet-beam", "airy:40")
+    suite.ran("a beam of facets", result, 3)
+    suite.true(f"one line {result.errors()}", len(result.errors()) == 1 and "with --pbcor" in result.errors()[0])
 
 
 def check_polarised(suite, regions):

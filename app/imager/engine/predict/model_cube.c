@@ -243,7 +243,8 @@ cleanup:
 }
 
 /* Refuses models as the data see them, beside which a run has left its primary beam, in
- * place of models in true flux: the beam would act twice. */
+ * place of models in true flux: the beam would act twice. Gains alone may multiply
+ * them. */
 static tess_status check_unseen(const char *name, const model_cube *cube)
 {
     tess_status status = TESS_OK;
@@ -267,11 +268,11 @@ static tess_status find_files(const model_name *name, model_cube *cube)
     tess_status status = TESS_OK;
     int64_t capacity = 0;
     const bool is_file = access(name->path, F_OK) == 0;
-    if (!is_file && name->true_flux)
+    if (!is_file && name->factor != MODEL_AS_IT_IS)
         TESS_TRY(find_named(name->path, in_true_flux, &capacity, cube));
     if (!is_file && cube->num_files == 0) {
         TESS_TRY(find_named(name->path, as_seen, &capacity, cube));
-        if (name->true_flux) TESS_TRY(check_unseen(name->path, cube));
+        if (name->factor == MODEL_BY_BEAMS) TESS_TRY(check_unseen(name->path, cube));
     }
     if (cube->num_files == 0) /* fails with the reason if it is no model either */
         TESS_TRY(add_file(cube, &capacity, name->path));
@@ -530,7 +531,7 @@ void model_cube_warn_flux(const model_name *name)
     char other[4096];
     const size_t length = name->path ? strlen(name->path) : 0;
     const size_t end = sizeof as_seen - 1;
-    if (!name->true_flux || length < end ||
+    if (name->factor == MODEL_AS_IT_IS || length < end ||
         strcmp(name->path + length - end, as_seen) != 0)
         return;
     if (snprintf(other, sizeof other, "%.*s%s", (int)(length - end), name->path,

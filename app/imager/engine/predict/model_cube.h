@@ -30,12 +30,19 @@ typedef struct model_cube {
     double *matrix; /**< [num_terms][num_planes] matrix that makes terms of planes */
 } model_cube;
 
+/** What multiplies a model. */
+typedef enum model_factor {
+    MODEL_AS_IT_IS, /**< nothing */
+    MODEL_BY_GAINS, /**< gains of facets, and no primary beam */
+    MODEL_BY_BEAMS, /**< primary beams, and perhaps gains */
+} model_factor;
+
 /** A model in files, and what its fluxes are. */
 typedef struct model_name {
-    const char *path; /**< a FITS file, or the NAME of a run's models */
-    int num_terms;    /**< > 0: terms of a polynomial through the channels */
-    bool true_flux;   /**< it is multiplied by beams or gains: of NAME, the files
-                           -model-pb.fits are meant where they are there */
+    const char *path;    /**< a FITS file, or the NAME of a run's models */
+    int num_terms;       /**< > 0: terms of a polynomial through the channels */
+    model_factor factor; /**< by beams or gains: of NAME, the files -model-pb.fits are
+                              meant where they are there */
 } model_name;
 
 /** Open a model: a FITS file or, where there is none of this name, what a run with
@@ -43,8 +50,8 @@ typedef struct model_name {
  *  NAME-0000[-POL]-model.fits …, else the images NAME[-POL]-model.fits of one channel.
  *  `*cube` is NULL for one plane: `*single` is its name, tess_strdup(); where `single`
  *  is NULL, one plane is a cube, too. TESS_ERR_INPUT, also for a set that lacks a file,
- *  and for models in true flux where there are only those that a beam has been applied
- *  to; TESS_ERR_IO. Local. */
+ *  and for a model that primary beams multiply where there are only models that a beam
+ *  has been applied to; TESS_ERR_IO. Local. */
 tess_status model_cube_open(const model_name *name, model_cube **cube, char **single);
 
 /** Warn of a file X-model.fits beside which there is X-model-pb.fits, if the model has

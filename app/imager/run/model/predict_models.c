@@ -414,10 +414,11 @@ static bool has_directions(const tess_predict_opts *opts)
     return opts->gridding.facets.regions || opts->beam.model;
 }
 
-/* Whether the model is multiplied by gains of facets or by primary beams. */
-static bool has_weights(const tess_predict_opts *opts)
+static model_factor factor_of(const tess_predict_opts *opts)
 {
-    return tess_facet_choice_has_gains(&opts->gridding.facets) || opts->beam.model;
+    const tess_facet_choice *facets = &opts->gridding.facets;
+    if (opts->beam.model || facets->beam.model) return MODEL_BY_BEAMS;
+    return tess_facet_choice_has_gains(facets) ? MODEL_BY_GAINS : MODEL_AS_IT_IS;
 }
 
 /* Local. */
@@ -426,7 +427,7 @@ static tess_status open_model(predict_run *run, imager_model *model)
     tess_status status = TESS_OK;
     const tess_predict_opts *opts = run->opts;
     const tess_source_info *info = run->info;
-    const model_name name = {opts->model, opts->model_terms, has_weights(opts)};
+    const model_name name = {opts->model, opts->model_terms, factor_of(opts)};
     if (tess_comm_rank(run->comm) == 0 && !opts->model_is_told)
         model_cube_warn_flux(&name);
     TESS_TRY(

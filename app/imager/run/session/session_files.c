@@ -26,7 +26,7 @@ static tess_status open_model(image_session *session, const image_session_file *
 {
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
-    const model_name name = {file->path, file->num_terms, false};
+    const model_name name = {file->path, file->num_terms, MODEL_AS_IT_IS};
     TESS_TRY(imager_model_open(&name, NULL, run->info->ra_rad, run->info->dec_rad,
                                scale_rad, model));
     /* the session's images lie in a turned frame, and so does what is predicted */
@@ -119,15 +119,23 @@ cleanup:
     return status;
 }
 
+/* What multiplies models of the session. Gains of facets may have changed since it was
+ * opened. */
+static model_factor factor_of(const image_run *run)
+{
+    const image_facets *facets = run->whole.facets;
+    if (run->whole.mosaic || run->opts->gridding.facets.beam.model)
+        return MODEL_BY_BEAMS;
+    return facets && facets->sources ? MODEL_BY_GAINS : MODEL_AS_IT_IS;
+}
+
 static tess_status open_cube(image_session *session, const image_session_file *file,
                              model_cube **cube_out)
 {
     tess_status status = TESS_OK;
     model_cube *cube = NULL;
     const image_run *run = &session->run;
-    /* a session of facets or of a mosaic multiplies its models by gains or beams */
-    const model_name name = {.path = file->path,
-                             .true_flux = run->whole.patches != NULL};
+    const model_name name = {.path = file->path, .factor = factor_of(run)};
     if (tess_comm_rank(run->comm) == 0) model_cube_warn_flux(&name);
     TESS_TRY(model_cube_open(&name, &cube, NULL));
     TESS_TRY(pixel_places_check_run(run, &cube->file[0]));

@@ -45,7 +45,8 @@ static tess_status open_model(image_run *run, imager_model *model)
 {
     tess_status status = TESS_OK;
     const tess_image_opts *opts = run->opts;
-    const model_name name = {opts->subtract.model, opts->subtract.terms, false};
+    const model_name name = {opts->subtract.model, opts->subtract.terms,
+                             MODEL_AS_IT_IS};
     TESS_TRY(imager_model_open(&name, opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
     /* its visibilities are subtracted from visibilities that have been turned */
