@@ -226,6 +226,7 @@ def check_names(suite, obs):
     def predicted(*args):
         out = suite.path("named.uvfits")
         result = tessera("predict", obs, "--model", *args, "--accuracy", "1e-7", "--overwrite", "-o", out)
+        suite.true(f"predict {args}: no warning", "warning" not in result.err)
         return uvfits.read(out)[2] if suite.ran(f"predict {args}", result) else np.zeros(1)
     prefix, beam = suite.path("clean"), AIRY[:2]  # of check_cleaned()
     seen, through = predicted(prefix), predicted(prefix, *beam)

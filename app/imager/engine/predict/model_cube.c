@@ -604,7 +604,7 @@ tess_status model_cube_check_way(const model_cube *cube, const double *freq_hz,
             "%s: its channels reach from %.6g to %.6g MHz, and none of the data's "
             "lies there (%.6g MHz ...)",
             path, 1e-6 * low_hz, 1e-6 * high_hz, 1e-6 * freq_hz[0]);
-    if (!way) return TESS_OK;
+    if (!way || cube->num_planes < 2) return TESS_OK; /* one is all channels' model */
     tess_log_info("%s: channels of the data take %s %d channels, %.6g to %.6g MHz",
                   path, way, cube->num_planes, 1e-6 * cube->freq_hz[0],
                   1e-6 * cube->freq_hz[cube->num_planes - 1]);
