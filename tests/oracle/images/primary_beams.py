@@ -232,6 +232,10 @@ def check_names(suite, obs):
     seen, through = predicted(prefix), predicted(prefix, *beam)
     suite.true("models as the data see them", np.array_equal(seen, predicted(f"{prefix}-model.fits")))
     suite.true("models of fluxes", np.array_equal(through, predicted(f"{prefix}-model-pb.fits", *beam)))
+    os.mkdir(prefix)
+    suite.true("a folder of this name hides no models", np.array_equal(seen, predicted(prefix)))
+    os.rmdir(prefix)
+    os.mkdir(suite.path("folder"))
     suite.true("which are others", not np.array_equal(seen, through))
     names = [suite.image(name, obs, *IMAGE, "--subtract", model)[1]
              for name, model in (("less", prefix), ("file", f"{prefix}-model.fits"))]
@@ -243,7 +247,8 @@ def check_names(suite, obs):
         # of single precision, the sum of both
         suite.below("both Stokes parameters", np.abs(predicted(both) - one).max() / np.abs(one).max(), 1e-6)
     for what, words, args in (("without --pbcor", "with --pbcor", [both, *beam]),
-                              ("a name of nothing", "nothing", [suite.path("nothing"), *beam])):
+                              ("a name of nothing", "nothing", [suite.path("nothing"), *beam]),
+                              ("a folder", "is a folder", [suite.path("folder")])):
         for ranks in (1, RANKS[-1]):
             result = tessera("predict", obs, "--model", *args, "-o", suite.path("no.uvfits"), ranks=ranks)
             suite.ran(f"{what}, {ranks} ranks", result, 3)

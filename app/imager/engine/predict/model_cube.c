@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tess_log.h"
@@ -263,11 +264,19 @@ cleanup:
     return status;
 }
 
+/* Whether there is something of this name, and no folder, which may lie beside the
+ * models of this NAME. */
+static bool is_no_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && !S_ISDIR(found.st_mode);
+}
+
 static tess_status find_files(const model_name *name, model_cube *cube)
 {
     tess_status status = TESS_OK;
     int64_t capacity = 0;
-    const bool is_file = access(name->path, F_OK) == 0;
+    const bool is_file = is_no_folder(name->path);
     if (!is_file && name->factor != MODEL_AS_IT_IS)
         TESS_TRY(find_named(name->path, in_true_flux, &capacity, cube));
     if (!is_file && cube->num_files == 0) {
