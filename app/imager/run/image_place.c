@@ -3,6 +3,7 @@
  * no room for both. */
 #include "image_place.h"
 
+#include "channel_group.h"
 #include "device_share.h"
 #include "imager_targets.h"
 #include "imager_window.h"
@@ -22,7 +23,7 @@ static bool may_live_there(const image_run *run)
 }
 
 /* What images and minor loops take of a rank's memory: models, residuals and minor
- * loops; means; dirty images, PSFs and what is restored. */
+ * loops; dirty images, PSFs and what is restored. */
 static double images_bytes(const image_run *run)
 {
     image_run of = *run;
@@ -31,13 +32,29 @@ static double images_bytes(const image_run *run)
     const double value = image_is_double(run) ? 8 : 4;
     if (!(extent->uvw_max_lambda > 0))
         extent->uvw_max_lambda = 1 / (USUAL_BEAM * run->opts->scale_rad);
-    return majors_device_bytes(&of) + run->job.memory.mean_bytes +
+    return majors_device_bytes(&of) +
            3 * run->num_pol * value * pixels / tess_comm_size(run->comm);
+}
+
+/* Teams that clean their channels one by one add up their images in host memory
+ * (channel_mean.c). */
+static bool means_live_there(const image_run *run)
+{
+    return may_live_there(run) && (run->teams.num == 1 || image_shares_channels(run));
 }
 
 void image_place_expect(image_run *run)
 {
-    run->job.memory.device_bytes = may_live_there(run) ? images_bytes(run) : 0;
+    imager_memory *memory = &run->job.memory;
+    memory->device_bytes = may_live_there(run) ? images_bytes(run) : 0;
+    memory->device_mean_bytes = means_live_there(run) ? memory->mean_bytes : 0;
+}
+
+double image_place_bytes(const image_run *run)
+{
+    const imager_memory *memory = &run->job.memory;
+    return imager_teams_at_once(&run->teams) * memory->device_bytes +
+           memory->device_mean_bytes;
 }
 
 /* Planes of images and models. */
@@ -71,7 +88,7 @@ tess_status image_place_choose(image_run *run)
     image_place_expect(run);
     memory->device_rows = false;
     if (!may_live_there(run)) return TESS_OK;
-    fits = at_once * (memory->device_bytes + other_bytes(run)) <
+    fits = image_place_bytes(run) + at_once * other_bytes(run) <
                (double)job->backend->room() ||
            job->layout->forced.device_rows == TESS_IMAGES_THERE;
     TESS_TRY(tess_comm_allreduce_i64(run->teams.all, &fits, 1, TESS_MIN));
@@ -79,8 +96,8 @@ tess_status image_place_choose(image_run *run)
     if (!fits)
         tess_log_info("the GPU has no room for images that are cleaned, which take %s: "
                       "they stay in host memory",
-                      tess_mem_text(at_once * memory->device_bytes));
-    if (!fits) memory->device_bytes = 0;
+                      tess_mem_text(image_place_bytes(run)));
+    if (!fits) memory->device_bytes = memory->device_mean_bytes = 0;
 cleanup:
     return status;
 }

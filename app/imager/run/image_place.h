@@ -10,6 +10,10 @@
  * made there only if they leave room for these. Local. */
 void image_place_expect(image_run *run);
 
+/** What the images of all sets that this rank makes at a time are expected to take of
+ * its device [bytes], with the means over channels, which they share. Local. */
+double image_place_bytes(const image_run *run);
+
 /** Choose where the images live, once teams are formed: on the device, if those of
  * every rank have room there beside the samples, else in host memory, which the log
  * says. Collective. */

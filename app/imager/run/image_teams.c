@@ -39,7 +39,8 @@ cleanup:
 }
 
 /* What a rank's GPU holds of images that are cleaned if it makes whole channels: its
- * part of those that are cleaned together, or a channel that it cleans alone. */
+ * part of those that are cleaned together and of their means, or a channel that it
+ * cleans alone. */
 static tess_status cleaned_bytes(const image_run *run, double *bytes)
 {
     tess_status status = TESS_OK;
@@ -51,6 +52,7 @@ static tess_status cleaned_bytes(const image_run *run, double *bytes)
     }
     image_place_expect(&alone);
     *bytes = alone.job.memory.device_bytes;
+    if (!self) *bytes += alone.job.memory.device_mean_bytes;
 cleanup:
     tess_comm_free(self);
     return status;
@@ -384,6 +386,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     int num;
     image_place_expect(run);
     TESS_TRY(count_images(run));
+    image_place_expect(run); /* with the means */
     TESS_TRY(find_device_room(run, &has_room));
     need = teams_need(run, kept, has_room);
     status = imager_teams_choose(&run->job, &need, &num);

@@ -218,7 +218,7 @@ static void print_device(const image_run *run, const imager_job *job)
     const tess_samples like = tess_source_samples(run->source);
     const double vis = (double)run->info->num_vis / tess_comm_size(run->teams.all);
     const double samples = vis * (double)tess_samples_vis_bytes(&like);
-    const double images = imager_teams_at_once(&run->teams) * job->memory.device_bytes;
+    const double images = image_place_bytes(run);
     if (!(images > 0)) return;
     tess_print(
         "GPU memory    about %.0f MiB of %s: %.0f MiB images and minor loops, %.0f MiB "

@@ -115,12 +115,12 @@ typedef struct imager_targets {
 
 /** Facts of a plan that have been logged. */
 typedef struct imager_told {
-    bool plan;       /* the plan itself */
-    bool need;       /* memory that a rank needs beyond its share */
-    bool measured;   /* the error of w-projection */
-    bool copies;     /* that samples have no room on the device */
-    int window;      /* planes whose sums are held at a time; 0: none yet */
-    bool is_limited; /* that memory limits this number */
+    bool plan;                   /* the plan itself */
+    bool need;                   /* memory that a rank needs beyond its share */
+    bool measured;               /* the error of w-projection */
+    bool copies;                 /* that samples have no room on the device */
+    int window;                  /* planes whose sums are held at a time; 0: none yet */
+    bool is_limited;             /* that memory limits this number */
     tess_projection_error error; /* the error of w-projection at this rank's samples */
 } imager_told;
 
@@ -143,8 +143,10 @@ typedef struct imager_memory {
     double backlog_bytes; /* images that are written while the next ones are made */
     double dealt_bytes;   /* samples of outputs that this rank makes later in a round */
     bool device_rows;     /* finished rows of images live on the device */
-    double device_bytes;  /* what rows and minor loops take on the device */
-    void *pixels;         /* of the only image, borrowed from a caller, or NULL */
+    double device_bytes;  /* what rows and minor loops take on the device for each set
+                             of images that is made at a time */
+    double device_mean_bytes; /* the part of mean_bytes that lives on the device */
+    void *pixels;             /* of the only image, borrowed from a caller, or NULL */
 } imager_memory;
 
 #endif

@@ -99,8 +99,8 @@ static double most_lanes(const imager_job *job, int64_t num_vis)
         value * cells *
             (DEVICE_LINES +
              job->num_images * (1 + DEVICE_SUMS_SHARE * plan->num_planes));
-    return fmin(job->backend->lanes->most,
-                DEVICE_SHARE * (double)job->backend->room() / bytes);
+    const double room = (double)job->backend->room() - job->memory.device_mean_bytes;
+    return fmin(job->backend->lanes->most, DEVICE_SHARE * room / bytes);
 }
 
 /* Bytes that a rank holds for all of its teams. */

@@ -58,7 +58,9 @@ tess_status visset_hold(const visset *set, const tess_samples *samples,
     tess_status status = TESS_OK;
     const imager_job *job = set->job;
     /* images come before samples, and are not there before the set is */
-    const double images = set->num_made == 0 ? job->memory.device_bytes : 0;
+    const double images = set->num_made == 0
+                              ? job->memory.device_bytes + job->memory.device_mean_bytes
+                              : 0;
     const tess_grid_ops *ops = job->backend->grid;
     const tess_brick_list *list = bricks->own ? bricks : loaded;
     bool fits;
