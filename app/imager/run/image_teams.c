@@ -80,17 +80,6 @@ cleanup:
     return status;
 }
 
-/* Tells why no GPU makes whole channels. */
-static void tell_no_room(const image_run *run, const imager_teams_need *need)
-{
-    const int ranks = tess_comm_size(run->comm);
-    if (need->cleaned && !need->has_room && ranks > 1 && ranks <= run->outputs.num &&
-        !run->whole.patches)
-        tess_log_info(
-            "all GPUs work on each channel: one has no room for the images of "
-            "a whole channel");
-}
-
 /* Why all ranks work together on every channel that is cleaned with others, or NULL. A
  * checkpoint keeps the sets of these channels for all ranks. */
 static const char *joined_together(const image_run *run, bool kept, bool has_room)
@@ -133,6 +122,24 @@ static imager_teams_need teams_need(const image_run *run, bool kept, bool has_ro
         .joined = image_joins_channels(run->opts),
         .has_room = has_room,
         .checkpoints = run->opts->checkpoint.folder != NULL};
+}
+
+/* Tells that no GPU makes whole channels because one lacks room, if each would make
+ * them otherwise. `has_room` is the same on all ranks. Collective. */
+static tess_status tell_no_room(const image_run *run, bool kept, bool has_room)
+{
+    tess_status status = TESS_OK;
+    int num = 1;
+    if (has_room) return TESS_OK;
+    const imager_teams_need roomy = teams_need(run, kept, true);
+    status = imager_teams_choose(&run->job, &roomy, &num);
+    TESS_TRY(tess_comm_agree(run->comm, status));
+    if (num > 1)
+        tess_log_info(
+            "all GPUs work on each channel: one has no room for the images of "
+            "a whole channel");
+cleanup:
+    return status;
 }
 
 /* Counts the memory that means over channels and cleaning take beside the images that
@@ -393,7 +400,7 @@ tess_status image_form_teams(image_run *run, bool kept)
     TESS_TRY(tess_comm_agree(run->comm, status));
     TESS_TRY(keep_parts(run, &num));
     if (num == 1) {
-        tell_no_room(run, &need);
+        TESS_TRY(tell_no_room(run, kept, has_room));
         TESS_TRY(choose_backlog(run));
         TESS_TRY(choose_thread_teams(run, &need));
         TESS_TRY(choose_turns(run, &need));

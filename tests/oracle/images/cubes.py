@@ -182,6 +182,10 @@ def check_whole_channels(suite, s):
              ("no room", LITTLE, [], ["no room for the images of a whole channel"])]
     if FULL:
         cases += [("whole channels", MUCH, [], [BY_TWO])]
+    for more in [[*forced(teams=1)], ["--mf-weighting", "--weight", "briggs:0"]]:
+        plan = tessera("plan", s.path, *IMAGE, *CLEANED, *more, "--backend", BACKEND, ranks=2, env=devices(LITTLE))
+        if suite.ran(f"little room, {more}", plan):
+            suite.true(f"{more}: little room is not why", cases[1][3][0] not in plan.err)
     for name, room, more, words in cases:
         result = tessera("image", s.path, *args, *more, "-o", suite.path("each"), "--overwrite", ranks=2,
                          env=devices(room))
