@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
 import numpy as np  # noqa: E402
 
-from e2e import (BACKEND, BIN, FULL, SLOWER, Suite, forced, mpiexec, read_image,  # noqa: E402
+from e2e import (BACKEND, BIN, FULL, Suite, forced, mpiexec, read_image,  # noqa: E402
                  simulate, take_forced, tessera, write_sky)
 
 SKY = [dict(ra="60.02deg", dec="-29.99deg", flux_jy=1.0, q=.2),
@@ -113,33 +113,53 @@ def saved(folder):
         return None
 
 
+def kill_after(command, folder, seconds):
+    """Kills a run so long after it has saved a checkpoint of its own. Its status: -SIGKILL, or what it
+    ended with before."""
+    words, env = take_forced(command)
+    before = saved(folder)
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+    while child.poll() is None and saved(folder) == before:
+        time.sleep(.002)
+    time.sleep(seconds)
+    child.send_signal(signal.SIGKILL)
+    return child.wait()
+
+
 def kill_and_go(suite, options, whole, kills):
-    """Killed at any time after a checkpoint, of which there are as many as can be."""
+    """Killed at any time after a checkpoint, of which there are as many as can be. A run that begins
+    is killed at once, others after up to half of what a whole run takes on this machine; one that
+    ends before is judged by its images."""
     prefix, folder = suite.path("killed"), suite.path("kills")
     remove(prefix, folder)
-    rng = random.Random(7)
     command = [BIN, "image", *options, "--checkpoint", folder, "--resume", "--checkpoint-every",
                "0.01", "-o", prefix]
     if BACKEND != "cpu":
         command += ["--backend", BACKEND]
-    ended, left = False, 0
-    for _ in range(kills):
-        words, env = take_forced(command)
-        before = saved(folder)
-        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                 env=env)
-        while child.poll() is None and saved(folder) == before:
-            time.sleep(.002)
-        time.sleep(rng.uniform(0, .2) * SLOWER)
-        child.send_signal(signal.SIGKILL)
-        ended = child.wait() == 0  # before it was killed
-        if ended:
-            break
-        left += saved(folder) is not None
-    suite.true(f"{left} kills left a checkpoint", left > 0)
-    if not ended:
-        result = tessera("image", *options, "--checkpoint", folder, "--resume", "-o", prefix)
-        suite.ran(f"after {kills} kills", result)
+    rng = random.Random(7)
+    begin = time.monotonic()
+    suite.ran("a run that is left alone", tessera(*command[1:]))
+    seconds = time.monotonic() - begin
+    remove(prefix, folder)
+    killed = late = 0
+    for k in range(kills):
+        after = rng.uniform(0, seconds) / 2 if saved(folder) else 0
+        status = kill_after(command, folder, after)
+        if status == -signal.SIGKILL and not saved(folder):
+            status = 0 if images(prefix) else status  # a checkpoint is given up once all images have names
+        if status == 0:
+            same(suite, f"kill {k} came too late", prefix, whole)
+            remove(prefix, folder)
+            late += 1
+            continue
+        suite.equal(f"kill {k}: status", status, -signal.SIGKILL)
+        suite.true(f"kill {k}: a checkpoint is left", saved(folder) is not None)
+        killed += 1
+    suite.true(f"{killed} kills in time, {late} late", killed > 0)
+    left = saved(folder) is not None
+    result = tessera("image", *options, "--checkpoint", folder, "--resume", "-o", prefix)
+    suite.ran(f"after {kills} kills", result)
+    suite.equal(f"after {kills} kills: goes on", "continuing from" in result.err, left)
     same(suite, f"after {kills} kills", prefix, whole)
 
 
