@@ -171,12 +171,12 @@ def check_scales(suite, obs):
     """Two devices share the scales of minor loops if each has room for those of the whole image."""
     if not mpiexec():
         return
-    clean = ["--multiscale", "--niter", "3", "--nmiter", "1", "-v", *forced(device_rows=1)]
-    result, _ = image(suite, obs, "lacks", f"{LARGE}:100000", *clean)
-    found = re.search(r"they would take ([0-9.]+) MiB of the device", result.err)
+    clean = ["--size", "100,80", "--multiscale", "--niter", "3", "--nmiter", "1", "-v", *forced(device_rows=1)]
+    result, _ = image(suite, obs, "lacks", f"{LARGE}:20000", *clean)
+    found = re.search(r"they would take ([0-9.]+) KiB of the device", result.err)
     if not suite.true("what minor loops take is told", found):
         return
-    room = int(1.5 * float(found[1]) * 2 ** 20)
+    room = int(1.5 * float(found[1]) * 2 ** 10)
     result, _ = image(suite, obs, "scales", f"{LARGE}:{room}", *clean, ranks=2)
     suite.ran("room for the image on each of two devices", result)
     suite.true("its scales are shared", "2 devices share the scales" in result.err)
