@@ -4,6 +4,7 @@ its flux, whatever the weights and however channels are put together; beams of F
 as numpy and ERFA turn them; the pointing centre need not be the image's; and bad input.
 """
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -219,6 +220,23 @@ def check_empty_mask(suite, obs):
             suite.true(f"one line {result.errors()}", len(result.errors()) == 1 and
                        "leaves nothing to clean" in result.errors()[0])
             suite.true("no file", not [n for n in os.listdir(suite.work) if n.startswith("maskFalse")])
+
+
+def check_stale(suite, obs):
+    """One line warns of models that another run of the same NAME has left, of either scale of flux."""
+    name, out = suite.path("stale"), suite.path("stale.uvfits")
+    for end, of, args in (("-0000-model", "-model", []), ("-model-pb", "-model-pb", AIRY[:2]), ("-cube-model", "-model", [])):
+        shutil.copy(f"{suite.path('clean')}{of}.fits", f"{name}{end}.fits")
+        if end == "-0000-model":
+            shutil.copy(f"{suite.path('clean')}{of}.fits", f"{name}-model.fits")
+        result = tessera("predict", obs, "--model", name, *args, "--overwrite", "-o", out, ranks=RANKS[-1])
+        told = [line for line in result.err.splitlines() if "is of another run" in line]
+        taken = end.replace("0000", "NNNN")
+        suite.ran(f"models {end} and others", result)
+        suite.true(f"one warning {told}", len(told) == 1 and f"{name}{taken}.fits is taken in place of " in told[0])
+    result = tessera("image", obs, *IMAGE, "--subtract", name, "-o", suite.path("staled"), ranks=RANKS[-1])
+    suite.true("--subtract warns of a set and of an image", result.err.count("is of another run") == 1
+               and f"{name}-NNNN-model.fits and {name}-model.fits; one of them" in result.err)
 
 
 def check_names(suite, obs):
@@ -438,6 +456,7 @@ def main():
     check_cleaned(suite, obs)
     check_empty_mask(suite, obs)
     check_names(suite, obs)
+    check_stale(suite, obs)
     check_cubes(suite, obs)
     check_axis(suite)
     check_ranks(suite, obs)

@@ -535,7 +535,54 @@ cleanup:
     return status;
 }
 
-void model_cube_warn_flux(const model_name *name)
+/* Kinds of models that runs of one NAME leave, in the order in which they are taken. */
+enum { KIND_CUBE, KIND_SET, KIND_IMAGES, NUM_KINDS };
+
+/* Writes how the files of a kind are called: "" where there is none. */
+static void look_for_kind(const char *name, int kind, const char *end, char path[4096])
+{
+    int length = 0;
+    *path = '\0';
+    if (kind == KIND_CUBE) length = snprintf(path, 4096, "%s-cube%s", name, end);
+    if (kind == KIND_SET && look_for_set(name, end).last >= 0)
+        length = snprintf(path, 4096, "%s-NNNN%s", name, end);
+    if (length >= 4096 || (kind == KIND_CUBE && access(path, F_OK) != 0)) *path = '\0';
+    for (int k = 0; kind == KIND_IMAGES && k < SET_STOKES; ++k) {
+        member_name(name, set_stokes[k], end, path, 4096);
+        if (*path && access(path, F_OK) == 0) return;
+        *path = '\0';
+    }
+}
+
+/* Warns of models of other kinds beside those that NAME means: a run of another number
+ * of channels has left them, and they may be the newer ones. */
+static void warn_of_others(const model_name *name)
+{
+    static const char *const end[] = {in_true_flux, as_seen};
+    char taken[4096] = "", other[4096], others[2 * 4096] = "";
+    int kind = 0;
+    if (!name->path || is_no_folder(name->path)) return;
+    for (int e = name->factor == MODEL_AS_IT_IS; e < 2 && !*taken; ++e)
+        for (int k = 0; k < NUM_KINDS && !*taken; ++k) {
+            look_for_kind(name->path, k, end[e], taken);
+            kind = k;
+        }
+    for (int k = 0; k < NUM_KINDS && *taken; ++k) {
+        if (k == kind) continue;
+        look_for_kind(name->path, k, as_seen, other);
+        if (!*other) look_for_kind(name->path, k, in_true_flux, other);
+        const size_t length = strlen(others);
+        if (*other)
+            snprintf(others + length, sizeof others - length, "%s%s",
+                     length > 0 ? " and " : "", other);
+    }
+    if (*others)
+        tess_log_warn("%s is taken in place of %s; one of them is of another run: name "
+                      "the file, or remove what is old",
+                      taken, others);
+}
+
+static void warn_of_flux(const model_name *name)
 {
     char other[4096];
     const size_t length = name->path ? strlen(name->path) : 0;
@@ -551,6 +598,12 @@ void model_cube_warn_flux(const model_name *name)
         "%s: this model is multiplied by beams or gains, but its fluxes may be "
         "as the data see them; %s beside it is in true flux",
         name->path, other);
+}
+
+void model_cube_warn_name(const model_name *name)
+{
+    warn_of_flux(name);
+    warn_of_others(name);
 }
 
 void model_cube_free(model_cube *cube)

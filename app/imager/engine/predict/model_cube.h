@@ -55,8 +55,9 @@ typedef struct model_name {
 tess_status model_cube_open(const model_name *name, model_cube **cube, char **single);
 
 /** Warn of a file X-model.fits beside which there is X-model-pb.fits, if the model has
- *  to be in true flux. Local. */
-void model_cube_warn_flux(const model_name *name);
+ *  to be in true flux, and of a NAME that more than one of a cube, a set and images of
+ *  one channel have. Local. */
+void model_cube_warn_name(const model_name *name);
 
 /** Open NAME-cube-model.fits or the set NAME-0000[-POL]-model.fits …, also if there is
  * a file NAME. TESS_ERR_INPUT, TESS_ERR_IO. Local. */

@@ -429,7 +429,7 @@ static tess_status open_model(predict_run *run, imager_model *model)
     const tess_source_info *info = run->info;
     const model_name name = {opts->model, opts->model_terms, factor_of(opts)};
     if (tess_comm_rank(run->comm) == 0 && !opts->model_is_told)
-        model_cube_warn_flux(&name);
+        model_cube_warn_name(&name);
     TESS_TRY(
         imager_model_open(&name, opts->pixels, info->ra_rad, info->dec_rad, 0, model));
     run->num_pol = model->num_stokes;

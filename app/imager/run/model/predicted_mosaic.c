@@ -24,7 +24,7 @@ tess_status predicted_pointing_center(const tess_comm *comm,
     model_cube *cube = NULL;
     char *single = NULL;
     const model_name name = {opts->model, opts->model_terms, MODEL_BY_BEAMS};
-    if (tess_comm_rank(comm) == 0) model_cube_warn_flux(&name);
+    if (tess_comm_rank(comm) == 0) model_cube_warn_name(&name);
     if (selection->has_center || !opts->model) return TESS_OK;
     TESS_TRY(model_cube_open(&name, &cube, &single));
     if (!cube) TESS_TRY(tess_fits_open(single, &image));

@@ -27,6 +27,8 @@ static tess_status open_model(image_session *session, const image_session_file *
     tess_status status = TESS_OK;
     const image_run *run = &session->run;
     const model_name name = {file->path, file->num_terms, MODEL_AS_IT_IS};
+    if (!session->has_told && tess_comm_rank(run->comm) == 0)
+        model_cube_warn_name(&name);
     TESS_TRY(imager_model_open(&name, NULL, run->info->ra_rad, run->info->dec_rad,
                                scale_rad, model));
     /* the session's images lie in a turned frame, and so does what is predicted */
@@ -136,7 +138,7 @@ static tess_status open_cube(image_session *session, const image_session_file *f
     model_cube *cube = NULL;
     const image_run *run = &session->run;
     const model_name name = {.path = file->path, .factor = factor_of(run)};
-    if (tess_comm_rank(run->comm) == 0) model_cube_warn_flux(&name);
+    if (tess_comm_rank(run->comm) == 0) model_cube_warn_name(&name);
     TESS_TRY(model_cube_open(&name, &cube, NULL));
     TESS_TRY(pixel_places_check_run(run, &cube->file[0]));
     TESS_TRY(model_cube_check(cube, run->info->freq_hz, run->info->num_chan, false));

@@ -47,6 +47,7 @@ static tess_status open_model(image_run *run, imager_model *model)
     const tess_image_opts *opts = run->opts;
     const model_name name = {opts->subtract.model, opts->subtract.terms,
                              MODEL_AS_IT_IS};
+    if (tess_comm_rank(run->comm) == 0) model_cube_warn_name(&name);
     TESS_TRY(imager_model_open(&name, opts->subtract.pixels, run->info->ra_rad,
                                run->info->dec_rad, opts->scale_rad, model));
     /* its visibilities are subtracted from visibilities that have been turned */
