@@ -266,7 +266,8 @@ TESS_API tess_status tess_session_header(tess_session *session, int64_t interval
  * gets the images, as of tess_image_run(), and its watcher is told. Means over channels
  * are not made. A session of one process. TESS_ERR_USAGE: no "niter", or an option that
  * does not say how to clean, like "mosaic" or "output", and is not the session's;
- * errors of tess_image_run(). */
+ * errors of tess_image_run(). "facet-solutions" and "soltabs" are not looked at: facets
+ * have those of the session, which tess_session_solutions() changes. */
 TESS_API tess_status tess_session_clean(tess_session *session, tess_image *image);
 
 /** Number of segments, spectral windows of each observation, that have channels of the
