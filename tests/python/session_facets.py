@@ -2,6 +2,7 @@
 """tessera.Session by facets: images, predictions and cleaning against those of tessera.image() and tessera.predict(),
 and solutions that change while the data, which are gone meanwhile, are not read again."""
 import os
+import pathlib
 
 import numpy as np
 
@@ -132,6 +133,13 @@ def check_clean(suite, obs, regions, solutions):
             suite.true(f"{kind} of cleaning {more}", same(select(made, kind), select(images, kind)))
 
 
+def check_forms(suite, obs, regions, solutions):
+    """The session's own solutions may be given again in another form."""
+    session = tessera.Session(obs, facets=regions, facet_solutions=solutions, soltabs="amplitude000,phase000", **OPTIONS)
+    made = session.clean(niter=1, facet_solutions=[pathlib.Path(solutions)], soltabs=["amplitude000", "phase000"])
+    suite.equal("the same solutions in another form", len(made.select(kind="image")), 1)
+
+
 def check_options_before_solutions(suite, obs, regions, gains):
     """Options of solutions that come later, and of beams that another call does not fit."""
     session = tessera.Session(obs, facets=regions, solution_interpolation="linear", lobe_beam=True, **OPTIONS)
@@ -183,6 +191,7 @@ def main():
     check_models(suite, obs, regions, gains[0])
     check_clean(suite, obs, regions, gains[0])
     check_read(suite, obs, regions, gains[0])
+    check_forms(suite, obs, regions, gains[0])
     check_options_before_solutions(suite, obs, regions, gains[:2])
     check_refused(suite, obs, regions, gains[0], gains[2])
     suite.finish()

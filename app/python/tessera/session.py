@@ -455,7 +455,9 @@ class Session:
         tessera.UsageError : no niter, or an option that is of opening a session
         """
         for name in ("facet_solutions", "soltabs"):
-            if options.get(name) not in (None, self._options.get(name)):
+            given, held = options.get(name), self._options.get(name)
+            if given is not None and (held is None or
+                                      text_of(name, given) != text_of(name, held)):
                 raise lib.UsageError(f"{name}: solutions() gives an open session others")
         run = Run()
         for path in self._paths:
