@@ -156,7 +156,8 @@ tess_status tess_planes_extract(tess_planes *planes, const tess_plane_job *job,
 
 /** Free the memory for exchanges between ranks and that of lines, because no plane
  *  follows for a while; with `briefly` only that for exchanges, and only if it is
- * larger than 1 MiB. Images stay. Collective. */
+ *  larger than 1 MiB. Images stay. Planes on a GPU keep all of their memory there.
+ *  Collective. */
 void tess_planes_rest(tess_planes *planes, bool briefly);
 
 /** Sum an image over the groups, or over opts.sum_over. `*rows` becomes the rows that
@@ -190,7 +191,8 @@ int64_t tess_planes_more_bytes(const tess_planes *planes);
  *  The planner uses it. */
 double tess_planes_bytes(const tess_planes_opts *opts);
 
-/** The part of tess_planes_bytes() that tess_planes_rest() frees: of several planes
+/** The part of tess_planes_bytes(), which is of host memory, that tess_planes_rest()
+ * frees: of several planes
  * that are at work one after the other, the largest part alone counts. */
 double tess_planes_work_bytes(const tess_planes_opts *opts);
 
