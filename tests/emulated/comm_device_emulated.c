@@ -29,6 +29,21 @@ static void destroy(void *state)
 /* Bytes of the largest buffer so far, which a process keeps (comm_peers.cu). */
 static int64_t lent;
 
+/* Whether every device has room for a buffer larger than what is lent, which is freed
+ * for it (comm_peers.cu, prepare). Collective. */
+static tess_status find_room(tess_comm *comm, int64_t bytes, bool *has_room)
+{
+    int64_t here = true;
+    if (bytes > lent) {
+        lent = 0;
+        tess_device_holds(0);
+        here = bytes <= tess_device_room();
+    }
+    const tess_status status = tess_comm_allreduce_i64(comm, &here, 1, TESS_MIN);
+    *has_room = here != 0;
+    return status;
+}
+
 static void hold(int64_t bytes)
 {
     if (bytes > lent) lent = bytes;
@@ -39,15 +54,20 @@ static tess_status create(tess_comm *comm, const tess_device_comm_opts *opts,
                           void **state)
 {
     tess_status status = TESS_OK;
-    links *with = tess_alloc_zero(1, sizeof *with);
+    const int64_t bytes = tess_max_i64(HALVES * opts->exchange_bytes, opts->sum_bytes);
+    links *with = NULL;
+    bool has_room = false;
+    TESS_TRY(find_room(comm, bytes, &has_room));
+    if (!has_room) return TESS_OK;
+    with = tess_alloc_zero(1, sizeof *with);
     if (with) {
         with->comm = comm;
         with->half_bytes = opts->exchange_bytes;
         with->sum_bytes = opts->sum_bytes;
         with->buffer = tess_alloc(HALVES * with->half_bytes, 1);
-        hold(tess_max_i64(HALVES * with->half_bytes, with->sum_bytes));
     }
     TESS_TRY(tess_comm_agree(comm, with && with->buffer ? TESS_OK : TESS_ERR_ALLOC));
+    hold(bytes);
     *state = with;
     with = NULL;
 cleanup:

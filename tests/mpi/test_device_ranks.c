@@ -324,6 +324,19 @@ static void test_room(void **state)
     tess_device_comm_destroy(links);
 }
 
+/* A buffer for which a device has no room is not made, and takes none. */
+static void test_no_room(void **state)
+{
+    (void)state;
+    const int64_t before = tess_device_room();
+    const tess_device_comm_opts opts = {.exchange_bytes = before,
+                                        .allowed = TESS_SUM_BY_PEERS};
+    tess_device_comm *links = NULL;
+    assert_int_equal(tess_device_comm_create(at->comm, &opts, &links), TESS_OK);
+    assert_null(links);
+    assert_true(tess_device_room() >= before);
+}
+
 int main(int argc, char **argv)
 {
     static fixture own = {.folder = "/tmp/tess_test_device_ranks_XXXXXX"};
@@ -339,11 +352,15 @@ int main(int argc, char **argv)
     at = &own;
     tess_status status = tess_comm_agree(own.comm, failed ? TESS_ERR_IO : TESS_OK);
     if (status == TESS_OK) status = tess_comm_bcast(own.comm, own.folder, 64, 0);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_image),      cmocka_unit_test(test_shared_planes),
-        cmocka_unit_test(test_same_prediction), cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_cleaned),         cmocka_unit_test(test_joined_channels),
-        cmocka_unit_test(test_failure),         cmocka_unit_test(test_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_image),
+                                       cmocka_unit_test(test_shared_planes),
+                                       cmocka_unit_test(test_same_prediction),
+                                       cmocka_unit_test(test_projection),
+                                       cmocka_unit_test(test_cleaned),
+                                       cmocka_unit_test(test_joined_channels),
+                                       cmocka_unit_test(test_failure),
+                                       cmocka_unit_test(test_no_room),
+                                       cmocka_unit_test(test_room)};
     if (status == TESS_OK) TEST_ON_RANKS(own.comm, tests);
     if (first) {
         char command[128];
