@@ -442,7 +442,8 @@ class Session:
             those of `tessera.image` for cleaning and restoring: niter=10000, which is needed,
             auto_threshold=3, auto_mask=5, threshold="1mJy", mgain=0.8, multiscale=True, fits_mask="mask.fits",
             beam_size="6asec", ... What the session holds, like its size, primary_beam or
-            mosaic, stays as it was opened: other values are refused.
+            mosaic, stays as it was opened: other values are refused, and False and None
+            are as good as none.
 
         Returns
         -------
