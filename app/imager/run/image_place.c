@@ -57,15 +57,21 @@ double image_place_bytes(const image_run *run)
            memory->device_mean_bytes;
 }
 
-/* Planes of images and models. */
+/* Planes of images and models. Devices that are connected have lent the buffers of
+ * exchanges, which are no part of their room any more. */
 static double planes_bytes(const image_run *run)
 {
     const imager_job *job = &run->job;
     if (imager_job_num_targets(job) > 1)
         return imager_device_planes_bytes(job, imager_job_in_turn(job));
-    return device_share_bytes(imager_target_pixels(job),
-                              job->num_images + job->model.num,
-                              image_is_double(run) ? 16 : 8, job->ranks.fft_ranks);
+    const double pixels = imager_target_pixels(job);
+    const double value = image_is_double(run) ? 16 : 8;
+    const int sharers = job->ranks.fft_ranks;
+    const double lent =
+        job->ranks.devices ? device_share_buffers(pixels, value, sharers) : 0;
+    return device_share_bytes(pixels, job->num_images + job->model.num, value,
+                              sharers) -
+           lent;
 }
 
 /* What is taken of the device before the images are: planes, and residuals of samples

@@ -182,6 +182,26 @@ def check_scales(suite, obs):
     suite.true("its scales are shared", "2 devices share the scales" in result.err)
 
 
+def check_lent(suite, obs):
+    """Buffers that devices have lent each other are taken from their room once: images that are cleaned live on
+    devices that have room for them, for their planes and once for buffers."""
+    if not mpiexec():
+        return
+    args = ["--size", "512", "--scale", "12asec", "--accuracy", "1e-7", "--reproducible",
+            "--niter", "2", "--nmiter", "1"]
+    plan = run(LARGE, "plan", obs, *args, ranks=2)
+    found = re.search("([0-9]+) MiB images and minor loops", plan.out)
+    if not suite.true("what images take is told", found):
+        return
+    # device_share.c: images, PSFs and models; buffers of two times a device's share of an image
+    share = 16 * 512 ** 2 / 2
+    planes, buffers = share * (0.5 * 3 + 2.5) + 1e9, 2 * share
+    # half as much as buffers is for samples, less than 200 bytes for each of 4000, and for whole MiB
+    result, _ = image(suite, obs, "lent", int(float(found[1]) * 2 ** 20 + planes + 1.5 * buffers), *args, ranks=2)
+    suite.ran("buffers are lent", result)
+    suite.true("room for images beside buffers that are lent", "no room for images that" not in result.err)
+
+
 def check_divided(suite, obs):
     """Ranks with one device divide its memory, and plan with their parts."""
     if not mpiexec():
@@ -287,6 +307,7 @@ def main():
     check_shared_through_host(suite, obs)
     check_flat(suite, obs)
     check_scales(suite, obs)
+    check_lent(suite, obs)
     check_divided(suite, obs)
     check_prediction(suite, obs)
     check_moved(suite, obs)

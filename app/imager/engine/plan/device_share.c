@@ -60,12 +60,16 @@ static double exchange_for(double pixels, double value_bytes, int sharers)
     return share < (double)EXCHANGE_BYTES ? share : (double)EXCHANGE_BYTES;
 }
 
+double device_share_buffers(double pixels, double value_bytes, int sharers)
+{
+    return sharers > 1 ? 2 * exchange_for(pixels, value_bytes, sharers) : 0;
+}
+
 double device_share_bytes(double pixels, int num_images, double value_bytes,
                           int sharers)
 {
     return pixels * value_bytes * (0.5 * num_images + LINES_OF_IMAGE) / sharers +
-           OTHER_BYTES +
-           (sharers > 1 ? 2 * exchange_for(pixels, value_bytes, sharers) : 0);
+           OTHER_BYTES + device_share_buffers(pixels, value_bytes, sharers);
 }
 
 static double value_bytes_of(const imager_job *job)

@@ -13,6 +13,10 @@
 double device_share_bytes(double pixels, int num_images, double value_bytes,
                           int sharers);
 
+/** The part of device_share_bytes() that buffers of exchanges between devices take: 0
+ * if each makes whole images. Local. */
+double device_share_buffers(double pixels, double value_bytes, int sharers);
+
 /** Decide by cost, after imager_job_plan, whether the devices share planes
  * (job->ranks.shares_planes), and connect them (job->ranks.devices). Devices that are
  * `alone` with their samples share planes if whole images do not fit, or if that is

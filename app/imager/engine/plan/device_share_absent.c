@@ -11,6 +11,14 @@ double device_share_bytes(double pixels, int num_images, double value_bytes,
     return 0;
 }
 
+double device_share_buffers(double pixels, double value_bytes, int sharers)
+{
+    (void)pixels;
+    (void)value_bytes;
+    (void)sharers;
+    return 0;
+}
+
 tess_status device_share_choose(imager_job *job)
 {
     (void)job; /* processors have planes of their own */
