@@ -258,8 +258,8 @@ def check_prediction(suite, obs):
 
 
 def check_moved(suite, obs):
-    """A run that is stopped on a machine with a GPU goes on on one without, and the other way, to the same
-    components."""
+    """A run that is stopped on a machine with a GPU goes on on one without, and the other way, to about
+    the same residual image."""
     there = {**mpi_environment(), "TESS_EMULATED": str(LARGE)}
     here = {k: v for k, v in there.items() if k != "TESS_EMULATED"}
     args = ["image", obs, "--size", "200,160", "--scale", "25asec", "--threads", "1", "--niter", "20", "--nmiter", "2",
