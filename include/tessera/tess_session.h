@@ -228,7 +228,8 @@ TESS_API tess_status tess_session_predict_file(tess_session *session, int64_t in
  * NAME-0000-model-pb.fits …, where they are there. Blank pixels become 0. Errors as of
  * tess_session_image_file(); TESS_ERR_INPUT for a polarisation of the session that the
  * model lacks, and with the option "mosaic" or "facet-beam" for a NAME whose models
- * have all been multiplied by a primary beam, NAME-pb.fits: it would act twice. A rank without rows may pass NULL. Collective. */
+ * have all been multiplied by a primary beam, NAME-pb.fits: it would act twice. A rank
+ * without rows may pass NULL. Collective. */
 TESS_API tess_status tess_session_read_model(tess_session *session, int64_t interval,
                                              int64_t channel,
                                              const tess_model_file *file,

@@ -75,9 +75,8 @@ typedef struct imager_view {
      * factors do. It lasts until the next target is prepared. False: there is no table
      * of gains. NULL: there never is. */
     bool (*take)(const void *context, int target, tess_take *take);
-    void (*prepare)(const void *context, int target); /**< called before the factors of
-                                                           a target are asked for, by
-                                                           one thread; or NULL */
+    /** Called before the factors of a target are asked for, by one thread; or NULL. */
+    void (*prepare)(const void *context, int target);
     int num_prepared; /**< targets that stay prepared at a time, the last ones */
     /** The group of rows with this number of an origin: rows of a group have the same
      *  factors and powers in channels of the same frequency. */
@@ -143,8 +142,7 @@ typedef struct imager_memory {
     double backlog_bytes; /* images that are written while the next ones are made */
     double dealt_bytes;   /* samples of outputs that this rank makes later in a round */
     bool device_rows;     /* finished rows of images live on the device */
-    double device_bytes;  /* what rows and minor loops take on the device for each set
-                             of images that is made at a time */
+    double device_bytes;  /* rows and minor loops on the device, of a set of images */
     double device_mean_bytes; /* the part of mean_bytes that lives on the device */
     void *pixels;             /* of the only image, borrowed from a caller, or NULL */
 } imager_memory;
