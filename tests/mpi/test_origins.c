@@ -204,6 +204,18 @@ static tess_samples read_all(tess_source *source)
     return samples;
 }
 
+/* The row as it was written, of which one sample is `sample`; its weight is the row's
+ * number. */
+static row_of_set written_row(const tess_samples *samples, int64_t sample, int *set)
+{
+    const int number = (int)tess_samples_weight(samples, sample) - 1;
+    row_of_set rows[MOST_ROWS];
+    *set = number / MOST_ROWS;
+    assert_true(number >= 0 && *set < SETS &&
+                number % MOST_ROWS < list_rows(*set, rows));
+    return rows[number % MOST_ROWS];
+}
+
 /* Checks the origin of a row of which one sample is `sample`; counts the row's channels
  * in seen[set][row]. */
 static void check_row(const tess_source *source, const tess_samples *samples,
@@ -211,15 +223,14 @@ static void check_row(const tess_source *source, const tess_samples *samples,
 {
     const tess_origin origin = tess_origin_of(samples->origins, samples->origin[row]);
     const int number = (int)tess_samples_weight(samples, sample) - 1;
-    const int set = number / MOST_ROWS, k = number % MOST_ROWS;
-    row_of_set rows[MOST_ROWS];
-    assert_true(number >= 0 && set < SETS && k < list_rows(set, rows));
-    const char first = antennas[set][rows[k].first],
-               second = antennas[set][rows[k].second];
+    int set;
+    const row_of_set written = written_row(samples, sample, &set);
+    const char first = antennas[set][written.first],
+               second = antennas[set][written.second];
     assert_int_equal(tess_source_antenna(source, origin.antenna1)->name[0], first);
     assert_int_equal(tess_source_antenna(source, origin.antenna2)->name[0], second);
     assert_int_equal(origin.field, set);
-    assert_int_equal(origin.interval, (int)((rows[k].step + 0.5) * STEP_S /
+    assert_int_equal(origin.interval, (int)((written.step + 0.5) * STEP_S /
                                             samples->origins->interval_s));
     assert_int_equal(tess_origin_number(samples->origins, &origin),
                      samples->origin[row]);
@@ -329,12 +340,9 @@ static void test_nights(void **state)
     assert_int_equal(samples.origins->num_intervals, SETS * TIMES);
     for (int64_t row = 0; row < samples.num_rows; ++row) {
         const tess_origin origin = tess_origin_of(samples.origins, samples.origin[row]);
-        const int number =
-            (int)tess_samples_weight(&samples, samples.vis_first[row]) - 1;
-        const int set = number / MOST_ROWS;
-        row_of_set rows[MOST_ROWS];
-        list_rows(set, rows);
-        const int step = rows[number % MOST_ROWS].step;
+        int set;
+        const row_of_set written = written_row(&samples, samples.vis_first[row], &set);
+        const int step = written.step;
         assert_int_equal(origin.interval, set * TIMES + step - late[set]);
         /* dates of UVFITS are rounded to some 10 µs */
         assert_true(fabs(tess_origins_begin_s(samples.origins, origin.interval) -
@@ -364,15 +372,10 @@ static void test_split_nights(void **state)
     assert_int_equal(samples.origins->most_antennas, ANTENNAS);
     for (int64_t row = 0; row < samples.num_rows; ++row) {
         const tess_origin origin = tess_origin_of(samples.origins, samples.origin[row]);
-        const int number =
-            (int)tess_samples_weight(&samples, samples.vis_first[row]) - 1;
-        const int set = number / MOST_ROWS;
-        row_of_set rows[MOST_ROWS];
-        list_rows(set, rows);
-        assert_int_equal(origin.antenna1,
-                         ANTENNAS * set + rows[number % MOST_ROWS].first);
-        assert_int_equal(origin.antenna2,
-                         ANTENNAS * set + rows[number % MOST_ROWS].second);
+        int set;
+        const row_of_set written = written_row(&samples, samples.vis_first[row], &set);
+        assert_int_equal(origin.antenna1, ANTENNAS * set + written.first);
+        assert_int_equal(origin.antenna2, ANTENNAS * set + written.second);
     }
     tess_samples_free(&samples);
     tess_source_close(source);

@@ -52,6 +52,19 @@ def lacks(what):
         LACKING.append(what)
 
 
+def have_h5py():
+    """Whether the program reads solutions, and this Python writes them."""
+    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
+        lacks("solutions: built without HDF5")
+        return False
+    try:
+        import h5py  # noqa: F401
+    except ImportError:
+        lacks("solutions: h5py is not installed")
+        return False
+    return True
+
+
 def mpiexec():
     """Launcher, or None when there is none."""
     launcher = os.environ.get("TESS_MPIEXEC")

@@ -17,8 +17,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import facet_sums  # noqa: E402
-from facets import have_h5py  # noqa: E402
-from e2e import (BIN, FULL, Suite, casacore_python, data_folder, have_ms, l2_error, mpiexec,  # noqa: E402
+from e2e import (BIN, FULL, Suite, casacore_python, data_folder, have_h5py, have_ms, l2_error, mpiexec,  # noqa: E402
                  read_image, run, skip, tessera)
 
 CASES = ((11, 3), (12, 7), (13, 12), (14, 20))  # seeds and facets

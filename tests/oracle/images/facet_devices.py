@@ -12,7 +12,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import uvfits  # noqa: E402
 from facet_scene import ANTENNAS, FREQ, NX, NY, ROWS, SCALE, write_gains, write_regions  # noqa: E402
-from e2e import (BACKEND, FULL, Suite, forced, l2_error, lacks, mpi_environment, mpiexec, read_image,  # noqa: E402
+from e2e import (BACKEND, FULL, Suite, forced, have_h5py, l2_error, lacks, mpi_environment, mpiexec, read_image,  # noqa: E402
                  tessera)
 
 # Each backend makes images to the accuracy that was asked for, from a plan of its own.
@@ -123,13 +123,7 @@ def main():
     if BACKEND == "cpu":
         lacks("samples of facets on a device: there is no --backend cuda")
         suite.finish()
-    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
-        lacks("images by facets with solutions: built without HDF5")
-        suite.finish()
-    try:
-        import h5py  # noqa: F401
-    except ImportError:
-        lacks("solutions of facets: h5py is not installed")
+    if not have_h5py():
         suite.finish()
     obs = [write_observation(suite.path("obs.uvfits"), 6)]
     write_regions(suite.path("facets.reg"))

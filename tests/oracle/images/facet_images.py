@@ -18,7 +18,7 @@ import uvfits  # noqa: E402
 from mosaic_sums import j1  # noqa: E402
 from facet_scene import (ANTENNAS, DEC, FREQ, NX, NY, RA, ROWS, SCALE, START_S, STEP, direction,  # noqa: E402
                          write_gains, write_regions)
-from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
+from e2e import (FULL, Suite, casacore_python, data_folder, fits_module, have_h5py, have_ms, l2_error, lacks, mpiexec,  # noqa: E402
                  forced, read_image, run, simulate, tessera, write_sky)
 
 # the correlations of UVFITS: XX, YY, XY, YX, by their feeds
@@ -616,8 +616,7 @@ def main():
         lacks("images by facets with solutions: built without HDF5")
         suite.finish()
     obs, regions = suite.path("obs.uvfits"), write_regions(suite.path("facets.reg"))
-    try:
-        import h5py  # noqa: F401
+    if have_h5py():
         check_direct_sums(suite, obs, regions)
         check_beams(suite, obs, regions)
         check_prediction(suite, obs, regions)
@@ -629,8 +628,6 @@ def main():
         check_sets(suite, obs, regions)
         check_missing(suite, regions)
         check_bad_solutions(suite, obs, regions)
-    except ImportError:
-        lacks("solutions of facets: h5py is not installed")
     check_epochs(suite)
     check_tracks(suite)
     if have_ms():

@@ -10,7 +10,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import uvfits  # noqa: E402
 from facet_scene import ANTENNAS, FREQ, NX, NY, ROWS, SCALE, STEP, write_gains, write_regions  # noqa: E402
-from e2e import Suite, lacks, mpiexec, read_image, tessera  # noqa: E402
+from e2e import Suite, have_h5py, mpiexec, read_image, tessera  # noqa: E402
 
 FIRST, SECOND = (24, 18), (26, 18)  # pixels in facets F0 and F1
 # an interval is half a millisecond longer on either side, of 40 s, and images are in single precision
@@ -82,13 +82,7 @@ def check(suite, name, args, wanted, ranks=1):
 
 def main():
     suite = Suite("facet_likeness")
-    try:
-        import h5py  # noqa: F401
-    except ImportError:
-        lacks("likeness of gains: h5py is not installed")
-        suite.finish()
-    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
-        lacks("likeness of gains: built without HDF5")
+    if not have_h5py():
         suite.finish()
     write_regions(suite.path("facets.reg"))
     write_mask(suite.path("mask.fits"))

@@ -14,7 +14,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import facet_sums  # noqa: E402
-from e2e import Suite, data_folder, fits_module, lacks, mpiexec, tessera  # noqa: E402
+from e2e import Suite, data_folder, fits_module, have_h5py, mpiexec, tessera  # noqa: E402
 
 RA, DEC, SIZE, SCALE = 125.0, 34.0, 512, 15.0  # degrees, degrees, pixels, arcsec
 WHERE = ("--size", SIZE, "--scale", f"{SCALE}asec", "--ra", f"{RA}deg", "--dec", f"{DEC}deg")
@@ -183,18 +183,6 @@ def check_refused(suite, regions):
 # ---- solutions ----
 
 ORDER = ("dir", "ant", "time", "freq", "pol")
-
-
-def have_h5py():
-    if os.environ.get("TESS_HAVE_HDF5", "ON") != "ON":
-        lacks("solutions: built without HDF5")
-        return False
-    try:
-        import h5py  # noqa: F401
-    except ImportError:
-        lacks("what an h5parm holds: h5py is not installed")
-        return False
-    return True
 
 
 def stored(path):
