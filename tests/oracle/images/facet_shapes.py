@@ -131,6 +131,15 @@ def image(suite, name, obs, regions, *args, ranks=1):
     return pixels(f"{out}-dirty.fits"), pixels(f"{out}-pb.fits"), made.err
 
 
+def check_truth(suite, name, masks, images, data, gains):
+    """Compares the image and the root of the response with direct sums, facet by facet, each with its gains."""
+    found, root = images
+    for k, mask in enumerate(masks):
+        truth, true_root = truth_of(data, gains[k])
+        suite.below(f"{name}, facet {k}: direct sum", l2_error(found[mask], truth[mask]), LIMIT)
+        suite.below(f"{name}, facet {k}: root", np.abs(root[mask] / true_root - 1).max(), LIMIT)
+
+
 def check_shapes(suite):
     """Each pixel is of the facet that it lies in, and of no other one, whatever the shapes are."""
     obs, regions, solutions = (suite.path(name) for name in ("obs.uvfits", "shapes.reg", "shapes.h5"))
@@ -145,10 +154,7 @@ def check_shapes(suite):
                                   "--facet-feather", 0, ranks=ranks)
         if found is None:
             return
-        for k, mask in enumerate(masks):
-            truth, true_root = truth_of(data, taken(written, k, False))
-            suite.below(f"facet {k} on {ranks} ranks: direct sum", l2_error(found[mask], truth[mask]), LIMIT)
-            suite.below(f"facet {k} on {ranks} ranks: root", np.abs(root[mask] / true_root - 1).max(), LIMIT)
+        check_truth(suite, f"{ranks} ranks", masks, (found, root), data, [taken(written, k, False) for k in range(len(masks))])
         share = 100 * (1 - np.mean(sum(masks)))
         suite.true("pixels of no facet are not imaged", np.array_equal(np.isnan(found), ~np.any(masks, 0)))
         suite.true(f"and are told of: {share:.3g} %", f"{share:.3g} % of the pixels are in no facet" in told)
@@ -189,10 +195,7 @@ def check_tables(suite):
                                "--facet-feather", 0, "--solution-interpolation", "linear" if linear else "nearest")
         if found is None:
             continue
-        for k, mask in enumerate(masks):
-            truth, true_root = truth_of(data, taken(written, k, linear))
-            suite.below(f"{name}, facet {k}: direct sum", l2_error(found[mask], truth[mask]), LIMIT)
-            suite.below(f"{name}, facet {k}: root", np.abs(root[mask] / true_root - 1).max(), LIMIT)
+        check_truth(suite, name, masks, (found, root), data, [taken(written, k, linear) for k in range(len(masks))])
 
 
 def main():
