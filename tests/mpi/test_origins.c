@@ -19,7 +19,6 @@
 #include "imager_targets.h"
 #include "rank_tests.h"
 #include "source_origins.h"
-#include "source_private.h"
 #include "spool.h"
 #include "team_parcel.h"
 #include "tess_geom.h"
@@ -449,7 +448,7 @@ static void test_many_nights(void **state)
         const int32_t at = tess_origins_interval(origins, stretch, start_s[k] + 1234);
         const double begin_s = tess_origins_begin_s(origins, at);
         assert_int_equal(tess_origins_stretch_of(origins, at), stretch);
-        assert_int_equal(source_origins_of(source, NIGHTS - 1 - k).stretch, stretch);
+        assert_int_equal(tess_source_stretch(source, NIGHTS - 1 - k), stretch);
         assert_true(begin_s <= start_s[k] + 1234 && begin_s + 600 > start_s[k] + 1234);
     }
     tess_source_close(source);

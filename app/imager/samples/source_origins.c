@@ -313,6 +313,11 @@ const int32_t *tess_source_antennas(const tess_source *source, int reader)
     return source->origins.antenna[reader];
 }
 
+int32_t tess_source_stretch(const tess_source *source, int reader)
+{
+    return source->origins.stretch[reader];
+}
+
 int tess_source_antenna_set(const tess_source *source, int32_t antenna)
 {
     item found;

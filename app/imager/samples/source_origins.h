@@ -31,6 +31,9 @@ const tess_vis_field *tess_source_field(const tess_source *source, int32_t field
  * them. Local. */
 const int32_t *tess_source_antennas(const tess_source *source, int reader);
 
+/** The stretch of time of origins that a reader is in. All ranks know it. Local. */
+int32_t tess_source_stretch(const tess_source *source, int reader);
+
 /** Which of the observations of tess_source_open() has an antenna of this number: the
  * first one, unless antennas are split. -1: none has. Local. */
 int tess_source_antenna_set(const tess_source *source, int32_t antenna);

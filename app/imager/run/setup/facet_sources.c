@@ -99,10 +99,8 @@ static int find_periods(const facet_setup *setup, double (*period)[2])
     for (int reader = 0; reader < tess_source_num_readers(setup->source); ++reader) {
         const tess_vis_meta *meta =
             tess_vis_reader_meta(tess_source_reader(setup->source, reader));
-        int k = origins->num_stretches - 1;
-        while (k > 0 && meta->time_start_mjd_s < origins->stretch[k].time_first_s)
-            --k;
-        widen(period[k], meta->time_start_mjd_s, meta->time_end_mjd_s);
+        widen(period[tess_source_stretch(setup->source, reader)],
+              meta->time_start_mjd_s, meta->time_end_mjd_s);
     }
     return origins->num_stretches;
 }
